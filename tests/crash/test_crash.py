@@ -19,7 +19,7 @@ from windrow_server import Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from care import Care  # noqa: E402
+from background_load import BackgroundLoad  # noqa: E402
 from model import COLLECTIONS, WORDS, Writer  # noqa: E402
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", 10))
@@ -53,7 +53,7 @@ class Rounds:
         self.wrong = []
         self.restarts = []
         self.builds_seen = 0
-        self.cared = 0
+        self.background_steps = 0
 
     def prepare(self):
         database = self.server.client().crash
@@ -73,8 +73,8 @@ class Rounds:
         threads = [threading.Thread(target=one.run, args=(self.server.uri, stop))
                    for one in self.writers]
         build = Build(self.server) if number % 2 else None
-        care = Care(self.server.uri, f"{SEED}/{number}")
-        threads.append(care.thread)
+        load = BackgroundLoad(self.server.uri, f"{SEED}/{number}")
+        threads.append(load.thread)
         for thread in threads:
             thread.start()
         time.sleep(self.random.uniform(0.2, 1.5))
@@ -85,10 +85,10 @@ class Rounds:
         for thread in [*threads, *([build.thread] if build else [])]:
             thread.join()
         self.restarts.append(self.server.start())
-        self.cared += care.done
+        self.background_steps += load.done
         self.note(number, [f"writer {one.number}: {one.failure!r}" for one in self.writers
                            if one.failure])
-        self.note(number, [f"care: {care.failure!r}"] if care.failure else [])
+        self.note(number, [f"background load: {load.failure!r}"] if load.failure else [])
         database = self.server.client().crash
         self.note(number, self.check_documents(database))
         self.note(number, self.check_indexes(database))
@@ -217,7 +217,7 @@ def test_no_acknowledged_write_is_lost_and_every_index_equals_its_collection(cra
     assert crashed.wrong == []
     assert len(crashed.restarts) == ROUNDS
     assert sum(writer.acknowledged for writer in crashed.writers) > ROUNDS * 20
-    assert crashed.cared > ROUNDS
+    assert crashed.background_steps > ROUNDS
 
 
 def test_a_killed_server_answers_again_soon(crashed):

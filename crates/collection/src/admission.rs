@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use windrow_mql::interrupt::check;
 
 use crate::collection::Collection;
-use crate::core::{Call, Core};
+use crate::core::{Core, Signal};
 use crate::error::Error;
 use crate::options::Background;
 
@@ -16,7 +16,7 @@ const CHAINS_MAX: u64 = 28;
 /// while a fold runs has room.
 const TAILS_MAX: u64 = 3;
 /// Commits of which no entries are made yet are at most so many times as large as where that begins.
-const UNSETTLED_MAX: u64 = 4;
+const BACKLOG_MAX: u64 = 4;
 
 /// How far `held` is above a limit, in limits.
 fn excess(held: u64, limit: u64) -> f64 {
@@ -59,25 +59,30 @@ impl Collection {
     }
 
     fn wait_for_entries(&self, core: &Core) -> Result<bool, Error> {
-        let limit = core.options.settle_bytes;
-        let behind = |unsettled| excess(unsettled, UNSETTLED_MAX * limit);
-        let unsettled = self.bytes_unsettled();
-        if unsettled >= limit || self.state().active.has_joinable_parts() {
-            core.background.settle.call();
+        let limit = core.options.entry_backlog_bytes;
+        let behind = |backlog| excess(backlog, BACKLOG_MAX * limit);
+        let backlog = self.entry_backlog();
+        if backlog >= limit || self.state().active.has_joinable_parts() {
+            core.background.create_entries.raise();
         }
-        if behind(unsettled) <= 0.0 {
+        if behind(backlog) <= 0.0 {
             return Ok(false);
         }
-        let behind = || behind(self.bytes_unsettled());
+        let behind = || behind(self.entry_backlog());
         let background = &core.background;
-        wait_while_behind(core, &behind, &background.settle, &background.settled)
+        wait_while_behind(
+            core,
+            &behind,
+            &background.create_entries,
+            &background.entries_created,
+        )
     }
 
     /// Past so many sections readers would have to look into too many.
     fn wait_for_merges(&self, core: &Core) -> bool {
         let behind = excess(self.chains_max() as u64, CHAINS_MAX);
         if behind > 0.0 {
-            core.background.merge.call();
+            core.background.merge.raise();
             delay(core, &core.background.merged, behind);
         }
         behind > 0.0
@@ -85,7 +90,7 @@ impl Collection {
 }
 
 /// Lets the writer wait until a kind of background work has made progress, but not for long.
-fn delay(core: &Core, progress: &Call, behind: f64) {
+fn delay(core: &Core, progress: &Signal, behind: f64) {
     let _busy = core.counters.delaying.begin();
     progress.wait(pause(behind));
 }
@@ -101,19 +106,19 @@ fn wait_for_folds(core: &Core) -> Result<bool, Error> {
 fn wait_while_behind(
     core: &Core,
     behind: &dyn Fn() -> f64,
-    work: &Call,
-    progress: &Call,
+    work: &Signal,
+    progress: &Signal,
 ) -> Result<bool, Error> {
     let first = behind();
     if first <= 0.0 {
         return Ok(false);
     }
-    work.call();
+    work.raise();
     delay(core, progress, first);
     let since = Instant::now();
     while behind() >= STOPPED_FROM && since.elapsed() < STOPPED_MAX && !core.is_closing() {
         check()?;
-        work.call();
+        work.raise();
         delay(core, progress, STOPPED_FROM);
     }
     Ok(true)

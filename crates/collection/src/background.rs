@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::caught::caught;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::merging::Effort;
+use crate::merging::MergeEffort;
+use crate::panic_boundary::catch_panic;
 use crate::state::IndexState;
 use crate::{building, folding, merging};
 
@@ -19,7 +19,7 @@ pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>
     let mut threads = vec![
         spawn("windrow-fold", collections.clone(), keep_folding)?,
         spawn("windrow-merge", collections.clone(), keep_merging)?,
-        spawn("windrow-tails", collections.clone(), keep_settling)?,
+        spawn("windrow-tails", collections.clone(), keep_creating_entries)?,
     ];
     for build in building::unfinished(collections) {
         let resume = move |collections: &Arc<Collections>| {
@@ -34,9 +34,9 @@ pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>
 pub(crate) fn stop(collections: &Collections) {
     let background = &collections.core.background;
     background.closing.store(true, Ordering::Release);
-    background.fold.call();
-    background.merge.call();
-    background.settle.call();
+    background.fold.raise();
+    background.merge.raise();
+    background.create_entries.raise();
 }
 
 fn spawn(
@@ -108,13 +108,13 @@ fn keep_folding(collections: &Arc<Collections>) {
         if core.is_closing() || !(full || old) {
             continue;
         }
-        match caught("a fold", || folding::fold(collections)) {
+        match catch_panic("a fold", || folding::fold(collections)) {
             Ok(_) => rest.reset(),
             Err(error) => rest.rest(core, "folding failed", &error),
         }
         last_fold = Instant::now();
-        core.background.folded.call();
-        core.background.merge.call();
+        core.background.folded.raise();
+        core.background.merge.raise();
     }
 }
 
@@ -135,13 +135,13 @@ fn keep_merging(collections: &Arc<Collections>) {
         }
         let rests = failed.is_some_and(|failed| failed.elapsed() < REST);
         let effort = match since.elapsed() >= QUIET && !rests {
-            true => Effort::Space,
-            false => Effort::Readers,
+            true => MergeEffort::Space,
+            false => MergeEffort::Readers,
         };
         let mut merged = true;
         while merged && !core.is_closing() {
             let work = || merging::merge_all(collections, effort, &|| true);
-            merged = match caught("a merge", work) {
+            merged = match catch_panic("a merge", work) {
                 Ok(merged) => {
                     rest.reset();
                     merged
@@ -152,19 +152,21 @@ fn keep_merging(collections: &Arc<Collections>) {
                     false
                 }
             };
-            core.background.merged.call();
+            core.background.merged.raise();
         }
     }
 }
 
 /// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
 /// to make many. Ends snapshots that are too old.
-fn keep_settling(collections: &Arc<Collections>) {
+fn keep_creating_entries(collections: &Arc<Collections>) {
     let (core, mut rest) = (&collections.core, Rest::new());
     while !core.is_closing() {
-        core.background.settle.wait(Duration::from_millis(500));
+        core.background
+            .create_entries
+            .wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
-        match caught("making entries", || Ok(settle(collections))) {
+        match catch_panic("making entries", || Ok(create_entries(collections))) {
             Ok(_) => rest.reset(),
             Err(error) => rest.rest(core, "making entries failed", &error),
         }
@@ -173,19 +175,19 @@ fn keep_settling(collections: &Arc<Collections>) {
 
 /// Lets indexes make the entries of commits where there are many without, and joins parts of tails;
 /// whether there was something to do.
-pub(crate) fn settle(collections: &Collections) -> bool {
+pub(crate) fn create_entries(collections: &Collections) -> bool {
     let core = &collections.core;
     let _busy = core.counters.making_entries.begin();
-    core.let_go_of_kept();
-    let mut settled = collections.let_go_of_versions();
-    collections.forget_past();
+    core.release_expired_snapshots();
+    let mut settled = collections.collect_obsolete_versions();
+    collections.forget_name_history();
     let position = core.storage.log.written();
     for collection in collections.all() {
         let state = collection.state();
         for IndexState { index, .. } in &state.indexes {
-            if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
+            if state.active.entry_backlog(index) >= core.options.entry_backlog_bytes {
                 state.active.index(index, position);
-                core.background.settled.call();
+                core.background.entries_created.raise();
                 settled = true;
             }
         }

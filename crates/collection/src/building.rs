@@ -19,15 +19,15 @@ use std::sync::atomic::Ordering;
 use windrow_index::{Definition, conflict};
 use windrow_storage::{Position, RowChange};
 
-use crate::caught::caught;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
+use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::error::Error;
 use crate::index::Index;
+use crate::panic_boundary::catch_panic;
 use crate::rows;
 use crate::state::IndexState;
-use crate::told::{Deed, Told};
 
 /// What `create_indexes` did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Collection {
     ) -> Result<CreatedIndexes, Error> {
         let core = self.core()?;
         let before = self.index_count();
-        let stops = || core.waits_in_vain() || (control.should_stop)().is_some();
+        let stops = || core.cannot_progress() || (control.should_stop)().is_some();
         let indexes = {
             let _exclusion = self.exclude(&stops)?;
             self.register(&core, definitions)?
@@ -83,7 +83,7 @@ impl Collection {
         indexes: &[Arc<Index>],
         control: &BuildControl<'_>,
     ) -> Result<(), Error> {
-        caught("an index build", || self.build(core, indexes, control))
+        catch_panic("an index build", || self.build(core, indexes, control))
     }
 
     fn register(
@@ -117,7 +117,7 @@ impl Collection {
             .collect();
         changes.push(rows::put_next_id(core.next_id()));
         core.storage.catalog.change(changes, |_| {})?;
-        self.note_changed(core);
+        self.record_change(core);
         self.change_state(|state| {
             let new = indexes.iter().cloned();
             state.indexes.extend(new.map(|index| IndexState {
@@ -187,7 +187,7 @@ impl Collection {
             }
             // Transactions that are open know the indexes, but not that they are unique.
             let _exclusion =
-                self.exclude(&|| core.waits_in_vain() || (control.should_stop)().is_some())?;
+                self.exclude(&|| core.cannot_progress() || (control.should_stop)().is_some())?;
             if self.finish(core, indexes, checked)? {
                 break;
             }
@@ -225,13 +225,13 @@ impl Collection {
         let definitions = indexes.iter().map(|index| &*index.definition);
         let shown: Vec<_> = definitions.filter(|one| !one.is_search()).collect();
         if !shown.is_empty() {
-            let told = Told::of_indexes(Deed::CreateIndexes, &self.row(), shown.into_iter());
+            let told = DdlEvent::of_indexes(DdlKind::CreateIndexes, &self.row(), shown.into_iter());
             changes.push(told.put());
         }
         core.storage.catalog.change(changes, |_| {})?;
         // Who began before does not see the indexes, and knows that something has changed.
         let written = core.storage.log.written();
-        self.note_changed_at(written);
+        self.record_change_at(written);
         indexes.iter().for_each(|index| index.set_ready(written));
         Ok(true)
     }
@@ -253,7 +253,7 @@ impl Collection {
             });
         }
         if index.is_ready() {
-            let _exclusion = self.exclude(&|| core.waits_in_vain())?;
+            let _exclusion = self.exclude(&|| core.cannot_progress())?;
             self.remove(&core, &index)
         } else {
             // Its build notices, and removes it.
@@ -309,10 +309,10 @@ impl Collection {
         );
         if index.is_ready() && !index.definition.is_search() {
             let definition = std::iter::once(&*index.definition);
-            changes.push(Told::of_indexes(Deed::DropIndexes, &self.row(), definition).put());
+            changes.push(DdlEvent::of_indexes(DdlKind::DropIndexes, &self.row(), definition).put());
         }
         core.storage.catalog.change(changes, |_| {})?;
-        self.note_changed(core);
+        self.record_change(core);
         index.set_dropped();
         self.change_state(|state| state.indexes.retain(|it| it.index.map != index.map));
         let past = found.sections.past_descriptors();

@@ -4,8 +4,8 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::Error as LanguageError;
 
 use crate::error::Error;
-use crate::holds::{Patience, while_waiting};
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank};
+use crate::transaction_locks::{Interrupt, while_waiting};
 
 const BAD_VALUE: i32 = 2;
 const CANNOT_GROW: i32 = 10_003;
@@ -82,22 +82,22 @@ impl Cap {
 
 /// The state that the writers of a capped collection share.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
+pub(crate) struct CappedInserts {
     inserting: OrderedLock,
 }
 
-impl Default for Arrivals {
-    fn default() -> Arrivals {
-        Arrivals {
+impl Default for CappedInserts {
+    fn default() -> CappedInserts {
+        CappedInserts {
             inserting: OrderedLock::new(Rank::CappedInsert),
         }
     }
 }
 
-impl Arrivals {
+impl CappedInserts {
     /// Waits until no other insert runs. Each insert leaves the collection within its limits.
-    pub fn begin(&self, patience: &dyn Patience) -> OrderedGuard<'_> {
-        let waiting = || while_waiting(patience, || self.inserting.lock());
+    pub fn begin(&self, interrupt: &dyn Interrupt) -> OrderedGuard<'_> {
+        let waiting = || while_waiting(interrupt, || self.inserting.lock());
         self.inserting.try_lock().unwrap_or_else(waiting)
     }
 }

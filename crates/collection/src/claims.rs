@@ -13,8 +13,8 @@ use parking_lot::{Condvar, Mutex};
 use windrow_fold::HashedKey;
 
 use crate::ids::MapId;
-use crate::keys::ByHash;
-use crate::lock_order::{Held, Rank};
+use crate::key_set::IdentityHasherBuilder;
+use crate::lock_order::{HeldRank, Rank};
 
 /// The keys of one commit, held until it drops them.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Claim<'c> {
     /// The first and last key of a batch of growing `_id`s.
     range: Option<(Vec<u8>, Vec<u8>)>,
     /// Set while the claim holds a key or a range.
-    held: Option<Held>,
+    held: Option<HeldRank>,
 }
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct Claims {
 struct State {
     next_ticket: u64,
     /// Place → ticket.
-    places: HashMap<u64, u64, ByHash>,
+    places: HashMap<u64, u64, IdentityHasherBuilder>,
     ranges: Vec<(u64, Vec<u8>, Vec<u8>)>,
     /// The largest `_id` key that was ever claimed or is stored.
     largest: Vec<u8>,
@@ -48,13 +48,13 @@ struct State {
 
 /// A key of a map that is to be claimed.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'k> {
+pub struct ClaimedKey<'k> {
     pub key: HashedKey<'k>,
     pub map: MapId,
     pub is_of_ids: bool,
 }
 
-impl Wanted<'_> {
+impl ClaimedKey<'_> {
     fn place(&self) -> u64 {
         self.key.hash ^ self.map.0.wrapping_mul(ODD)
     }
@@ -82,8 +82,8 @@ impl State {
     }
 
     /// See [`Added::unheard`]. They are heard of now.
-    fn unheard(&mut self, wanted: &[Wanted<'_>]) -> Vec<usize> {
-        let is_unheard = |it: &Wanted<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
+    fn unheard(&mut self, wanted: &[ClaimedKey<'_>]) -> Vec<usize> {
+        let is_unheard = |it: &ClaimedKey<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
         let numbered = wanted.iter().enumerate();
         let unheard = numbered.filter(|(_, it)| is_unheard(it));
         let unheard: Vec<usize> = unheard.map(|(number, _)| number).collect();
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Takes out what one claim holds, so many different ones.
-    fn let_go(&mut self, places: &[u64], different: usize) {
+    fn release(&mut self, places: &[u64], different: usize) {
         debug_assert!(self.places.len() >= different);
         let nobody_else_holds_any = self.places.len() == different;
         if nobody_else_holds_any && self.places.capacity() <= CLEARED_FOR_ONE * different {
@@ -115,7 +115,7 @@ impl State {
     }
 
     /// Whether another commit holds the key.
-    fn is_held(&self, ticket: u64, wanted: &Wanted<'_>) -> bool {
+    fn is_held(&self, ticket: u64, wanted: &ClaimedKey<'_>) -> bool {
         let holder = self.places.get(&wanted.place());
         if holder.is_some_and(|holder| *holder != ticket) {
             return true;
@@ -130,7 +130,7 @@ impl State {
 
 impl Claims {
     /// Tells of an `_id` key that is stored.
-    pub fn note_stored(&self, key: &[u8]) {
+    pub fn record_stored(&self, key: &[u8]) {
         let mut state = self.state.lock();
         if key > state.largest.as_slice() {
             state.largest = key.to_vec();
@@ -174,17 +174,17 @@ impl Claim<'_> {
     /// Claims all keys at the same time, as the last step of the claim. Waits while another commit
     /// holds one of them. Meanwhile it holds none of them, so commits cannot wait for each other in a
     /// circle.
-    pub fn add(&mut self, wanted: &[Wanted<'_>]) -> Added {
+    pub fn add(&mut self, wanted: &[ClaimedKey<'_>]) -> Added {
         let mut state = self.claims.state.lock();
         while !state.is_empty() && wanted.iter().any(|it| state.is_held(self.ticket, it)) {
             // The range of this claim has no key that another commit waits for with keys of its own.
             if self.held.is_none() {
-                Held::check(Rank::Claim);
+                HeldRank::check(Rank::Claim);
             }
             self.claims.released.wait(&mut state);
         }
         let before = state.places.len();
-        let places = wanted.iter().map(Wanted::place);
+        let places = wanted.iter().map(ClaimedKey::place);
         self.places.extend(places.clone());
         state
             .places
@@ -204,7 +204,7 @@ impl Claim<'_> {
 
     fn mark_possible(&mut self) {
         self.held
-            .get_or_insert_with(|| Held::unchecked(Rank::Claim));
+            .get_or_insert_with(|| HeldRank::unchecked(Rank::Claim));
     }
 }
 
@@ -219,7 +219,7 @@ impl Drop for Claim<'_> {
             state.ranges.retain(|(ticket, ..)| *ticket != self.ticket);
             debug_assert_eq!(state.ranges.len() + 1, held, "a claim has one range");
         }
-        state.let_go(&self.places, self.different);
+        state.release(&self.places, self.different);
         drop(state);
         self.claims.released.notify_all();
     }
@@ -229,9 +229,9 @@ impl Drop for Claim<'_> {
 mod tests {
     use super::*;
 
-    fn wanted(key: &[u8], map: MapId, is_of_ids: bool) -> Wanted<'_> {
+    fn wanted(key: &[u8], map: MapId, is_of_ids: bool) -> ClaimedKey<'_> {
         let key = HashedKey::new(key);
-        Wanted {
+        ClaimedKey {
             key,
             map,
             is_of_ids,
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn growing_ids_need_no_look() {
         let claims = Claims::default();
-        claims.note_stored(b"b");
+        claims.record_stored(b"b");
         let mut one = claims.begin();
         assert!(!one.grow(b"a", b"c"));
         assert!(one.grow(b"c", b"f"));
@@ -257,7 +257,7 @@ mod tests {
         ];
         assert_eq!(two.add(&keys).unheard, [2, 3]);
         drop(two);
-        let unheard = |keys: &[Wanted<'_>]| claims.begin().add(keys).unheard;
+        let unheard = |keys: &[ClaimedKey<'_>]| claims.begin().add(keys).unheard;
         assert_eq!(unheard(&[id(b"k"), id(b"h"), id(b"i")]), [0, 2]);
         assert_eq!(unheard(&[id(b"j"), id(b"l")]), [1]);
         assert!(unheard(&[wanted(b"z", MapId(2), false)]).is_empty());

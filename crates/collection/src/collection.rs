@@ -11,23 +11,23 @@ use windrow_fold::sections::Sections;
 use windrow_fold::{RecordId, SectionOptions, SnapshotLifetime};
 use windrow_storage::Position;
 
-use crate::cap::{Arrivals, Cap};
+use crate::cap::{Cap, CappedInserts};
 use crate::claims::Claims;
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::holds::{Exclusion, Holds, Patience, Uses};
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedLock, OrderedRwLock, Rank};
 use crate::namespace::Namespace;
 use crate::read::Reader;
-use crate::record::statements::Noted;
+use crate::record::statements::StatementRecord;
 use crate::record::{Commit, Effect, Operation};
 use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
 use crate::scans::Scans;
 use crate::state::{Frozen, IndexState, State};
+use crate::transaction_locks::{DdlBarrier, DdlGuard, Interrupt, TransactionLocks};
 
 /// How many locks the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;
@@ -57,11 +57,11 @@ pub struct Collection {
     /// which indexes there are.
     pub(crate) schema: OrderedRwLock,
     pub(crate) claims: Claims,
-    pub(crate) arrivals: Arrivals,
+    pub(crate) capped_inserts: CappedInserts,
     pub(crate) document_locks: Vec<OrderedLock>,
     /// What open transactions hold of it, and which use it.
-    pub(crate) holds: Holds,
-    pub(crate) uses: Uses,
+    pub(crate) transaction_locks: TransactionLocks,
+    pub(crate) ddl_barrier: DdlBarrier,
     /// A position behind the last change of what it is: its name, options and indexes.
     changed: AtomicU64,
     /// A position from which on it has its name; where it was there at the start, 0.
@@ -107,12 +107,12 @@ impl Collection {
             active: Mutex::new(active),
             schema: OrderedRwLock::new(Rank::Schema),
             claims: Claims::default(),
-            arrivals: Arrivals::default(),
+            capped_inserts: CappedInserts::default(),
             document_locks: (0..DOCUMENT_LOCKS)
                 .map(|_| OrderedLock::new(Rank::Document))
                 .collect(),
-            holds: Holds::default(),
-            uses: Uses::default(),
+            transaction_locks: TransactionLocks::default(),
+            ddl_barrier: DdlBarrier::default(),
             changed: AtomicU64::new(0),
             named_from: AtomicU64::new(0),
             next_record: AtomicU64::new(folded.next_record.0.max(1)),
@@ -233,17 +233,17 @@ impl Collection {
 
     /// Waits until no open transaction uses the collection, and keeps new ones from it until the answer
     /// is dropped: for who is to change what the collection is.
-    pub fn exclude(&self, patience: &dyn Patience) -> Result<Exclusion<'_>, Error> {
-        self.uses.exclude(patience)
+    pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
+        self.ddl_barrier.exclude(interrupt)
     }
 
     /// Says that its name, options or indexes have been changed in the catalog.
-    pub(crate) fn note_changed(&self, core: &Core) {
-        self.note_changed_at(core.storage.log.written());
+    pub(crate) fn record_change(&self, core: &Core) {
+        self.record_change_at(core.storage.log.written());
     }
 
     /// Says that it is what it is from a position on.
-    pub(crate) fn note_changed_at(&self, position: Position) {
+    pub(crate) fn record_change_at(&self, position: Position) {
         self.changed.fetch_max(position.0, Ordering::AcqRel);
     }
 
@@ -309,14 +309,14 @@ impl Collection {
         operations: Vec<Operation>,
         bytes: usize,
         effect: Effect,
-        noted: Option<Noted>,
+        noted: Option<StatementRecord>,
     ) -> Result<Position, Error> {
         let core = self.core()?;
         let this = self.this.clone();
         let noting = noted.map(|noted| (core.retries.clone(), noted, core.now_millis()));
         let position = core.storage.log.append(payload, move |position| {
             if let Some((retries, noted, millis)) = noting {
-                retries.note(noted, position, millis);
+                retries.record(noted, position, millis);
             }
             let commit = Commit {
                 position,
@@ -328,7 +328,7 @@ impl Collection {
             }
         })?;
         if core.tail_bytes() >= core.fold_from_bytes() {
-            core.background.fold.call();
+            core.background.fold.raise();
         }
         Ok(position)
     }
@@ -395,12 +395,12 @@ impl Collection {
     }
 
     /// The most bytes of log records that one of its indexes has not made entries of.
-    pub(crate) fn bytes_unsettled(&self) -> u64 {
+    pub(crate) fn entry_backlog(&self) -> u64 {
         let state = self.state();
         let indexes = state
             .indexes
             .iter()
-            .map(|it| state.active.bytes_unsettled(&it.index));
+            .map(|it| state.active.entry_backlog(&it.index));
         indexes.max().unwrap_or(0)
     }
 

@@ -12,8 +12,8 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::ids::CollectionId;
 use crate::lock_order::{OrderedLock, Rank};
+use crate::name_history::NameHistory;
 use crate::namespace::{self, Namespace};
-use crate::past::Past;
 
 /// See the module.
 pub(crate) struct Collections {
@@ -21,7 +21,7 @@ pub(crate) struct Collections {
     /// Held from the look whether a name is free until it is given: to a collection or a view.
     pub naming: OrderedLock,
     all: RwLock<All>,
-    past: Past,
+    name_history: NameHistory,
 }
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Collections {
             core,
             naming: OrderedLock::new(Rank::Naming),
             all: RwLock::default(),
-            past: Past::default(),
+            name_history: NameHistory::default(),
         }
     }
 
@@ -96,24 +96,25 @@ impl Collections {
         let now = self.by_name(namespace).map(|it| (it.named_from(), it));
         match now.filter(|(named_from, _)| *named_from <= position) {
             Some((_, it)) => Ok(Some(it)),
-            None => self.past.at(namespace, position),
+            None => self.name_history.at(namespace, position),
         }
     }
 
     /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes, before
     /// anybody can read at the position.
     pub fn drop_at(&self, collection: &Arc<Collection>, position: Position) {
-        self.past.add(collection, position, true);
+        self.name_history.add(collection, position, true);
         self.remove(collection);
     }
 
     /// Forgets names and collections that nobody reads any more.
-    pub fn forget_past(&self) {
-        if self.past.is_empty() {
+    pub fn forget_name_history(&self) {
+        if self.name_history.is_empty() {
             return;
         }
         let bytes_max = self.core.options.tail_bytes;
-        self.past.forget(self.core.oldest_position(), bytes_max);
+        self.name_history
+            .forget(self.core.oldest_position(), bytes_max);
     }
 
     pub fn remove(&self, collection: &Collection) {
@@ -132,9 +133,9 @@ impl Collections {
         position: Position,
         rename: impl FnOnce(),
     ) {
-        self.past.add(collection, position, false);
+        self.name_history.add(collection, position, false);
         if let Some(replaced) = replaced {
-            self.past.add(replaced, position, true);
+            self.name_history.add(replaced, position, true);
         }
         let mut all = self.all.write();
         all.by_name.remove(&collection.namespace());

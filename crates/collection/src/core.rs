@@ -17,11 +17,11 @@ use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
-use crate::kept::Kept;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
-use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
-use crate::recent::Budget;
+use crate::pinned_snapshots::PinnedSnapshots;
+use crate::recent_key_filter::FilterBudget;
+use crate::retired_names::RetiredNames;
 use crate::retries::Retries;
 use crate::rows::{self, NamedRow};
 
@@ -31,7 +31,7 @@ pub(crate) struct Core {
     pub options: EngineOptions,
     pub snapshots: Arc<Snapshots>,
     /// Positions that clients know by a time.
-    pub kept: Kept,
+    pub pinned_snapshots: PinnedSnapshots,
     /// Held while collections, indexes or sections are changed: in the catalog, then in memory.
     pub catalog_change: OrderedLock,
     /// Held while a fold runs.
@@ -50,9 +50,9 @@ pub(crate) struct Core {
     /// Bytes of tails at which a fold begins.
     fold_from_bytes: AtomicU64,
     /// Memory for filters of keys that came not long ago.
-    pub recent_keys: Arc<Budget>,
+    pub recent_key_filter: Arc<FilterBudget>,
     pub builds: BuildPool,
-    pub names: Names,
+    pub retired_names: RetiredNames,
     pub retries: Arc<Retries>,
     pub background: Background,
     pub counters: Counters,
@@ -61,24 +61,24 @@ pub(crate) struct Core {
 /// What wakes the background threads, what they tell, and what stops them.
 #[derive(Default)]
 pub(crate) struct Background {
-    pub fold: Call,
-    pub folded: Call,
-    pub merge: Call,
-    pub merged: Call,
-    pub settle: Call,
-    pub settled: Call,
+    pub fold: Signal,
+    pub folded: Signal,
+    pub merge: Signal,
+    pub merged: Signal,
+    pub create_entries: Signal,
+    pub entries_created: Signal,
     pub closing: AtomicBool,
 }
 
 /// Something that one thread asks or tells and others wait for.
 #[derive(Default)]
-pub(crate) struct Call {
+pub(crate) struct Signal {
     called: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Call {
-    pub fn call(&self) {
+impl Signal {
+    pub fn raise(&self) {
         let mut called = self.called.lock();
         if !*called {
             *called = true;
@@ -162,7 +162,7 @@ impl Core {
         Core {
             storage,
             snapshots: Arc::default(),
-            kept: Kept::default(),
+            pinned_snapshots: PinnedSnapshots::default(),
             catalog_change: OrderedLock::new(Rank::CatalogChange),
             folding: OrderedLock::new(Rank::Maintenance),
             merging: OrderedLock::new(Rank::Maintenance),
@@ -172,9 +172,9 @@ impl Core {
             tail_bytes: Arc::default(),
             transaction_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
-            recent_keys: Budget::new(options.memory / RECENT_KEYS_PART),
+            recent_key_filter: FilterBudget::new(options.memory / RECENT_KEYS_PART),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
-            names: Names::default(),
+            retired_names: RetiredNames::default(),
             retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
             background: Background::default(),
             options,
@@ -188,10 +188,10 @@ impl Core {
     pub fn retire_name(&self, collection: CollectionId, name: NamedRow) -> Vec<RowChange> {
         let log = &self.storage.log;
         let until = log.written();
-        let mut changes = self.names.forget_before(log.history_first());
+        let mut changes = self.retired_names.forget_before(log.history_first());
         changes.retain(|it| it.key != rows::key(rows::NAMED, &[collection.0, until.0]));
         changes.push(name.put(collection, until));
-        self.names.retire(collection, until, name);
+        self.retired_names.retire(collection, until, name);
         changes
     }
 
@@ -268,7 +268,7 @@ impl Core {
     }
 
     /// Tells how many bytes sections have, before compression: after folds.
-    pub fn note_stored(&self, bytes_raw: u64) {
+    pub fn record_stored(&self, bytes_raw: u64) {
         let most = self.options.tail_bytes;
         let bytes = (bytes_raw / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
@@ -412,7 +412,7 @@ impl Core {
     }
 
     /// Whether to wait for a transaction is in vain: nobody is there who could end it.
-    pub fn waits_in_vain(&self) -> bool {
+    pub fn cannot_progress(&self) -> bool {
         self.is_closing() || self.options.background == BackgroundWork::Caller
     }
 
@@ -448,7 +448,7 @@ fn postings_form(index: &Index) -> Option<PostingsForm> {
 /// every insert asks every section for its key, and mostly it is in none.
 fn filter_bits(index: Option<&Index>) -> usize {
     match index.map(|index| &index.definition) {
-        Some(definition) if definition.refuses_doubles() || definition.is_of_ids() => 16,
+        Some(definition) if definition.enforces_uniqueness() || definition.is_of_ids() => 16,
         Some(definition) if definition.is_text() || definition.is_search() => 0,
         _ => 10,
     }

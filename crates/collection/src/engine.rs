@@ -11,22 +11,22 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
 use windrow_storage::{ClusterTime, Disk, Position, RowChange, Storage};
 
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
+use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::error::Error;
 use crate::ids::MapId;
-use crate::merging::Effort;
-use crate::moment::Moment;
+use crate::merging::MergeEffort;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
 use crate::record::transaction::Origin;
-use crate::retries::{Last, Remembered};
+use crate::retries::{LastOperation, RecordedResult};
 use crate::rows;
 use crate::state::IndexState;
-use crate::told::{Deed, Told};
 use crate::transaction::Transaction;
-use crate::{background, building, creating, folding, merging, recovery, repair};
+use crate::{background, building, folding, merging, new_collection, recovery, repair};
 
 /// A data folder that is open. Closing it is dropping it.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Engine {
             // A panic there has been reported.
             let _ = thread.join();
         }
-        if let Err(error) = folding::note_all_folded(&self.collections) {
+        if let Err(error) = folding::record_all_folded(&self.collections) {
             // The next start reads the log instead.
             (self.core.options.on_problem)("shortening the next start failed", &error);
         }
@@ -96,9 +96,9 @@ impl Engine {
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
             Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
-            Work::Merge => merging::merge_all(&self.collections, Effort::Readers, &|| true),
+            Work::Merge => merging::merge_all(&self.collections, MergeEffort::Readers, &|| true),
             Work::Compact => self.compact_while(&|| true),
-            Work::Settle => Ok(background::settle(&self.collections)),
+            Work::CreateEntries => Ok(background::create_entries(&self.collections)),
             Work::Builds => {
                 let unfinished = building::unfinished(&self.collections);
                 let resume = |build| building::resume(&self.core, build);
@@ -108,9 +108,12 @@ impl Engine {
         }
     }
 
-    /// As [`Work::Compact`], for as long as `goes_on` says so.
-    pub fn compact_while(&self, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<bool, Error> {
-        merging::merge_all(&self.collections, Effort::AllSpace, goes_on)
+    /// As [`Work::Compact`], for as long as `should_continue` says so.
+    pub fn compact_while(
+        &self,
+        should_continue: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, Error> {
+        merging::merge_all(&self.collections, MergeEffort::AllSpace, should_continue)
     }
 
     /// Makes indexes of a collection anew from its documents, while others read and write, and in their
@@ -196,14 +199,14 @@ impl Engine {
         let core = &self.core;
         let _changing = core.catalog_change.lock();
         let since = core.storage.log.written();
-        let collection = creating::new_collection(core, namespace, options, since)?;
-        let mut changes = creating::rows_of(core, &collection);
+        let collection = new_collection::new_collection(core, namespace, options, since)?;
+        let mut changes = new_collection::rows_of(core, &collection);
         let row = collection.row();
-        changes.push(Told::of(Deed::Create, &row).with_options(&row).put());
+        changes.push(DdlEvent::of(DdlKind::Create, &row).with_options(&row).put());
         let (collections, created) = (self.collections.clone(), collection.clone());
         core.storage.catalog.change(changes, move |position| {
             created.set_named_from(position);
-            created.note_changed_at(position);
+            created.record_change_at(position);
             collections.insert(&created);
         })?;
         Ok(collection)
@@ -216,7 +219,11 @@ impl Engine {
     }
 
     /// The same, reading what was there at a moment.
-    pub fn begin_at(&self, origin: Origin, moment: Arc<Moment>) -> Result<Transaction, Error> {
+    pub fn begin_at(
+        &self,
+        origin: Origin,
+        moment: Arc<ClusterSnapshot>,
+    ) -> Result<Transaction, Error> {
         let snapshot = moment.again()?;
         Ok(Transaction::begin(
             &self.collections,
@@ -227,30 +234,34 @@ impl Engine {
     }
 
     /// What has been written up to now, to be read at once or, by its time, for as long as that is kept.
-    pub fn moment(&self) -> Moment {
-        Moment::newest(&self.collections, ClusterTime::default())
+    pub fn cluster_snapshot(&self) -> ClusterSnapshot {
+        ClusterSnapshot::newest(&self.collections, ClusterTime::default())
     }
 
     /// What was there at a time that is kept, or is the newest. `current`: the latest time that counts as
     /// the newest where nothing has been written since. Error SnapshotNotKept.
-    pub fn moment_at(&self, time: ClusterTime, current: ClusterTime) -> Result<Moment, Error> {
-        Moment::at(&self.collections, time, current)
+    pub fn cluster_snapshot_at(
+        &self,
+        time: ClusterTime,
+        current: ClusterTime,
+    ) -> Result<ClusterSnapshot, Error> {
+        ClusterSnapshot::at(&self.collections, time, current)
     }
 
     /// Sets for how long the moments that clients know are kept, but not for longer than snapshots may be
     /// old.
-    pub fn set_moments_kept(&self, window: Duration) {
-        self.core.kept.set_window(window);
+    pub fn set_snapshot_window(&self, window: Duration) {
+        self.core.pinned_snapshots.set_window(window);
     }
 
     /// What a session has done last, also before the engine was opened: of those that have written within
     /// the last half an hour.
-    pub fn last_of(&self, session: &[u8; 16]) -> Option<Last> {
+    pub fn last_operation(&self, session: &[u8; 16]) -> Option<LastOperation> {
         self.core.retries.last(session)
     }
 
     /// What a statement of a retryable write has done.
-    pub fn remembered(&self, origin: Origin, statement: i32) -> Remembered {
+    pub fn recorded_result(&self, origin: Origin, statement: i32) -> RecordedResult {
         self.core.retries.done(origin, statement)
     }
 
@@ -272,7 +283,7 @@ impl Engine {
         namespace: &Namespace,
     ) -> Result<bool, Error> {
         // Before the lock of names, which transactions take where they create collections.
-        let _exclusion = collection.exclude(&|| self.core.waits_in_vain())?;
+        let _exclusion = collection.exclude(&|| self.core.cannot_progress())?;
         let _naming = self.collections.naming.lock();
         if collection.is_dropped() || collection.namespace() != *namespace {
             return Ok(false);
@@ -289,7 +300,7 @@ impl Engine {
         }
         if dropped > 0 {
             let _changing = self.core.catalog_change.lock();
-            let told = vec![Told::of_database(database).put()];
+            let told = vec![DdlEvent::of_database(database).put()];
             self.core.storage.catalog.change(told, |_| {})?;
         }
         Ok(dropped)
@@ -300,7 +311,7 @@ impl Engine {
         // Writers that have begun end first; later ones find the collection dropped.
         let _schema = collection.schema.write();
         let mut changes = self.drop_changes(collection);
-        changes.push(Told::of(Deed::Drop, &collection.row()).put());
+        changes.push(DdlEvent::of(DdlKind::Drop, &collection.row()).put());
         let (collections, dropped) = (self.collections.clone(), collection.clone());
         let drop_at = move |position: Position| collections.drop_at(&dropped, position);
         self.core.storage.catalog.change(changes, drop_at)?;
@@ -390,7 +401,7 @@ pub enum Work {
     /// what was before.
     Compact,
     /// Indexes make the entries of the newest commits.
-    Settle,
+    CreateEntries,
     /// Builds that a crash interrupted go on to their end.
     Builds,
 }

@@ -6,7 +6,7 @@ use windrow_document::DocumentBuf;
 use windrow_invariant::Bug;
 use windrow_storage::{CatalogError, ClusterTime, StorageError};
 
-use crate::kept::KEPT_MAX;
+use crate::pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 
 /// The text is a sentence for the caller. The server's table gives each its MongoDB code.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl fmt::Display for Error {
                 formatter,
                 "Read timestamp Timestamp{time} is older than the oldest available timestamp: what a \
                  read answers the time of is kept for minSnapshotHistoryWindowInSeconds, of the \
-                 {KEPT_MAX} such times that were read at last, and not past a restart"
+                 {PINNED_SNAPSHOTS_MAX} such times that were read at last, and not past a restart"
             ),
             Error::Interrupted(why) => formatter.write_str(why),
             Error::WriteConflict(what) => write!(

@@ -13,6 +13,7 @@ use windrow_mql::update::UpdateDescription;
 use windrow_storage::{ClusterTime, Content, Follower, Position, StorageError, Written};
 
 use crate::collections::Collections;
+use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::event_detail::{self, DeletionDetail};
@@ -21,7 +22,6 @@ use crate::namespace::Namespace;
 use crate::record::transaction::{self, Kind, Origin};
 use crate::record::{self, Operation};
 use crate::rows::NamedRow;
-use crate::told::{Deed, Told};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub enum EventKind {
     },
     /// A collection, a database or their indexes.
     Catalog {
-        deed: Deed,
+        operation: DdlKind,
         to: Option<Namespace>,
         description: DocumentBuf,
         /// What was changed, as it was.
@@ -130,16 +130,16 @@ impl Events {
         };
         let payload = match written.content {
             Content::Catalog(payload) => {
-                let told = Told::read(&payload);
-                let told = told.map(|told| told.ok_or_else(|| damaged(written.position)));
-                self.pending.extend(told.transpose()?.map(|told| {
+                let event = DdlEvent::read(&payload);
+                let event = event.map(|event| event.ok_or_else(|| damaged(written.position)));
+                self.pending.extend(event.transpose()?.map(|event| {
                     let kind = EventKind::Catalog {
-                        deed: told.deed,
-                        to: told.to,
-                        description: told.description,
-                        before: told.before,
+                        operation: event.kind,
+                        to: event.to,
+                        description: event.description,
+                        before: event.before,
                     };
-                    events.event(&told.named, kind)
+                    events.event(&event.named, kind)
                 }));
                 return Ok(());
             }
@@ -182,7 +182,7 @@ impl Events {
 
     /// How the collection was called then. Names that go are remembered before they go.
     fn name(&self, collection: CollectionId, position: Position) -> Option<NamedRow> {
-        let past = || self.collections.core.names.at(collection, position);
+        let past = || self.collections.core.retired_names.at(collection, position);
         let now = || Some(self.collections.by_id(collection)?.row().named());
         past().or_else(now).or_else(past)
     }

@@ -46,17 +46,20 @@ struct Written {
 /// The runs of a fold. Sections of indexes are merged away soon and their run goes with them; documents
 /// mostly stay where they are written first. What is past goes when nobody reads it any more; None where
 /// nobody does.
-struct Sinks {
-    staying: RunSink,
-    passing: RunSink,
+struct FoldRuns {
+    long_lived: RunSink,
+    short_lived: RunSink,
     past: Option<RunSink>,
 }
 
-impl Sinks {
+impl FoldRuns {
     /// Makes both durable, or neither stay.
     fn finish(self, core: &Core) -> Result<(), Error> {
         let mut finished = Vec::new();
-        for sink in [self.staying, self.passing].into_iter().chain(self.past) {
+        for sink in [self.long_lived, self.short_lived]
+            .into_iter()
+            .chain(self.past)
+        {
             let run = (!sink.is_empty()).then_some(sink.run());
             if let Err(error) = finish(sink) {
                 let mut finished = finished.into_iter();
@@ -68,12 +71,12 @@ impl Sinks {
         Ok(())
     }
 
-    fn to_stay(&self) -> merge::SectionSinks<'_> {
-        self.with_past(&self.staying)
+    fn long_lived_sinks(&self) -> merge::SectionSinks<'_> {
+        self.with_past(&self.long_lived)
     }
 
-    fn to_pass(&self) -> merge::SectionSinks<'_> {
-        self.with_past(&self.passing)
+    fn short_lived_sinks(&self) -> merge::SectionSinks<'_> {
+        self.with_past(&self.short_lived)
     }
 
     fn with_past<'s>(&'s self, present: &'s RunSink) -> merge::SectionSinks<'s> {
@@ -102,15 +105,15 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let Some(newest) = newest else {
         return Ok(0);
     };
-    let sinks = Sinks {
-        staying: core.sink()?,
-        passing: core.sink()?,
+    let sinks = FoldRuns {
+        long_lived: core.sink()?,
+        short_lived: core.sink()?,
         past: core.past_sink(newest)?,
     };
     let written = write_all(core, &tasks, &sinks)?;
-    let sessions = write_retries(core, &sinks.passing, position)?;
+    let sessions = write_retries(core, &sinks.short_lived, position)?;
     sinks.finish(core)?;
-    bring_keys(core, &tasks);
+    add_recent_keys(core, &tasks);
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(collections));
     adopt(core, &tasks, written, &sessions, position)?;
@@ -118,14 +121,14 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         core.retries.saved(sessions.version, sessions.section);
     }
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
-    core.note_stored(collections.bytes_raw());
+    core.record_stored(collections.bytes_raw());
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
 }
 
 /// If everything is folded, notes that in the catalog: then the next start does not read the log. Called
 /// after the background threads have ended.
-pub(crate) fn note_all_folded(collections: &Collections) -> Result<(), Error> {
+pub(crate) fn record_all_folded(collections: &Collections) -> Result<(), Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
     let position = core.storage.log.written();
@@ -194,7 +197,7 @@ fn freeze(collections: &Collections) -> Vec<Task> {
 }
 
 /// Runs the tasks on all cores.
-fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>, Error> {
+fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<Written>, Error> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     let work = || {
@@ -274,7 +277,7 @@ impl Task {
     }
 }
 
-fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<WrittenSections>, Error> {
+fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSections>, Error> {
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
     let parts = match &task.index {
         None => generation.records(position),
@@ -289,7 +292,7 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<WrittenSections>
         .section_options(core, task.index.as_deref(), position);
     // Sections of an index are soon merged: what compression saves of them is not worth its time, and
     // reading them back is faster. So are documents between others, in a clustered collection.
-    let passing = SectionOptions {
+    let short_lived = SectionOptions {
         compression: Compression::None,
         ..options
     };
@@ -299,17 +302,29 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<WrittenSections>
         false => None,
     };
     let Some(end) = end else {
-        let made = merge::write_sections(&mut merge, None, &keep, sinks.to_pass(), passing)?;
+        let made = merge::write_sections(
+            &mut merge,
+            None,
+            &keep,
+            sinks.short_lived_sinks(),
+            short_lived,
+        )?;
         return Ok(vec![made]);
     };
     // Changes of older documents stand in a section of their own, so that new documents, which are
     // behind everything there is, are never merged.
     let until = Some(end.as_key());
     let changes = match &task.index {
-        None => merge::write_sections(&mut merge, until, &keep, sinks.to_stay(), options)?,
-        Some(_) => merge::write_sections(&mut merge, until, &keep, sinks.to_pass(), passing)?,
+        None => merge::write_sections(&mut merge, until, &keep, sinks.long_lived_sinks(), options)?,
+        Some(_) => merge::write_sections(
+            &mut merge,
+            until,
+            &keep,
+            sinks.short_lived_sinks(),
+            short_lived,
+        )?,
     };
-    let new = merge::write_sections(&mut merge, None, &keep, sinks.to_stay(), options)?;
+    let new = merge::write_sections(&mut merge, None, &keep, sinks.long_lived_sinks(), options)?;
     Ok(vec![changes, new])
 }
 
@@ -342,7 +357,7 @@ fn adopt(
         let rows = written.sections.iter();
         changes.extend(rows.map(|section| rows::put_section(map, section)));
         for (sections, is_past) in [(written.sections, false), (written.past, true)] {
-            places.extend(sections.iter().map(|_| Place {
+            places.extend(sections.iter().map(|_| SectionPlacement {
                 task: number,
                 map,
                 is_past,
@@ -376,17 +391,19 @@ fn adopt(
 }
 
 /// Who looks for unique keys knows those of the new sections, before they are shown.
-fn bring_keys(core: &Core, tasks: &[Task]) {
+fn add_recent_keys(core: &Core, tasks: &[Task]) {
     for task in tasks {
         if let Some(index) = &task.index {
-            let brought = task.frozen.generation.brought(index);
-            index.recent_keys().fold(brought, &core.recent_keys);
+            let folded_keys = task.frozen.generation.folded_keys(index);
+            index
+                .recent_key_filter()
+                .fold(folded_keys, &core.recent_key_filter);
         }
     }
 }
 
 /// Where a new section belongs.
-struct Place {
+struct SectionPlacement {
     task: usize,
     map: MapId,
     is_past: bool,
@@ -394,10 +411,10 @@ struct Place {
 
 /// Shows readers the new sections, each with its place, instead of the frozen tails. Where a section
 /// cannot be shown, readers of its collection keep the tails.
-fn show(tasks: &[Task], places: &[Place], opened: &[Arc<Section>]) -> Result<(), Error> {
+fn show(tasks: &[Task], places: &[SectionPlacement], opened: &[Arc<Section>]) -> Result<(), Error> {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
-        let own = |place: &Place| {
+        let own = |place: &SectionPlacement| {
             let task = tasks.get(place.task);
             task.is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
         };
@@ -452,7 +469,7 @@ mod tests {
         insert(2);
         let tasks = freeze(&engine.collections);
         let section = collection.state().records.all().first().cloned().unwrap();
-        let places = [Place {
+        let places = [SectionPlacement {
             task: 0,
             map: MapId(u64::MAX),
             is_past: false,

@@ -25,10 +25,10 @@ use windrow_index::Definition;
 
 use crate::ids::MapId;
 use crate::index::Index;
-use crate::keys::KeySet;
-use crate::recent::Brought;
+use crate::key_probe::KeyProbe;
+use crate::key_set::KeySet;
+use crate::recent_key_filter::FoldedKeys;
 use crate::record::{Commit, Operation};
-use crate::sought::Sought;
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };
@@ -274,18 +274,18 @@ impl Generation {
         &self,
         index: &Index,
         position: Position,
-        sought: &Sought<'_>,
+        probe: &KeyProbe<'_>,
     ) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
         let (mut parts, settled) = tail.tail.made();
         if settled >= position {
             return parts;
         }
-        let bytes = self.bytes_unsettled(index);
+        let bytes = self.entry_backlog(index);
         if tail.searched_bytes.fetch_add(bytes, Ordering::Relaxed) > SEARCHES * bytes {
             return self.index(index, position);
         }
-        let found = entries_of(index, &self.commits_since(settled), sought);
+        let found = entries_of(index, &self.commits_since(settled), probe);
         if !found.is_empty() {
             Arc::make_mut(&mut parts).push(Arc::new(TailPart::from(found)));
         }
@@ -319,7 +319,7 @@ impl Generation {
 
     /// The keys that it brings an index, up to its end, where somebody has asked for most of them: to hash
     /// the others, who asks for one would have to wait.
-    pub fn brought(&self, index: &Index) -> Option<Brought> {
+    pub fn folded_keys(&self, index: &Index) -> Option<FoldedKeys> {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
         let is_asked_for = {
@@ -330,7 +330,7 @@ impl Generation {
             return None;
         }
         self.take_in(index, self.newest(), &mut keys);
-        Some(Brought {
+        Some(FoldedKeys {
             from: keys.from,
             until: self.newest(),
             hashes: keys.set.hashes().to_vec(),
@@ -384,7 +384,7 @@ impl Generation {
     }
 
     /// About how many bytes of log records an index has not made entries of.
-    pub fn bytes_unsettled(&self, index: &Index) -> u64 {
+    pub fn entry_backlog(&self, index: &Index) -> u64 {
         let settled = self.index_tail(index).settled_bytes.load(Ordering::Acquire);
         self.record_bytes
             .load(Ordering::Acquire)

@@ -9,7 +9,7 @@ use windrow_fold::Position;
 use windrow_index::Definition;
 
 use crate::ids::MapId;
-use crate::recent::RecentKeys;
+use crate::recent_key_filter::RecentKeyFilter;
 use crate::rows::IndexRow;
 
 /// See the module.
@@ -38,7 +38,7 @@ struct Life {
     /// The start, when it was made, or when it was last hidden or shown again.
     counting: Mutex<Instant>,
     progress: Progress,
-    recent: RecentKeys,
+    recent: RecentKeyFilter,
 }
 
 /// How far a build is. Numbers only grow.
@@ -71,7 +71,7 @@ impl Index {
             uses: AtomicU64::new(0),
             counting: Mutex::new(progress.started),
             progress,
-            recent: RecentKeys::default(),
+            recent: RecentKeyFilter::default(),
         };
         Index {
             map,
@@ -94,7 +94,7 @@ impl Index {
     }
 
     /// Counts a plan that uses it.
-    pub fn note_use(&self) {
+    pub fn record_use(&self) {
         self.life.uses.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -122,7 +122,7 @@ impl Index {
     }
 
     /// The keys that came to it not long ago.
-    pub fn recent_keys(&self) -> &RecentKeys {
+    pub fn recent_key_filter(&self) -> &RecentKeyFilter {
         &self.life.recent
     }
 
@@ -133,8 +133,8 @@ impl Index {
 
     /// Whether writers look for keys that are there already. Where it is being built they do not: what
     /// comes meanwhile is checked when its build ends, which keeps writers out.
-    pub fn refuses_doubles(&self) -> bool {
-        self.definition.refuses_doubles() && self.is_ready()
+    pub fn enforces_uniqueness(&self) -> bool {
+        self.definition.enforces_uniqueness() && self.is_ready()
     }
 
     /// `position`: the newest, behind all that its build has read.

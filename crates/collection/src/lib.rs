@@ -7,93 +7,93 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, `read`, `holds`, `kept`, `core`,
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `probe`, `index`, `generation`, `state`, `read`, `holds`, `kept`, `core`,
 //! `collection`, `past`, `collections`, `creating`, `transaction`, `write`, `folding`, `letting_go`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, `engine`, `changing`, `doubles`, `views`, `moment`, `events`, `validate`.
 #![forbid(unsafe_code)]
 
 mod admission;
+mod alter;
 mod background;
 mod building;
 mod cap;
-mod caught;
-mod changing;
 mod claims;
+mod cluster_snapshot;
 mod collection;
 mod collections;
 mod compression;
 mod core;
-mod creating;
-mod done;
-mod doubles;
+mod ddl_event;
+mod duplicate_keys;
 mod engine;
 mod error;
 mod event_detail;
 mod events;
 mod folding;
 mod generation;
-mod holds;
 mod ids;
 mod index;
-mod kept;
-mod keys;
-mod letting_go;
+mod key_probe;
+mod key_set;
 mod lock_order;
 mod merging;
-mod moment;
-mod names;
+mod name_history;
 mod namespace;
+mod new_collection;
 mod options;
-mod past;
+mod panic_boundary;
+mod pinned_snapshots;
 mod read;
-mod recent;
+mod recent_key_filter;
 mod record;
 mod recovery;
 mod repair;
+mod retired_names;
 mod retries;
 mod rows;
 mod rules;
 mod scans;
-mod sought;
 mod state;
+mod statement_result;
 mod statistics;
-mod told;
 mod transaction;
+mod transaction_locks;
 mod validate;
+mod version_gc;
 mod views;
 mod write;
 
+pub use alter::{DocumentChange, Modification, Renaming};
 pub use building::pool::BuildPriority;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
-pub use changing::{Become, Modification, Renaming};
+pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
 pub use compression::wanted as wanted_compression;
-pub use done::{Done, Image};
+pub use ddl_event::DdlKind;
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
-pub use holds::{Exclusion, Patience};
 pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress};
-pub use kept::KEPT_MAX;
-pub use moment::Moment;
 pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
+pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor};
-pub use record::statements::{Kept, Statements};
+pub use record::statements::{RetainedImage, Statements};
 pub use record::transaction::Origin;
-pub use retries::{Last, Remembered};
+pub use retries::{LastOperation, RecordedResult};
 pub use scans::Scans;
+pub use statement_result::{Image, StatementResult};
 pub use statistics::{CollectionStatistics, IndexStatistics};
-pub use told::Deed;
 pub use transaction::Transaction;
-pub use validate::{Checks, IndexReport, Noted, Validation, WrongEntries, WrongEntry};
+pub use transaction_locks::{DdlGuard, Interrupt};
+pub use validate::{Checks, DocumentFindings, IndexReport, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
 pub use windrow_storage::{ClusterTime, Position, StorageError};
-pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, Terms};
+pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, WriteOptions};
 
 /// The largest document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;

@@ -33,10 +33,10 @@ pub(crate) struct OrderedLock {
     lock: Mutex<()>,
 }
 
-/// Holds an [`OrderedLock`] until it is dropped.
+/// TransactionLocks an [`OrderedLock`] until it is dropped.
 pub(crate) struct OrderedGuard<'l> {
     _guard: MutexGuard<'l, ()>,
-    _held: Held,
+    _held: HeldRank,
 }
 
 impl OrderedLock {
@@ -49,7 +49,7 @@ impl OrderedLock {
 
     pub fn lock(&self) -> OrderedGuard<'_> {
         // Checked before the wait: otherwise a circle would stop the thread before it is found.
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         OrderedGuard {
             _guard: self.lock.lock(),
             _held: held,
@@ -61,7 +61,7 @@ impl OrderedLock {
         let guard = self.lock.try_lock()?;
         Some(OrderedGuard {
             _guard: guard,
-            _held: Held::unchecked(self.rank),
+            _held: HeldRank::unchecked(self.rank),
         })
     }
 
@@ -77,16 +77,16 @@ pub(crate) struct OrderedRwLock {
     lock: RwLock<()>,
 }
 
-/// Holds an [`OrderedRwLock`] until it is dropped.
+/// TransactionLocks an [`OrderedRwLock`] until it is dropped.
 pub(crate) struct OrderedReadGuard<'l> {
     _guard: RwLockReadGuard<'l, ()>,
-    _held: Held,
+    _held: HeldRank,
 }
 
-/// Holds an [`OrderedRwLock`] alone until it is dropped.
+/// TransactionLocks an [`OrderedRwLock`] alone until it is dropped.
 pub(crate) struct OrderedWriteGuard<'l> {
     _guard: RwLockWriteGuard<'l, ()>,
-    _held: Held,
+    _held: HeldRank,
 }
 
 impl OrderedRwLock {
@@ -98,7 +98,7 @@ impl OrderedRwLock {
     }
 
     pub fn read(&self) -> OrderedReadGuard<'_> {
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         OrderedReadGuard {
             _guard: self.lock.read(),
             _held: held,
@@ -108,7 +108,7 @@ impl OrderedRwLock {
     /// Takes the lock if it is free. The order is checked all the same, because a caller that does
     /// not get the lock waits for it with [`read`](Self::read).
     pub fn try_read(&self) -> Option<OrderedReadGuard<'_>> {
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         Some(OrderedReadGuard {
             _guard: self.lock.try_read()?,
             _held: held,
@@ -117,7 +117,7 @@ impl OrderedRwLock {
 
     /// As [`read`](Self::read), but ahead of threads that wait to write.
     pub fn read_recursive(&self) -> OrderedReadGuard<'_> {
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         OrderedReadGuard {
             _guard: self.lock.read_recursive(),
             _held: held,
@@ -126,7 +126,7 @@ impl OrderedRwLock {
 
     /// As [`try_read`](Self::try_read), but ahead of threads that wait to write.
     pub fn try_read_recursive(&self) -> Option<OrderedReadGuard<'_>> {
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         Some(OrderedReadGuard {
             _guard: self.lock.try_read_recursive()?,
             _held: held,
@@ -134,7 +134,7 @@ impl OrderedRwLock {
     }
 
     pub fn write(&self) -> OrderedWriteGuard<'_> {
-        let held = Held::new(self.rank);
+        let held = HeldRank::new(self.rank);
         OrderedWriteGuard {
             _guard: self.lock.write(),
             _held: held,
@@ -151,7 +151,7 @@ impl OrderedRwLock {
         );
         OrderedWriteGuard {
             _guard: self.lock.write(),
-            _held: Held::unchecked(self.rank),
+            _held: HeldRank::unchecked(self.rank),
         }
     }
 }
@@ -164,16 +164,16 @@ thread_local! {
 
 /// A rank that this thread holds. Empty without debug assertions.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldRank {
     #[cfg(debug_assertions)]
     rank: Rank,
 }
 
 #[cfg(debug_assertions)]
-impl Held {
-    fn new(rank: Rank) -> Held {
-        Held::check(rank);
-        Held::unchecked(rank)
+impl HeldRank {
+    fn new(rank: Rank) -> HeldRank {
+        HeldRank::check(rank);
+        HeldRank::unchecked(rank)
     }
 
     /// Panics if this thread must not wait for a lock of this rank.
@@ -190,14 +190,14 @@ impl Held {
     }
 
     /// Records a lock that was taken without a wait.
-    pub fn unchecked(rank: Rank) -> Held {
+    pub fn unchecked(rank: Rank) -> HeldRank {
         RANKS.with_borrow_mut(|ranks| ranks.push(rank));
-        Held { rank }
+        HeldRank { rank }
     }
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Held {
+impl Drop for HeldRank {
     fn drop(&mut self) {
         RANKS.with_borrow_mut(|ranks| {
             let place = ranks.iter().rposition(|rank| *rank == self.rank);
@@ -224,9 +224,9 @@ pub(crate) fn as_another_thread(work: impl FnOnce()) {
 }
 
 #[cfg(not(debug_assertions))]
-impl Held {
-    fn new(_: Rank) -> Held {
-        Held {}
+impl HeldRank {
+    fn new(_: Rank) -> HeldRank {
+        HeldRank {}
     }
 
     pub fn check(_: Rank) {}
@@ -235,8 +235,8 @@ impl Held {
         true
     }
 
-    pub fn unchecked(_: Rank) -> Held {
-        Held {}
+    pub fn unchecked(_: Rank) -> HeldRank {
+        HeldRank {}
     }
 }
 

@@ -13,19 +13,19 @@ use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
 use windrow_storage::Position;
 
-use crate::caught::panicked;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::{CHAINS_MANY, Core};
 use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
+use crate::panic_boundary::panicked;
 use crate::rows;
 use crate::state::State;
 
 /// Which maps need a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum MergeEffort {
     /// Those with many sections of a size: readers would look into too many.
     Readers,
     /// Also those where much is gone or replaced, whose space can come back, all of it: nobody reads what
@@ -36,23 +36,23 @@ pub(crate) enum Effort {
 }
 
 /// Whether to go on.
-pub(crate) type GoesOn<'a> = dyn Fn() -> bool + Sync + 'a;
+pub(crate) type ShouldContinue<'a> = dyn Fn() -> bool + Sync + 'a;
 
 /// A map gives space back where so great a part of its entries is of no use.
 const WASTE_MIN: f64 = 0.2;
 
 /// One merge of every map that needs it, on all cores; whether there was one. Before, what nobody reads any
 /// more goes, and what could not be removed when it was given up. An error of one map does not keep the
-/// others from theirs. A merge is given up where `goes_on` says no.
+/// others from theirs. A merge is given up where `should_continue` says no.
 pub(crate) fn merge_all(
     collections: &Collections,
-    effort: Effort,
-    goes_on: &GoesOn<'_>,
+    effort: MergeEffort,
+    should_continue: &ShouldContinue<'_>,
 ) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
     let _busy = core.counters.merging.begin();
-    collections.let_go_of_versions();
+    collections.collect_obsolete_versions();
     let mut maps = Vec::new();
     for collection in collections.all() {
         if let Err(error) = collection.remove_abandoned() {
@@ -71,7 +71,7 @@ pub(crate) fn merge_all(
     let work = || -> Result<(), Error> {
         let mut first_error = Ok(());
         while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match merge_map(core, collection, index.as_deref(), effort, goes_on) {
+            match merge_map(core, collection, index.as_deref(), effort, should_continue) {
                 Ok(true) => merged.store(true, Ordering::Relaxed),
                 Ok(false) => {}
                 Err(error) => first_error = first_error.and(Err(error)),
@@ -95,7 +95,7 @@ pub(crate) fn merge_all(
 /// Lets writers and folds go first: while there are writes a merge rests between stretches of work, the
 /// longer the fewer chains there are. So merging goes on beside writing at an even pace, as fast as it
 /// must, instead of in bursts.
-struct Pace {
+struct MergePacer {
     core: Arc<Core>,
     collection: Arc<Collection>,
     since: Mutex<Since>,
@@ -114,13 +114,13 @@ const CHAINS_PER_REST: u32 = 4;
 /// It rests no longer than so many times as long as it worked.
 const RESTS_MAX: u32 = 3;
 
-impl Pace {
-    fn new(core: Arc<Core>, collection: Arc<Collection>) -> Pace {
+impl MergePacer {
+    fn new(core: Arc<Core>, collection: Arc<Collection>) -> MergePacer {
         let since = Since {
             begin: Instant::now(),
             written: core.storage.log.written(),
         };
-        Pace {
+        MergePacer {
             core,
             collection,
             since: Mutex::new(since),
@@ -151,8 +151,8 @@ fn merge_map(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
     index: Option<&Index>,
-    effort: Effort,
-    goes_on: &GoesOn<'_>,
+    effort: MergeEffort,
+    should_continue: &ShouldContinue<'_>,
 ) -> Result<bool, Error> {
     let map = index.map_or(collection.records_map, |index| index.map);
     let sections = |state: &mut State| {
@@ -171,7 +171,7 @@ fn merge_map(
     let all = 0..sections.all().len();
     let frees = || frees_space(collection, index, &sections, effort).then(|| all.clone());
     let range = merge::pick_sections(sections.all()).or_else(frees);
-    let is_last = effort != Effort::Readers && range.as_ref() == Some(&all);
+    let is_last = effort != MergeEffort::Readers && range.as_ref() == Some(&all);
     let chosen = range.and_then(|range| MergeInput::present(&sections, range));
     let chosen = chosen.or_else(|| MergeInput::past(&sections));
     let Some(chosen) = chosen.filter(|_| !building && !state.dropped) else {
@@ -181,13 +181,13 @@ fn merge_map(
     if is_last && is_packable(index) {
         pack(&mut options, index);
     }
-    let Some(new) = write(core, collection, index, &chosen, options, goes_on)? else {
+    let Some(new) = write(core, collection, index, &chosen, options, should_continue)? else {
         return Ok(false);
     };
     replace(core, collection, map, &chosen.by_age, new)?;
     // One section is asked by itself as fast as by a filter in memory.
     if let Some(index) = index.filter(|_| is_last) {
-        index.recent_keys().forget();
+        index.recent_key_filter().forget();
     }
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
@@ -195,7 +195,7 @@ fn merge_map(
 
 /// Sections in place of others.
 #[derive(Default)]
-pub(crate) struct New {
+pub(crate) struct NewSections {
     pub present: Vec<SectionDescriptor>,
     pub past: Vec<SectionDescriptor>,
 }
@@ -207,8 +207,8 @@ fn write(
     index: Option<&Index>,
     chosen: &MergeInput,
     options: SectionOptions,
-    goes_on: &GoesOn<'_>,
-) -> Result<Option<New>, Error> {
+    should_continue: &ShouldContinue<'_>,
+) -> Result<Option<NewSections>, Error> {
     let snapshots = core.snapshot_positions();
     let is_read_before = snapshots.first() < Some(&chosen.position);
     let older = match chosen.older {
@@ -219,7 +219,7 @@ fn write(
     let keep = Retention { snapshots, older };
     let has_past = || chosen.by_age.iter().any(|(_, is_past)| *is_past);
     // One for both: the rest of one is no work of the other.
-    let pace = Arc::new(Pace::new(core.clone(), collection.clone()));
+    let pace = Arc::new(MergePacer::new(core.clone(), collection.clone()));
     let sink = || {
         let pace = pace.clone();
         core.sink_pausing(move || pace.rest())
@@ -229,17 +229,19 @@ fn write(
     let mut entries = MergeCursor::from_sections(&chosen.by_age)?;
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
-    let goes_on =
-        || goes_on() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
+    let should_continue = || {
+        should_continue() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped()
+    };
     let sinks = SectionSinks {
         present: &present,
         past: past.as_ref(),
     };
-    let made = merge::write_sections_while(&mut entries, None, &keep, sinks, options, &goes_on)?;
+    let made =
+        merge::write_sections_while(&mut entries, None, &keep, sinks, options, &should_continue)?;
     let Some(made) = made else {
         return Ok(None);
     };
-    let new = New {
+    let new = NewSections {
         present: made.present.into_iter().collect(),
         past: made.past.into_iter().collect(),
     };
@@ -248,7 +250,12 @@ fn write(
 }
 
 /// Makes the runs durable that have something, or none of them stays.
-fn finish(core: &Core, present: RunSink, past: Option<RunSink>, new: &New) -> Result<(), Error> {
+fn finish(
+    core: &Core,
+    present: RunSink,
+    past: Option<RunSink>,
+    new: &NewSections,
+) -> Result<(), Error> {
     if !new.present.is_empty() {
         present.finish()?;
     }
@@ -265,13 +272,13 @@ fn frees_space(
     collection: &Collection,
     index: Option<&Index>,
     sections: &Sections,
-    effort: Effort,
+    effort: MergeEffort,
 ) -> bool {
     let can_free = match effort {
-        Effort::Readers => return false,
-        Effort::Space => knows_all(collection),
+        MergeEffort::Readers => return false,
+        MergeEffort::Space => knows_all(collection),
         // A map of one section has been merged as far as it knows what is gone.
-        Effort::AllSpace => sections.all().len() > 1 || knows_all(collection),
+        MergeEffort::AllSpace => sections.all().len() > 1 || knows_all(collection),
     };
     (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
 }
@@ -335,7 +342,7 @@ pub(crate) fn replace(
     collection: &Collection,
     map: MapId,
     old: &[(Arc<Section>, bool)],
-    new: New,
+    new: NewSections,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
@@ -364,7 +371,7 @@ pub(crate) fn replace(
     let new_past = new.split_off(present);
     if let Some(it) = state.indexes.iter().find(|it| it.index.map == map) {
         it.index
-            .recent_keys()
+            .recent_key_filter()
             .merge(&of(false).cloned().collect::<Vec<_>>());
     }
     collection.try_change_state(|state| {

@@ -28,10 +28,10 @@ pub struct EngineOptions {
     /// How old a snapshot may become before reading it fails.
     pub snapshot_age_max: Duration,
     /// Bytes of log records that an index may lag behind before its entries are made unasked.
-    pub settle_bytes: u64,
+    pub entry_backlog_bytes: u64,
     /// How many bytes of the log are kept for change streams, besides what is not folded yet.
     pub history_bytes: u64,
-    /// Told of what goes wrong in the background.
+    /// Called with what goes wrong in the background.
     pub on_problem: fn(&str, &Error),
     pub storage: StorageOptions,
     pub background: Background,
@@ -75,7 +75,7 @@ impl EngineOptions {
             fold_interval: Duration::from_secs(60),
             snapshot_age_max: Duration::from_secs(600),
             // The entries of a text take some twenty times its memory until they are in order.
-            settle_bytes: (memory / 1024).clamp(64 << 10, 1 << 20),
+            entry_backlog_bytes: (memory / 1024).clamp(64 << 10, 1 << 20),
             history_bytes: 256 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
             storage: StorageOptions {

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::generation::{Behind, Generation, append_id_key};
 use crate::ids::MapId;
 use crate::index::Index;
-use crate::sought::Sought;
+use crate::key_probe::KeyProbe;
 use crate::state::{IndexState, State};
 use cursors::{BEHIND_MARKS, record_of};
 
@@ -46,13 +46,13 @@ struct Inner {
     /// The number of the others.
     ordinary: usize,
     next_record: RecordId,
-    own: Option<Own>,
+    own: Option<OwnWrites>,
 }
 
 /// What a transaction has written itself, up to a position of its own: its readers see it over the
 /// rest.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnWrites {
     pub tail: Arc<Generation>,
     pub position: Position,
 }
@@ -73,8 +73,8 @@ impl ReaderIndex {
     }
 
     /// Counts a plan that uses it.
-    pub fn note_use(&self) {
-        self.state.index.note_use();
+    pub fn record_use(&self) {
+        self.state.index.record_use();
     }
 
     /// The number of its map.
@@ -91,7 +91,7 @@ impl Reader {
         state: Arc<State>,
         snapshot: Snapshot,
         next_record: RecordId,
-        own: Option<Own>,
+        own: Option<OwnWrites>,
     ) -> Reader {
         let position = snapshot.position();
         // Asked in this order: one that becomes ready in between says from when on.
@@ -361,11 +361,11 @@ impl Reader {
     pub(crate) fn check_sections(
         &self,
         number: usize,
-        goes_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let view = self.entries_view(number)?;
         let mut sections = view.sections.all().iter();
-        Ok(sections.try_for_each(|it| it.check(goes_on))?)
+        Ok(sections.try_for_each(|it| it.check(should_continue))?)
     }
 
     /// Returns the indexes that can be read. The first is the one on `_id`. The number of an index is its
@@ -506,14 +506,14 @@ impl Reader {
     /// An index as a reader of one key needs it: entries of other keys may be missing.
     fn view_of_key(&self, index: usize, key: &[u8]) -> Result<Cow<'_, View>, Error> {
         let (ReaderIndex { state }, view) = self.index_at(index)?;
-        let sought = match view.get() {
+        let probe = match view.get() {
             // What a transaction has written is seen as it stood when it was looked at first.
-            None if self.0.own.is_none() => Sought::of(&state.index.definition, key),
+            None if self.0.own.is_none() => KeyProbe::of(&state.index.definition, key),
             _ => None,
         };
-        Ok(match sought {
-            Some(sought) => Cow::Owned(self.view(&state.sections, |generation, position| {
-                generation.index_of(&state.index, position, &sought)
+        Ok(match probe {
+            Some(probe) => Cow::Owned(self.view(&state.sections, |generation, position| {
+                generation.index_of(&state.index, position, &probe)
             })),
             None => Cow::Borrowed(self.index_view(index)?),
         })

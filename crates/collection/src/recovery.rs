@@ -12,11 +12,11 @@ use windrow_storage::{Position, Storage, StorageError};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
-use crate::creating;
 use crate::error::Error;
 use crate::generation::BEHIND_ALL;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
+use crate::new_collection;
 use crate::options::EngineOptions;
 use crate::record;
 use crate::record::net::net;
@@ -34,7 +34,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
-    core.names.load(&core.storage.catalog)?;
+    core.retired_names.load(&core.storage.catalog)?;
     core.keep_history_if_wanted();
     let mut sections = open_sections(&core)?;
     // None before a fold has written what sessions have done.
@@ -52,9 +52,9 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let committed = replay(&collections, folded)?;
     settle_creations(&collections, &committed)?;
     for collection in collections.all() {
-        note_largest_id(&core, &collection)?;
+        record_largest_id(&core, &collection)?;
     }
-    core.note_stored(collections.bytes_raw());
+    core.record_stored(collections.bytes_raw());
     Ok(collections)
 }
 
@@ -114,14 +114,14 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<Collect
         let (position, millis) = (record.position, record.millis);
         match transaction::kind_of(Bytes::from(record.payload)) {
             Some(Kind::Single(payload)) => {
-                if statements::are_noted(&payload) {
+                if statements::has_statements(&payload) {
                     note(collections, position, millis, &payload)?;
                 }
                 take_in(collections, position, payload)?;
             }
             Some(Kind::Several(transaction)) => {
                 let retries = &collections.core.retries;
-                retries.note_committed(transaction.origin, position, millis);
+                retries.record_committed(transaction.origin, position, millis);
                 for part in transaction.parts {
                     let id = record::collection_of(&part);
                     committed.insert(id.ok_or_else(|| undecodable(position))?);
@@ -148,7 +148,7 @@ fn settle_creations(
         changes.push(rows::delete_creation(id));
         let collection = collections.by_id(id);
         if let Some(collection) = collection.filter(|_| !committed.contains(&id)) {
-            changes.extend(creating::deletions_of(&collections.core, &collection));
+            changes.extend(new_collection::deletions_of(&collections.core, &collection));
             collections.remove(&collection);
         }
     }
@@ -168,7 +168,7 @@ fn note(
     let decoded = record::decode(position, payload.clone());
     let noted = decoded.and_then(|(commit, _)| statements::noted(payload, &commit.operations)?);
     let noted = noted.ok_or_else(|| undecodable(position))?;
-    collections.core.retries.note(noted, position, millis);
+    collections.core.retries.record(noted, position, millis);
     Ok(())
 }
 
@@ -196,7 +196,7 @@ fn undecodable(position: Position) -> Error {
 
 /// Notes the largest `_id`: those behind it need not be looked for. Where damage hides it there are none
 /// such, and the index can be made anew.
-fn note_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
+fn record_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
     let largest = || {
         let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;
         Ok(cursor.next()?.then(|| cursor.key().to_vec()))
@@ -209,7 +209,7 @@ fn note_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
         read => read?,
     };
     if let Some(largest) = largest {
-        collection.claims.note_stored(&largest);
+        collection.claims.record_stored(&largest);
     }
     Ok(())
 }

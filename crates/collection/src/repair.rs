@@ -42,8 +42,8 @@ pub(crate) fn rebuild(
     let _merging = core.keep_merges_off();
     for map in maps {
         let state = State::clone(&collection.state());
-        if let Some(target) = Target::find(collection, &state, *map) {
-            let work = Work {
+        if let Some(target) = RepairTarget::find(collection, &state, *map) {
+            let work = RepairJob {
                 core,
                 collection,
                 target,
@@ -56,36 +56,37 @@ pub(crate) fn rebuild(
 }
 
 /// A map that is made from documents.
-enum Target {
+enum RepairTarget {
     Index(Arc<Index>),
     /// The keys of `_id`s by record id, of a clustered collection.
     Records(Arc<Definition>),
 }
 
-impl Target {
+impl RepairTarget {
     /// None where the collection has no such map any more, or an index build has it still.
-    fn find(collection: &Collection, state: &State, map: MapId) -> Option<Target> {
+    fn find(collection: &Collection, state: &State, map: MapId) -> Option<RepairTarget> {
         if state.dropped {
             return None;
         }
         if map == collection.records_map {
-            return State::clustered_by(&state.indexes).map(Target::Records);
+            return State::clustered_by(&state.indexes).map(RepairTarget::Records);
         }
         let found = state.indexes.iter().find(|it| it.index.map == map)?;
         let index = &found.index;
-        (index.is_ready() && !index.definition.clustered).then(|| Target::Index(index.clone()))
+        (index.is_ready() && !index.definition.clustered)
+            .then(|| RepairTarget::Index(index.clone()))
     }
 }
 
-struct Work<'w> {
+struct RepairJob<'w> {
     core: &'w Core,
     collection: &'w Collection,
-    target: Target,
+    target: RepairTarget,
     should_stop: &'w dyn Fn() -> Option<String>,
 }
 
 /// What was made, and what of it is not written yet.
-struct Made {
+struct RebuiltEntries {
     /// Of documents that all snapshots see as they are.
     settled: Sorter,
     /// Of those of which some see other versions.
@@ -100,12 +101,12 @@ struct Version {
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-impl Work<'_> {
+impl RepairJob<'_> {
     fn run(&self, state: &State) -> Result<(), Error> {
         let records = self.collection.records_map;
         let map = match &self.target {
-            Target::Index(index) => index.map,
-            Target::Records(_) => records,
+            RepairTarget::Index(index) => index.map,
+            RepairTarget::Records(_) => records,
         };
         // An index that was dropped has none: then what is written is discarded.
         let old = State::clone(state)
@@ -131,11 +132,11 @@ impl Work<'_> {
         if !made.sections.is_empty() {
             sink.finish()?;
         }
-        if let Target::Index(index) = &self.target {
+        if let RepairTarget::Index(index) = &self.target {
             // What was missing in the index no commit brings.
-            index.recent_keys().forget();
+            index.recent_key_filter().forget();
         }
-        let new = merging::New {
+        let new = merging::NewSections {
             present: made.sections,
             past: Vec::new(),
         };
@@ -154,8 +155,8 @@ impl Work<'_> {
 
     fn options(&self, position: Position) -> SectionOptions {
         let index = match &self.target {
-            Target::Index(index) => Some(&**index),
-            Target::Records(_) => None,
+            RepairTarget::Index(index) => Some(&**index),
+            RepairTarget::Records(_) => None,
         };
         self.collection.section_options(self.core, index, position)
     }
@@ -167,9 +168,9 @@ impl Work<'_> {
         sink: &RunSink,
         position: Position,
         keep: &Retention,
-    ) -> Result<Made, Error> {
+    ) -> Result<RebuiltEntries, Error> {
         let oldest = keep.oldest()?;
-        let mut made = Made {
+        let mut made = RebuiltEntries {
             settled: Sorter::new(),
             versions: EntryBufferBuilder::new(oldest, 0),
             sections: Vec::new(),
@@ -195,7 +196,7 @@ impl Work<'_> {
         &self,
         merge: &mut MergeCursor,
         oldest: Position,
-        made: &mut Made,
+        made: &mut RebuiltEntries,
     ) -> Result<(RecordId, Vec<Version>), Error> {
         let (mut versions, mut place) = (Vec::<Version>::new(), None);
         while let Some(entry) = merge.current() {
@@ -226,7 +227,7 @@ impl Work<'_> {
         &self,
         document: &[u8],
         id: RecordId,
-        made: &mut Made,
+        made: &mut RebuiltEntries,
     ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
         let document = Document::from_bytes(document).map_err(|error| StorageError::Damaged {
             place: format!("the document of record {id}"),
@@ -234,7 +235,7 @@ impl Work<'_> {
         })?;
         let mut entries = BTreeMap::new();
         match &self.target {
-            Target::Index(index) => {
+            RepairTarget::Index(index) => {
                 let mut add = |key: &[u8], payload: &[u8]| {
                     let known = entries.entry(key.to_vec());
                     let least: &mut Vec<u8> = known.or_insert_with(|| payload.to_vec());
@@ -245,7 +246,7 @@ impl Work<'_> {
                 let definition = &index.definition;
                 definition.entries(document, &mut made.scratch, &mut add)?;
             }
-            Target::Records(of_ids) => {
+            RepairTarget::Records(of_ids) => {
                 let mut key = Vec::new();
                 append_id_key(of_ids, document, &mut key);
                 entries.insert(id.0.to_be_bytes().to_vec(), key);
@@ -256,7 +257,7 @@ impl Work<'_> {
 
     fn write(
         &self,
-        made: &mut Made,
+        made: &mut RebuiltEntries,
         sink: &RunSink,
         position: Position,
         keep: &Retention,
@@ -278,14 +279,14 @@ impl Work<'_> {
     /// Under which id the entries of a record stand.
     fn entry_id(&self, record: RecordId) -> RecordId {
         match self.target {
-            Target::Index(_) => record,
-            Target::Records(_) => RecordId::MIN,
+            RepairTarget::Index(_) => record,
+            RepairTarget::Records(_) => RecordId::MIN,
         }
     }
 }
 
 /// Adds the entries of a record's versions, which come newest first: of each what came and what went.
-fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut Made) {
+fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut RebuiltEntries) {
     let is_settled = |version: &Version| version.position <= oldest;
     if let [version] = versions.as_slice()
         && is_settled(version)

@@ -14,25 +14,25 @@ use std::collections::{BTreeMap, HashMap};
 use parking_lot::Mutex;
 use windrow_fold::{Position, SectionDescriptor};
 
-use crate::done::Done;
-use crate::record::statements::Noted;
+use crate::record::statements::StatementRecord;
 use crate::record::transaction::Origin;
+use crate::statement_result::StatementResult;
 
 pub(crate) use section::{MAP, read, write};
 
 /// What is known of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Remembered {
+pub enum RecordedResult {
     /// It has done nothing.
     Nothing,
-    Done(Done),
+    Done(StatementResult),
     /// It may have been done, or not.
     Unknown,
 }
 
 /// What a session has done last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Last {
+pub enum LastOperation {
     /// A transaction of this number was committed.
     Committed(i64),
     /// A retryable write of this number has changed something.
@@ -80,7 +80,7 @@ struct Session {
 enum Outcome {
     Committed,
     Wrote {
-        done: BTreeMap<i32, Done>,
+        done: BTreeMap<i32, StatementResult>,
         is_incomplete: bool,
     },
 }
@@ -96,8 +96,8 @@ impl Retries {
 
     /// Takes in what the record at a position says. Records of one session come in order, but perhaps
     /// again.
-    pub fn note(&self, noted: Noted, position: Position, millis: u64) {
-        let Noted { origin, done } = noted;
+    pub fn record(&self, noted: StatementRecord, position: Position, millis: u64) {
+        let StatementRecord { origin, done } = noted;
         let nothing = || Outcome::Wrote {
             done: BTreeMap::new(),
             is_incomplete: false,
@@ -129,7 +129,7 @@ impl Retries {
     }
 
     /// Takes in that a transaction was committed.
-    pub fn note_committed(&self, origin: Origin, position: Position, millis: u64) {
+    pub fn record_committed(&self, origin: Origin, position: Position, millis: u64) {
         let mut all = self.all.lock();
         let session = all.advance(origin, position, millis, || Outcome::Committed);
         if let Some(session) = session {
@@ -139,31 +139,31 @@ impl Retries {
     }
 
     /// The newest number of a session that wrote anything.
-    pub fn last(&self, session: &[u8; 16]) -> Option<Last> {
+    pub fn last(&self, session: &[u8; 16]) -> Option<LastOperation> {
         let all = self.all.lock();
         let session = all.sessions.get(session)?;
         Some(match session.outcome {
-            Outcome::Committed => Last::Committed(session.number),
-            Outcome::Wrote { .. } => Last::Wrote(session.number),
+            Outcome::Committed => LastOperation::Committed(session.number),
+            Outcome::Wrote { .. } => LastOperation::Wrote(session.number),
         })
     }
 
     /// What a statement of a retryable write has done.
-    pub fn done(&self, origin: Origin, statement: i32) -> Remembered {
+    pub fn done(&self, origin: Origin, statement: i32) -> RecordedResult {
         let all = self.all.lock();
         let session = all.sessions.get(&origin.session);
         let Some(session) = session.filter(|it| it.number == origin.number) else {
-            return Remembered::Nothing;
+            return RecordedResult::Nothing;
         };
         match &session.outcome {
-            Outcome::Committed => Remembered::Nothing,
+            Outcome::Committed => RecordedResult::Nothing,
             Outcome::Wrote {
                 done,
                 is_incomplete,
             } => match done.get(&statement) {
-                Some(done) => Remembered::Done(done.clone()),
-                None if *is_incomplete => Remembered::Unknown,
-                None => Remembered::Nothing,
+                Some(done) => RecordedResult::Done(done.clone()),
+                None if *is_incomplete => RecordedResult::Unknown,
+                None => RecordedResult::Nothing,
             },
         }
     }
@@ -323,7 +323,7 @@ impl Outcome {
 }
 
 /// About what a statement takes in memory.
-fn bytes_of(done: &Done) -> u64 {
+fn bytes_of(done: &StatementResult) -> u64 {
     let document = done.document().map_or(0, |it| it.as_bytes().len());
     STATEMENT_BYTES + document as u64
 }
@@ -343,35 +343,37 @@ mod tests {
     }
 
     fn note(retries: &Retries, number: i64, position: u64, statements: &[i32]) {
-        let done = statements.iter().map(|it| (*it, Done::Updated(None)));
-        let noted = Noted {
+        let done = statements
+            .iter()
+            .map(|it| (*it, StatementResult::Updated(None)));
+        let noted = StatementRecord {
             origin: origin(number),
             done: done.collect(),
         };
-        retries.note(noted, Position(position), position * 1000);
+        retries.record(noted, Position(position), position * 1000);
     }
 
     #[test]
     fn the_newest_number_counts() {
         let retries = Retries::new(1 << 20);
-        let check = |number: i64, statement: i32, expected: Remembered| {
+        let check = |number: i64, statement: i32, expected: RecordedResult| {
             let found = retries.done(origin(number), statement);
             assert_eq!(found, expected, "{number} {statement}");
         };
-        let done = || Remembered::Done(Done::Updated(None));
+        let done = || RecordedResult::Done(StatementResult::Updated(None));
         note(&retries, 4, 1, &[0, 1]);
         note(&retries, 4, 2, &[2]);
         note(&retries, 3, 3, &[7]);
         check(4, 0, done());
         check(4, 2, done());
-        check(4, 3, Remembered::Nothing);
-        check(3, 7, Remembered::Nothing);
-        assert_eq!(retries.last(&SESSION), Some(Last::Wrote(4)));
-        retries.note_committed(origin(5), Position(4), 4000);
-        assert_eq!(retries.last(&SESSION), Some(Last::Committed(5)));
-        check(4, 0, Remembered::Nothing);
+        check(4, 3, RecordedResult::Nothing);
+        check(3, 7, RecordedResult::Nothing);
+        assert_eq!(retries.last(&SESSION), Some(LastOperation::Wrote(4)));
+        retries.record_committed(origin(5), Position(4), 4000);
+        assert_eq!(retries.last(&SESSION), Some(LastOperation::Committed(5)));
+        check(4, 0, RecordedResult::Nothing);
         note(&retries, 6, 5, &[-1, -2, 1]);
-        check(6, -1, Remembered::Unknown);
+        check(6, -1, RecordedResult::Unknown);
         check(6, 1, done());
     }
 
@@ -384,18 +386,18 @@ mod tests {
         };
         note(&retries, 1, 1, &[0]);
         let document = doc! { "_id": 1, "a": ("x".repeat(600)) };
-        let noted = Noted {
+        let noted = StatementRecord {
             origin: other,
-            done: vec![(0, Done::Deleted(Some(document)))],
+            done: vec![(0, StatementResult::Deleted(Some(document)))],
         };
-        retries.note(noted, Position(2), 2000);
-        assert_eq!(retries.done(origin(1), 0), Remembered::Unknown);
-        assert!(matches!(retries.done(other, 0), Remembered::Done(_)));
+        retries.record(noted, Position(2), 2000);
+        assert_eq!(retries.done(origin(1), 0), RecordedResult::Unknown);
+        assert!(matches!(retries.done(other, 0), RecordedResult::Done(_)));
         retries.forget_old(MILLIS_MAX + 1000);
         assert_eq!(retries.last(&SESSION), None);
         assert!(retries.last(&other.session).is_some());
         retries.forget(&other.session);
-        assert_eq!(retries.done(other, 0), Remembered::Nothing);
+        assert_eq!(retries.done(other, 0), RecordedResult::Nothing);
         assert_eq!(retries.all.lock().bytes, 0);
     }
 }

@@ -11,7 +11,7 @@ pub struct Scans {
 
 impl Scans {
     /// Counts one; `is_tailable`: by a cursor that waits at the end.
-    pub fn note(&self, is_tailable: bool) {
+    pub fn record(&self, is_tailable: bool) {
         self.all.fetch_add(1, Relaxed);
         if is_tailable {
             self.tailable.fetch_add(1, Relaxed);

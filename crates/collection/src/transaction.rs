@@ -2,7 +2,7 @@
 //!
 //! What a transaction writes stands in a tail of its own for each collection, which its readers take
 //! as the youngest source. Nothing is in the log before the [commit](Transaction::commit). What it has
-//! changed it holds until its end: the first writer wins, see [`holds`](crate::holds).
+//! changed it holds until its end: the first writer wins, see [`holds`](crate::transaction_locks).
 
 mod commit;
 mod creation;
@@ -18,19 +18,19 @@ use windrow_fold::{Position, RecordId, Snapshot};
 use windrow_invariant::Bug;
 use windrow_storage::PAYLOAD_BYTES_MAX;
 
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::holds::{Held, Taken, Ticket};
 use crate::ids::{CollectionId, MapId};
-use crate::moment::Moment;
 use crate::namespace::Namespace;
-use crate::read::{Own, Reader};
+use crate::read::{OwnWrites, Reader};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};
 use crate::state::State as CollectionState;
+use crate::transaction_locks::{LockOutcome, LockTarget, TransactionWaiter};
 
 /// A transaction is one record of the log.
 const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
@@ -46,8 +46,8 @@ pub struct Transaction {
     origin: Origin,
     snapshot: Snapshot,
     /// What it reads at, where it did not begin with the newest.
-    moment: Option<Arc<Moment>>,
-    ticket: Arc<Ticket>,
+    cluster_snapshot: Option<Arc<ClusterSnapshot>>,
+    ticket: Arc<TransactionWaiter>,
     state: Mutex<State>,
 }
 
@@ -78,7 +78,7 @@ struct Part {
     next: Position,
     /// Documents that it has inserted itself: the first id, and the one behind the last.
     inserted: BTreeMap<RecordId, RecordId>,
-    held: Vec<Held>,
+    held: Vec<LockTarget>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -92,7 +92,7 @@ impl Transaction {
         collections: &Arc<Collections>,
         origin: Origin,
         snapshot: Snapshot,
-        moment: Option<Arc<Moment>>,
+        cluster_snapshot: Option<Arc<ClusterSnapshot>>,
     ) -> Transaction {
         let core = &collections.core;
         Transaction {
@@ -100,7 +100,7 @@ impl Transaction {
             collections: collections.clone(),
             origin,
             snapshot,
-            moment,
+            cluster_snapshot,
             ticket: Arc::default(),
             state: Mutex::new(State {
                 record_bytes: HEADER_BYTES,
@@ -119,14 +119,14 @@ impl Transaction {
         let Some(collection) = self.collections.by_name(namespace) else {
             // What is dropped between the begin and the first use is not there, as in MongoDB: but for who
             // asked for a time at which it was.
-            let past = self.moment.as_ref();
+            let past = self.cluster_snapshot.as_ref();
             return match past.map_or(Ok(None), |it| it.collection(namespace))? {
                 Some(_) => Err(Error::CollectionChanged(namespace.to_string())),
                 None => Ok(None),
             };
         };
         if !state.parts.contains_key(&collection.id) {
-            collection.uses.begin()?;
+            collection.ddl_barrier.begin()?;
             state.add(&collection, self, true);
         }
         // A collection that was dropped, or has another name, before it was used.
@@ -138,15 +138,15 @@ impl Transaction {
     }
 
     /// What it reads at, where it did not begin with the newest.
-    pub fn moment(&self) -> Option<&Moment> {
-        self.moment.as_deref()
+    pub fn cluster_snapshot(&self) -> Option<&ClusterSnapshot> {
+        self.cluster_snapshot.as_deref()
     }
 
     /// What it sees of a collection: of that it uses or has created.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let state = self.state()?;
         let snapshot = self.core.snapshot_again(&self.snapshot)?;
-        let own = state.parts.get(&collection.id).map(|part| Own {
+        let own = state.parts.get(&collection.id).map(|part| OwnWrites {
             tail: part.tail.clone(),
             position: part.next.previous(),
         });
@@ -154,7 +154,7 @@ impl Transaction {
         Ok(Reader::new(collection.state(), snapshot, next_record, own))
     }
 
-    /// Holds a document that it is to change. `seen`: the version that it sees. Called with the
+    /// TransactionLocks a document that it is to change. `seen`: the version that it sees. Called with the
     /// document's lock.
     pub(crate) fn hold_document(
         &self,
@@ -167,11 +167,11 @@ impl Transaction {
         if part.has_inserted(id) {
             return Ok(());
         }
-        let taken = part.take(Held::Document(id), &self.ticket);
+        let taken = part.take(LockTarget::Document(id), &self.ticket);
         match taken {
-            Taken::Before => return Ok(()),
-            Taken::ByAnother => return Err(conflict(collection, "a document")),
-            Taken::Now => {}
+            LockOutcome::AlreadyHeld => return Ok(()),
+            LockOutcome::HeldByOther => return Err(conflict(collection, "a document")),
+            LockOutcome::Acquired => {}
         }
         self.grow(&mut state, HOLD_BYTES)?;
         let newest = collection.reader()?.version(id, seen)?;
@@ -181,20 +181,20 @@ impl Transaction {
         }
     }
 
-    /// Holds a unique key. Called with the key's claim.
+    /// TransactionLocks a unique key. Called with the key's claim.
     pub(crate) fn hold_key(
         &self,
         collection: &Collection,
         map: MapId,
         key: &[u8],
-    ) -> Result<Taken, Error> {
+    ) -> Result<LockOutcome, Error> {
         let mut state = self.state()?;
         let part = state.part(collection)?;
-        let taken = part.take(Held::Key(map, key.to_vec()), &self.ticket);
+        let taken = part.take(LockTarget::Key(map, key.to_vec()), &self.ticket);
         match taken {
-            Taken::Before => {}
-            Taken::ByAnother => return Err(conflict(collection, "a unique key")),
-            Taken::Now => self.grow(&mut state, HOLD_BYTES + key.len())?,
+            LockOutcome::AlreadyHeld => {}
+            LockOutcome::HeldByOther => return Err(conflict(collection, "a unique key")),
+            LockOutcome::Acquired => self.grow(&mut state, HOLD_BYTES + key.len())?,
         }
         Ok(taken)
     }
@@ -218,7 +218,7 @@ impl Transaction {
         }
         self.grow(&mut state, bytes)?;
         let part = state.part(collection)?;
-        part.note_inserted(&operations, effect);
+        part.record_inserted(&operations, effect);
         part.payload.extend(payload);
         part.tail.push(Commit {
             position: part.next,
@@ -252,9 +252,11 @@ impl Transaction {
             return;
         }
         for part in state.parts.values() {
-            part.collection.holds.release(&part.held, &self.ticket);
+            part.collection
+                .transaction_locks
+                .release(&part.held, &self.ticket);
             if part.uses {
-                part.collection.uses.end();
+                part.collection.ddl_barrier.end();
             }
         }
         let bytes = state.bytes;
@@ -325,9 +327,9 @@ impl State {
 }
 
 impl Part {
-    fn take(&mut self, what: Held, ticket: &Arc<Ticket>) -> Taken {
-        let taken = self.collection.holds.take(&what, ticket);
-        if taken == Taken::Now {
+    fn take(&mut self, what: LockTarget, ticket: &Arc<TransactionWaiter>) -> LockOutcome {
+        let taken = self.collection.transaction_locks.take(&what, ticket);
+        if taken == LockOutcome::Acquired {
             self.held.push(what);
         }
         taken
@@ -345,7 +347,7 @@ impl Part {
         operations.cloned().collect()
     }
 
-    fn note_inserted(&mut self, operations: &[Operation], effect: Effect) {
+    fn record_inserted(&mut self, operations: &[Operation], effect: Effect) {
         for operation in operations {
             if let Operation::Insert { first, .. } = operation {
                 self.inserted.insert(*first, effect.next_record);

@@ -11,7 +11,7 @@
 
 mod compare;
 mod conformance;
-mod doubles;
+mod duplicate_keys;
 
 use windrow_document::{Document, Value};
 use windrow_fold::{EntryDigest, RecordId};
@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::read::Reader;
 use crate::rules::Judge;
-use doubles::Doubles;
+use duplicate_keys::DuplicateKeys;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +54,9 @@ pub struct Validation {
     /// The records of those.
     pub corrupt: Vec<RecordId>,
     /// Documents that the collection's validator refuses.
-    pub refused: Noted,
+    pub refused: DocumentFindings,
     /// Others that do not conform to BSON's specification.
-    pub not_conforming: Noted,
+    pub not_conforming: DocumentFindings,
     pub indexes: Vec<IndexReport>,
     /// Of a clustered collection: the index that it is, as far as it is kept beside the documents.
     pub of_ids: Option<IndexReport>,
@@ -64,12 +64,12 @@ pub struct Validation {
 
 /// So many documents, and what is the matter with the first.
 #[derive(Clone, Debug, Default)]
-pub struct Noted {
+pub struct DocumentFindings {
     pub count: u64,
     pub first: Option<String>,
 }
 
-impl Noted {
+impl DocumentFindings {
     fn note(&mut self, id: RecordId, what: &str) {
         self.count += 1;
         let first = || format!("record {}: {what}", id.0);
@@ -150,12 +150,12 @@ impl Collection {
         };
         let reader = self.lasting_reader()?;
         let rules = self.rules();
-        let terms = Terms {
+        let input = ValidationInput {
             checks,
             judge: rules.judge(),
         };
         let mut validation = Validation::default();
-        let expected = match of_documents(&reader, &terms, &mut validation, pace) {
+        let expected = match of_documents(&reader, &input, &mut validation, pace) {
             Err(error) => {
                 // Without all documents nothing can be said of indexes.
                 validation.errors.push(damage(error)?);
@@ -166,7 +166,7 @@ impl Collection {
         for (number, expected) in expected.iter().enumerate() {
             let mut report = compare::index(&reader, number, expected, checks, pace)?;
             if let Some(index) = reader.indexes().get(number) {
-                let of_documents = expected.doubles.error(index.definition());
+                let of_documents = expected.duplicates.error(index.definition());
                 report.duplicates = report.duplicates.or(of_documents);
             }
             match reader.is_clustered() && number == 0 {
@@ -215,11 +215,11 @@ struct Expected {
     /// How many of the entries are keys; others are marks.
     keys: u64,
     /// Of the index that a clustered collection is: what its documents stand by.
-    doubles: Doubles,
+    duplicates: DuplicateKeys,
 }
 
 /// What documents are held against.
-struct Terms<'r> {
+struct ValidationInput<'r> {
     checks: Checks,
     judge: Judge<'r>,
 }
@@ -227,14 +227,14 @@ struct Terms<'r> {
 /// Reads all documents.
 fn of_documents(
     reader: &Reader,
-    terms: &Terms<'_>,
+    input: &ValidationInput<'_>,
     validation: &mut Validation,
     pace: &mut Pace<'_>,
 ) -> Result<Vec<Expected>, Error> {
     let expected = reader.indexes().iter().map(|_| Expected {
         sum: EntryDigest::default(),
         keys: 0,
-        doubles: Doubles::default(),
+        duplicates: DuplicateKeys::default(),
     });
     let mut expected: Vec<Expected> = expected.collect();
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
@@ -243,16 +243,16 @@ fn of_documents(
         pace.step()?;
         validation.documents += 1;
         let id = cursor.id();
-        if terms.checks.full
+        if input.checks.full
             && let Err(error) = Document::from_bytes(cursor.document())
         {
-            validation.note_corrupt(id, &error.to_string());
+            validation.record_corrupt(id, &error.to_string());
             continue;
         }
         let document = Document::from_validated(cursor.document());
-        if terms.judge.refuses(document)? {
+        if input.judge.refuses(document)? {
             validation.refused.note(id, "the validator refuses it");
-        } else if terms.checks.conformance
+        } else if input.checks.conformance
             && let Some(what) = conformance::fault(document)
         {
             validation.not_conforming.note(id, &what);
@@ -261,10 +261,10 @@ fn of_documents(
             append_id_key(of_ids.definition(), document, &mut key);
             let place = cursor.place();
             if let Some(of_ids) = expected.first_mut() {
-                of_ids.doubles.note(&place, id, b"");
+                of_ids.duplicates.note(&place, id, b"");
             }
             if key != place {
-                validation.note_corrupt(id, "stands elsewhere than its _id says");
+                validation.record_corrupt(id, "stands elsewhere than its _id says");
             }
         }
         for (index, expected) in reader.indexes().iter().zip(&mut expected) {
@@ -280,7 +280,7 @@ fn of_documents(
 }
 
 impl Validation {
-    fn note_corrupt(&mut self, id: RecordId, what: &str) {
+    fn record_corrupt(&mut self, id: RecordId, what: &str) {
         self.errors.push(format!("record {}: {what}", id.0));
         self.corrupt.push(id);
     }

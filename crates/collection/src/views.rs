@@ -9,9 +9,9 @@ use bytes::Bytes;
 use windrow_document::{Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 use windrow_fold::RecordId;
 
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::moment::Moment;
 use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::rules::collation_of;
@@ -66,7 +66,7 @@ fn view_in(reader: &Reader, namespace: &Namespace) -> Result<Option<View>, Error
     Ok(found.map(|(_, bytes)| View::read(Document::from_validated(&bytes))))
 }
 
-impl Moment {
+impl ClusterSnapshot {
     /// The view that had this name.
     pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
         let views = self.collection(&Namespace::views_of(&namespace.database))?;

@@ -6,18 +6,18 @@
 mod batch;
 mod checks;
 mod entries;
-mod holding;
+mod key_locking;
+mod options;
 mod plan;
-mod terms;
+mod snapshot_validity;
 mod trim;
-mod unaltered;
 mod unique;
-mod wanted;
+mod unique_keys;
 
 pub use batch::{Batch, Change, Outcome};
 pub use checks::DocumentValidation;
 pub(crate) use entries::{entries_of, without_marks};
-pub use terms::Terms;
+pub use options::WriteOptions;
 pub(crate) use unique::key_value;
 
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use windrow_index::Scratch;
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::{Ticket, while_waiting};
 use crate::record;
 use crate::state::IndexState;
 use crate::transaction::Transaction;
+use crate::transaction_locks::{TransactionWaiter, while_waiting};
 use checks::Checks;
 use plan::{IdKeys, InsertPlan};
 use unique::{Claiming, Planned};
@@ -48,34 +48,34 @@ pub struct Inserted {
 enum Attempt {
     Done(Inserted),
     /// Nothing: a transaction holds a key.
-    HeldBy(Arc<Ticket>),
+    HeldBy(Arc<TransactionWaiter>),
 }
 
 impl Collection {
     /// Inserts documents that stand in one buffer one after the other, validated, each with its
     /// `_id`. `ordered`: the first that cannot be inserted ends it.
     pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
-        self.insert_on(documents, ordered, &Terms::default())
+        self.insert_with(documents, ordered, &WriteOptions::default())
     }
 
-    /// As [`insert`](Self::insert), on other terms.
-    pub fn insert_on(
+    /// As [`insert`](Self::insert), on other options.
+    pub fn insert_with(
         &self,
         documents: Bytes,
         ordered: bool,
-        terms: &Terms<'_>,
+        options: &WriteOptions<'_>,
     ) -> Result<Inserted, Error> {
         let Some(cap) = self.cap() else {
-            return self.insert_patiently(&documents, ordered, terms);
+            return self.insert_patiently(&documents, ordered, options);
         };
-        if let Err(error) = self.check_writes_of(terms.transaction) {
+        if let Err(error) = self.check_writes_of(options.transaction) {
             let errors = vec![(0, error)];
             return Ok(Inserted { count: 0, errors });
         }
-        let inserting = self.arrivals.begin(terms.patience);
-        let inserted = self.insert_patiently(&documents, ordered, terms)?;
+        let inserting = self.capped_inserts.begin(options.interrupt);
+        let inserted = self.insert_patiently(&documents, ordered, options)?;
         if inserted.count > 0 {
-            self.trim(&cap, inserted.count, terms.patience)?;
+            self.trim(&cap, inserted.count, options.interrupt)?;
         }
         drop(inserting);
         Ok(inserted)
@@ -99,12 +99,12 @@ impl Collection {
         &self,
         documents: &Bytes,
         ordered: bool,
-        terms: &Terms<'_>,
+        options: &WriteOptions<'_>,
     ) -> Result<Inserted, Error> {
         loop {
-            match self.insert_untrimmed(documents, ordered, terms)? {
+            match self.insert_untrimmed(documents, ordered, options)? {
                 Attempt::Done(inserted) => return Ok(inserted),
-                Attempt::HeldBy(transaction) => transaction.wait(terms.patience)?,
+                Attempt::HeldBy(transaction) => transaction.wait(options.interrupt)?,
             }
         }
     }
@@ -113,10 +113,10 @@ impl Collection {
         &self,
         documents: &Bytes,
         ordered: bool,
-        terms: &Terms<'_>,
+        options: &WriteOptions<'_>,
     ) -> Result<Attempt, Error> {
         self.admit()?;
-        let waiting = || while_waiting(terms.patience, || self.schema.read());
+        let waiting = || while_waiting(options.interrupt, || self.schema.read());
         let _schema = self.schema.try_read().unwrap_or_else(waiting);
         let state = self.state();
         if state.dropped {
@@ -127,10 +127,10 @@ impl Collection {
         let rules = self.rules();
         checks.cap = rules.cap();
         checks.rules =
-            Some(&*rules).filter(|rules| rules.validates() && terms.validation.is_asked());
+            Some(&*rules).filter(|rules| rules.validates() && options.validation.is_asked());
         let claiming = Claiming {
             claim: &mut claim,
-            transaction: terms.transaction,
+            transaction: options.transaction,
         };
         let planned = self.plan_insert(documents, ordered, checks, &state.indexes, claiming)?;
         let mut plan = match planned {
@@ -140,7 +140,7 @@ impl Collection {
         let count = plan.count;
         if count > 0 {
             let kept = plan.kept_bytes(documents)?;
-            self.append_insert(kept, &mut plan, terms)?;
+            self.append_insert(kept, &mut plan, options)?;
         }
         Ok(Attempt::Done(Inserted {
             count,
@@ -152,14 +152,14 @@ impl Collection {
         &self,
         documents: Bytes,
         plan: &mut InsertPlan,
-        terms: &Terms<'_>,
+        options: &WriteOptions<'_>,
     ) -> Result<(), Error> {
         let count = plan.count;
         debug_assert_eq!(record::count_documents(&documents), Some(count));
         let first = self.take_records(count as u64);
         let bytes = documents.len();
         let mut header = record::begin(self.id);
-        if let Some(statements) = &terms.statements {
+        if let Some(statements) = &options.statements {
             let places = plan.kept.iter().map(|(_, _, place)| *place);
             record::statements::push_inserted(&mut header, statements, places)?;
         }
@@ -180,8 +180,8 @@ impl Collection {
             hashes: std::mem::take(&mut plan.hashes),
         }];
         let header = Bytes::from(header);
-        let noted = record::statements::noted_of_own(&header, &operations)?;
-        match terms.transaction {
+        let noted = record::statements::read_own(&header, &operations)?;
+        match options.transaction {
             None => self
                 .append(
                     &[&header, &documents],

@@ -203,7 +203,7 @@ impl Definition {
     }
 
     /// Returns `true` if a write must fail if it adds a key that another document has.
-    pub fn refuses_doubles(&self) -> bool {
+    pub fn enforces_uniqueness(&self) -> bool {
         self.unique || self.prepare_unique
     }
 

@@ -251,7 +251,7 @@ fn check_together(
         wildcard::check_beside(wildcard, &parts.fields, projection)?;
     }
     match family {
-        Family::Hashed if parts.refuses_doubles() => Err(Error::new(
+        Family::Hashed if parts.enforces_uniqueness() => Err(Error::new(
             HASHED_UNIQUE,
             "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
         )),
@@ -264,7 +264,7 @@ fn check_together(
         // The keys of a unique text index contain the score (see `Definition::text_entries`), so a
         // conversion would have to rewrite its entries.
         Family::Text if parts.prepare_unique => unsupported("text", "prepareUnique"),
-        Family::Wildcard if parts.refuses_doubles() => unsupported("wildcard", "unique"),
+        Family::Wildcard if parts.enforces_uniqueness() => unsupported("wildcard", "unique"),
         Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
         Family::Wildcard if expires => unsupported("wildcard", "expireAfterSeconds"),
         Family::Wildcard if version == 1 => unsupported("wildcard", "v: 1"),

@@ -159,12 +159,12 @@ impl Source for Snapshot {
 
     fn record_use(&self, index: usize) {
         if let Some(index) = self.reader.indexes().get(index) {
-            index.note_use();
+            index.record_use();
         }
     }
 
     fn record_scan(&self) {
-        self.scans.note(false);
+        self.scans.record(false);
     }
 
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {

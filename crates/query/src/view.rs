@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Engine, Moment, Namespace, Transaction, View};
+use windrow_collection::{ClusterSnapshot, Engine, Namespace, Transaction, View};
 use windrow_document::{ArrayBuf, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -36,7 +36,7 @@ pub struct EngineCollections {
     /// The transaction that reads, if there is one.
     pub transaction: Option<Arc<Transaction>>,
     /// The snapshot that is read, if it is not the current state.
-    pub moment: Option<Arc<Moment>>,
+    pub cluster_snapshot: Option<Arc<ClusterSnapshot>>,
     /// Provides the statistics of collections for stages such as `$collStats`.
     pub statistics_provider: Option<Arc<dyn StatisticsProvider>>,
 }
@@ -48,7 +48,7 @@ impl EngineCollections {
             engine,
             planner_settings: None,
             transaction: None,
-            moment: None,
+            cluster_snapshot: None,
             statistics_provider: None,
         }
     }
@@ -95,11 +95,11 @@ impl EngineCollections {
     /// Returns a snapshot of the collection with this name, if it exists.
     fn snapshot(&self, namespace: &Namespace) -> Result<Option<Arc<dyn Source>>, Error> {
         let planner_settings = self.planner_settings.clone();
-        if let Some(moment) = &self.moment {
-            let Some(collection) = moment.collection(namespace)? else {
+        if let Some(cluster_snapshot) = &self.cluster_snapshot {
+            let Some(collection) = cluster_snapshot.collection(namespace)? else {
                 return Ok(None);
             };
-            let reader = moment.reader(&collection)?;
+            let reader = cluster_snapshot.reader(&collection)?;
             return Ok(Some(Snapshot::before(
                 &collection,
                 reader,
@@ -117,9 +117,12 @@ impl EngineCollections {
     }
 
     fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
-        let of_transaction = self.transaction.as_ref().and_then(|it| it.moment());
-        Ok(match self.moment.as_deref().or(of_transaction) {
-            Some(moment) => moment.view(namespace)?,
+        let of_transaction = self
+            .transaction
+            .as_ref()
+            .and_then(|it| it.cluster_snapshot());
+        Ok(match self.cluster_snapshot.as_deref().or(of_transaction) {
+            Some(cluster_snapshot) => cluster_snapshot.view(namespace)?,
             None => self.engine.view(namespace)?,
         })
     }
@@ -225,7 +228,7 @@ impl Collections for EngineCollections {
             let message = format!("{} cannot be used in a transaction", statistics.stage());
             return Err(Error::new(NOT_IN_TRANSACTIONS, message));
         }
-        if self.moment.is_some() {
+        if self.cluster_snapshot.is_some() {
             let stage = statistics.stage();
             let message = format!(
                 "Aggregation stage {stage} cannot run with a readConcern other than 'local', or in a \

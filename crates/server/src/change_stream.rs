@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    Deed, Engine, Error as CollectionError, Event, EventKind, Events, Namespace, Step, StorageError,
+    DdlKind, Engine, Error as CollectionError, Event, EventKind, Events, Namespace, Step,
+    StorageError,
 };
 use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 use windrow_query::EventPipeline;
@@ -286,18 +287,21 @@ impl ChangeStream {
     /// Returns `true` if the stream contains the event. Events of documents are already filtered by
     /// collection.
     fn shows(&self, event: &Event) -> bool {
-        let EventKind::Catalog { deed, to, .. } = &event.kind else {
+        let EventKind::Catalog { operation, to, .. } = &event.kind else {
             return true;
         };
-        let is_classic = matches!(deed, Deed::Drop | Deed::DropDatabase | Deed::Rename);
+        let is_classic = matches!(
+            operation,
+            DdlKind::Drop | DdlKind::DropDatabase | DdlKind::Rename
+        );
         if !is_classic && !self.options.expanded {
             return false;
         }
         let scope = &self.options.scope;
-        match (deed, scope) {
+        match (operation, scope) {
             // The events of its collections come before this event.
-            (Deed::DropDatabase, Scope::Collection(_)) => false,
-            (Deed::DropDatabase, Scope::Database(database)) => {
+            (DdlKind::DropDatabase, Scope::Collection(_)) => false,
+            (DdlKind::DropDatabase, Scope::Database(database)) => {
                 *database == event.namespace.database
             }
             _ => {
@@ -309,12 +313,12 @@ impl ChangeStream {
 
     /// Returns `true` if the event drops or renames the namespace that the stream watches.
     fn ends_with(&self, event: &Event) -> bool {
-        let EventKind::Catalog { deed, .. } = &event.kind else {
+        let EventKind::Catalog { operation, .. } = &event.kind else {
             return false;
         };
         let is_end = match &self.options.scope {
-            Scope::Collection(_) => matches!(deed, Deed::Drop | Deed::Rename),
-            Scope::Database(_) => *deed == Deed::DropDatabase,
+            Scope::Collection(_) => matches!(operation, DdlKind::Drop | DdlKind::Rename),
+            Scope::Database(_) => *operation == DdlKind::DropDatabase,
             Scope::Deployment => false,
         };
         is_end && self.shows(event)

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Batch, Change, Collection, DocumentValidation, Done, Error as CollectionError, Outcome, Terms,
+    Batch, Change, Collection, DocumentValidation, Error as CollectionError, Outcome,
+    StatementResult, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext, UpdateOutcome};
@@ -47,7 +48,7 @@ pub fn change_all(
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
     let mut running = start(context, collection, find)?;
-    let mut batch = collection.batch_on(context.terms(saving));
+    let mut batch = collection.batch_with(context.terms(saving));
     batch.trust_snapshot(running.stored_at(find));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(from_write_error);
@@ -121,7 +122,7 @@ pub fn change_one(
                 ..Tally::default()
             });
         };
-        let mut batch = collection.batch_on(context.terms(saving));
+        let mut batch = collection.batch_with(context.terms(saving));
         batch.trust_snapshot(running.stored_at(find));
         if let Some(outcome) = change_row(&row, find, &mut batch, decide)? {
             batch.commit().map_err(from_write_error)?;
@@ -149,10 +150,10 @@ pub fn change_found(
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
-    let mut batch = collection.batch_on(Terms {
+    let mut batch = collection.batch_with(WriteOptions {
         validation,
-        patience: operation,
-        ..Terms::default()
+        interrupt: operation,
+        ..WriteOptions::default()
     });
     batch.trust_snapshot(running.stored_at(find));
     let outcome = change_row(&row, find, &mut batch, decide)?;
@@ -256,7 +257,7 @@ pub struct UpdateResult {
 }
 
 /// The result of an update that was executed before, for a retry.
-pub fn updated_before(done: &Done) -> Result<UpdateResult, CommandError> {
+pub fn updated_before(done: &StatementResult) -> Result<UpdateResult, CommandError> {
     let inserted = retries::as_update(done)?.cloned();
     let changed = u64::from(inserted.is_none());
     Ok(UpdateResult {
@@ -386,7 +387,7 @@ fn insert(
     let collection = target.collection_or_create(context)?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
     let terms = context.terms(updating.saving);
-    let inserted = collection.insert_on(bytes, true, &terms);
+    let inserted = collection.insert_with(bytes, true, &terms);
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error.into_command_error()),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use windrow_collection::{
-    Collection, DocumentValidation, Exclusion, Kept, Moment, Namespace, Statements, Terms,
-    Transaction,
+    ClusterSnapshot, Collection, DdlGuard, DocumentValidation, Namespace, RetainedImage,
+    Statements, Transaction, WriteOptions,
 };
 use windrow_document::Timestamp;
 use windrow_wire::CommandError;
@@ -49,7 +49,7 @@ pub struct Context<'a> {
     pub transaction_context: Option<&'a TransactionContext>,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.
-    pub snapshot: Option<&'a Arc<Moment>>,
+    pub snapshot: Option<&'a Arc<ClusterSnapshot>>,
     /// The time at which the first expression read it.
     pub times: &'a OnceLock<Times>,
 }
@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         &self,
         validation: DocumentValidation,
         numbers: &'s [i32],
-        kept: Kept,
+        kept: RetainedImage,
     ) -> StatementOptions<'s> {
         StatementOptions {
             validation,
@@ -141,21 +141,21 @@ impl<'a> Context<'a> {
     }
 
     /// The options of a write of the command.
-    pub fn terms<'t>(&self, saving: StatementOptions<'t>) -> Terms<'t>
+    pub fn terms<'t>(&self, saving: StatementOptions<'t>) -> WriteOptions<'t>
     where
         'a: 't,
     {
-        Terms {
+        WriteOptions {
             validation: saving.validation,
             statements: saving.statements,
             transaction: self.transaction().map(|it| &**it),
-            patience: self.operation,
+            interrupt: self.operation,
         }
     }
 
     /// Waits until no transaction uses a collection that is to be changed, and keeps transactions
     /// from using it.
-    pub fn exclude<'c>(&self, collection: &'c Collection) -> Result<Exclusion<'c>, CommandError> {
+    pub fn exclude<'c>(&self, collection: &'c Collection) -> Result<DdlGuard<'c>, CommandError> {
         collection.exclude(self.operation).or_command_error()
     }
 }

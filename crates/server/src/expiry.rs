@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, Collection, Index, Terms};
+use windrow_collection::{Change, Collection, Index, WriteOptions};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Filter;
@@ -113,12 +113,12 @@ fn delete_batch(
     };
     let snapshot = Snapshot::open(collection)?;
     let mut cursor = find.clone().open(&snapshot)?;
-    let terms = Terms {
+    let terms = WriteOptions {
         // A transaction may lock an expired document.
-        patience: &|| state.stop.is_requested(),
-        ..Terms::default()
+        interrupt: &|| state.stop.is_requested(),
+        ..WriteOptions::default()
     };
-    let (mut batch, mut count) = (collection.batch_on(terms), 0);
+    let (mut batch, mut count) = (collection.batch_with(terms), 0);
     batch.trust_snapshot(find.stored_at(&*snapshot));
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_collection::Patience;
+use windrow_collection::Interrupt;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
@@ -350,8 +350,8 @@ impl Operation {
     }
 }
 
-impl Patience for Operation {
-    fn is_over(&self) -> bool {
+impl Interrupt for Operation {
+    fn is_interrupted(&self) -> bool {
         self.check().is_err()
     }
 

@@ -80,7 +80,7 @@ const TABLE: &[Parameter] = &[
     },
     Parameter {
         apply: Some(|engine, seconds| {
-            engine.set_moments_kept(Duration::from_secs(seconds.unsigned_abs()));
+            engine.set_snapshot_window(Duration::from_secs(seconds.unsigned_abs()));
         }),
         ..set(
             "minSnapshotHistoryWindowInSeconds",

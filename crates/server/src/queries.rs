@@ -56,7 +56,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
         engine: Arc::clone(&context.state.services.engine),
         planner_settings: Some(Arc::clone(&context.state.planner_settings)),
         transaction: context.transaction().cloned(),
-        moment: context.snapshot.cloned(),
+        cluster_snapshot: context.snapshot.cloned(),
         statistics_provider: Some(context.state.statistics.clone()),
     })
 }

@@ -1,7 +1,7 @@
 //! The reply to a retried statement of a retryable write. It is made from the stored result of the
 //! first execution, if the retrying command fits to it.
 
-use windrow_collection::{Done, Image};
+use windrow_collection::{Image, StatementResult};
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -14,38 +14,42 @@ const NO_VERSION_BEFORE: ErrorCode = ErrorCode(40_612);
 const WAS_A_DELETION: ErrorCode = ErrorCode(40_638);
 
 /// The result of an update: the `_id` that it inserted, if it did.
-pub fn as_update(done: &Done) -> Result<Option<&DocumentBuf>, CommandError> {
+pub fn as_update(done: &StatementResult) -> Result<Option<&DocumentBuf>, CommandError> {
     match done {
-        Done::Inserted(document) => Ok(Some(document)),
-        Done::Updated(_) => Ok(None),
-        Done::Deleted(_) => Err(incompatible(WAS_A_DELETION, "update", "a deletion")),
+        StatementResult::Inserted(document) => Ok(Some(document)),
+        StatementResult::Updated(_) => Ok(None),
+        StatementResult::Deleted(_) => Err(incompatible(WAS_A_DELETION, "update", "a deletion")),
     }
 }
 
 /// The result of a `findAndModify`: the document to return.
 pub fn as_modification(
-    done: &Done,
+    done: &StatementResult,
     options: FindAndModifyOptions,
 ) -> Result<Option<&DocumentBuf>, CommandError> {
     let command = "findAndModify";
     match done {
-        Done::Deleted(Some(document)) if options.removes => Ok(Some(document)),
-        Done::Deleted(None) if options.removes => Err(incompatible(
+        StatementResult::Deleted(Some(document)) if options.removes => Ok(Some(document)),
+        StatementResult::Deleted(None) if options.removes => Err(incompatible(
             NO_VERSION_OF_REMOVAL,
             command,
             "a deletion of which the document was not kept",
         )),
-        Done::Deleted(_) => Err(incompatible(NOT_A_REMOVAL, command, "a deletion")),
-        Done::Inserted(document) if options.upserts => Ok(options.new.then_some(document)),
-        Done::Inserted(_) => Err(incompatible(NOT_AN_UPSERT, command, "an insertion")),
-        Done::Updated(Some(Image::After(document))) if options.new => Ok(Some(document)),
-        Done::Updated(Some(Image::Before(document))) if !options.new => Ok(Some(document)),
-        Done::Updated(_) if options.new => Err(incompatible(
+        StatementResult::Deleted(_) => Err(incompatible(NOT_A_REMOVAL, command, "a deletion")),
+        StatementResult::Inserted(document) if options.upserts => {
+            Ok(options.new.then_some(document))
+        }
+        StatementResult::Inserted(_) => Err(incompatible(NOT_AN_UPSERT, command, "an insertion")),
+        StatementResult::Updated(Some(Image::After(document))) if options.new => Ok(Some(document)),
+        StatementResult::Updated(Some(Image::Before(document))) if !options.new => {
+            Ok(Some(document))
+        }
+        StatementResult::Updated(_) if options.new => Err(incompatible(
             NO_VERSION_AFTER,
             command,
             "an update of which the new version was not kept",
         )),
-        Done::Updated(_) => Err(incompatible(
+        StatementResult::Updated(_) => Err(incompatible(
             NO_VERSION_BEFORE,
             command,
             "an update of which the old version was not kept",
@@ -76,51 +80,64 @@ mod tests {
     #[test]
     fn stored_results_answer_matching_retries() {
         let document = || doc! { "_id": 1 };
-        let check = |done: Done, options: (bool, bool, bool), expected: Result<bool, i32>| {
-            let (removes, upserts, new) = options;
-            let options = FindAndModifyOptions {
-                removes,
-                upserts,
-                new,
+        let check =
+            |done: StatementResult, options: (bool, bool, bool), expected: Result<bool, i32>| {
+                let (removes, upserts, new) = options;
+                let options = FindAndModifyOptions {
+                    removes,
+                    upserts,
+                    new,
+                };
+                let found = as_modification(&done, options).map(|found| found.is_some());
+                assert_eq!(
+                    found.map_err(|error| error.code.number()),
+                    expected,
+                    "{done:?}"
+                );
             };
-            let found = as_modification(&done, options).map(|found| found.is_some());
-            assert_eq!(
-                found.map_err(|error| error.code.number()),
-                expected,
-                "{done:?}"
-            );
-        };
         let (update, new, upsert, remove) = (
             (false, false, false),
             (false, false, true),
             (false, true, false),
             (true, false, false),
         );
-        check(Done::Inserted(document()), update, Err(40_608));
-        check(Done::Inserted(document()), remove, Err(40_608));
-        check(Done::Inserted(document()), upsert, Ok(false));
-        check(Done::Deleted(Some(document())), remove, Ok(true));
-        check(Done::Deleted(Some(document())), update, Err(40_606));
+        check(StatementResult::Inserted(document()), update, Err(40_608));
+        check(StatementResult::Inserted(document()), remove, Err(40_608));
+        check(StatementResult::Inserted(document()), upsert, Ok(false));
+        check(StatementResult::Deleted(Some(document())), remove, Ok(true));
         check(
-            Done::Updated(Some(Image::Before(document()))),
+            StatementResult::Deleted(Some(document())),
+            update,
+            Err(40_606),
+        );
+        check(
+            StatementResult::Updated(Some(Image::Before(document()))),
             update,
             Ok(true),
         );
         check(
-            Done::Updated(Some(Image::Before(document()))),
+            StatementResult::Updated(Some(Image::Before(document()))),
             new,
             Err(40_611),
         );
-        check(Done::Updated(Some(Image::After(document()))), new, Ok(true));
         check(
-            Done::Updated(Some(Image::After(document()))),
+            StatementResult::Updated(Some(Image::After(document()))),
+            new,
+            Ok(true),
+        );
+        check(
+            StatementResult::Updated(Some(Image::After(document()))),
             remove,
             Err(40_612),
         );
-        check(Done::Updated(None), update, Err(40_612));
+        check(StatementResult::Updated(None), update, Err(40_612));
         // A deletion by `delete` had the reply of a `findAndModify` that found nothing.
-        check(Done::Deleted(None), remove, Err(40_607));
-        assert!(as_update(&Done::Deleted(None)).is_err());
-        assert!(as_update(&Done::Updated(None)).unwrap().is_none());
+        check(StatementResult::Deleted(None), remove, Err(40_607));
+        assert!(as_update(&StatementResult::Deleted(None)).is_err());
+        assert!(
+            as_update(&StatementResult::Updated(None))
+                .unwrap()
+                .is_none()
+        );
     }
 }

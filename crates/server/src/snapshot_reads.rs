@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{ClusterTime, Moment};
+use windrow_collection::{ClusterSnapshot, ClusterTime};
 use windrow_document::{DocumentBuf, Timestamp, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
@@ -17,13 +17,13 @@ pub fn open(
     state: &State,
     command: &Command,
     common: &CommonArguments,
-) -> Result<Option<Arc<Moment>>, CommandError> {
+) -> Result<Option<Arc<ClusterSnapshot>>, CommandError> {
     let is_own = command.snapshot_reads != SnapshotReads::OfCursor && common.numbered.is_none();
     if common.read_concern != ReadConcern::Snapshot || !is_own {
         return Ok(None);
     }
     let snapshot = match common.read_at {
-        None => state.services.engine.moment(),
+        None => state.services.engine.cluster_snapshot(),
         Some(time) => open_at(state, time)?,
     };
     Ok(Some(Arc::new(snapshot)))
@@ -35,7 +35,7 @@ pub fn open(
 ///
 /// - 72: the time is in the future.
 /// - 239: the snapshot is not available any more.
-pub fn open_at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
+pub fn open_at(state: &State, time: Timestamp) -> Result<ClusterSnapshot, CommandError> {
     let current = current(state);
     if time > current {
         let shown = |time: Timestamp| format!("({}, {})", time.seconds, time.increment);
@@ -48,7 +48,7 @@ pub fn open_at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     let [time, current] = [time, current].map(|time| ClusterTime(time.bits()));
-    let snapshot = state.services.engine.moment_at(time, current);
+    let snapshot = state.services.engine.cluster_snapshot_at(time, current);
     snapshot.or_command_error()
 }
 
@@ -63,12 +63,12 @@ fn current(state: &State) -> Timestamp {
 }
 
 /// The time of a snapshot, as clients see it.
-pub fn time_of(snapshot: &Moment) -> Timestamp {
+pub fn time_of(snapshot: &ClusterSnapshot) -> Timestamp {
     Timestamp::from_bits(snapshot.time().0)
 }
 
 /// Adds the time of its snapshot to the reply of a command.
-pub fn with_snapshot_time(reply: Reply, command: &Command, snapshot: &Moment) -> Reply {
+pub fn with_snapshot_time(reply: Reply, command: &Command, snapshot: &ClusterSnapshot) -> Reply {
     let time = time_of(snapshot);
     match command.snapshot_reads {
         SnapshotReads::InCursor => reply.with_cursor_time(time),

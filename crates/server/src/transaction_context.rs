@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
+use windrow_collection::{Origin, RetainedImage, StatementResult, Statements, Transaction};
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
@@ -107,7 +107,7 @@ impl TransactionContext {
 
     /// The stored result of the statement with this index, if the command is a retryable write that
     /// was executed before.
-    pub fn stored_result(&self, place: usize) -> Result<Option<Done>, CommandError> {
+    pub fn stored_result(&self, place: usize) -> Result<Option<StatementResult>, CommandError> {
         let statement = self.statement(place);
         let done = self.stored_result_of(statement)?;
         if done.is_some() {
@@ -117,11 +117,11 @@ impl TransactionContext {
     }
 
     /// The stored result of a command that is a single statement.
-    pub fn stored_single_result(&self) -> Result<Option<Done>, CommandError> {
+    pub fn stored_single_result(&self) -> Result<Option<StatementResult>, CommandError> {
         self.stored_result_of(SINGLE_STATEMENT)
     }
 
-    fn stored_result_of(&self, statement: i32) -> Result<Option<Done>, CommandError> {
+    fn stored_result_of(&self, statement: i32) -> Result<Option<StatementResult>, CommandError> {
         if self.is_retryable_write() {
             self.guard.stored_result(self.numbered.number, statement)
         } else {
@@ -130,7 +130,11 @@ impl TransactionContext {
     }
 
     /// The statements with these numbers, under which a retryable write is stored.
-    pub fn statements<'n>(&self, numbers: &'n [i32], kept: Kept) -> Option<Statements<'n>> {
+    pub fn statements<'n>(
+        &self,
+        numbers: &'n [i32],
+        kept: RetainedImage,
+    ) -> Option<Statements<'n>> {
         self.is_retryable_write().then_some(Statements {
             origin: Origin {
                 session: self.numbered.session.0,

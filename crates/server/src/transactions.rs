@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Done, Engine, Last, Moment, Origin, Remembered, Transaction};
+use windrow_collection::{
+    ClusterSnapshot, Engine, LastOperation, Origin, RecordedResult, StatementResult, Transaction,
+};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::common_arguments::{Api, ReadConcern};
@@ -80,11 +82,11 @@ struct SessionState {
 
 impl SessionState {
     /// The state of a session of which only the last stored number is known.
-    fn after(last: Option<Last>) -> SessionState {
+    fn after(last: Option<LastOperation>) -> SessionState {
         let (number, stage) = match last {
             None => (-1, TransactionStage::Aborted),
-            Some(Last::Committed(number)) => (number, TransactionStage::Committed),
-            Some(Last::Wrote(number)) => (number, TransactionStage::Writes),
+            Some(LastOperation::Committed(number)) => (number, TransactionStage::Committed),
+            Some(LastOperation::Wrote(number)) => (number, TransactionStage::Writes),
         };
         SessionState {
             in_use: false,
@@ -124,7 +126,7 @@ impl SessionTransactions {
         let mut all = lock(&self.all);
         let history = all.entry(session).or_insert_with(|| {
             Arc::new(SessionHistory {
-                state: Mutex::new(SessionState::after(engine.last_of(&session.0))),
+                state: Mutex::new(SessionState::after(engine.last_operation(&session.0))),
                 freed: Condvar::new(),
             })
         });
@@ -283,7 +285,7 @@ impl SessionGuard {
         &self,
         number: i64,
         options: TransactionOptions,
-        snapshot: impl FnOnce() -> Result<Option<Arc<Moment>>, CommandError>,
+        snapshot: impl FnOnce() -> Result<Option<Arc<ClusterSnapshot>>, CommandError>,
     ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -395,11 +397,15 @@ impl SessionGuard {
 
     /// The stored result of a statement of the retryable write with this number, if it was executed
     /// before.
-    pub fn stored_result(&self, number: i64, statement: i32) -> Result<Option<Done>, CommandError> {
-        match self.engine.remembered(self.origin(number), statement) {
-            Remembered::Nothing => Ok(None),
-            Remembered::Done(done) => Ok(Some(done)),
-            Remembered::Unknown => Err(CommandError::new(
+    pub fn stored_result(
+        &self,
+        number: i64,
+        statement: i32,
+    ) -> Result<Option<StatementResult>, CommandError> {
+        match self.engine.recorded_result(self.origin(number), statement) {
+            RecordedResult::Nothing => Ok(None),
+            RecordedResult::Done(done) => Ok(Some(done)),
+            RecordedResult::Unknown => Err(CommandError::new(
                 ErrorCode::IncompleteTransactionHistory,
                 format!("it is unknown if statement {statement} has been executed"),
             )),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use windrow_collection::{DocumentValidation, Done, Namespace};
+use windrow_collection::{DocumentValidation, Namespace, StatementResult};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -167,7 +167,7 @@ pub fn run_once<T>(
     database: &str,
     index: usize,
     is_single: bool,
-    again: impl FnOnce(&Done) -> Result<T, CommandError>,
+    again: impl FnOnce(&StatementResult) -> Result<T, CommandError>,
     run: impl FnOnce(&[i32]) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let Some(transaction_context) = context

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windrow_collection::{ClusterTime, Deed, Event, EventKind, Step};
+use windrow_collection::{ClusterTime, DdlKind, Event, EventKind, Step};
 use windrow_document::{Document, ValueRef};
 
 use crate::world::World;
@@ -64,10 +64,10 @@ fn replay(replayed: &mut ReplayedDocuments, event: Event) {
             let removed = documents.remove(&id(key.as_document()));
             assert!(removed.is_some(), "{key} is deleted but did not exist");
         }
-        EventKind::Catalog { deed, to, .. } => match (deed, to) {
-            (Deed::Create, _) => _ = replayed.insert(name, BTreeMap::new()),
-            (Deed::Drop, _) => _ = replayed.remove(&name),
-            (Deed::Rename, Some(to)) => {
+        EventKind::Catalog { operation, to, .. } => match (operation, to) {
+            (DdlKind::Create, _) => _ = replayed.insert(name, BTreeMap::new()),
+            (DdlKind::Drop, _) => _ = replayed.remove(&name),
+            (DdlKind::Rename, Some(to)) => {
                 let documents = replayed.remove(&name).unwrap_or_default();
                 replayed.insert(to.collection, documents);
             }

@@ -129,26 +129,29 @@ impl World {
         let (count, is_sound) =
             self.with(|state| (state.snapshots.len(), state.fault != Fault::Failing));
         if is_sound && count < SNAPSHOTS_MAX && self.one_in(2) {
-            let time = self.engine().moment().time();
+            let time = self.engine().cluster_snapshot().time();
             self.with(|state| state.snapshots.push((time, state.model.clone())));
             self.record("snapshot", count as u64);
         } else if count == SNAPSHOTS_MAX && self.one_in(4) {
             let engine = self.engine();
-            engine.set_moments_kept(Duration::ZERO);
+            engine.set_snapshot_window(Duration::ZERO);
             let (time, _) = self.with(|state| std::mem::take(&mut state.snapshots).swap_remove(0));
             let newest = engine.newest_time();
-            let found = engine.moment_at(time, newest);
+            let found = engine.cluster_snapshot_at(time, newest);
             assert_eq!(
                 found.is_ok(),
                 time == newest,
                 "after its release, {time} can only be read as the newest time"
             );
-            engine.set_moments_kept(Duration::MAX);
+            engine.set_snapshot_window(Duration::MAX);
             self.record("release snapshot", count as u64);
         } else if count > 0 {
             let number = self.below(count as u64) as usize;
             let (time, model) = self.with(|state| state.snapshots[number].clone());
-            let moment = self.engine().moment_at(time, time).expect("a moment");
+            let moment = self
+                .engine()
+                .cluster_snapshot_at(time, time)
+                .expect("a moment");
             for (name, collection_model) in &model {
                 let found = moment.collection(&namespace(name)).expect("a collection");
                 let collection = found.unwrap_or_else(|| panic!("{name} does not exist at {time}"));

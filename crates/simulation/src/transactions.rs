@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, Error, Origin, Terms, Transaction};
+use windrow_collection::{Change, Collection, Error, Origin, Transaction, WriteOptions};
 use windrow_document::{DocumentBuf, ValueRef};
 
 use crate::model::{Model, ModelCollection, unique_key};
@@ -183,12 +183,12 @@ fn insert(
     collection: &Collection,
     new: &DocumentBuf,
 ) -> Result<(), Error> {
-    let terms = Terms {
+    let terms = WriteOptions {
         transaction: Some(transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let inserted = collection.insert_on(bytes, true, &terms)?;
+    let inserted = collection.insert_with(bytes, true, &terms)?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),
@@ -206,9 +206,9 @@ fn change(
     let record = reader
         .find_id(id)?
         .expect("the transaction sees the document");
-    let mut batch = collection.batch_on(Terms {
+    let mut batch = collection.batch_with(WriteOptions {
         transaction: Some(transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     });
     batch.change(record, |_| {
         Ok::<Change, Error>(if deletes {

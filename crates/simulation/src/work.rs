@@ -32,7 +32,7 @@ impl World {
     pub(crate) fn settle(&self) {
         let settled = self
             .engine()
-            .work(Work::Settle)
+            .work(Work::CreateEntries)
             .expect("settling tails succeeds");
         self.record("settle", u64::from(settled));
     }

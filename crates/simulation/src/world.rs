@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_collection::{
     AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, Namespace, Origin,
-    Reader, Remembered, Transaction,
+    Reader, RecordedResult, Transaction,
 };
 use windrow_storage::{Compression, MemoryDisk, Position, StorageError};
 
@@ -88,7 +88,7 @@ pub(crate) struct OpenTransaction {
 #[derive(Clone, Copy, Debug)]
 struct EngineSettings {
     build_bytes: u64,
-    settle_bytes: u64,
+    entry_backlog_bytes: u64,
     segment_bytes: u64,
     checkpoint_bytes: u64,
     cache_bytes: u64,
@@ -117,7 +117,7 @@ impl World {
         CLOCK.set(0);
         let settings = EngineSettings {
             build_bytes: 1 << (10 + random.below(10)),
-            settle_bytes: 1 << random.below(18),
+            entry_backlog_bytes: 1 << random.below(18),
             segment_bytes: 1 << (12 + random.below(9)),
             checkpoint_bytes: 1 << (8 + random.below(12)),
             cache_bytes: 1 << (10 + random.below(14)),
@@ -268,7 +268,7 @@ impl World {
             .filter_map(|collection_model| collection_model.last);
         let mut young =
             lasts.filter(|last| clock().saturating_sub(last.time_ms) < SESSION_MEMORY_MS);
-        young.all(|last| engine.remembered(last.origin, STATEMENT) != Remembered::Nothing)
+        young.all(|last| engine.recorded_result(last.origin, STATEMENT) != RecordedResult::Nothing)
     }
 
     /// Runs a long step, during which other steps can run.
@@ -341,7 +341,7 @@ fn open_engine(
         threads: 1,
         background: Background::Caller,
         build_bytes: settings.build_bytes,
-        settle_bytes: settings.settle_bytes,
+        entry_backlog_bytes: settings.entry_backlog_bytes,
         compression: settings.compression,
         snapshot_age_max: Duration::MAX,
         random: fill_random,
@@ -361,7 +361,7 @@ fn open_engine(
     options.storage.runs.cache_bytes = settings.cache_bytes;
     let engine = Engine::open(Arc::new(disk.clone()), options)?;
     // Snapshots must not expire by the real clock, or runs would not be deterministic.
-    engine.set_moments_kept(Duration::MAX);
+    engine.set_snapshot_window(Duration::MAX);
     Ok(engine)
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, DocumentValidation, Error, Kept, Outcome, Renaming, Statements, Terms,
+    Change, Collection, DocumentValidation, Error, Outcome, Renaming, RetainedImage, Statements,
+    WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
@@ -15,11 +16,11 @@ use crate::world::{STATEMENT, World, namespace};
 /// The number of `_id`s. It is small, so that most writes meet existing documents.
 pub(crate) const ID_COUNT: u64 = 200;
 /// Options of writes that do not wait for a transaction. The single thread would wait for itself.
-const NO_WAIT: Terms<'static> = Terms {
+const NO_WAIT: WriteOptions<'static> = WriteOptions {
     validation: DocumentValidation::Asked,
     transaction: None,
     statements: None,
-    patience: &|| true,
+    interrupt: &|| true,
 };
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [
@@ -182,7 +183,7 @@ impl World {
         };
         let statements = vec![STATEMENT; documents as usize];
         let terms = retryable(&last, &statements);
-        match collection.insert_on(Bytes::from(buffer), false, &terms) {
+        match collection.insert_with(Bytes::from(buffer), false, &terms) {
             Ok(inserted) => {
                 self.record("insert", documents);
                 let found: Vec<usize> = inserted.errors.iter().map(|(index, _)| *index).collect();
@@ -303,12 +304,12 @@ impl World {
 }
 
 /// The options of a retryable write.
-fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> Terms<'a> {
-    Terms {
+fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> WriteOptions<'a> {
+    WriteOptions {
         statements: Some(Statements {
             origin: last.origin,
             numbers,
-            kept: Kept::Before,
+            kept: RetainedImage::Before,
         }),
         ..NO_WAIT
     }
@@ -325,13 +326,13 @@ fn replace(
     id: i32,
     old: Option<&DocumentBuf>,
     update: Option<&DocumentBuf>,
-    terms: Terms<'_>,
+    terms: WriteOptions<'_>,
 ) -> Result<Outcome, Error> {
     let found = collection.reader()?.find_id(ValueRef::Int32(id))?;
     let Some(record) = found else {
         return Ok(Outcome::Gone);
     };
-    let mut batch = collection.batch_on(terms);
+    let mut batch = collection.batch_with(terms);
     let outcome = batch.change(record, |newest| {
         assert_eq!(Some(newest.as_bytes()), old.map(DocumentBuf::as_bytes));
         Ok::<Change, Error>(match update {

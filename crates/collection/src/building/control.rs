@@ -8,7 +8,7 @@ use crate::index::Index;
 pub struct BuildControl<'b> {
     /// Asked now and then: an answer stops the build with that reason.
     pub should_stop: &'b (dyn Fn() -> Option<String> + Sync),
-    /// Told when a phase ends.
+    /// Called when a phase ends.
     pub on_phase: &'b (dyn Fn(&BuildPhase) + Sync),
 }
 

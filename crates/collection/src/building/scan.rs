@@ -202,11 +202,11 @@ impl Scan<'_> {
             count += 1;
             if count == DOCUMENTS_PER_CHECK || unchecked_bytes >= BYTES_PER_CHECK {
                 unchecked_bytes = 0;
-                self.note_documents(&mut count);
+                self.record_documents(&mut count);
                 self.check()?;
             }
         }
-        self.note_documents(&mut count);
+        self.record_documents(&mut count);
         if from < *end {
             collected.places.push((from, end.clone()));
         }
@@ -214,7 +214,7 @@ impl Scan<'_> {
     }
 
     /// Adds to the progress what was read since the last time.
-    fn note_documents(&self, count: &mut u64) {
+    fn record_documents(&self, count: &mut u64) {
         let count = std::mem::take(count);
         for index in self.indexes {
             let documents = &index.progress().documents;

@@ -11,9 +11,9 @@ use windrow_invariant::Bug;
 use windrow_mql::interrupt::without_interrupt;
 
 use crate::index::Index;
-use crate::keys::KeySet;
+use crate::key_probe::KeyProbe;
+use crate::key_set::KeySet;
 use crate::record::{self, Commit, IndexChange, Operation};
-use crate::sought::Sought;
 
 fn base_of(commits: &[Arc<Commit>]) -> Position {
     commits
@@ -187,11 +187,11 @@ pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> 
 }
 
 /// The entries of one key.
-pub fn entries_of(index: &Index, commits: &[Arc<Commit>], sought: &Sought<'_>) -> EntryBuffer {
+pub fn entries_of(index: &Index, commits: &[Arc<Commit>], probe: &KeyProbe<'_>) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(base_of(commits), 0);
-    let may_have = |documents: &[u8]| sought.may_be_in(documents);
+    let may_have = |documents: &[u8]| probe.may_be_in(documents);
     each_entry(index, commits, may_have, |entry| {
-        if entry.key == sought.key {
+        if entry.key == probe.key {
             builder.add(entry);
         }
     });

@@ -50,7 +50,7 @@ impl Reader {
         for generation in self.0.state.generations() {
             generation.mark_possible(&state.index, self.position(), keys, &mut held);
         }
-        let recent = state.index.recent_keys().get();
+        let recent = state.index.recent_key_filter().get();
         let known = recent.as_ref().map(|recent| recent.may_contain(keys));
         let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
         let is_asked = |number: usize| held.get(number) == Some(&false);

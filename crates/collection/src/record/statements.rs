@@ -17,7 +17,7 @@ use windrow_invariant::Bug;
 
 use super::transaction::Origin;
 use super::{ID_BYTES, Operation, Reader, documents};
-use crate::done::{Done, Image};
+use crate::statement_result::{Image, StatementResult};
 
 pub(super) const STATEMENTS: u8 = 6;
 const INSERTED_ID: u8 = 6;
@@ -30,12 +30,12 @@ pub struct Statements<'a> {
     pub origin: Origin,
     /// Of an insert the number of each document's statement, in order; of a change one.
     pub numbers: &'a [i32],
-    pub kept: Kept,
+    pub kept: RetainedImage,
 }
 
 /// Which version of a document is remembered, since its command gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetainedImage {
     /// None, and of one that was inserted its `_id`.
     Id,
     Before,
@@ -44,10 +44,10 @@ pub enum Kept {
 
 /// What statements did.
 #[derive(Debug)]
-pub struct Noted {
+pub struct StatementRecord {
     pub origin: Origin,
     /// By the number of the statement.
-    pub done: Vec<(i32, Done)>,
+    pub done: Vec<(i32, StatementResult)>,
 }
 
 fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
@@ -78,8 +78,8 @@ pub fn push_inserted(
 ) -> Result<(), Bug> {
     push_header(payload, statements.origin, places.len());
     let code = match statements.kept {
-        Kept::Id => INSERTED_ID,
-        Kept::Before | Kept::After => INSERTED,
+        RetainedImage::Id => INSERTED_ID,
+        RetainedImage::Before | RetainedImage::After => INSERTED,
     };
     for place in places {
         payload.extend_from_slice(&statements.number(place)?.to_le_bytes());
@@ -96,9 +96,11 @@ pub fn push_updated(
 ) -> Result<(), Bug> {
     push_one(payload, statements)?;
     match statements.kept {
-        Kept::Id => Done::Updated(None).push(payload),
-        Kept::Before => Done::Updated(Some(Image::Before(old.to_buf()))).push(payload),
-        Kept::After => payload.push(UPDATED),
+        RetainedImage::Id => StatementResult::Updated(None).push(payload),
+        RetainedImage::Before => {
+            StatementResult::Updated(Some(Image::Before(old.to_buf()))).push(payload)
+        }
+        RetainedImage::After => payload.push(UPDATED),
     }
     Ok(())
 }
@@ -110,8 +112,8 @@ pub fn push_deleted(
     old: Document<'_>,
 ) -> Result<(), Bug> {
     push_one(payload, statements)?;
-    let kept = (statements.kept != Kept::Id).then(|| old.to_buf());
-    Done::Deleted(kept).push(payload);
+    let kept = (statements.kept != RetainedImage::Id).then(|| old.to_buf());
+    StatementResult::Deleted(kept).push(payload);
     Ok(())
 }
 
@@ -125,7 +127,7 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
 
 /// What the payload of a commit that was made here says of statements, if it says anything. What cannot
 /// be read would be lost: a statement that is sent again would be made again.
-pub fn noted_of_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<Noted>, Bug> {
+pub fn read_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<StatementRecord>, Bug> {
     let unreadable = || Bug::new("the statements of a log record cannot be read back");
     let found = noted(payload, operations);
     found.map(|noted| noted.ok_or_else(unreadable)).transpose()
@@ -133,7 +135,7 @@ pub fn noted_of_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<
 
 /// What the payload of a commit says of statements; `operations`: its operations. None where it says
 /// nothing; an inner None where that cannot be read.
-pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<Noted>> {
+pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<StatementRecord>> {
     if *payload.get(ID_BYTES)? != STATEMENTS {
         return None;
     }
@@ -146,7 +148,7 @@ pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<Noted>>
 }
 
 /// Whether a commit says anything of statements.
-pub fn are_noted(payload: &[u8]) -> bool {
+pub fn has_statements(payload: &[u8]) -> bool {
     payload.get(ID_BYTES) == Some(&STATEMENTS)
 }
 
@@ -174,7 +176,10 @@ fn id_of(document: Document<'_>) -> DocumentBuf {
 impl Reader {
     /// Reads what stands behind the first byte; with the operations that follow, so far as they are
     /// given: else only passes over it.
-    pub(super) fn statements(&mut self, operations: Option<&[Operation]>) -> Option<Noted> {
+    pub(super) fn statements(
+        &mut self,
+        operations: Option<&[Operation]>,
+    ) -> Option<StatementRecord> {
         let origin = Origin {
             session: *self.take(16)?.first_chunk()?,
             number: self.u64()?.cast_signed(),
@@ -189,20 +194,20 @@ impl Reader {
             let code = self.byte()?;
             let one = match code {
                 INSERTED_ID | INSERTED | UPDATED if operations.is_none() => continue,
-                INSERTED_ID => Done::Inserted(id_of(inserted.next()?)),
-                INSERTED => Done::Inserted(inserted.next()?.to_buf()),
-                UPDATED => Done::Updated(Some(Image::After(updated.next()?.to_buf()))),
+                INSERTED_ID => StatementResult::Inserted(id_of(inserted.next()?)),
+                INSERTED => StatementResult::Inserted(inserted.next()?.to_buf()),
+                UPDATED => StatementResult::Updated(Some(Image::After(updated.next()?.to_buf()))),
                 _ => {
-                    let document = match Done::has_document(code)? {
+                    let document = match StatementResult::has_document(code)? {
                         true => self.document()?,
                         false => Bytes::new(),
                     };
-                    Done::read(code, &document)?
+                    StatementResult::read(code, &document)?
                 }
             };
             done.push((statement, one));
         }
-        Some(Noted { origin, done })
+        Some(StatementRecord { origin, done })
     }
 }
 
@@ -222,7 +227,7 @@ mod tests {
         number: 12,
     };
 
-    fn statements(numbers: &[i32], kept: Kept) -> Statements<'_> {
+    fn statements(numbers: &[i32], kept: RetainedImage) -> Statements<'_> {
         Statements {
             origin: ORIGIN,
             numbers,
@@ -235,8 +240,8 @@ mod tests {
     #[test]
     fn a_document_without_a_statement_is_not_logged_as_another_one() {
         let old = doc! { "_id": 1 };
-        let one = statements(&[4], Kept::Id);
-        let none = statements(&[], Kept::Before);
+        let one = statements(&[4], RetainedImage::Id);
+        let none = statements(&[], RetainedImage::Before);
         let before = begin(CollectionId(7));
         let mut payload = before.clone();
         tolerate_bugs(|| {
@@ -249,7 +254,7 @@ mod tests {
         let mut payload = begin(CollectionId(7));
         push_inserted(
             &mut payload,
-            &statements(&[4, 5], Kept::Id),
+            &statements(&[4, 5], RetainedImage::Id),
             [0, 1].into_iter(),
         )
         .unwrap();
@@ -259,10 +264,10 @@ mod tests {
             hashes: Vec::new(),
         };
         let payload = Bytes::from(payload);
-        tolerate_bugs(|| noted_of_own(&payload, &[inserted])).unwrap_err();
+        tolerate_bugs(|| read_own(&payload, &[inserted])).unwrap_err();
     }
 
-    fn check(payload: Vec<u8>, expected: &[(i32, Done)]) {
+    fn check(payload: Vec<u8>, expected: &[(i32, StatementResult)]) {
         let payload = Bytes::from(payload);
         let (commit, _) = decode(Position(9), payload.clone()).unwrap();
         let noted = super::noted(&payload, &commit.operations).unwrap().unwrap();
@@ -278,7 +283,7 @@ mod tests {
     fn what_statements_did_comes_back() {
         let (one, two) = (doc! { "_id": 1, "a": 1 }, doc! { "_id": 2 });
         let both = [one.as_bytes(), two.as_bytes()].concat();
-        let insert = |kept: Kept| {
+        let insert = |kept: RetainedImage| {
             let mut payload = begin(CollectionId(7));
             push_inserted(
                 &mut payload,
@@ -290,30 +295,30 @@ mod tests {
             payload.extend_from_slice(&both);
             payload
         };
-        let ids = [doc! { "_id": 1 }, doc! { "_id": 2 }].map(Done::Inserted);
+        let ids = [doc! { "_id": 1 }, doc! { "_id": 2 }].map(StatementResult::Inserted);
         let [first, second] = ids;
-        check(insert(Kept::Id), &[(4, first), (6, second)]);
-        let whole = [one.clone(), two.clone()].map(Done::Inserted);
+        check(insert(RetainedImage::Id), &[(4, first), (6, second)]);
+        let whole = [one.clone(), two.clone()].map(StatementResult::Inserted);
         let [first, second] = whole;
-        check(insert(Kept::After), &[(4, first), (6, second)]);
+        check(insert(RetainedImage::After), &[(4, first), (6, second)]);
 
-        let update = |kept: Kept, expected: Option<Image>| {
+        let update = |kept: RetainedImage, expected: Option<Image>| {
             let mut payload = begin(CollectionId(7));
             push_updated(&mut payload, &statements(&[-3], kept), one.as_document()).unwrap();
             push_update(&mut payload, RecordId(5), 9, two.as_document(), &[], b"");
-            check(payload, &[(-3, Done::Updated(expected))]);
+            check(payload, &[(-3, StatementResult::Updated(expected))]);
         };
-        update(Kept::Id, None);
-        update(Kept::Before, Some(Image::Before(one.clone())));
-        update(Kept::After, Some(Image::After(two.clone())));
+        update(RetainedImage::Id, None);
+        update(RetainedImage::Before, Some(Image::Before(one.clone())));
+        update(RetainedImage::After, Some(Image::After(two.clone())));
 
-        let delete = |kept: Kept, expected: Option<DocumentBuf>| {
+        let delete = |kept: RetainedImage, expected: Option<DocumentBuf>| {
             let mut payload = begin(CollectionId(7));
             push_deleted(&mut payload, &statements(&[0], kept), one.as_document()).unwrap();
             push_delete(&mut payload, RecordId(5), 9, &[], b"");
-            check(payload, &[(0, Done::Deleted(expected))]);
+            check(payload, &[(0, StatementResult::Deleted(expected))]);
         };
-        delete(Kept::Id, None);
-        delete(Kept::Before, Some(one.clone()));
+        delete(RetainedImage::Id, None);
+        delete(RetainedImage::Before, Some(one.clone()));
     }
 }

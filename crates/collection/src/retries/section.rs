@@ -20,9 +20,9 @@ use windrow_fold::{
 use windrow_storage::{Compression, StorageError};
 
 use super::{Outcome, Retries, Session};
-use crate::done::Done;
 use crate::error::Error;
 use crate::ids::MapId;
+use crate::statement_result::StatementResult;
 
 /// The number of the map; no collection and no index has it.
 pub(crate) const MAP: MapId = MapId(0);
@@ -148,7 +148,7 @@ fn take(
             };
             let statement = i32::from_be_bytes(number.try_into().ok()?) ^ i32::MIN;
             let (code, document) = payload.split_first()?;
-            done.insert(statement, Done::read(*code, document)?);
+            done.insert(statement, StatementResult::read(*code, document)?);
             (of == id).then_some(())?;
         }
         _ => return None,

@@ -36,7 +36,7 @@ impl Transaction {
         self.end(&mut state);
         drop(state);
         if self.core.tail_bytes() >= self.core.fold_from_bytes() {
-            self.core.background.fold.call();
+            self.core.background.fold.raise();
         }
         committed
     }
@@ -70,7 +70,7 @@ impl Transaction {
             for publication in publications {
                 publication.publish(position);
             }
-            retries.note_committed(origin, position, millis);
+            retries.record_committed(origin, position, millis);
             for it in &created {
                 it.set_named_from(position);
                 collections.insert(it);

@@ -14,9 +14,9 @@ use windrow_index::{Definition, conflict};
 use super::{State, Transaction, conflict as write_conflict};
 use crate::building::CreatedIndexes;
 use crate::collection::Collection;
-use crate::creating;
 use crate::error::Error;
 use crate::namespace::{Namespace, check_case};
+use crate::new_collection;
 use crate::rows;
 
 impl Transaction {
@@ -33,7 +33,8 @@ impl Transaction {
         self.collections.check_case(&namespace.database)?;
         check_case(&namespace.database, state.created.keys())?;
         let since = self.snapshot.position();
-        let collection = creating::new_collection(&self.core, namespace, options.to_buf(), since)?;
+        let collection =
+            new_collection::new_collection(&self.core, namespace, options.to_buf(), since)?;
         state.add(&collection, self, false);
         state.created.insert(namespace.clone(), collection.clone());
         Ok(collection)
@@ -76,7 +77,7 @@ impl Transaction {
         let created = new.iter().map(|one| one.name.clone()).collect();
         let new: Vec<_> = new
             .into_iter()
-            .map(|one| creating::new_index(&self.core, one, self.snapshot.position()))
+            .map(|one| new_collection::new_index(&self.core, one, self.snapshot.position()))
             .collect();
         collection.change_state(|state| state.indexes.extend(new));
         Ok(CreatedIndexes {
@@ -111,7 +112,9 @@ impl Transaction {
         }
         let _changing = core.catalog_change.lock();
         let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
-        let rows = created.iter().flat_map(|it| creating::rows_of(core, it));
+        let rows = created
+            .iter()
+            .flat_map(|it| new_collection::rows_of(core, it));
         let mut rows: Vec<_> = rows.collect();
         // Each collection's rows end with the next id; a change has each row once.
         let next_id = rows::put_next_id(core.next_id());
@@ -124,14 +127,14 @@ impl Transaction {
             if core.storage.log.takes_writes() {
                 let gone = created
                     .iter()
-                    .flat_map(|it| creating::deletions_of(core, it));
+                    .flat_map(|it| new_collection::deletions_of(core, it));
                 let marks = created.iter().map(|it| rows::delete_creation(it.id));
                 let changes = gone.chain(marks).collect();
                 core.storage.catalog.change(changes, |_| {})?;
             }
             return Err(error);
         }
-        created.iter().for_each(|it| it.note_changed(core));
+        created.iter().for_each(|it| it.record_change(core));
         let marks = created.iter().map(|it| rows::delete_creation(it.id));
         core.storage.catalog.change(marks.collect(), |_| {})?;
         Ok(())

@@ -5,7 +5,7 @@ use windrow_fold::{Cursor, EntryDigest, RecordId};
 use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
-use super::doubles::Doubles;
+use super::duplicate_keys::DuplicateKeys;
 use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
@@ -77,11 +77,12 @@ fn compare(
         report.keys = expected.keys;
         return Ok(());
     }
-    let mut doubles = unique.map(|_| Doubles::default());
-    let looks = (&mut report.keys, doubles.as_mut());
+    let mut duplicates = unique.map(|_| DuplicateKeys::default());
+    let looks = (&mut report.keys, duplicates.as_mut());
     let found = sum(&mut Found::of(reader, number)?, looks, pace)?;
-    let doubles = doubles.zip(unique);
-    report.duplicates = doubles.and_then(|(doubles, definition)| doubles.error(definition));
+    let duplicates = duplicates.zip(unique);
+    report.duplicates =
+        duplicates.and_then(|(duplicates, definition)| duplicates.error(definition));
     if found != expected.sum {
         (report.missing, report.extra) = differences(reader, number, pace)?;
         let error = describe(report, found, expected.sum);
@@ -148,7 +149,7 @@ impl Found {
 /// `keys`: how many of the entries are no marks.
 fn sum(
     found: &mut Found,
-    (keys, mut doubles): (&mut u64, Option<&mut Doubles>),
+    (keys, mut duplicates): (&mut u64, Option<&mut DuplicateKeys>),
     pace: &mut Pace<'_>,
 ) -> Result<EntryDigest, Error> {
     let mut sum = EntryDigest::default();
@@ -156,8 +157,8 @@ fn sum(
         pace.step()?;
         let (key, id, payload) = found.entry();
         *keys += u64::from(!is_mark(key));
-        if let Some(doubles) = &mut doubles {
-            doubles.note(key, id, payload);
+        if let Some(duplicates) = &mut duplicates {
+            duplicates.note(key, id, payload);
         }
         sum.add(key, id, payload);
     }

@@ -19,20 +19,20 @@ use windrow_storage::StorageError;
 
 use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
-use super::holding::{Holding, awaited};
-use super::terms::Terms;
-use super::unaltered::Unaltered;
-use super::unique::{Looking, Sought};
+use super::key_locking::{KeyLocker, awaited};
+use super::options::WriteOptions;
+use super::snapshot_validity::SnapshotValidity;
+use super::unique::{CheckedKey, UniquenessCheck};
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
-use crate::holds::{Held, Ticket, while_waiting};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedReadGuard};
 use crate::read::Reader;
 use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
+use crate::transaction_locks::{LockTarget, TransactionWaiter, while_waiting};
 
 /// What is to become of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,16 +83,16 @@ pub struct Batch<'c> {
     schema: Option<OrderedReadGuard<'c>>,
     /// Since when it has held the schema.
     since: Instant,
-    terms: Terms<'c>,
+    options: WriteOptions<'c>,
     /// Where documents that were seen need not be read again.
-    unaltered: Option<Unaltered>,
+    validity: Option<SnapshotValidity>,
 }
 
 /// What became of a change that was wanted.
-enum Made {
+enum ChangeAttempt {
     Done(Outcome),
     /// Nothing: a transaction holds a unique key that would come to the document.
-    HeldBy(Arc<Ticket>),
+    HeldBy(Arc<TransactionWaiter>),
 }
 
 /// A key that comes to a unique index.
@@ -105,11 +105,11 @@ struct UniqueKey {
 impl Collection {
     /// Begins a batch of changes.
     pub fn batch(&self) -> Batch<'_> {
-        self.batch_on(Terms::default())
+        self.batch_with(WriteOptions::default())
     }
 
-    /// The same on other terms.
-    pub fn batch_on<'c>(&'c self, terms: Terms<'c>) -> Batch<'c> {
+    /// The same on other options.
+    pub fn batch_with<'c>(&'c self, options: WriteOptions<'c>) -> Batch<'c> {
         Batch {
             collection: self,
             payload: record::begin(self.id),
@@ -118,8 +118,8 @@ impl Collection {
             claim: self.claims.begin(),
             schema: None,
             since: Instant::now(),
-            terms,
-            unaltered: None,
+            options,
+            validity: None,
         }
     }
 }
@@ -138,8 +138,8 @@ impl<'c> Batch<'c> {
     /// a position, as they were stored, each once. Then they are not read again while nobody else changes
     /// any. None: they are not.
     pub fn trust_snapshot(&mut self, position: Option<Position>) {
-        let position = position.filter(|_| self.terms.transaction.is_none());
-        self.unaltered = position.map(Unaltered::since);
+        let position = position.filter(|_| self.options.transaction.is_none());
+        self.validity = position.map(SnapshotValidity::since);
     }
 
     /// As [`change`](Self::change), of a document of which some version has been seen: so it is found
@@ -163,7 +163,7 @@ impl<'c> Batch<'c> {
     ) -> Result<Outcome, E> {
         #[cfg(debug_assertions)]
         assert!(
-            seen.is_none() || self.unaltered.as_mut().is_none_or(|it| it.meets_first(id)),
+            seen.is_none() || self.validity.as_mut().is_none_or(|it| it.meets_first(id)),
             "a batch that trusts its snapshot met {id:?} again"
         );
         let outcome = loop {
@@ -181,8 +181,8 @@ impl<'c> Batch<'c> {
             };
             let change = decide(old)?;
             match self.make(id, old, &change)? {
-                Made::Done(outcome) => break outcome,
-                Made::HeldBy(transaction) => self.wait_for(&transaction)?,
+                ChangeAttempt::Done(outcome) => break outcome,
+                ChangeAttempt::HeldBy(transaction) => self.wait_for(&transaction)?,
             }
         };
         if self.payload.len() >= BYTES_MAX || self.ids.len() >= CHANGES_MAX {
@@ -194,35 +194,40 @@ impl<'c> Batch<'c> {
     /// Whether the documents of the snapshot are the newest still. Asked while the document is locked, so
     /// that it stays so.
     fn is_unaltered(&mut self) -> bool {
-        let Some(unaltered) = &mut self.unaltered else {
+        let Some(validity) = &mut self.validity else {
             return false;
         };
-        let holds = unaltered.holds(self.collection.state().generations());
+        let holds = validity.holds(self.collection.state().generations());
         if !holds {
-            self.unaltered = None;
+            self.validity = None;
         }
         holds
     }
 
     /// What the batch sees: the newest there is, or what its transaction does.
     fn reader(&self) -> Result<Reader, Error> {
-        match self.terms.transaction {
+        match self.options.transaction {
             None => self.collection.reader(),
             Some(transaction) => transaction.reader(self.collection),
         }
     }
 
     /// Makes of a version that was seen what is to become of it.
-    fn make(&mut self, id: RecordId, old: Document<'_>, change: &Change) -> Result<Made, Error> {
+    fn make(
+        &mut self,
+        id: RecordId,
+        old: Document<'_>,
+        change: &Change,
+    ) -> Result<ChangeAttempt, Error> {
         if *change == Change::Keep {
-            return Ok(Made::Done(Outcome::Kept));
+            return Ok(ChangeAttempt::Done(Outcome::Kept));
         }
-        if let Some(transaction) = self.terms.transaction {
+        if let Some(transaction) = self.options.transaction {
             self.collection.check_writes_of(Some(transaction))?;
             transaction.hold_document(self.collection, id, old)?;
         }
         match change {
-            Change::Keep => Ok(Made::Done(Outcome::Kept)),
+            Change::Keep => Ok(ChangeAttempt::Done(Outcome::Kept)),
             Change::Replace(new) => self.replace(id, old, new.as_document(), None),
             Change::Update(new, description) => {
                 self.replace(id, old, new.as_document(), Some(description))
@@ -233,27 +238,27 @@ impl<'c> Batch<'c> {
     }
 
     /// Lets go of everything, and waits for a transaction's end.
-    fn wait_for(&mut self, transaction: &Ticket) -> Result<(), Error> {
+    fn wait_for(&mut self, transaction: &TransactionWaiter) -> Result<(), Error> {
         self.commit()?;
-        transaction.wait(self.terms.patience)
+        transaction.wait(self.options.interrupt)
     }
 
-    /// Holds the document's lock, once no other transaction holds the document.
+    /// TransactionLocks the document's lock, once no other transaction holds the document.
     fn lock(&mut self, id: RecordId) -> Result<(), Error> {
         loop {
             self.lock_shortly(id)?;
-            let holds = &self.collection.holds;
-            if self.terms.transaction.is_some() || !holds.any() {
+            let locks = &self.collection.transaction_locks;
+            if self.options.transaction.is_some() || !locks.any() {
                 return Ok(());
             }
-            match holds.holder(&Held::Document(id)) {
+            match locks.holder(&LockTarget::Document(id)) {
                 Some(transaction) => self.wait_for(&transaction)?,
                 None => return Ok(()),
             }
         }
     }
 
-    /// Holds the document's lock; commits first where waiting for it could be waiting in a circle,
+    /// TransactionLocks the document's lock; commits first where waiting for it could be waiting in a circle,
     /// or where this batch has changed the document already.
     fn lock_shortly(&mut self, id: RecordId) -> Result<(), Error> {
         if self.ids.contains(&id) {
@@ -275,14 +280,14 @@ impl<'c> Batch<'c> {
                 Some(guard) => guard,
                 None => {
                     self.commit()?;
-                    while_waiting(self.terms.patience, || lock.lock())
+                    while_waiting(self.options.interrupt, || lock.lock())
                 }
             };
             self.locks.insert(slot, guard);
         }
         if self.schema.is_none() {
             let schema = &self.collection.schema;
-            let waiting = || while_waiting(self.terms.patience, || schema.read_recursive());
+            let waiting = || while_waiting(self.options.interrupt, || schema.read_recursive());
             self.schema = Some(schema.try_read_recursive().unwrap_or_else(waiting));
             self.since = Instant::now();
         }
@@ -295,7 +300,7 @@ impl<'c> Batch<'c> {
         old: Document<'_>,
         new: Document<'_>,
         description: Option<&UpdateDescription>,
-    ) -> Result<Made, Error> {
+    ) -> Result<ChangeAttempt, Error> {
         let bytes = new.as_bytes().len();
         if bytes > crate::DOCUMENT_BYTES_MAX {
             return Err(Error::DocumentTooLarge { bytes });
@@ -303,7 +308,7 @@ impl<'c> Batch<'c> {
         if let Some(cap) = self.collection.cap() {
             cap.check_change(old, new)?;
         }
-        if self.terms.validation.is_asked() {
+        if self.options.validation.is_asked() {
             self.validate(old, new)?;
         }
         let changed = changed_names(old, new)?;
@@ -320,7 +325,7 @@ impl<'c> Batch<'c> {
             }
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
-            if index.refuses_doubles() {
+            if index.enforces_uniqueness() {
                 self.hold_gone(&change)?;
                 let come = change.come.iter().filter(|(key, _)| !is_mark(key));
                 unique.extend(come.map(|(key, shape)| UniqueKey {
@@ -335,22 +340,22 @@ impl<'c> Batch<'c> {
         }
         unique.sort_by(|a, b| (a.index.map, &a.key).cmp(&(b.index.map, &b.key)));
         if let Some(holder) = self.claim(&unique, id)? {
-            return Ok(Made::HeldBy(holder));
+            return Ok(ChangeAttempt::HeldBy(holder));
         }
         let kept = self.collection.rules().keeps_old_versions().then_some(old);
         let detail = event_detail::of_update(description, kept);
         let old_bytes = old.as_bytes().len();
-        if let Some(statements) = &self.terms.statements {
+        if let Some(statements) = &self.options.statements {
             record::statements::push_updated(&mut self.payload, statements, old)?;
         }
         record::push_update(&mut self.payload, id, old_bytes, new, &changes, &detail);
         self.ids.push(id);
-        Ok(Made::Done(Outcome::Replaced))
+        Ok(ChangeAttempt::Done(Outcome::Replaced))
     }
 
     /// A transaction holds unique keys that it gives up, too: it may not commit.
     fn hold_gone(&self, change: &IndexChange) -> Result<(), Error> {
-        let Some(transaction) = self.terms.transaction else {
+        let Some(transaction) = self.options.transaction else {
             return Ok(());
         };
         let mut gone = change.gone.iter().filter(|key| !is_mark(key));
@@ -374,18 +379,22 @@ impl<'c> Batch<'c> {
 
     /// Claims the unique keys that come to a record, which are in order. What this batch has changed
     /// before is written first: it may free a key, and must not hold one while this waits.
-    fn claim(&mut self, unique: &[UniqueKey], own: RecordId) -> Result<Option<Arc<Ticket>>, Error> {
+    fn claim(
+        &mut self,
+        unique: &[UniqueKey],
+        own: RecordId,
+    ) -> Result<Option<Arc<TransactionWaiter>>, Error> {
         if unique.is_empty() {
             return Ok(None);
         }
         self.flush(Some(own))?;
-        let claimed = unique.iter().map(|wanted| claims::Wanted {
+        let claimed = unique.iter().map(|wanted| claims::ClaimedKey {
             key: HashedKey::new(&wanted.key),
             map: wanted.index.map,
             is_of_ids: false,
         });
         self.claim.add(&claimed.collect::<Vec<_>>());
-        if self.terms.transaction.is_none() && self.collection.holds.any() {
+        if self.options.transaction.is_none() && self.collection.transaction_locks.any() {
             for UniqueKey { index, key, .. } in unique {
                 let awaited = awaited(self.collection, index, key, Some(own))?;
                 if awaited.is_some() {
@@ -394,8 +403,8 @@ impl<'c> Batch<'c> {
             }
         }
         // Held before anybody looks: who held one of them before has committed then, and is seen.
-        let transaction = self.terms.transaction;
-        let holding = transaction.map(|it| Holding::new(self.collection, it));
+        let transaction = self.options.transaction;
+        let holding = transaction.map(|it| KeyLocker::new(self.collection, it));
         let holding = holding.transpose()?;
         let hold = |it: &UniqueKey| {
             let held = holding
@@ -404,22 +413,27 @@ impl<'c> Batch<'c> {
             held.transpose()
         };
         let held: Vec<_> = unique.iter().map(hold).collect::<Result<_, Error>>()?;
-        let looking = Looking::new(self.collection)?;
+        let check = UniquenessCheck::new(self.collection)?;
         for (UniqueKey { index, key, shape }, held) in unique.iter().zip(held) {
-            let sought = Sought {
+            let key_to_check = CheckedKey {
                 index,
                 key,
                 look_up: true,
                 held,
             };
-            if looking.is_there(&sought, Some(own))? {
+            if check.is_there(&key_to_check, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }
         }
         Ok(None)
     }
 
-    fn delete(&mut self, id: RecordId, old: Document<'_>, is_silent: bool) -> Result<Made, Error> {
+    fn delete(
+        &mut self,
+        id: RecordId,
+        old: Document<'_>,
+        is_silent: bool,
+    ) -> Result<ChangeAttempt, Error> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
@@ -433,7 +447,7 @@ impl<'c> Batch<'c> {
                 gone,
                 come: Vec::new(),
             };
-            if state.index.refuses_doubles() {
+            if state.index.enforces_uniqueness() {
                 self.hold_gone(&change)?;
             }
             changes.push(change);
@@ -441,12 +455,12 @@ impl<'c> Batch<'c> {
         let whole = self.collection.rules().keeps_old_versions();
         let detail = event_detail::of_deletion(old, whole, is_silent);
         let old_bytes = old.as_bytes().len();
-        if let Some(statements) = self.terms.statements.as_ref().filter(|_| !is_silent) {
+        if let Some(statements) = self.options.statements.as_ref().filter(|_| !is_silent) {
             record::statements::push_deleted(&mut self.payload, statements, old)?;
         }
         record::push_delete(&mut self.payload, id, old_bytes, &changes, &detail);
         self.ids.push(id);
-        Ok(Made::Done(Outcome::Deleted))
+        Ok(ChangeAttempt::Done(Outcome::Deleted))
     }
 
     /// Writes what has come together, and lets go of the locks.
@@ -502,12 +516,12 @@ impl<'c> Batch<'c> {
         }
         let collection = self.collection;
         let (operations, bytes) = (commit.operations, commit.bytes);
-        let noted = record::statements::noted_of_own(&payload, &operations)?;
-        match self.terms.transaction {
+        let noted = record::statements::read_own(&payload, &operations)?;
+        match self.options.transaction {
             None => {
                 let own = collection.append(&[&payload], operations, bytes, effect, noted)?;
-                if let Some(unaltered) = &mut self.unaltered {
-                    unaltered.note_own(own);
+                if let Some(validity) = &mut self.validity {
+                    validity.record_own(own);
                 }
                 Ok(())
             }

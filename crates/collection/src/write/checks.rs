@@ -53,7 +53,7 @@ impl<'i> Checks<'i> {
             can_fail: definitions.filter(|it| !it.is_of_ids()).collect(),
             unique: indexes
                 .iter()
-                .any(|it| it.index.refuses_doubles() && !it.index.definition.is_of_ids()),
+                .any(|it| it.index.enforces_uniqueness() && !it.index.definition.is_of_ids()),
         }
     }
 

@@ -9,17 +9,17 @@ use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
 use super::entries::entries_of;
-use super::holding::{Held, Holding, holder};
+use super::key_locking::{KeyLocker, KeyOwnership, holder};
 use super::plan::{InsertPlan, document_at};
-use super::wanted::Wanted;
+use super::unique_keys::UniqueKeys;
 use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
-use crate::holds::Ticket;
 use crate::index::Index;
 use crate::read::Reader;
 use crate::state::IndexState;
 use crate::transaction::{Transaction, conflict};
+use crate::transaction_locks::TransactionWaiter;
 
 impl Collection {
     /// Claims the unique keys of the documents of an insert, and takes those out of the plan whose
@@ -35,10 +35,10 @@ impl Collection {
     ) -> Result<Planned, Error> {
         let unique = |state: &&IndexState| {
             let is_settled = ids_settled && state.index.definition.is_of_ids();
-            state.index.refuses_doubles() && !is_settled
+            state.index.enforces_uniqueness() && !is_settled
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
-        let mut wanted = Wanted::of(indexes);
+        let mut wanted = UniqueKeys::of(indexes);
         let document = |(offset, length, _): &(usize, usize, usize)| {
             document_at(documents, *offset, *length).map(Document::from_validated)
         };
@@ -51,15 +51,15 @@ impl Collection {
             return Ok(Planned::HeldBy(holder));
         }
         if let Some(transaction) = claiming.transaction {
-            // Held before anybody looks: who held one of them before has committed then, and is seen.
+            // KeyOwnership before anybody looks: who held one of them before has committed then, and is seen.
             wanted.sort();
-            wanted.hold(&Holding::new(self, transaction)?)?;
+            wanted.hold(&KeyLocker::new(self, transaction)?)?;
         }
-        let looking = Looking::new(self)?;
-        wanted.pass_absent(&looking.newest)?;
+        let check = UniquenessCheck::new(self)?;
+        wanted.pass_absent(&check.newest)?;
         if claiming.transaction.is_some() || are_double || wanted.are_doubtful() {
             wanted.sort();
-            self.keep_undoubled(&mut wanted, documents, ordered, &looking, &mut plan)?;
+            self.keep_undoubled(&mut wanted, documents, ordered, &check, &mut plan)?;
         }
         plan.hashes = wanted.hashes()?;
         Ok(Planned::Plan(plan))
@@ -68,16 +68,16 @@ impl Collection {
     /// Takes the documents out of the plan of which a key is there already.
     fn keep_undoubled(
         &self,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut UniqueKeys<'_>,
         documents: &Bytes,
         ordered: bool,
-        looking: &Looking<'_>,
+        check: &UniquenessCheck<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
         let of_documents = wanted.of_documents(plan.kept.len())?;
         let mut kept = Vec::with_capacity(plan.kept.len());
         for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(of_documents) {
-            match self.take_keys(wanted, &keys, looking)? {
+            match self.take_keys(wanted, &keys, check)? {
                 None => kept.push(place),
                 Some(double) => {
                     let (offset, length, number) = place;
@@ -102,19 +102,19 @@ impl Collection {
     /// Takes a document's keys, by their numbers; the number of one that is there already.
     fn take_keys(
         &self,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut UniqueKeys<'_>,
         keys: &[usize],
-        looking: &Looking<'_>,
+        check: &UniquenessCheck<'_>,
     ) -> Result<Option<usize>, Error> {
         for number in keys {
             let (index, bytes, key) = wanted.key(*number)?;
-            let sought = Sought {
+            let key_to_check = CheckedKey {
                 index,
                 key: bytes,
                 look_up: key.look_up,
                 held: key.held,
             };
-            if key.taken || looking.is_there(&sought, None)? {
+            if key.taken || check.is_there(&key_to_check, None)? {
                 return Ok(Some(*number));
             }
         }
@@ -125,7 +125,7 @@ impl Collection {
     /// The error of a document of which a key is there already.
     fn double_of(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &UniqueKeys<'_>,
         number: usize,
         document: Document<'_>,
     ) -> Result<Error, Error> {
@@ -165,28 +165,28 @@ pub(super) enum Planned {
     Plan(InsertPlan),
     /// The end of a transaction decides whether one of the keys is free. Nothing may be held during the
     /// wait.
-    HeldBy(Arc<Ticket>),
+    HeldBy(Arc<TransactionWaiter>),
 }
 
 /// Looks whether keys are there that are claimed, and that a transaction holds where there is one.
-pub(super) struct Looking<'a> {
+pub(super) struct UniquenessCheck<'a> {
     collection: &'a Collection,
     newest: Reader,
 }
 
 /// A key that is looked for.
-pub(super) struct Sought<'a> {
+pub(super) struct CheckedKey<'a> {
     pub index: &'a Index,
     pub key: &'a [u8],
     /// Somebody may have it.
     pub look_up: bool,
     /// None outside of transactions.
-    pub held: Option<Held>,
+    pub held: Option<KeyOwnership>,
 }
 
-impl<'a> Looking<'a> {
-    pub fn new(collection: &'a Collection) -> Result<Looking<'a>, Error> {
-        Ok(Looking {
+impl<'a> UniquenessCheck<'a> {
+    pub fn new(collection: &'a Collection) -> Result<UniquenessCheck<'a>, Error> {
+        Ok(UniquenessCheck {
             collection,
             newest: collection.reader()?,
         })
@@ -194,15 +194,24 @@ impl<'a> Looking<'a> {
 
     /// Whether a record other than `own` has the key. For a transaction one that only others can see is a
     /// conflict.
-    pub fn is_there(&self, sought: &Sought<'_>, own: Option<RecordId>) -> Result<bool, Error> {
+    pub fn is_there(
+        &self,
+        key_to_check: &CheckedKey<'_>,
+        own: Option<RecordId>,
+    ) -> Result<bool, Error> {
         let is_known = || {
-            Ok::<_, Error>(sought.look_up && holder(&self.newest, sought.index, sought.key, own)?)
+            Ok::<_, Error>(
+                key_to_check.look_up
+                    && holder(&self.newest, key_to_check.index, key_to_check.key, own)?,
+            )
         };
-        match sought.held {
-            Some(Held::Seen) => Ok(true),
-            Some(Held::Before) => Ok(false),
-            Some(Held::Now) if is_known()? => Err(conflict(self.collection, "a unique key")),
-            Some(Held::Now) => Ok(false),
+        match key_to_check.held {
+            Some(KeyOwnership::Visible) => Ok(true),
+            Some(KeyOwnership::AlreadyLocked) => Ok(false),
+            Some(KeyOwnership::NewlyLocked) if is_known()? => {
+                Err(conflict(self.collection, "a unique key"))
+            }
+            Some(KeyOwnership::NewlyLocked) => Ok(false),
             None => is_known(),
         }
     }
@@ -213,7 +222,7 @@ pub(crate) fn key_value(definition: &Definition, key: &[u8], shape: &[u8]) -> Do
     // What stands beside the keys of a text index is no shape.
     let shape = if definition.is_text() { &[] } else { shape };
     let mut reader = key::KeyReader::new(key, shape);
-    // Of a field that has no value in the key, as behind the terms of a text index, null is told.
+    // Of a field that has no value in the key, as behind the options of a text index, null is told.
     let mut read = |descending| reader.value(descending).unwrap_or(Value::Null);
     let mut value = DocumentBuf::new();
     for field in &definition.fields {

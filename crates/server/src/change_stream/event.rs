@@ -1,6 +1,6 @@
 //! Events as documents.
 
-use windrow_collection::{ClusterTime, Deed, Event, EventKind, Namespace, Origin};
+use windrow_collection::{ClusterTime, DdlKind, Event, EventKind, Namespace, Origin};
 use windrow_document::{
     ArrayBuf, Document, DocumentBuf, Timestamp, Value, ValueRef, doc, path::array_index,
 };
@@ -101,7 +101,7 @@ fn operation(event: &Event) -> &'static str {
             description: None, ..
         } => "replace",
         EventKind::Delete { .. } => "delete",
-        EventKind::Catalog { deed, .. } => deed.name(),
+        EventKind::Catalog { operation, .. } => operation.name(),
     }
 }
 
@@ -185,12 +185,12 @@ fn push_change(
             return Ok(());
         }
         EventKind::Catalog {
-            deed,
+            operation,
             description,
             before,
             ..
         } => {
-            if options.expanded && !matches!(deed, Deed::Drop | Deed::DropDatabase) {
+            if options.expanded && !matches!(operation, DdlKind::Drop | DdlKind::DropDatabase) {
                 document.push("operationDescription", description.clone());
                 if let Some(before) = before {
                     document.push("stateBeforeChange", before.clone());

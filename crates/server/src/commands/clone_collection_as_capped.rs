@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Engine, Namespace, Renaming, Terms};
+use windrow_collection::{Collection, Engine, Namespace, Renaming, WriteOptions};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -130,13 +130,13 @@ impl CappedCopy {
         if documents.is_empty() {
             return Ok(());
         }
-        let terms = Terms {
-            patience: context.operation,
-            ..Terms::default()
+        let terms = WriteOptions {
+            interrupt: context.operation,
+            ..WriteOptions::default()
         };
         let inserted = self
             .collection
-            .insert_on(Bytes::from(documents), true, &terms);
+            .insert_with(Bytes::from(documents), true, &terms);
         match inserted.or_command_error()?.errors.into_iter().next() {
             Some((_, error)) => Err(error.into_command_error()),
             None => Ok(()),

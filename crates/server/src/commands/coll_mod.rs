@@ -5,7 +5,7 @@ mod ddl_event;
 mod index;
 mod view;
 
-use windrow_collection::{Become, Modification, Namespace};
+use windrow_collection::{DocumentChange, Modification, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -95,7 +95,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let has_options = !changes.options.is_empty() || changes.cap.is_any();
         let change = |old: Document<'_>| Ok(changes.changed(old));
         collection.modify(Modification {
-            options: has_options.then(|| Box::new(change) as Become<'_, IndexChangeError>),
+            options: has_options.then(|| Box::new(change) as DocumentChange<'_, IndexChangeError>),
             index: index.as_ref().map(index::IndexChange::change),
             told: Some(ddl_event::describe(
                 &collection,

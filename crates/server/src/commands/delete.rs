@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, DocumentValidation, Kept};
+use windrow_collection::{Change, DocumentValidation, RetainedImage};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -131,7 +131,7 @@ fn run_statement(
     } else {
         changes::change_all
     };
-    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id);
+    let saving = context.saving(DocumentValidation::Asked, numbers, RetainedImage::Id);
     change(context, &collection, &find, saving, &mut decide)
 }
 

@@ -1,6 +1,6 @@
 //! `findAndModify`: changes or removes one document, and returns its old or new version.
 
-use windrow_collection::{Change, Done, Kept};
+use windrow_collection::{Change, RetainedImage, StatementResult};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
@@ -182,7 +182,11 @@ impl FindAndModifyRequest {
     /// The command is one statement of a retryable write. The document that it returns is stored
     /// for a retry.
     fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
-        let kept = if self.new { Kept::After } else { Kept::Before };
+        let kept = if self.new {
+            RetainedImage::After
+        } else {
+            RetainedImage::Before
+        };
         context.saving(
             self.storage.validation,
             &[transaction_context::SINGLE_STATEMENT],
@@ -191,7 +195,7 @@ impl FindAndModifyRequest {
     }
 
     /// The result for a retry of a command that was executed before.
-    fn stored_outcome(&self, done: &Done) -> Result<FindAndModifyOutcome, CommandError> {
+    fn stored_outcome(&self, done: &StatementResult) -> Result<FindAndModifyOutcome, CommandError> {
         let options = FindAndModifyOptions {
             removes: self.removes(),
             upserts: self.upsert,
@@ -200,9 +204,9 @@ impl FindAndModifyRequest {
         let value = retries::as_modification(done, options)?;
         let mut last_error = doc! { "n": 1 };
         match done {
-            Done::Deleted(_) => {}
-            Done::Updated(_) => last_error.push("updatedExisting", true),
-            Done::Inserted(document) => {
+            StatementResult::Deleted(_) => {}
+            StatementResult::Updated(_) => last_error.push("updatedExisting", true),
+            StatementResult::Inserted(document) => {
                 last_error.push("updatedExisting", false);
                 last_error.push("upserted", changes::id(document));
             }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use windrow_collection::{Error as CollectionError, Kept};
+use windrow_collection::{Error as CollectionError, RetainedImage};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
@@ -291,12 +291,12 @@ fn insert_chunk(
     numbers: &[i32],
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
-    let saving = context.saving(options.storage.validation, numbers, Kept::Id);
+    let saving = context.saving(options.storage.validation, numbers, RetainedImage::Id);
     let terms = context.terms(saving);
     loop {
         let collection = target.collection_or_create(context)?;
         attempts += 1;
-        match collection.insert_on(documents.clone(), options.ordered, &terms) {
+        match collection.insert_with(documents.clone(), options.ordered, &terms) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::Kept;
+use windrow_collection::RetainedImage;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
@@ -194,7 +194,7 @@ fn run_statement(
         },
         many: statement.many,
         upsert: statement.upsert,
-        saving: context.saving(storage.validation, numbers, Kept::Id),
+        saving: context.saving(storage.validation, numbers, RetainedImage::Id),
     };
     changes::update(context, target, &updating, false)
 }

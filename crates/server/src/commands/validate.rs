@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use windrow_collection::{Checks, Collection, IndexReport, Noted, Validation, WrongEntry};
+use windrow_collection::{
+    Checks, Collection, DocumentFindings, IndexReport, Validation, WrongEntry,
+};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -185,7 +187,7 @@ impl ValidationReport {
             missing.extend(index.missing.first.iter().map(describe));
             extra.extend(index.extra.first.iter().map(describe));
         }
-        let noted = |what: &str, noted: &Noted| {
+        let noted = |what: &str, noted: &DocumentFindings| {
             let first = noted.first.as_ref()?;
             let count = noted.count;
             Some(format!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, DocumentValidation, Engine, Namespace, Terms};
+use windrow_collection::{Collection, DocumentValidation, Engine, Namespace, WriteOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf};
 use windrow_query::aggregate::output::{Output, OutputKind};
@@ -60,13 +60,13 @@ impl OutputTarget {
         documents: Vec<u8>,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let terms = Terms {
+        let terms = WriteOptions {
             validation: self.validation,
-            patience: operation,
-            ..Terms::default()
+            interrupt: operation,
+            ..WriteOptions::default()
         };
         let inserted = collection
-            .insert_on(Bytes::from(documents), true, &terms)
+            .insert_with(Bytes::from(documents), true, &terms)
             .or_command_error()?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error.into_command_error()),

@@ -2,7 +2,7 @@
 //! makes it unique in two steps: `prepareUnique` refuses new duplicates, `unique` follows when
 //! there are none.
 
-use windrow_collection::{Become, Collection, Error as CollectionError};
+use windrow_collection::{Collection, DocumentChange, Error as CollectionError};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -168,7 +168,7 @@ impl IndexChange {
     }
 
     /// The name of the index, and the change of its specification.
-    pub fn change(&self) -> (&str, Become<'_, IndexChangeError>) {
+    pub fn change(&self) -> (&str, DocumentChange<'_, IndexChangeError>) {
         let change = |old: Document<'_>| {
             // Without `prepareUnique`, duplicates may have been inserted since the check.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
@@ -227,7 +227,7 @@ impl IndexChange {
         operation: &Operation,
     ) -> Result<(), CommandError> {
         let check = || Operation::check(operation).map_err(IndexChangeError::Refused);
-        let found = collection.doubles(&self.name, check)?;
+        let found = collection.duplicate_keys(&self.name, check)?;
         if found.is_empty() {
             return Ok(());
         }

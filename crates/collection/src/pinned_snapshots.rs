@@ -2,7 +2,7 @@
 //!
 //! A snapshot is taken when somebody begins to read. Of those whose time a client is told one is kept
 //! open for each position, so that merges keep what it sees: for some minutes, and at most
-//! [`KEPT_MAX`] of them, those that were read at last. The oldest go before where what is kept for them
+//! [`PINNED_SNAPSHOTS_MAX`] of them, those that were read at last. The oldest go before where what is kept for them
 //! takes too much. What is let go of cannot be read at any more, even where nothing has been
 //! merged since: whether it could depends on nothing that a client knows.
 
@@ -17,22 +17,22 @@ use windrow_storage::ClusterTime;
 /// So many positions are kept at most. A document that is changed all the time has a version for each,
 /// and every merge goes by the list: this many are a list of 8 KB, and three new ones a second for as
 /// long as they are kept by default.
-pub const KEPT_MAX: usize = 1000;
+pub const PINNED_SNAPSHOTS_MAX: usize = 1000;
 
 /// For how long a position is kept where nobody says: MongoDB's `minSnapshotHistoryWindowInSeconds`.
 const WINDOW: Duration = Duration::from_secs(300);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PinnedSnapshots {
     /// By the first of their times, which is also the order of their positions.
-    all: Mutex<BTreeMap<ClusterTime, KeptPosition>>,
+    all: Mutex<BTreeMap<ClusterTime, PinnedSnapshot>>,
     window_millis: AtomicU64,
 }
 
-/// A position that is kept.
+/// A position that is pinned_snapshots.
 #[derive(Debug)]
-struct KeptPosition {
+struct PinnedSnapshot {
     /// The last of the times that clients know it by: up to it, it was the newest.
     last: ClusterTime,
     /// When it was the newest for the last time.
@@ -42,17 +42,17 @@ struct KeptPosition {
     snapshot: Snapshot,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept {
+impl Default for PinnedSnapshots {
+    fn default() -> PinnedSnapshots {
+        PinnedSnapshots {
             all: Mutex::default(),
             window_millis: AtomicU64::new(WINDOW.as_millis() as u64),
         }
     }
 }
 
-impl Kept {
-    /// Says for how long each is kept.
+impl PinnedSnapshots {
+    /// Says for how long each is pinned_snapshots.
     pub fn set_window(&self, window: Duration) {
         let millis = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
         self.window_millis.store(millis, Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl Kept {
     /// `last`.
     pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
         let (mut all, now) = (self.all.lock(), Instant::now());
-        let position = all.entry(first).or_insert(KeptPosition {
+        let position = all.entry(first).or_insert(PinnedSnapshot {
             last,
             since: now,
             used: now,
@@ -77,7 +77,7 @@ impl Kept {
         });
         position.last = position.last.max(last);
         (position.since, position.used) = (now, now);
-        if all.len() > KEPT_MAX {
+        if all.len() > PINNED_SNAPSHOTS_MAX {
             let unused = all.iter().min_by_key(|(_, it)| it.used);
             let unused = unused.map(|(first, _)| *first);
             unused.and_then(|first| all.remove(&first));
@@ -103,16 +103,16 @@ impl Kept {
     }
 
     /// Lets go of what has been kept for longer than `window`.
-    pub fn let_go(&self, window: Duration) {
+    pub fn release_expired(&self, window: Duration) {
         let mut all = self.all.lock();
         all.retain(|_, it| it.since.elapsed() <= window);
     }
 
     /// Lets go of the first, whatever was promised, where it is the `oldest` position that anybody reads at
     /// and before another one; whether it was.
-    pub fn let_go_first(&self, oldest: Position, before: Position) -> bool {
+    pub fn release_oldest(&self, oldest: Position, before: Position) -> bool {
         let mut all = self.all.lock();
-        let is_oldest = |it: &KeptPosition| {
+        let is_oldest = |it: &PinnedSnapshot| {
             let position = it.snapshot.position();
             position < before && position == oldest
         };

@@ -7,29 +7,29 @@ use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 use windrow_invariant::Bug;
 
-use super::holding::{Held, Holding, awaited};
+use super::key_locking::{KeyLocker, KeyOwnership, awaited};
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::Ticket;
 use crate::index::Index;
 use crate::read::Reader;
 use crate::record::KeyHashes;
 use crate::state::IndexState;
+use crate::transaction_locks::TransactionWaiter;
 
 /// See the module. Keys have numbers: those of an index follow each other, in order once they are
 /// [sorted](Self::sort).
-pub(super) struct Wanted<'i> {
+pub(super) struct UniqueKeys<'i> {
     indexes: Vec<&'i IndexState>,
     /// The keys one after the other.
     bytes: Vec<u8>,
-    keys: Vec<Key>,
+    keys: Vec<KeyEntry>,
     scratch: Scratch,
 }
 
 /// Whose key it is, where it stands, and what is known of it.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
+pub(super) struct KeyEntry {
     index: usize,
     start: usize,
     length: usize,
@@ -42,10 +42,10 @@ pub(super) struct Key {
     /// A document of the same insert has taken it.
     pub taken: bool,
     /// What the transaction has of it, if there is one.
-    pub held: Option<Held>,
+    pub held: Option<KeyOwnership>,
 }
 
-impl Key {
+impl KeyEntry {
     fn bytes<'b>(&self, of: &'b [u8]) -> &'b [u8] {
         &of[self.start..self.start + self.length]
     }
@@ -58,10 +58,10 @@ impl Key {
     }
 }
 
-impl<'i> Wanted<'i> {
+impl<'i> UniqueKeys<'i> {
     /// None yet. The index on `_id` is the first, where it is among them.
-    pub fn of(indexes: Vec<&'i IndexState>) -> Wanted<'i> {
-        Wanted {
+    pub fn of(indexes: Vec<&'i IndexState>) -> UniqueKeys<'i> {
+        UniqueKeys {
             indexes,
             bytes: Vec::new(),
             keys: Vec::new(),
@@ -76,7 +76,7 @@ impl<'i> Wanted<'i> {
             let definition = &state.index.definition;
             for (document, of) in documents.iter().enumerate() {
                 let mut want = |key: &[u8], _: &[u8]| {
-                    keys.push(Key {
+                    keys.push(KeyEntry {
                         index,
                         start: bytes.len(),
                         length: key.len(),
@@ -98,15 +98,15 @@ impl<'i> Wanted<'i> {
     /// Brings the keys into order, in which they know which of them are equal; one that a document has
     /// twice counts once.
     pub fn sort(&mut self) {
-        let Wanted { bytes, keys, .. } = self;
-        let order = |one: &Key, other: &Key| {
+        let UniqueKeys { bytes, keys, .. } = self;
+        let order = |one: &KeyEntry, other: &KeyEntry| {
             let indexes = one.index.cmp(&other.index);
             indexes.then_with(|| one.bytes(bytes).cmp(other.bytes(bytes)))
         };
         keys.sort_unstable_by(|one, other| {
             order(one, other).then(one.document.cmp(&other.document))
         });
-        let is_same = |one: &Key, other: &Key| order(one, other).is_eq();
+        let is_same = |one: &KeyEntry, other: &KeyEntry| order(one, other).is_eq();
         keys.dedup_by(|one, other| is_same(one, other) && one.document == other.document);
         let mut first = 0;
         for run in keys.chunk_by_mut(is_same) {
@@ -118,7 +118,7 @@ impl<'i> Wanted<'i> {
     /// The hashes of all, for each index.
     pub fn hashes(&self) -> Result<Vec<KeyHashes>, Bug> {
         let of_indexes = self.keys.chunk_by(|one, other| one.index == other.index);
-        let of_index = |keys: &[Key]| {
+        let of_index = |keys: &[KeyEntry]| {
             let [first, ..] = keys else {
                 return Ok(None);
             };
@@ -133,13 +133,13 @@ impl<'i> Wanted<'i> {
             .collect()
     }
 
-    fn index_of(&self, key: &Key) -> Result<&'i IndexState, Bug> {
+    fn index_of(&self, key: &KeyEntry) -> Result<&'i IndexState, Bug> {
         let index = self.indexes.get(key.index).copied();
         index.ok_or_else(|| no_index(key.index, self.indexes.len()))
     }
 
     /// A key by its number: its index, its bytes, and what is known of it.
-    pub fn key(&self, number: usize) -> Result<(&'i Index, &[u8], &Key), Bug> {
+    pub fn key(&self, number: usize) -> Result<(&'i Index, &[u8], &KeyEntry), Bug> {
         let no_key = || no_key(number, self.keys.len());
         let key = self.keys.get(number).ok_or_else(no_key)?;
         let known = self.keys.get(key.first).ok_or_else(no_key)?;
@@ -147,7 +147,7 @@ impl<'i> Wanted<'i> {
         Ok((&index.index, key.bytes(&self.bytes), known))
     }
 
-    fn key_mut(&mut self, number: usize) -> Result<&mut Key, Bug> {
+    fn key_mut(&mut self, number: usize) -> Result<&mut KeyEntry, Bug> {
         let keys = self.keys.len();
         let key = self.keys.get_mut(number);
         key.ok_or_else(|| no_key(number, keys))
@@ -175,9 +175,9 @@ impl<'i> Wanted<'i> {
 
     /// Claims all; whether two of them may be equal.
     pub fn claim(&mut self, claim: &mut Claim<'_>) -> Result<bool, Bug> {
-        let wanted = |key: &Key| {
+        let wanted = |key: &KeyEntry| {
             let index = &self.index_of(key)?.index;
-            Ok(claims::Wanted {
+            Ok(claims::ClaimedKey {
                 key: key.hashed(&self.bytes),
                 map: index.map,
                 is_of_ids: index.definition.is_of_ids(),
@@ -192,7 +192,7 @@ impl<'i> Wanted<'i> {
     }
 
     /// Lets a transaction hold all, which are in order.
-    pub fn hold(&mut self, holding: &Holding<'_>) -> Result<(), Error> {
+    pub fn hold(&mut self, holding: &KeyLocker<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
             let (index, bytes, key) = self.key(number)?;
             // An equal key is held already.
@@ -206,8 +206,11 @@ impl<'i> Wanted<'i> {
     }
 
     /// A transaction whose end decides whether one of the keys is free, if there is one.
-    pub fn awaited(&self, collection: &Collection) -> Result<Option<Arc<Ticket>>, Error> {
-        if !collection.holds.any() {
+    pub fn awaited(
+        &self,
+        collection: &Collection,
+    ) -> Result<Option<Arc<TransactionWaiter>>, Error> {
+        if !collection.transaction_locks.any() {
             return Ok(None);
         }
         for key in &self.keys {
@@ -222,7 +225,7 @@ impl<'i> Wanted<'i> {
 
     /// Finds those that nobody has all at once: they need no look each by itself.
     pub fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
-        let Wanted {
+        let UniqueKeys {
             indexes,
             bytes,
             keys,
@@ -279,8 +282,8 @@ mod tests {
     /// would have been inserted.
     #[test]
     fn a_key_without_an_index_is_a_bug() {
-        let mut wanted = Wanted::of(Vec::new());
-        wanted.keys.push(Key {
+        let mut wanted = UniqueKeys::of(Vec::new());
+        wanted.keys.push(KeyEntry {
             index: 0,
             start: 0,
             length: 0,

@@ -1,4 +1,4 @@
-"""What the server tells of itself: how long commands took, how much its log says, what was slow."""
+"""What the server reports about itself: latencies of commands, verbosity of its log, slow operations."""
 
 import json
 import time

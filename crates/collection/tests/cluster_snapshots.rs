@@ -13,8 +13,8 @@ use building::build;
 use bytes::Bytes;
 use common::{MEMORY, collection, namespace, open};
 use windrow_collection::{
-    Background, Change, ClusterTime, Collection, Direction, Engine, EngineOptions, Error, KEPT_MAX,
-    Moment, Namespace, Origin, Reader, Renaming, View, Work,
+    Background, Change, ClusterSnapshot, ClusterTime, Collection, Direction, Engine, EngineOptions,
+    Error, Namespace, Origin, PINNED_SNAPSHOTS_MAX, Reader, Renaming, View, Work,
 };
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_storage::MemoryDisk;
@@ -66,8 +66,8 @@ fn seen(reader: &Reader) -> Vec<i32> {
     found
 }
 
-fn at(engine: &Engine, time: ClusterTime) -> Result<Moment, Error> {
-    engine.moment_at(time, engine.newest_time())
+fn at(engine: &Engine, time: ClusterTime) -> Result<ClusterSnapshot, Error> {
+    engine.cluster_snapshot_at(time, engine.newest_time())
 }
 
 /// What was in the collection of a name at a time; None where there was none.
@@ -101,11 +101,11 @@ fn fold_all(engine: &Engine) {
 fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     let (engine, collection) = started();
     build_on(&collection, "n");
-    let first = engine.moment().time();
+    let first = engine.cluster_snapshot().time();
     let ten: Vec<i32> = (0..10).collect();
     set(&collection, 3, Change::Replace(doc! { "_id": 3, "n": 33 }));
     set(&collection, 4, Change::Delete);
-    let second = engine.moment().time();
+    let second = engine.cluster_snapshot().time();
     assert!(second > first);
     fold_all(&engine);
     insert(&collection, doc! { "_id": 10, "n": 10 });
@@ -126,7 +126,7 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     }
     collection.drop_index("n").unwrap();
     assert_eq!(visible_at(&engine, first, &namespace()).unwrap(), ten);
-    let third = engine.moment();
+    let third = engine.cluster_snapshot();
     assert_eq!(third.reader(&collection).unwrap().indexes().len(), 2);
     let transaction = engine
         .begin_at(
@@ -146,7 +146,7 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
 #[test]
 fn how_many_documents_there_were_about_is_known() {
     let (engine, collection) = started();
-    let time = engine.moment().time();
+    let time = engine.cluster_snapshot().time();
     (0..10).for_each(|id| set(&collection, id, Change::Delete));
     for _ in 0..2 {
         assert_eq!(collection.count(), 0);
@@ -160,7 +160,7 @@ fn how_many_documents_there_were_about_is_known() {
 fn one_position_is_one_moment() {
     let (engine, collection) = started();
     let before = engine.statistics().open_snapshots;
-    let times: Vec<ClusterTime> = (0..50).map(|_| engine.moment().time()).collect();
+    let times: Vec<ClusterTime> = (0..50).map(|_| engine.cluster_snapshot().time()).collect();
     assert!(times.windows(2).all(|pair| pair[0] == pair[1]));
     assert_eq!(engine.statistics().open_snapshots, before + 1);
     assert_eq!(times[0], engine.newest_time());
@@ -186,13 +186,13 @@ fn one_position_is_one_moment() {
 fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
     let (engine, collection) = started();
     let mut times = Vec::new();
-    for id in 10..11 + KEPT_MAX as i32 {
-        times.push(engine.moment().time());
+    for id in 10..11 + PINNED_SNAPSHOTS_MAX as i32 {
+        times.push(engine.cluster_snapshot().time());
         // Somebody reads on at the first.
         assert!(!is_gone(&engine, times[0]));
         insert(&collection, doc! { "_id": id, "n": id });
     }
-    assert_eq!(times.len(), KEPT_MAX + 1);
+    assert_eq!(times.len(), PINNED_SNAPSHOTS_MAX + 1);
     assert!(is_gone(&engine, times[1]));
     assert_eq!(
         visible_at(&engine, times[0], &namespace()).unwrap().len(),
@@ -203,14 +203,14 @@ fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
         12
     );
     let reader = at(&engine, times[2]).unwrap().reader(&collection).unwrap();
-    engine.set_moments_kept(Duration::ZERO);
+    engine.set_snapshot_window(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
     assert!(times.iter().all(|time| is_gone(&engine, *time)));
     // Who reads there already goes on.
     fold_all(&engine);
     assert_eq!(seen(&reader).len(), 12);
     drop(reader);
-    engine.work(Work::Settle).unwrap();
+    engine.work(Work::CreateEntries).unwrap();
     assert_eq!(engine.statistics().open_snapshots, 0);
 }
 
@@ -226,21 +226,21 @@ fn names_are_those_of_the_moment() {
     let named_view = Namespace::new("d", "v").unwrap();
     engine.create_view(&named_view, &view("c")).unwrap();
     let ten: Vec<i32> = (0..10).collect();
-    let first = engine.moment().time();
+    let first = engine.cluster_snapshot().time();
     engine
         .rename(&namespace(), &other, &Renaming::default())
         .unwrap();
     engine.change_view(&named_view, &view("other")).unwrap();
-    let second = engine.moment().time();
+    let second = engine.cluster_snapshot().time();
     engine
         .create(&namespace(), DocumentBuf::new().as_document())
         .unwrap();
     insert(&common::collection(&engine), doc! { "_id": 1, "n": 1 });
-    let third = engine.moment().time();
+    let third = engine.cluster_snapshot().time();
     assert!(engine.drop_collection(&other).unwrap());
     assert!(engine.drop_collection(&namespace()).unwrap());
     assert!(engine.drop_view(&named_view).unwrap());
-    let fourth = engine.moment().time();
+    let fourth = engine.cluster_snapshot().time();
     drop(collection);
     for _ in 0..2 {
         let check = |time, of_c: Option<Vec<i32>>, of_other: Option<Vec<i32>>, on: Option<&str>| {
@@ -254,7 +254,7 @@ fn names_are_those_of_the_moment() {
         check(third, Some(vec![1]), Some(ten.clone()), Some("other"));
         check(fourth, None, None, None);
         fold_all(&engine);
-        engine.work(Work::Settle).unwrap();
+        engine.work(Work::CreateEntries).unwrap();
     }
 }
 
@@ -268,7 +268,7 @@ fn what_was_dropped_with_much_in_memory_is_not_kept() {
             doc! { "_id": id, "n": id, "text": (text.as_str()) },
         )
     });
-    let time = engine.moment().time();
+    let time = engine.cluster_snapshot().time();
     engine.drop_collection(&namespace()).unwrap();
     assert!(
         at(&engine, time)
@@ -277,7 +277,7 @@ fn what_was_dropped_with_much_in_memory_is_not_kept() {
             .unwrap()
             .is_some()
     );
-    engine.work(Work::Settle).unwrap();
+    engine.work(Work::CreateEntries).unwrap();
     // Never as if it had not been there.
     let refused = at(&engine, time).unwrap().collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
@@ -300,7 +300,7 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
         update_all(round);
         // Nobody is told of two of three: what was there then is not kept.
         if round % 3 == 0 {
-            times.push((engine.moment().time(), numbers(round)));
+            times.push((engine.cluster_snapshot().time(), numbers(round)));
         }
         engine.fold().unwrap();
     }
@@ -319,9 +319,9 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
     }
     // They go at once when nobody knows the times any more, without a merge.
     let merges = engine.statistics().merges;
-    engine.set_moments_kept(Duration::ZERO);
+    engine.set_snapshot_window(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
-    assert!(engine.work(Work::Settle).unwrap());
+    assert!(engine.work(Work::CreateEntries).unwrap());
     assert_eq!(engine.statistics().merges, merges);
     assert!(bytes() < with_versions / 4, "{} {with_versions}", bytes());
     assert_eq!(entries(), (10, 1, 1));
@@ -350,10 +350,10 @@ fn the_oldest_moments_go_where_versions_take_more_than_memory() {
     insert(&collection, document(0));
     let mut times = Vec::new();
     for round in 1..=30 {
-        times.push(engine.moment().time());
+        times.push(engine.cluster_snapshot().time());
         set(&collection, 1, Change::Replace(document(round)));
         fold_all(&engine);
-        engine.work(Work::Settle).unwrap();
+        engine.work(Work::CreateEntries).unwrap();
     }
     assert!(is_gone(&engine, times[0]) && is_gone(&engine, times[5]));
     assert!(collection.statistics().bytes_stored < 6 << 20);
@@ -379,7 +379,7 @@ fn a_collection_has_one_name_at_each_moment() {
         });
         let mut seen = 0;
         while !ended.load(Ordering::Relaxed) || seen < 10 {
-            let moment = engine.moment();
+            let moment = engine.cluster_snapshot();
             let named = [&namespace(), &other].map(|name| moment.collection(name).unwrap());
             assert_eq!(named.iter().flatten().count(), 1, "{moment:?}");
             seen += 1;
@@ -392,7 +392,7 @@ fn a_collection_has_one_name_at_each_moment() {
 #[test]
 fn many_names_that_were_there_are_forgotten_and_said_to_be() {
     let (engine, _) = started();
-    let time = engine.moment().time();
+    let time = engine.cluster_snapshot().time();
     let names = [namespace(), Namespace::new("d", "other").unwrap()];
     for number in 0..10_001 {
         let [from, to] = [number % 2, (number + 1) % 2].map(|it: usize| &names[it]);
@@ -400,7 +400,7 @@ fn many_names_that_were_there_are_forgotten_and_said_to_be() {
     }
     let refused = at(&engine, time).unwrap().collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
-    let now = engine.moment();
+    let now = engine.cluster_snapshot();
     assert!(now.collection(&names[0]).unwrap().is_none());
     assert!(now.collection(&names[1]).unwrap().is_some());
 }
@@ -413,11 +413,11 @@ fn many_collections_that_were_dropped_are_let_go_of() {
     for number in 0..count {
         engine.create(&name(number), Document::EMPTY).unwrap();
     }
-    let time = engine.moment().time();
+    let time = engine.cluster_snapshot().time();
     for number in 0..count {
         assert!(engine.drop_collection(&name(number)).unwrap());
     }
-    engine.work(Work::Settle).unwrap();
+    engine.work(Work::CreateEntries).unwrap();
     let moment = at(&engine, time).unwrap();
     let refused = moment.collection(&name(0));
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
@@ -431,7 +431,7 @@ fn a_transaction_at_a_moment_does_not_take_a_dropped_collection_for_none() {
         session: [1; 16],
         number: 1,
     };
-    let moment = Arc::new(engine.moment());
+    let moment = Arc::new(engine.cluster_snapshot());
     let transaction = engine.begin_at(origin, moment).unwrap();
     engine.drop_collection(&namespace()).unwrap();
     let refused = transaction.collection(&namespace());

@@ -15,7 +15,7 @@ const IDS_MAX: usize = 10_000;
 
 impl Collection {
     /// The `_id`s of the documents that share a key, key by key. `check` may end the search.
-    pub fn doubles<E: From<Error>>(
+    pub fn duplicate_keys<E: From<Error>>(
         &self,
         index: &str,
         check: impl Fn() -> Result<(), E>,

@@ -5,16 +5,18 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Engine, EngineOptions, Error, Namespace, Patience, Terms};
+use windrow_collection::{
+    Change, Engine, EngineOptions, Error, Interrupt, Namespace, WriteOptions,
+};
 use windrow_document::{Document, ValueRef, doc};
 use windrow_storage::MemoryDisk;
 
 /// Waits as long as it takes, and keeps what it is told.
 #[derive(Default)]
-struct Told(Mutex<Vec<bool>>);
+struct DdlEvent(Mutex<Vec<bool>>);
 
-impl Patience for Told {
-    fn is_over(&self) -> bool {
+impl Interrupt for DdlEvent {
+    fn is_interrupted(&self) -> bool {
         false
     }
 
@@ -33,19 +35,19 @@ fn a_writer_waits_for_a_document() {
     collection.insert(document, true).unwrap();
     let found = collection.reader().unwrap().find_id(ValueRef::Int32(1));
     let id = found.unwrap().unwrap();
-    let (first, second) = (Told::default(), Told::default());
-    let on = |told| Terms {
-        patience: told,
-        ..Terms::default()
+    let (first, second) = (DdlEvent::default(), DdlEvent::default());
+    let on = |told| WriteOptions {
+        interrupt: told,
+        ..WriteOptions::default()
     };
-    let mut batch = collection.batch_on(on(&first));
+    let mut batch = collection.batch_with(on(&first));
     let changed = doc! { "_id": 1, "n": 1 };
     batch
         .change(id, |_| Ok::<_, Error>(Change::Replace(changed.clone())))
         .unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let mut batch = collection.batch_on(on(&second));
+            let mut batch = collection.batch_with(on(&second));
             batch
                 .change(id, |_| Ok::<_, Error>(Change::Delete))
                 .unwrap();

@@ -8,7 +8,7 @@ use windrow_document::key::KeyReader;
 use windrow_index::{Definition, KeyKind};
 
 /// A key that is looked for, and bytes that every document has which has the key.
-pub struct Sought<'k> {
+pub struct KeyProbe<'k> {
     pub key: &'k [u8],
     bytes: Finder<'static>,
 }
@@ -16,10 +16,10 @@ pub struct Sought<'k> {
 /// Shorter values stand in documents by chance.
 const BYTES_MIN: usize = 4;
 
-impl<'k> Sought<'k> {
+impl<'k> KeyProbe<'k> {
     /// None where documents may have the key without having its bytes: where keys are not the values
     /// themselves, or those are of types that compare with others.
-    pub fn of(definition: &Definition, key: &'k [u8]) -> Option<Sought<'k>> {
+    pub fn of(definition: &Definition, key: &'k [u8]) -> Option<KeyProbe<'k>> {
         if definition.clustered || !definition.has_plain_keys() {
             return None;
         }
@@ -27,7 +27,7 @@ impl<'k> Sought<'k> {
         let fields = definition.fields.iter();
         let values = fields.map_while(|field| reader.value(field.kind == KeyKind::Descending));
         let bytes = values.filter_map(bytes_of).max_by_key(Vec::len)?;
-        (bytes.len() >= BYTES_MIN).then(|| Sought {
+        (bytes.len() >= BYTES_MIN).then(|| KeyProbe {
             key,
             bytes: Finder::new(&bytes).into_owned(),
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, Change, Collection, Deed, Direction, Engine, EngineOptions, Error, Event,
+    Background, Change, Collection, DdlKind, Direction, Engine, EngineOptions, Error, Event,
     EventKind, Events, Namespace, Renaming, Step, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
@@ -98,12 +98,14 @@ fn contents(collection: &Collection) -> Documents {
     found
 }
 
-fn deeds(events: &[Event]) -> Vec<(Deed, String)> {
-    let deed = |event: &Event| match &event.kind {
-        EventKind::Catalog { deed, .. } => Some((*deed, event.namespace.collection.clone())),
+fn deeds(events: &[Event]) -> Vec<(DdlKind, String)> {
+    let catalog_event = |event: &Event| match &event.kind {
+        EventKind::Catalog { operation, .. } => {
+            Some((*operation, event.namespace.collection.clone()))
+        }
         _ => None,
     };
-    events.iter().filter_map(deed).collect()
+    events.iter().filter_map(catalog_event).collect()
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn replaying_the_events_gives_the_collection() {
     engine.work(Work::Fold).unwrap();
     change(&collection, 5, |_| Change::Delete);
     let told = drain(&mut events);
-    assert_eq!(deeds(&told), [(Deed::Create, "c".to_owned())]);
+    assert_eq!(deeds(&told), [(DdlKind::Create, "c".to_owned())]);
     let mut replayed = Documents::new();
     replay(&mut replayed, &told);
     assert_eq!(replayed, contents(&collection));
@@ -163,14 +165,14 @@ fn collections_are_told_by_the_names_that_they_had() {
         .collect();
     assert_eq!(inserted, ["old", "new"]);
     let expected = [
-        (Deed::Create, "old"),
-        (Deed::Rename, "old"),
-        (Deed::Create, "old"),
-        (Deed::Drop, "new"),
-        (Deed::Drop, "old"),
-        (Deed::DropDatabase, ""),
+        (DdlKind::Create, "old"),
+        (DdlKind::Rename, "old"),
+        (DdlKind::Create, "old"),
+        (DdlKind::Drop, "new"),
+        (DdlKind::Drop, "old"),
+        (DdlKind::DropDatabase, ""),
     ];
-    let expected = expected.map(|(deed, name)| (deed, name.to_owned()));
+    let expected = expected.map(|(operation, name)| (operation, name.to_owned()));
     assert_eq!(deeds(&told), expected);
     let of_one = drain(
         &mut engine

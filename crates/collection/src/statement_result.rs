@@ -11,7 +11,7 @@ use windrow_document::{Document, DocumentBuf};
 
 /// What a statement has done to a document.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Done {
+pub enum StatementResult {
     /// The document, or one of its `_id` alone where nobody asked for more.
     Inserted(DocumentBuf),
     /// With the version that its command gave, where it gave one.
@@ -30,24 +30,28 @@ pub enum Image {
 /// The first bytes that are none of these.
 pub(crate) const CODES_END: u8 = 6;
 
-impl Done {
+impl StatementResult {
     /// The document that is remembered.
     pub(crate) fn document(&self) -> Option<&DocumentBuf> {
         match self {
-            Done::Inserted(document) | Done::Deleted(Some(document)) => Some(document),
-            Done::Updated(Some(Image::Before(document) | Image::After(document))) => Some(document),
-            Done::Updated(None) | Done::Deleted(None) => None,
+            StatementResult::Inserted(document) | StatementResult::Deleted(Some(document)) => {
+                Some(document)
+            }
+            StatementResult::Updated(Some(Image::Before(document) | Image::After(document))) => {
+                Some(document)
+            }
+            StatementResult::Updated(None) | StatementResult::Deleted(None) => None,
         }
     }
 
     fn code(&self) -> u8 {
         match self {
-            Done::Inserted(_) => 0,
-            Done::Updated(None) => 1,
-            Done::Updated(Some(Image::Before(_))) => 2,
-            Done::Updated(Some(Image::After(_))) => 3,
-            Done::Deleted(None) => 4,
-            Done::Deleted(Some(_)) => 5,
+            StatementResult::Inserted(_) => 0,
+            StatementResult::Updated(None) => 1,
+            StatementResult::Updated(Some(Image::Before(_))) => 2,
+            StatementResult::Updated(Some(Image::After(_))) => 3,
+            StatementResult::Deleted(None) => 4,
+            StatementResult::Deleted(Some(_)) => 5,
         }
     }
 
@@ -64,15 +68,15 @@ impl Done {
     }
 
     /// What [`push`](Self::push) wrote: the code, and the bytes of the document where one follows.
-    pub(crate) fn read(code: u8, document: &[u8]) -> Option<Done> {
+    pub(crate) fn read(code: u8, document: &[u8]) -> Option<StatementResult> {
         let document = || Some(Document::from_bytes(document).ok()?.to_buf());
         Some(match code {
-            0 => Done::Inserted(document()?),
-            1 => Done::Updated(None),
-            2 => Done::Updated(Some(Image::Before(document()?))),
-            3 => Done::Updated(Some(Image::After(document()?))),
-            4 => Done::Deleted(None),
-            5 => Done::Deleted(Some(document()?)),
+            0 => StatementResult::Inserted(document()?),
+            1 => StatementResult::Updated(None),
+            2 => StatementResult::Updated(Some(Image::Before(document()?))),
+            3 => StatementResult::Updated(Some(Image::After(document()?))),
+            4 => StatementResult::Deleted(None),
+            5 => StatementResult::Deleted(Some(document()?)),
             _ => return None,
         })
     }

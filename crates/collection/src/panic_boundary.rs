@@ -7,7 +7,10 @@ use windrow_invariant::{Bug, tolerate_bugs};
 use crate::error::Error;
 
 /// Does the work; a panic becomes [`Error::Bug`]. `what` names the work.
-pub(crate) fn caught<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn catch_panic<T>(
+    what: &str,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked(what)))
 }
 

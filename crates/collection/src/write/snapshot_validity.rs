@@ -14,7 +14,7 @@ use windrow_fold::RecordId;
 
 /// Who else than a batch has changed documents since a snapshot: nobody, as long as it knows.
 #[derive(Debug)]
-pub(super) struct Unaltered {
+pub(super) struct SnapshotValidity {
     /// Up to where nobody has.
     until: Position,
     /// Where the batch's own commits stand that it has not met yet.
@@ -25,10 +25,10 @@ pub(super) struct Unaltered {
     met: HashSet<RecordId>,
 }
 
-impl Unaltered {
+impl SnapshotValidity {
     /// `snapshot`: the position of the snapshot.
-    pub fn since(snapshot: Position) -> Unaltered {
-        Unaltered {
+    pub fn since(snapshot: Position) -> SnapshotValidity {
+        SnapshotValidity {
             until: snapshot,
             own: Vec::new(),
             #[cfg(debug_assertions)]
@@ -43,7 +43,7 @@ impl Unaltered {
     }
 
     /// Takes in where the batch has committed.
-    pub fn note_own(&mut self, position: Position) {
+    pub fn record_own(&mut self, position: Position) {
         self.own.push(position);
     }
 
@@ -122,33 +122,33 @@ mod tests {
     #[test]
     fn others_changes_count_and_inserts_and_own_ones_do_not() {
         let active = generation(5, &[(6, delete()), (7, insert())]);
-        let mut unaltered = Unaltered::since(Position(6));
-        assert!(unaltered.holds([&active]));
+        let mut validity = SnapshotValidity::since(Position(6));
+        assert!(validity.holds([&active]));
         push(&active, &[(8, delete())]);
-        unaltered.note_own(Position(8));
-        assert!(unaltered.holds([&active]));
+        validity.record_own(Position(8));
+        assert!(validity.holds([&active]));
         push(&active, &[(9, insert()), (10, delete())]);
-        assert!(!unaltered.holds([&active]));
-        assert!(!unaltered.holds([&active]));
-        assert!(!Unaltered::since(Position(5)).holds([&active]));
-        assert!(Unaltered::since(Position(10)).holds([&active]));
+        assert!(!validity.holds([&active]));
+        assert!(!validity.holds([&active]));
+        assert!(!SnapshotValidity::since(Position(5)).holds([&active]));
+        assert!(SnapshotValidity::since(Position(10)).holds([&active]));
     }
 
     #[test]
     fn a_fold_takes_nothing_away_unseen() {
         let frozen = generation(0, &[(3, delete()), (6, delete())]);
         let next = generation(6, &[(7, insert())]);
-        assert!(Unaltered::since(Position(6)).holds([&frozen, &next]));
-        assert!(!Unaltered::since(Position(4)).holds([&frozen, &next]));
-        assert!(Unaltered::since(Position(6)).holds([&next]));
-        assert!(!Unaltered::since(Position(4)).holds([&next]));
-        let mut own = Unaltered::since(Position(4));
-        own.note_own(Position(6));
+        assert!(SnapshotValidity::since(Position(6)).holds([&frozen, &next]));
+        assert!(!SnapshotValidity::since(Position(4)).holds([&frozen, &next]));
+        assert!(SnapshotValidity::since(Position(6)).holds([&next]));
+        assert!(!SnapshotValidity::since(Position(4)).holds([&next]));
+        let mut own = SnapshotValidity::since(Position(4));
+        own.record_own(Position(6));
         assert!(own.holds([&frozen, &next]));
         assert!(own.holds([&next]));
         // Folded away before it was met: who knows what stood beside it?
-        let mut unmet = Unaltered::since(Position(4));
-        unmet.note_own(Position(6));
+        let mut unmet = SnapshotValidity::since(Position(4));
+        unmet.record_own(Position(6));
         assert!(!unmet.holds([&next]));
     }
 }

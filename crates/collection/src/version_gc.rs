@@ -14,14 +14,14 @@ use crate::error::Error;
 
 impl Collections {
     /// Lets go of what nobody reads any more; whether there was anything.
-    pub fn let_go_of_versions(&self) -> bool {
+    pub fn collect_obsolete_versions(&self) -> bool {
         let core = &self.core;
         let mut all = self.all();
         all.retain(|it| first_past(it).is_some());
         if all.is_empty() {
             return false;
         }
-        let mut some = self.let_go_in(&all);
+        let mut some = self.collect_in(&all);
         let bytes_max = || {
             let present = all.iter().map(|it| bytes(it).0).sum();
             core.options.memory.max(present)
@@ -31,26 +31,28 @@ impl Collections {
             let oldest = core.oldest_position();
             // What is let go of is to go at once: otherwise the next would follow for nothing.
             let can_go = !core.catalog_change.is_locked();
-            if !(can_go && first.is_some_and(|first| core.kept.let_go_first(oldest, first))) {
+            if !(can_go
+                && first.is_some_and(|first| core.pinned_snapshots.release_oldest(oldest, first)))
+            {
                 break;
             }
-            some |= self.let_go_in(&all);
+            some |= self.collect_in(&all);
         }
         some
     }
 
-    fn let_go_in(&self, all: &[Arc<Collection>]) -> bool {
+    fn collect_in(&self, all: &[Arc<Collection>]) -> bool {
         let core = &self.core;
         let oldest = core.oldest_position();
-        let let_go = |collection: &Arc<Collection>| {
-            let found = let_go(core, collection, oldest);
+        let collect = |collection: &Arc<Collection>| {
+            let found = collect(core, collection, oldest);
             found.unwrap_or_else(|error| {
                 (core.options.on_problem)("old versions could not be removed", &error);
                 // Nothing was done: who is told otherwise comes again at once.
                 false
             })
         };
-        all.iter().fold(false, |some, it| some | let_go(it))
+        all.iter().fold(false, |some, it| some | collect(it))
     }
 }
 
@@ -70,7 +72,7 @@ fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
 }
 
 /// Lets go of a collection's past sections that nobody needs who reads at `oldest` or later.
-fn let_go(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Result<bool, Error> {
+fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Result<bool, Error> {
     if first_past(collection).is_none_or(|first| first > oldest) {
         return Ok(false);
     }

@@ -11,21 +11,21 @@ const KEY_BYTES_MAX: usize = 1024;
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub struct Doubles {
+pub struct DuplicateKeys {
     last: Option<(Vec<u8>, RecordId)>,
     /// Entries whose key another record has, too.
     count: u64,
-    first: Option<Double>,
+    first: Option<DuplicateKey>,
 }
 
 #[derive(Debug)]
-struct Double {
+struct DuplicateKey {
     key: Vec<u8>,
     payload: Vec<u8>,
     records: [RecordId; 2],
 }
 
-impl Doubles {
+impl DuplicateKeys {
     /// Takes in the next entry, in the order of the index.
     pub fn note(&mut self, key: &[u8], record: RecordId, payload: &[u8]) {
         // Marks are of all documents with an array there.
@@ -37,7 +37,7 @@ impl Doubles {
                 let records = [*before, record];
                 *before = record;
                 if records[0] != record {
-                    self.note_double(key, payload, records);
+                    self.record_duplicate(key, payload, records);
                 }
             }
             Some((last, before)) => {
@@ -49,9 +49,9 @@ impl Doubles {
         }
     }
 
-    fn note_double(&mut self, key: &[u8], payload: &[u8], records: [RecordId; 2]) {
+    fn record_duplicate(&mut self, key: &[u8], payload: &[u8], records: [RecordId; 2]) {
         self.count += 1;
-        self.first.get_or_insert_with(|| Double {
+        self.first.get_or_insert_with(|| DuplicateKey {
             key: key.to_vec(),
             payload: payload.to_vec(),
             records,
@@ -60,7 +60,7 @@ impl Doubles {
 
     /// What is wrong with the index; None where each key has one record.
     pub fn error(&self, definition: &Definition) -> Option<String> {
-        let Double {
+        let DuplicateKey {
             key,
             payload,
             records: [one, other],
@@ -92,11 +92,11 @@ mod tests {
             bytes
         };
         let check = |entries: &[(Vec<u8>, u64)], expected: Option<&str>| {
-            let mut doubles = Doubles::default();
+            let mut duplicates = DuplicateKeys::default();
             for (key, record) in entries {
-                doubles.note(key, RecordId(*record), &[]);
+                duplicates.note(key, RecordId(*record), &[]);
             }
-            assert_eq!(doubles.error(&definition).as_deref(), expected);
+            assert_eq!(duplicates.error(&definition).as_deref(), expected);
         };
         let mark = || vec![windrow_index::MARK, 0, 0];
         check(&[], None);
@@ -130,10 +130,10 @@ mod tests {
         let definition = Definition::parse(specification.as_document()).unwrap();
         let mut bytes = Vec::new();
         key::append(&mut bytes, Value::from("x".repeat(9 << 20)).as_ref());
-        let mut doubles = Doubles::default();
-        doubles.note(&bytes, RecordId(1), &[]);
-        doubles.note(&bytes, RecordId(2), &[]);
-        let error = doubles.error(&definition).unwrap();
+        let mut duplicates = DuplicateKeys::default();
+        duplicates.note(&bytes, RecordId(1), &[]);
+        duplicates.note(&bytes, RecordId(2), &[]);
+        let error = duplicates.error(&definition).unwrap();
         assert!(error.len() < 2 * KEY_BYTES_MAX, "{}", error.len());
         assert!(
             error.ends_with("xxx..., first record: 1, second record: 2"),

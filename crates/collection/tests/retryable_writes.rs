@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, Change, Collection, Done, Engine, EngineOptions, Error, Image, Kept, Last,
-    Namespace, Origin, Remembered, Statements, Terms, Work,
+    Background, Change, Collection, Engine, EngineOptions, Error, Image, LastOperation, Namespace,
+    Origin, RecordedResult, RetainedImage, StatementResult, Statements, Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_storage::{Crash, LogOptions, MemoryDisk, StorageOptions};
@@ -41,27 +41,27 @@ fn origin(number: i64) -> Origin {
     }
 }
 
-fn terms(number: i64, numbers: &[i32], kept: Kept) -> Terms<'_> {
-    Terms {
+fn terms(number: i64, numbers: &[i32], kept: RetainedImage) -> WriteOptions<'_> {
+    WriteOptions {
         statements: Some(Statements {
             origin: origin(number),
             numbers,
             kept,
         }),
-        ..Terms::default()
+        ..WriteOptions::default()
     }
 }
 
-fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &Terms<'_>) -> usize {
+fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &WriteOptions<'_>) -> usize {
     let bytes: Vec<&[u8]> = documents.iter().map(DocumentBuf::as_bytes).collect();
     let bytes = Bytes::from(bytes.concat());
-    collection.insert_on(bytes, false, terms).unwrap().count
+    collection.insert_with(bytes, false, terms).unwrap().count
 }
 
-fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) {
+fn change(collection: &Collection, id: i32, change: Change, terms: WriteOptions<'_>) {
     let reader = collection.reader().unwrap();
     let (record, _) = reader.find(ValueRef::Int32(id)).unwrap().unwrap();
-    let mut batch = collection.batch_on(terms);
+    let mut batch = collection.batch_with(terms);
     let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
     changed.unwrap();
     batch.commit().unwrap();
@@ -80,7 +80,7 @@ const FOLD_MANY: Between = |engine| {
     for _ in 0..3 {
         let collection = engine.collection_or_create(&other).unwrap();
         let document = doc! { "_id": (collection.count() as i32), "a": ("x".repeat(6000)) };
-        insert(&collection, &[document], &Terms::default());
+        insert(&collection, &[document], &WriteOptions::default());
         engine.work(Work::Fold).unwrap();
         engine.work(Work::Merge).unwrap();
     }
@@ -90,21 +90,25 @@ const DROP: Between = |engine| {
 };
 
 /// What is remembered of statements after a write, in this process and in others after it.
-fn check(write: impl Fn(&Engine, &Collection), number: i64, expected: &[(i32, Remembered)]) {
+fn check(write: impl Fn(&Engine, &Collection), number: i64, expected: &[(i32, RecordedResult)]) {
     for between in [NOTHING, FOLD, FOLD_MANY, DROP] {
         let mut disk = MemoryDisk::new();
         let engine = open(&disk);
         let collection = engine.collection_or_create(&namespace()).unwrap();
-        insert(&collection, &[doc! { "_id": 1, "n": 1 }], &Terms::default());
+        insert(
+            &collection,
+            &[doc! { "_id": 1, "n": 1 }],
+            &WriteOptions::default(),
+        );
         write(&engine, &collection);
         drop(collection);
         let look = |engine: &Engine| {
             for (statement, expected) in expected {
-                let found = engine.remembered(origin(number), *statement);
+                let found = engine.recorded_result(origin(number), *statement);
                 assert_eq!(found, *expected, "statement {statement}");
             }
-            let next = engine.remembered(origin(number + 7), 0);
-            assert_eq!(next, Remembered::Nothing);
+            let next = engine.recorded_result(origin(number + 7), 0);
+            assert_eq!(next, RecordedResult::Nothing);
         };
         look(&engine);
         between(&engine);
@@ -120,8 +124,8 @@ fn check(write: impl Fn(&Engine, &Collection), number: i64, expected: &[(i32, Re
     }
 }
 
-fn done(done: Done) -> Remembered {
-    Remembered::Done(done)
+fn done(done: StatementResult) -> RecordedResult {
+    RecordedResult::Done(done)
 }
 
 #[test]
@@ -129,14 +133,14 @@ fn an_insert_is_remembered_document_by_document() {
     check(
         |_, collection| {
             let documents = [1, 2, 3].map(|id| doc! { "_id": id, "n": 0 });
-            let terms = terms(5, &[0, 1, 2], Kept::Id);
+            let terms = terms(5, &[0, 1, 2], RetainedImage::Id);
             assert_eq!(insert(collection, &documents, &terms), 2);
         },
         5,
         &[
-            (0, Remembered::Nothing),
-            (1, done(Done::Inserted(doc! { "_id": 2 }))),
-            (2, done(Done::Inserted(doc! { "_id": 3 }))),
+            (0, RecordedResult::Nothing),
+            (1, done(StatementResult::Inserted(doc! { "_id": 2 }))),
+            (2, done(StatementResult::Inserted(doc! { "_id": 3 }))),
         ],
     );
 }
@@ -144,28 +148,28 @@ fn an_insert_is_remembered_document_by_document() {
 #[test]
 fn a_change_is_remembered_with_the_version_that_was_given() {
     let (old, new) = (doc! { "_id": 1, "n": 1 }, doc! { "_id": 1, "n": 2 });
-    let updated = |kept: Kept, expected: Option<Image>| {
+    let updated = |kept: RetainedImage, expected: Option<Image>| {
         check(
             |_, collection| {
                 let replaced = Change::Replace(new.clone());
                 change(collection, 1, replaced, terms(2, &[7], kept));
             },
             2,
-            &[(7, done(Done::Updated(expected)))],
+            &[(7, done(StatementResult::Updated(expected)))],
         );
     };
-    updated(Kept::Id, None);
-    updated(Kept::Before, Some(Image::Before(old.clone())));
-    updated(Kept::After, Some(Image::After(new.clone())));
-    let deleted = |kept: Kept, expected: Option<DocumentBuf>| {
+    updated(RetainedImage::Id, None);
+    updated(RetainedImage::Before, Some(Image::Before(old.clone())));
+    updated(RetainedImage::After, Some(Image::After(new.clone())));
+    let deleted = |kept: RetainedImage, expected: Option<DocumentBuf>| {
         check(
             |_, collection| change(collection, 1, Change::Delete, terms(2, &[0], kept)),
             2,
-            &[(0, done(Done::Deleted(expected)))],
+            &[(0, done(StatementResult::Deleted(expected)))],
         );
     };
-    deleted(Kept::Id, None);
-    deleted(Kept::Before, Some(old.clone()));
+    deleted(RetainedImage::Id, None);
+    deleted(RetainedImage::Before, Some(old.clone()));
 }
 
 #[test]
@@ -174,32 +178,42 @@ fn only_the_newest_number_counts_and_a_commit_is_one() {
         |_, collection| {
             for number in [3, 4] {
                 let document = doc! { "_id": (number + 10) };
-                insert(collection, &[document], &terms(number, &[0], Kept::Id));
+                insert(
+                    collection,
+                    &[document],
+                    &terms(number, &[0], RetainedImage::Id),
+                );
             }
         },
         3,
-        &[(0, Remembered::Nothing)],
+        &[(0, RecordedResult::Nothing)],
     );
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     engine.collection_or_create(&namespace()).unwrap();
     let transaction = engine.begin(origin(9));
     let collection = transaction.collection(&namespace()).unwrap().unwrap();
-    let within = Terms {
+    let within = WriteOptions {
         transaction: Some(&transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     insert(&collection, &[doc! { "_id": 1 }], &within);
-    assert_eq!(engine.last_of(&SESSION), None);
+    assert_eq!(engine.last_operation(&SESSION), None);
     transaction.commit().unwrap();
     drop((transaction, collection));
     for between in [NOTHING, FOLD_MANY] {
-        assert_eq!(engine.last_of(&SESSION), Some(Last::Committed(9)));
+        assert_eq!(
+            engine.last_operation(&SESSION),
+            Some(LastOperation::Committed(9))
+        );
         between(&engine);
     }
     drop(engine);
     let engine = open(&disk.crash(Crash::OfProcess));
-    assert_eq!(engine.last_of(&SESSION), Some(Last::Committed(9)));
+    assert_eq!(
+        engine.last_operation(&SESSION),
+        Some(LastOperation::Committed(9))
+    );
     engine.forget_session(&SESSION);
-    assert_eq!(engine.last_of(&SESSION), None);
+    assert_eq!(engine.last_operation(&SESSION), None);
 }

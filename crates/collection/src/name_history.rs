@@ -11,30 +11,30 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::namespace::Namespace;
 
-/// So many names are remembered at most.
+/// So many history are remembered at most.
 const NAMES_MAX: usize = 10_000;
 /// About what a collection holds in memory besides its tails, in bytes.
 const COLLECTION_BYTES: u64 = 16 << 10;
 
 /// See the module. They are remembered while a snapshot is open that is older than their end.
 #[derive(Default)]
-pub(crate) struct Past(Mutex<Names>);
+pub(crate) struct NameHistory(Mutex<History>);
 
 #[derive(Default)]
-struct Names {
-    all: BTreeMap<Name, Former>,
+struct History {
+    all: BTreeMap<Name, FormerName>,
     /// The same in the order in which they ended.
     ends: BTreeSet<(Position, Name)>,
-    /// Which names there were before this position is not known any more.
+    /// Which history there were before this position is not known any more.
     forgotten_before: Position,
     /// What was let go of since somebody looked through all.
-    gone: Vec<Former>,
+    gone: Vec<FormerName>,
 }
 
 /// A name, and the position from which on a collection had it.
 type Name = (Namespace, Position);
 
-struct Former {
+struct FormerName {
     /// It had the name up to, without, this position.
     until: Position,
     /// None where there was no room to keep it.
@@ -43,24 +43,24 @@ struct Former {
     bytes: u64,
 }
 
-impl Past {
+impl NameHistory {
     /// Remembers that a collection has its name up to, without, `until`. `is_dropped`: it has none from then
     /// on.
     pub fn add(&self, collection: &Arc<Collection>, until: Position, is_dropped: bool) {
         let bytes = COLLECTION_BYTES + collection.tail_bytes();
         let name = (collection.namespace(), collection.named_from());
-        let former = Former {
+        let former = FormerName {
             until,
             collection: Some(collection.clone()),
             bytes: if is_dropped { bytes } else { 0 },
         };
-        let mut names = self.0.lock();
-        names.ends.insert((until, name.clone()));
-        names.all.insert(name, former);
-        debug_assert!(names.ends.len() >= names.all.len());
-        if names.all.len() > NAMES_MAX {
+        let mut history = self.0.lock();
+        history.ends.insert((until, name.clone()));
+        history.all.insert(name, former);
+        debug_assert!(history.ends.len() >= history.all.len());
+        if history.all.len() > NAMES_MAX {
             // There is one at least, which was added above.
-            names.forgotten_before = names.forget_first().unwrap_or(until);
+            history.forgotten_before = history.forget_first().unwrap_or(until);
         }
     }
 
@@ -71,12 +71,12 @@ impl Past {
         position: Position,
     ) -> Result<Option<Arc<Collection>>, Error> {
         let not_kept = || Error::CollectionChanged(namespace.to_string());
-        let names = self.0.lock();
-        if position < names.forgotten_before {
+        let history = self.0.lock();
+        if position < history.forgotten_before {
             return Err(not_kept());
         }
         let place = (namespace.clone(), position);
-        let found = names.all.range(..=place).next_back();
+        let found = history.all.range(..=place).next_back();
         match found.filter(|((name, _), it)| name == namespace && position < it.until) {
             None => Ok(None),
             Some((_, former)) => former.collection.clone().map(Some).ok_or_else(not_kept),
@@ -84,30 +84,30 @@ impl Past {
     }
 
     pub fn is_empty(&self) -> bool {
-        let names = self.0.lock();
-        names.all.is_empty() && names.gone.is_empty()
+        let history = self.0.lock();
+        history.all.is_empty() && history.gone.is_empty()
     }
 
     /// Forgets what nobody reads any more, since all read at `oldest` or later, and lets go of the
     /// collections that were dropped first where all of them hold more than so many bytes of memory.
     pub fn forget(&self, oldest: Position, bytes_max: u64) {
-        let mut names = self.0.lock();
-        while names
+        let mut history = self.0.lock();
+        while history
             .ends
             .first()
             .is_some_and(|(until, _)| *until <= oldest)
         {
-            names.forget_first();
+            history.forget_first();
         }
-        names.let_go(bytes_max);
-        let gone = std::mem::take(&mut names.gone);
-        drop(names);
+        history.release_over(bytes_max);
+        let gone = std::mem::take(&mut history.gone);
+        drop(history);
         // Files may go with them, which nobody is to wait for.
         drop(gone);
     }
 }
 
-impl Names {
+impl History {
     /// Forgets the name that ended first; where that was.
     fn forget_first(&mut self) -> Option<Position> {
         let (until, name) = self.ends.pop_first()?;
@@ -116,9 +116,9 @@ impl Names {
     }
 
     /// Lets go of the collections that were dropped first, until the others hold no more than this.
-    fn let_go(&mut self, bytes_max: u64) {
+    fn release_over(&mut self, bytes_max: u64) {
         let mut bytes: u64 = self.all.values().map(|it| it.bytes).sum();
-        let mut let_go = BTreeSet::new();
+        let mut release_over = BTreeSet::new();
         for (_, name) in &self.ends {
             if bytes <= bytes_max {
                 break;
@@ -127,17 +127,17 @@ impl Names {
             let collection = former.and_then(|it| Some((it.bytes, it.collection.as_ref()?.id)));
             if let Some((own, id)) = collection {
                 bytes -= own;
-                let_go.insert(id);
+                release_over.insert(id);
             }
         }
-        if let_go.is_empty() {
+        if release_over.is_empty() {
             return;
         }
-        // Under other names, too.
+        // Under other history, too.
         for former in self.all.values_mut() {
             let id = former.collection.as_ref().map(|it| it.id);
-            if id.is_some_and(|id| let_go.contains(&id)) {
-                self.gone.push(Former {
+            if id.is_some_and(|id| release_over.contains(&id)) {
+                self.gone.push(FormerName {
                     until: former.until,
                     collection: former.collection.take(),
                     bytes: 0,

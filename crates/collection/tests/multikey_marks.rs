@@ -10,29 +10,29 @@ use std::sync::Arc;
 use building::build;
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Terms, Work,
+    Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
 use windrow_storage::{Crash, MemoryDisk};
 
 use common::{collection, namespace, open};
 
-fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &Terms<'_>) {
+fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &WriteOptions<'_>) {
     let bytes: Vec<u8> = documents
         .iter()
         .flat_map(|it| it.as_bytes().to_vec())
         .collect();
-    let inserted = collection.insert_on(Bytes::from(bytes), true, terms);
+    let inserted = collection.insert_with(Bytes::from(bytes), true, terms);
     assert!(inserted.unwrap().errors.is_empty());
 }
 
-fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) {
+fn change(collection: &Collection, id: i32, change: Change, terms: WriteOptions<'_>) {
     let reader = match terms.transaction {
         Some(transaction) => transaction.reader(collection).unwrap(),
         None => collection.reader().unwrap(),
     };
     let record = reader.find_id(ValueRef::Int32(id)).unwrap().unwrap();
-    let mut batch = collection.batch_on(terms);
+    let mut batch = collection.batch_with(terms);
     let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
     changed.unwrap();
     batch.commit().unwrap();
@@ -48,7 +48,7 @@ fn setting() -> (MemoryDisk, Arc<Engine>) {
         doc! { "key": { "a": 1, "b.c": (-1) }, "name": "i" },
     );
     let documents: Vec<DocumentBuf> = (0..10).map(plain).collect();
-    insert(&created, &documents, &Terms::default());
+    insert(&created, &documents, &WriteOptions::default());
     (disk, engine)
 }
 
@@ -104,7 +104,7 @@ fn readers_know_the_arrays_of_their_snapshot() {
         };
         fold(&engine);
         check(&engine, NONE);
-        let terms = Terms::default();
+        let terms = WriteOptions::default();
         change(
             &collection(&engine),
             3,
@@ -142,10 +142,10 @@ fn readers_know_the_arrays_of_their_snapshot() {
 fn a_deleted_document_takes_its_mark_along() {
     let (_, engine) = setting();
     let found = collection(&engine);
-    insert(&found, &[with_array(20)], &Terms::default());
+    insert(&found, &[with_array(20)], &WriteOptions::default());
     assert_eq!(arrays(&found.reader().unwrap(), 1), SOME);
     engine.fold().unwrap();
-    change(&found, 20, Change::Delete, Terms::default());
+    change(&found, 20, Change::Delete, WriteOptions::default());
     check(&engine, NONE);
     engine.fold().unwrap();
     check(&engine, NONE);
@@ -161,9 +161,9 @@ fn a_transaction_sees_its_own() {
         number: 1,
     });
     transaction.collection(&namespace()).unwrap().unwrap();
-    let terms = Terms {
+    let terms = WriteOptions {
         transaction: Some(&transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     let own = || arrays(&transaction.reader(&found).unwrap(), 1);
     assert_eq!(own(), NONE);
@@ -177,9 +177,9 @@ fn a_transaction_sees_its_own() {
         number: 2,
     });
     transaction.collection(&namespace()).unwrap().unwrap();
-    let terms = Terms {
+    let terms = WriteOptions {
         transaction: Some(&transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     change(&found, 6, Change::Replace(plain(6)), terms);
     assert_eq!(arrays(&transaction.reader(&found).unwrap(), 1), NONE);
@@ -192,10 +192,20 @@ fn a_transaction_sees_its_own() {
 fn a_build_finds_arrays_and_forgets_them() {
     let (_, engine) = setting();
     let found = collection(&engine);
-    change(&found, 2, Change::Replace(with_array(2)), Terms::default());
+    change(
+        &found,
+        2,
+        Change::Replace(with_array(2)),
+        WriteOptions::default(),
+    );
     build(&found, doc! { "key": { "b.c": 1 }, "name": "late" });
     assert_eq!(arrays(&found.reader().unwrap(), 2), [2]);
-    change(&found, 2, Change::Replace(plain(2)), Terms::default());
+    change(
+        &found,
+        2,
+        Change::Replace(plain(2)),
+        WriteOptions::default(),
+    );
     assert_eq!(arrays(&found.reader().unwrap(), 2), [0]);
     build(&found, doc! { "key": { "b": 1 }, "name": "later" });
     assert_eq!(arrays(&found.reader().unwrap(), 3), [0]);
@@ -207,7 +217,7 @@ fn documents_with_arrays_are_no_doubles() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
-    let terms = Terms::default();
+    let terms = WriteOptions::default();
     let numbers = |id: i32| doc! { "_id": id, "u": (array![id, (-id)]) };
     insert(&created, &[numbers(1), numbers(2)], &terms);
     let unique = || doc! { "key": { "u": 1 }, "name": "u", "unique": true };
@@ -223,10 +233,10 @@ fn documents_with_arrays_are_no_doubles() {
     change(&created, 2, Change::Replace(numbers_of_12), terms);
     engine.fold().unwrap();
     insert(&created, &[numbers(5)], &terms);
-    let doubles = created.doubles("u", || Ok::<(), Error>(())).unwrap();
+    let doubles = created.duplicate_keys("u", || Ok::<(), Error>(())).unwrap();
     assert!(doubles.is_empty(), "{doubles:?}");
     let double = doc! { "_id": 30, "u": (array![3]) };
-    let again = created.insert_on(double.into_bytes().into(), true, &terms);
+    let again = created.insert_with(double.into_bytes().into(), true, &terms);
     assert_eq!(again.unwrap().errors.len(), 1);
 }
 
@@ -247,7 +257,7 @@ fn many_paths_with_arrays_are_all_taken_for_such() {
         );
     }
     build(&created, doc! { "key": key, "name": "wide" });
-    insert(&created, &[document], &Terms::default());
+    insert(&created, &[document], &WriteOptions::default());
     let check = |engine: &Engine| {
         let reader = collection(engine).reader().unwrap();
         assert_eq!(arrays(&reader, 1), [u32::MAX; 30]);

@@ -13,22 +13,22 @@ use crate::namespace::Namespace;
 use crate::read::Reader;
 
 /// See the module. Who has it reads there for as long as a snapshot may be old.
-pub struct Moment {
+pub struct ClusterSnapshot {
     collections: Arc<Collections>,
     snapshot: Snapshot,
     time: ClusterTime,
 }
 
-impl std::fmt::Debug for Moment {
+impl std::fmt::Debug for ClusterSnapshot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Moment({})", self.time)
+        write!(formatter, "ClusterSnapshot({})", self.time)
     }
 }
 
-impl Moment {
+impl ClusterSnapshot {
     /// The newest position, which is kept from now on as that of the times up to `until`, where that is
     /// later than its own.
-    pub(crate) fn newest(collections: &Arc<Collections>, until: ClusterTime) -> Moment {
+    pub(crate) fn newest(collections: &Arc<Collections>, until: ClusterTime) -> ClusterSnapshot {
         let core = &collections.core;
         // Names are changed before anybody can take a snapshot of the position at which they are: nothing is
         // to be waited for.
@@ -36,8 +36,8 @@ impl Moment {
         let position = snapshot.position();
         let own = core.snapshots.open(SnapshotLifetime::Limited, || position);
         let time = first.max(until);
-        core.kept.keep(snapshot, first, time);
-        Moment {
+        core.pinned_snapshots.keep(snapshot, first, time);
+        ClusterSnapshot {
             collections: collections.clone(),
             snapshot: own,
             time,
@@ -50,19 +50,19 @@ impl Moment {
         collections: &Arc<Collections>,
         time: ClusterTime,
         current: ClusterTime,
-    ) -> Result<Moment, Error> {
+    ) -> Result<ClusterSnapshot, Error> {
         let core = &collections.core;
-        let window = core.kept.window(core.options.snapshot_age_max);
+        let window = core.pinned_snapshots.window(core.options.snapshot_age_max);
         let again = |position| core.snapshots.open(SnapshotLifetime::Limited, || position);
-        if let Some(snapshot) = core.kept.at(time, window, again) {
-            return Ok(Moment {
+        if let Some(snapshot) = core.pinned_snapshots.at(time, window, again) {
+            return Ok(ClusterSnapshot {
                 collections: collections.clone(),
                 snapshot,
                 time,
             });
         }
         if time <= current && time >= core.storage.log.newest_time() {
-            let newest = Moment::newest(collections, time);
+            let newest = ClusterSnapshot::newest(collections, time);
             // Something may have been written in between.
             if newest.time == time {
                 return Ok(newest);
@@ -112,9 +112,9 @@ impl Core {
     }
 
     /// Lets go of positions that have been kept for long enough.
-    pub(crate) fn let_go_of_kept(&self) {
-        let window = self.kept.window(self.options.snapshot_age_max);
-        self.kept.let_go(window);
+    pub(crate) fn release_expired_snapshots(&self) {
+        let window = self.pinned_snapshots.window(self.options.snapshot_age_max);
+        self.pinned_snapshots.release_expired(window);
     }
 }
 
@@ -137,8 +137,8 @@ mod tests {
         let _changing = engine.core.catalog_change.lock();
         let (tell, told) = mpsc::channel();
         let other = engine.clone();
-        std::thread::spawn(move || tell.send(other.moment().time()));
+        std::thread::spawn(move || tell.send(other.cluster_snapshot().time()));
         let time = told.recv_timeout(Duration::from_secs(10));
-        assert_eq!(time, Ok(engine.moment().time()));
+        assert_eq!(time, Ok(engine.cluster_snapshot().time()));
     }
 }

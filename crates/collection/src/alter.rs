@@ -9,14 +9,14 @@ use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
 
 use crate::collection::Collection;
-use crate::creating::random_uuid;
+use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::holds::Patience;
 use crate::index::Index;
 use crate::namespace::Namespace;
+use crate::new_collection::random_uuid;
 use crate::rows::{CollectionRow, IndexRow};
-use crate::told::{Deed, Told};
+use crate::transaction_locks::Interrupt;
 
 /// The option of a collection that ends with the process.
 const TEMPORARY: &str = "temp";
@@ -50,7 +50,7 @@ impl Engine {
     /// transactions.
     fn rename_found(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
         let found = [from, to].map(|name| self.collection(name));
-        let in_vain = || self.core.waits_in_vain();
+        let in_vain = || self.core.cannot_progress();
         // Before the lock of names, which transactions take where they create collections.
         let exclusions: Result<Vec<_>, _> = found
             .iter()
@@ -100,7 +100,7 @@ impl Engine {
         let mut changes = row.replace(&old, source.id);
         changes.extend(self.core.retire_name(source.id, old.named()));
         let replaced = target.as_ref().map(|target| target.uuid());
-        changes.push(Told::of_rename(&old, to, replaced).put());
+        changes.push(DdlEvent::of_rename(&old, to, replaced).put());
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
@@ -109,7 +109,7 @@ impl Engine {
         self.core.storage.catalog.change(changes, move |position| {
             // Before the name is another: a transaction that knows it by the old one is not to take it for
             // that of the new.
-            renamed.note_changed_at(position);
+            renamed.record_change_at(position);
             let rename = || renamed.set_row(row);
             collections.rename(&renamed, replaced.as_ref(), position, rename);
         })?;
@@ -128,15 +128,15 @@ fn capped_options(old: Document<'_>, bytes: u64) -> DocumentBuf {
 }
 
 /// What an option's or an index's document becomes.
-pub type Become<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<DocumentBuf, E> + 'm>;
+pub type DocumentChange<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<DocumentBuf, E> + 'm>;
 
 /// What is to be changed of a collection in one step.
 pub struct Modification<'m, E> {
     /// What its options become.
-    pub options: Option<Become<'m, E>>,
+    pub options: Option<DocumentChange<'m, E>>,
     /// The name of an index, and what its specification becomes: of what says how the index is used, not
     /// which entries it has.
-    pub index: Option<(&'m str, Become<'m, E>)>,
+    pub index: Option<(&'m str, DocumentChange<'m, E>)>,
     /// What change streams are told of it, and what was there before.
     pub told: Option<(DocumentBuf, DocumentBuf)>,
 }
@@ -155,7 +155,7 @@ impl Collection {
     /// Changes options and an index, and tells of it, in one record of the log: all of that, or none.
     pub fn modify<E: From<Error>>(&self, wanted: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
+        let _exclusion = self.exclude(&|| core.cannot_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_there()?;
@@ -181,12 +181,12 @@ impl Collection {
             changed = Some((index, definition));
         }
         changes.extend(wanted.told.map(|(description, before)| {
-            let told = Told::of(Deed::Modify, &old).with(description);
+            let told = DdlEvent::of(DdlKind::Modify, &old).with(description);
             told.with_state_before(before).put()
         }));
         let catalog = &core.storage.catalog;
         catalog.change(changes, |_| {}).map_err(Error::from)?;
-        self.note_changed(&core);
+        self.record_change(&core);
         if let Some(row) = new {
             self.set_row(row);
         }
@@ -200,7 +200,7 @@ impl Collection {
     fn changed_index<E: From<Error>>(
         &self,
         name: &str,
-        change: Become<'_, E>,
+        change: DocumentChange<'_, E>,
     ) -> Result<(Arc<Index>, Definition), E> {
         let mut indexes = self.all_indexes().into_iter();
         let found = indexes.find(|index| index.definition.name == name);
@@ -237,8 +237,8 @@ impl Collection {
     /// Turns the collection into a capped one of at most so many bytes: removes the oldest documents that
     /// exceed it, and all indexes but the one on `_id`. Like MongoDB, gives the collection a new UUID, so
     /// that what is held for the old one (plans, index filters) means nothing any more.
-    /// `patience`: asked whether to leave the removal of documents to the next insert.
-    pub fn cap_to(&self, bytes: u64, patience: &dyn Patience) -> Result<(), Error> {
+    /// `interrupt`: asked whether to leave the removal of documents to the next insert.
+    pub fn cap_to(&self, bytes: u64, interrupt: &dyn Interrupt) -> Result<(), Error> {
         let names = self
             .all_indexes()
             .into_iter()
@@ -248,14 +248,14 @@ impl Collection {
             .try_for_each(|name| self.drop_index(&name))?;
         self.become_capped(bytes)?;
         self.cap()
-            .map_or(Ok(()), |cap| self.trim(&cap, 0, patience))
+            .map_or(Ok(()), |cap| self.trim(&cap, 0, interrupt))
     }
 
     /// Changes options and UUID. Change streams see a collection of a temporary name that takes the name
     /// of this one; they do not see the documents that the cap removes.
     fn become_capped(&self, bytes: u64) -> Result<(), Error> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
+        let _exclusion = self.exclude(&|| core.cannot_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_there()?;
@@ -269,9 +269,9 @@ impl Collection {
         copy.namespace.collection = format!("tmp.convertToCapped.{}", old.namespace.collection);
         let mut changes = row.replace(&old, self.id);
         changes.extend(core.retire_name(self.id, old.named()));
-        changes.push(Told::of_rename(&copy, &row.namespace, Some(old.uuid)).put());
+        changes.push(DdlEvent::of_rename(&copy, &row.namespace, Some(old.uuid)).put());
         core.storage.catalog.change(changes, |_| {})?;
-        self.note_changed(&core);
+        self.record_change(&core);
         self.set_row(row);
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Modification, Namespace, Patience,
-    Renaming, Terms,
+    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Interrupt, Modification,
+    Namespace, Renaming, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -277,13 +277,16 @@ fn an_insert_that_is_given_up_leaves_the_rest_to_the_next() {
     let collection = engine
         .create(&named("a.capped"), options.as_document())
         .unwrap();
-    let insert = |number: i32, patience: &dyn Patience| {
+    let insert = |number: i32, interrupt: &dyn Interrupt| {
         let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
-        let terms = Terms {
-            patience,
-            ..Terms::default()
+        let terms = WriteOptions {
+            interrupt,
+            ..WriteOptions::default()
         };
-        assert_eq!(collection.insert_on(bytes, true, &terms).unwrap().count, 1);
+        assert_eq!(
+            collection.insert_with(bytes, true, &terms).unwrap().count,
+            1
+        );
         collection.count()
     };
     for number in 0..100 {

@@ -7,13 +7,13 @@ use windrow_invariant::Bug;
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::{self, Taken, Ticket};
 use crate::index::Index;
 use crate::read::Reader;
 use crate::transaction::Transaction;
+use crate::transaction_locks::{self, LockOutcome, TransactionWaiter};
 
 /// Takes hold of keys for a transaction, which sees some of them.
-pub(super) struct Holding<'a> {
+pub(super) struct KeyLocker<'a> {
     collection: &'a Collection,
     transaction: &'a Transaction,
     reader: Reader,
@@ -21,36 +21,41 @@ pub(super) struct Holding<'a> {
 
 /// What a transaction has of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum KeyOwnership {
     /// It sees a record that has it.
-    Seen,
+    Visible,
     /// It held it before.
-    Before,
+    AlreadyLocked,
     /// What has happened to it since the transaction began, it has not seen.
-    Now,
+    NewlyLocked,
 }
 
-impl<'a> Holding<'a> {
+impl<'a> KeyLocker<'a> {
     pub fn new(
         collection: &'a Collection,
         transaction: &'a Transaction,
-    ) -> Result<Holding<'a>, Error> {
-        Ok(Holding {
+    ) -> Result<KeyLocker<'a>, Error> {
+        Ok(KeyLocker {
             collection,
             transaction,
             reader: transaction.reader(collection)?,
         })
     }
 
-    /// Holds a key that no record other than `own` has, as far as the transaction sees.
-    pub fn hold(&self, index: &Index, key: &[u8], own: Option<RecordId>) -> Result<Held, Error> {
+    /// TransactionLocks a key that no record other than `own` has, as far as the transaction sees.
+    pub fn hold(
+        &self,
+        index: &Index,
+        key: &[u8],
+        own: Option<RecordId>,
+    ) -> Result<KeyOwnership, Error> {
         if holder(&self.reader, index, key, own)? {
-            return Ok(Held::Seen);
+            return Ok(KeyOwnership::Visible);
         }
         let taken = self.transaction.hold_key(self.collection, index.map, key)?;
         Ok(match taken {
-            Taken::Now => Held::Now,
-            _ => Held::Before,
+            LockOutcome::Acquired => KeyOwnership::NewlyLocked,
+            _ => KeyOwnership::AlreadyLocked,
         })
     }
 }
@@ -63,9 +68,9 @@ pub(super) fn awaited(
     index: &Index,
     key: &[u8],
     own: Option<RecordId>,
-) -> Result<Option<Arc<Ticket>>, Error> {
-    let held = holds::Held::Key(index.map, key.to_vec());
-    match collection.holds.holder(&held) {
+) -> Result<Option<Arc<TransactionWaiter>>, Error> {
+    let held = transaction_locks::LockTarget::Key(index.map, key.to_vec());
+    match collection.transaction_locks.holder(&held) {
         Some(_) if holder(&collection.reader()?, index, key, own)? => Ok(None),
         other => Ok(other),
     }

@@ -12,12 +12,12 @@ use crate::rows::{self, NamedRow};
 
 /// Of collections that were dropped or renamed, while the log may still be asked about them.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct RetiredNames {
     /// By collection, and the position up to which it was so.
     past: RwLock<BTreeMap<(CollectionId, Position), NamedRow>>,
 }
 
-impl Names {
+impl RetiredNames {
     /// Takes what the catalog remembers.
     pub fn load(&self, catalog: &Catalog) -> Result<(), StorageError> {
         let mut past = self.past.write();

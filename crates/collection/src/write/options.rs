@@ -1,15 +1,15 @@
-//! On what terms something is written.
+//! On what options something is written.
 
 use std::fmt;
 
 use super::checks::DocumentValidation;
-use crate::holds::Patience;
 use crate::record::statements::Statements;
 use crate::transaction::Transaction;
+use crate::transaction_locks::Interrupt;
 
 /// See the module. Usually: validated, at once for all to see, and as patient as it takes.
 #[derive(Clone, Copy)]
-pub struct Terms<'a> {
+pub struct WriteOptions<'a> {
     pub validation: DocumentValidation,
     /// It becomes part of this transaction.
     pub transaction: Option<&'a Transaction>,
@@ -17,23 +17,23 @@ pub struct Terms<'a> {
     pub statements: Option<Statements<'a>>,
     /// How long a write waits for others: one outside of transactions for one that holds what it is to
     /// change.
-    pub patience: &'a dyn Patience,
+    pub interrupt: &'a dyn Interrupt,
 }
 
-impl Default for Terms<'_> {
+impl Default for WriteOptions<'_> {
     fn default() -> Self {
-        Terms {
+        WriteOptions {
             validation: DocumentValidation::Asked,
             transaction: None,
             statements: None,
-            patience: &|| false,
+            interrupt: &|| false,
         }
     }
 }
 
-impl fmt::Debug for Terms<'_> {
+impl fmt::Debug for WriteOptions<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (validation, transaction) = (self.validation, self.transaction);
-        write!(formatter, "Terms({validation:?}, {transaction:?})")
+        write!(formatter, "WriteOptions({validation:?}, {transaction:?})")
     }
 }

@@ -1,5 +1,5 @@
-"""What goes on beside writers when a server dies: indexes made anew, space given back, validation,
-collections that come and go."""
+"""Work that runs beside the writers when a server is killed: indexes are rebuilt, space is reclaimed,
+collections are validated, created, renamed and dropped."""
 
 import random
 import threading
@@ -9,8 +9,8 @@ from model import until_it_dies
 SCRATCH = "scratch"
 
 
-class Care:
-    """One connection that looks after collections until the server dies."""
+class BackgroundLoad:
+    """One connection that runs maintenance commands until the server is killed."""
 
     def __init__(self, uri, seed):
         self.uri = uri
@@ -20,7 +20,7 @@ class Care:
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
-        works = [self.make_anew, self.compact, self.validate, self.come_and_go]
+        works = [self.rebuild_indexes, self.compact, self.validate, self.create_and_drop]
 
         def work(database):
             self.random.choice(works)(database)
@@ -29,8 +29,8 @@ class Care:
 
         self.failure = until_it_dies(self.uri, work)
 
-    def make_anew(self, database):
-        # Of `indexed` an index may be under way, which is then refused.
+    def rebuild_indexes(self, database):
+        # `indexed` is left out: reIndex is refused while an index is being built.
         database.command("reIndex", self.random.choice(["texts", "clustered"]))
 
     def compact(self, database):
@@ -42,7 +42,7 @@ class Care:
         found = database.command("validate", name, full=full)
         assert found["valid"], found
 
-    def come_and_go(self, database):
+    def create_and_drop(self, database):
         """A collection with an index and documents is renamed and dropped."""
         scratch = database[SCRATCH]
         scratch.insert_many([{"a": number % 10} for number in range(200)])

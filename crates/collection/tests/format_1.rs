@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Done, Engine,
-    EngineOptions, Error, IndexReport, Kept, Last, Namespace, Origin, RecordId, Remembered,
-    Statements, Terms, View, Work,
+    Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine,
+    EngineOptions, Error, IndexReport, LastOperation, Namespace, Origin, RecordId, RecordedResult,
+    RetainedImage, StatementResult, Statements, View, Work, WriteOptions,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -156,25 +156,29 @@ const STATEMENT: i32 = 6;
 
 /// A retryable write.
 fn insert_again(collection: &Collection, origin: Origin, number: i32) {
-    let terms = Terms {
+    let terms = WriteOptions {
         statements: Some(Statements {
             origin,
             numbers: &[STATEMENT],
-            kept: Kept::After,
+            kept: RetainedImage::After,
         }),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     let bytes = Bytes::from(document(number).into_bytes());
-    collection.insert_on(bytes, true, &terms).unwrap();
+    collection.insert_with(bytes, true, &terms).unwrap();
 }
 
 fn check_remembered(engine: &Engine, what: &str) {
     for (origin, number) in REMEMBERED.into_iter().zip([60, 61]) {
-        let expected = Remembered::Done(Done::Inserted(document(number)));
-        assert_eq!(engine.remembered(origin, STATEMENT), expected, "{what}");
+        let expected = RecordedResult::Done(StatementResult::Inserted(document(number)));
+        assert_eq!(
+            engine.recorded_result(origin, STATEMENT),
+            expected,
+            "{what}"
+        );
     }
-    let committed = engine.last_of(&Origin::default().session);
-    assert_eq!(committed, Some(Last::Committed(0)), "{what}");
+    let committed = engine.last_operation(&Origin::default().session);
+    assert_eq!(committed, Some(LastOperation::Committed(0)), "{what}");
 }
 
 fn change(collection: &Collection, changes: Vec<(u64, Change)>) {
@@ -256,12 +260,12 @@ fn written() -> MemoryDisk {
     let transaction = engine.begin(Origin::default());
     for name in ["ordinary", "pressed"] {
         let target = transaction.collection(&namespace(name)).unwrap().unwrap();
-        let terms = Terms {
+        let terms = WriteOptions {
             transaction: Some(&transaction),
-            ..Terms::default()
+            ..WriteOptions::default()
         };
         let bytes = Bytes::from(document(50).into_bytes());
-        target.insert_on(bytes, true, &terms).unwrap();
+        target.insert_with(bytes, true, &terms).unwrap();
     }
     transaction.commit().unwrap();
     drop(transaction);

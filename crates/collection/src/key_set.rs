@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use windrow_fold::{HashedKey, KeyFilter};
 
 /// Finds places in a table by numbers that are hashes already.
-pub type ByHash = BuildHasherDefault<Hashed>;
+pub type IdentityHasherBuilder = BuildHasherDefault<IdentityHasher>;
 
 /// See the module.
 #[derive(Debug)]
@@ -68,11 +68,11 @@ impl KeySet {
     }
 }
 
-/// See [`ByHash`].
+/// See [`IdentityHasherBuilder`].
 #[derive(Default)]
-pub struct Hashed(u64);
+pub struct IdentityHasher(u64);
 
-impl Hasher for Hashed {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -15,7 +15,7 @@ use crate::rows::{self, CollectionRow, NamedRow};
 
 /// What was done to a collection or a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum DdlKind {
     Create,
     Drop,
     DropDatabase,
@@ -26,32 +26,32 @@ pub enum Deed {
 }
 
 /// Their names in events, which are those in the row.
-const NAMES: &[(Deed, &str)] = &[
-    (Deed::Create, "create"),
-    (Deed::Drop, "drop"),
-    (Deed::DropDatabase, "dropDatabase"),
-    (Deed::Rename, "rename"),
-    (Deed::Modify, "modify"),
-    (Deed::CreateIndexes, "createIndexes"),
-    (Deed::DropIndexes, "dropIndexes"),
+const NAMES: &[(DdlKind, &str)] = &[
+    (DdlKind::Create, "create"),
+    (DdlKind::Drop, "drop"),
+    (DdlKind::DropDatabase, "dropDatabase"),
+    (DdlKind::Rename, "rename"),
+    (DdlKind::Modify, "modify"),
+    (DdlKind::CreateIndexes, "createIndexes"),
+    (DdlKind::DropIndexes, "dropIndexes"),
 ];
 
-impl Deed {
+impl DdlKind {
     pub fn name(self) -> &'static str {
-        let found = NAMES.iter().find(|(deed, _)| *deed == self);
+        let found = NAMES.iter().find(|(kind, _)| *kind == self);
         found.map_or("", |(_, name)| name)
     }
 
-    fn named(name: &str) -> Option<Deed> {
+    fn named(name: &str) -> Option<DdlKind> {
         let found = NAMES.iter().find(|(_, known)| *known == name);
-        found.map(|(deed, _)| *deed)
+        found.map(|(kind, _)| *kind)
     }
 }
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
-    pub deed: Deed,
+pub(crate) struct DdlEvent {
+    pub kind: DdlKind,
     pub named: NamedRow,
     /// The new name of a collection.
     pub to: Option<Namespace>,
@@ -61,10 +61,10 @@ pub(crate) struct Told {
     pub before: Option<DocumentBuf>,
 }
 
-impl Told {
-    pub fn of(deed: Deed, row: &CollectionRow) -> Told {
-        Told {
-            deed,
+impl DdlEvent {
+    pub fn of(kind: DdlKind, row: &CollectionRow) -> DdlEvent {
+        DdlEvent {
+            kind,
             named: row.named(),
             to: None,
             description: DocumentBuf::new(),
@@ -72,9 +72,9 @@ impl Told {
         }
     }
 
-    pub fn of_database(database: &str) -> Told {
-        Told {
-            deed: Deed::DropDatabase,
+    pub fn of_database(database: &str) -> DdlEvent {
+        DdlEvent {
+            kind: DdlKind::DropDatabase,
             named: NamedRow {
                 namespace: Namespace {
                     database: database.to_owned(),
@@ -89,44 +89,44 @@ impl Told {
     }
 
     /// `replaced`: the collection that had the name, which is dropped.
-    pub fn of_rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> Told {
+    pub fn of_rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> DdlEvent {
         let mut description = doc! { "to": (pair(to)) };
         if let Some(uuid) = replaced {
             let bytes = uuid.to_vec();
             description.push("dropTarget", Value::Binary { subtype: 4, bytes });
         }
-        Told {
+        DdlEvent {
             to: Some(to.clone()),
-            ..Told::of(Deed::Rename, row).with(description)
+            ..DdlEvent::of(DdlKind::Rename, row).with(description)
         }
     }
 
-    pub fn with(self, description: DocumentBuf) -> Told {
-        Told {
+    pub fn with(self, description: DocumentBuf) -> DdlEvent {
+        DdlEvent {
             description,
             ..self
         }
     }
 
-    pub fn with_state_before(self, before: DocumentBuf) -> Told {
-        Told {
+    pub fn with_state_before(self, before: DocumentBuf) -> DdlEvent {
+        DdlEvent {
             before: Some(before),
             ..self
         }
     }
 
     pub fn of_indexes<'d>(
-        deed: Deed,
+        kind: DdlKind,
         row: &CollectionRow,
         definitions: impl Iterator<Item = &'d Definition>,
-    ) -> Told {
+    ) -> DdlEvent {
         let specifications = definitions.map(|it| Value::from(it.specification.clone()));
         let list: ArrayBuf = specifications.collect();
-        Told::of(deed, row).with(doc! { "indexes": (Value::Array(list)) })
+        DdlEvent::of(kind, row).with(doc! { "indexes": (Value::Array(list)) })
     }
 
     /// Says with which options a collection is created.
-    pub fn with_options(self, row: &CollectionRow) -> Told {
+    pub fn with_options(self, row: &CollectionRow) -> DdlEvent {
         let mut description = doc! { "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_" } };
         for (name, value) in row.options.iter() {
             description.push(name, value);
@@ -145,7 +145,7 @@ impl Told {
 
     fn document(&self, described: bool) -> DocumentBuf {
         let mut told = self.named.document();
-        told.push("kind", self.deed.name());
+        told.push("kind", self.kind.name());
         if let Some(to) = &self.to {
             told.push("to", pair(to));
         }
@@ -160,16 +160,16 @@ impl Told {
 
     /// What a catalog record of the log tells, if it tells anything; an inner None where that cannot be
     /// read.
-    pub fn read(payload: &[u8]) -> Option<Option<Told>> {
+    pub fn read(payload: &[u8]) -> Option<Option<DdlEvent>> {
         let Some(changed) = Catalog::read_change(payload) else {
             return Some(None);
         };
         let row = changed.into_iter().find(|(key, _)| key == rows::TOLD);
         let value = row.and_then(|(_, value)| value)?;
-        Some(Told::of_row(&value))
+        Some(DdlEvent::of_row(&value))
     }
 
-    fn of_row(value: &[u8]) -> Option<Told> {
+    fn of_row(value: &[u8]) -> Option<DdlEvent> {
         let document = Document::from_bytes(value).ok()?;
         let text = |document: Document<'_>, name: &str| {
             let found = document.get(name).and_then(ValueRef::as_str);
@@ -180,8 +180,8 @@ impl Told {
             let found = document.get(name).and_then(ValueRef::as_document);
             found.map(Document::to_buf)
         };
-        Some(Told {
-            deed: Deed::named(document.get("kind").and_then(ValueRef::as_str)?)?,
+        Some(DdlEvent {
+            kind: DdlKind::named(document.get("kind").and_then(ValueRef::as_str)?)?,
             named: NamedRow::of(document).ok()?,
             to: to.and_then(|to| {
                 Some(Namespace {

@@ -6,8 +6,8 @@ mod common;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
-    BuildControl, Change, Checks, Collection, Engine, Error, Kept, Origin, Statements, Terms,
-    Transaction,
+    BuildControl, Change, Checks, Collection, Engine, Error, Origin, RetainedImage, Statements,
+    Transaction, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -20,14 +20,14 @@ const ORIGIN: Origin = Origin {
 };
 
 /// A retryable write without statements: none of its documents has one. No caller makes it.
-fn broken() -> Terms<'static> {
-    Terms {
+fn broken() -> WriteOptions<'static> {
+    WriteOptions {
         statements: Some(Statements {
             origin: ORIGIN,
             numbers: &[],
-            kept: Kept::Id,
+            kept: RetainedImage::Id,
         }),
-        ..Terms::default()
+        ..WriteOptions::default()
     }
 }
 
@@ -42,18 +42,27 @@ fn create(engine: &Engine) {
     created.create_indexes(vec![definition], &control).unwrap();
 }
 
-fn insert(collection: &Collection, document: DocumentBuf, terms: &Terms<'_>) -> Result<(), Error> {
-    let inserted = collection.insert_on(Bytes::from(document.into_bytes()), true, terms)?;
+fn insert(
+    collection: &Collection,
+    document: DocumentBuf,
+    terms: &WriteOptions<'_>,
+) -> Result<(), Error> {
+    let inserted = collection.insert_with(Bytes::from(document.into_bytes()), true, terms)?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),
     }
 }
 
-fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) -> Result<(), Error> {
+fn change(
+    collection: &Collection,
+    id: i32,
+    change: Change,
+    terms: WriteOptions<'_>,
+) -> Result<(), Error> {
     let reader = collection.reader()?;
     let (record, _) = reader.find(ValueRef::Int32(id))?.expect("a document");
-    let mut batch = collection.batch_on(terms);
+    let mut batch = collection.batch_with(terms);
     batch.change(record, |_| Ok::<Change, Error>(change.clone()))?;
     batch.commit()
 }
@@ -81,7 +90,7 @@ fn an_insert_that_meets_a_bug_keeps_no_claims() {
     assert!(is_bug(|| insert(&there, document(), &broken())));
     check(&engine, 0);
     // It would wait for ever for keys that are still claimed.
-    insert(&there, document(), &Terms::default()).unwrap();
+    insert(&there, document(), &WriteOptions::default()).unwrap();
     check(&engine, 1);
     drop((there, engine));
     check(&open(&disk), 1);
@@ -93,14 +102,14 @@ fn a_change_that_meets_a_bug_keeps_no_locks() {
     let engine = open(&disk);
     create(&engine);
     let there = collection(&engine);
-    insert(&there, doc! { "_id": 1, "a": 1 }, &Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 1, "a": 1 }, &WriteOptions::default()).unwrap();
     let replace = || Change::Replace(doc! { "_id": 1, "a": 2 });
     assert!(is_bug(|| change(&there, 1, replace(), broken())));
     assert!(is_bug(|| change(&there, 1, Change::Delete, broken())));
     check(&engine, 1);
     // The key that it gives up, and the one that it wanted, are free.
-    change(&there, 1, replace(), Terms::default()).unwrap();
-    insert(&there, doc! { "_id": 2, "a": 1 }, &Terms::default()).unwrap();
+    change(&there, 1, replace(), WriteOptions::default()).unwrap();
+    insert(&there, doc! { "_id": 2, "a": 1 }, &WriteOptions::default()).unwrap();
     check(&engine, 2);
     drop((there, engine));
     check(&open(&disk), 2);
@@ -112,17 +121,17 @@ fn a_transaction_that_meets_a_bug_lets_go_of_everything() {
     let engine = open(&disk);
     create(&engine);
     let there = collection(&engine);
-    insert(&there, doc! { "_id": 1, "a": 1 }, &Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 1, "a": 1 }, &WriteOptions::default()).unwrap();
     let begin = || engine.begin(ORIGIN);
-    let terms = |transaction| Terms {
+    let terms = |transaction| WriteOptions {
         transaction: Some(transaction),
         ..broken()
     };
     let transaction: Transaction = begin();
     let used = transaction.collection(&namespace()).unwrap().unwrap();
-    let good = Terms {
+    let good = WriteOptions {
         transaction: Some(&transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     insert(&used, doc! { "_id": 2, "a": 2 }, &good).unwrap();
     assert!(is_bug(|| insert(
@@ -133,18 +142,18 @@ fn a_transaction_that_meets_a_bug_lets_go_of_everything() {
     transaction.abort();
     check(&engine, 1);
     // Nothing is held any more, nor is the collection used.
-    insert(&there, doc! { "_id": 2, "a": 2 }, &Terms::default()).unwrap();
-    insert(&there, doc! { "_id": 3, "a": 3 }, &Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 2, "a": 2 }, &WriteOptions::default()).unwrap();
+    insert(&there, doc! { "_id": 3, "a": 3 }, &WriteOptions::default()).unwrap();
     check(&engine, 3);
     // One that does not use the collection it writes to: it was told that there is no such collection.
     let transaction = begin();
-    let good = Terms {
+    let good = WriteOptions {
         transaction: Some(&transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     };
     assert!(is_bug(|| insert(&there, doc! { "_id": 4, "a": 4 }, &good)));
     drop(transaction);
-    insert(&there, doc! { "_id": 4, "a": 4 }, &Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 4, "a": 4 }, &WriteOptions::default()).unwrap();
     check(&engine, 4);
     assert!(engine.drop_collection(&namespace()).unwrap());
 }

@@ -17,25 +17,25 @@ use crate::error::Error;
 use crate::ids::MapId;
 
 /// How long somebody waits for others.
-pub trait Patience {
+pub trait Interrupt {
     /// Asked now and then: true ends the wait.
-    fn is_over(&self) -> bool;
+    fn is_interrupted(&self) -> bool;
 
-    /// Told when a wait begins, and when it is over.
+    /// Called when a wait begins, and when it is over.
     fn set_waiting(&self, _waits: bool) {}
 }
 
-impl<F: Fn() -> bool> Patience for F {
-    fn is_over(&self) -> bool {
+impl<F: Fn() -> bool> Interrupt for F {
+    fn is_interrupted(&self) -> bool {
         self()
     }
 }
 
 /// Waits, and says so meanwhile.
-pub fn while_waiting<T>(patience: &dyn Patience, wait: impl FnOnce() -> T) -> T {
-    patience.set_waiting(true);
+pub fn while_waiting<T>(interrupt: &dyn Interrupt, wait: impl FnOnce() -> T) -> T {
+    interrupt.set_waiting(true);
     let waited = wait();
-    patience.set_waiting(false);
+    interrupt.set_waiting(false);
     waited
 }
 
@@ -44,7 +44,7 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// Something that a transaction holds in a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Held {
+pub enum LockTarget {
     Document(RecordId),
     /// A unique key of a map.
     Key(MapId, Vec<u8>),
@@ -52,23 +52,23 @@ pub enum Held {
 
 /// A transaction as those see it who wait for its end.
 #[derive(Debug, Default)]
-pub struct Ticket {
+pub struct TransactionWaiter {
     has_ended: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Ticket {
+impl TransactionWaiter {
     pub fn end(&self) {
         *self.has_ended.lock() = true;
         self.changed.notify_all();
     }
 
     /// Waits for the transaction's end; fails where the wait is given up.
-    pub fn wait(&self, patience: &dyn Patience) -> Result<(), Error> {
-        while_waiting(patience, || {
+    pub fn wait(&self, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        while_waiting(interrupt, || {
             let mut has_ended = self.has_ended.lock();
             while !*has_ended {
-                if patience.is_over() {
+                if interrupt.is_interrupted() {
                     return Err(Error::WaitGivenUp);
                 }
                 self.changed.wait_for(&mut has_ended, ASK_EVERY);
@@ -80,21 +80,21 @@ impl Ticket {
 
 /// What is held in one collection.
 #[derive(Debug, Default)]
-pub struct Holds {
+pub struct TransactionLocks {
     /// How many there are: all that writers ask where no transaction is open.
     count: AtomicUsize,
-    held: Mutex<HashMap<Held, Arc<Ticket>>>,
+    held: Mutex<HashMap<LockTarget, Arc<TransactionWaiter>>>,
 }
 
 /// What became of something that a transaction wanted to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    Now,
-    Before,
-    ByAnother,
+pub enum LockOutcome {
+    Acquired,
+    AlreadyHeld,
+    HeldByOther,
 }
 
-impl Holds {
+impl TransactionLocks {
     /// Whether anything is held. Asked with the document's lock or the key's claim, which a transaction
     /// has too while it takes something.
     #[inline]
@@ -102,26 +102,26 @@ impl Holds {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    pub fn take(&self, what: &Held, by: &Arc<Ticket>) -> Taken {
+    pub fn take(&self, what: &LockTarget, by: &Arc<TransactionWaiter>) -> LockOutcome {
         let mut held = self.held.lock();
         match held.get(what) {
-            Some(holder) if Arc::ptr_eq(holder, by) => Taken::Before,
-            Some(_) => Taken::ByAnother,
+            Some(holder) if Arc::ptr_eq(holder, by) => LockOutcome::AlreadyHeld,
+            Some(_) => LockOutcome::HeldByOther,
             None => {
                 held.insert(what.clone(), by.clone());
                 self.count.store(held.len(), Ordering::Release);
-                Taken::Now
+                LockOutcome::Acquired
             }
         }
     }
 
     /// Who holds it, if anybody does.
-    pub fn holder(&self, what: &Held) -> Option<Arc<Ticket>> {
+    pub fn holder(&self, what: &LockTarget) -> Option<Arc<TransactionWaiter>> {
         self.held.lock().get(what).cloned()
     }
 
     /// Lets go of what a transaction has taken.
-    pub fn release(&self, those: &[Held], by: &Arc<Ticket>) {
+    pub fn release(&self, those: &[LockTarget], by: &Arc<TransactionWaiter>) {
         let mut held = self.held.lock();
         for one in those {
             let holder = held.remove(one);
@@ -142,19 +142,19 @@ const USE_WAIT: Duration = Duration::from_millis(5);
 
 /// Who uses a collection: transactions until their end, or those who change what the collection is.
 #[derive(Debug, Default)]
-pub struct Uses {
-    state: Mutex<UsesState>,
+pub struct DdlBarrier {
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct UsesState {
+struct BarrierState {
     transactions: usize,
     /// Who changes it, or waits to do so.
     changing: usize,
 }
 
-impl Uses {
+impl DdlBarrier {
     /// Begins the use of a transaction. Fails where somebody changes the collection, or has waited for
     /// that: he must not wait for ever.
     pub fn begin(&self) -> Result<(), Error> {
@@ -179,15 +179,15 @@ impl Uses {
     }
 
     /// Waits until no transaction uses the collection, and lets none begin until the answer is dropped.
-    pub fn exclude(&self, patience: &dyn Patience) -> Result<Exclusion<'_>, Error> {
+    pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
         let mut state = self.state.lock();
         state.changing += 1;
-        let exclusion = Exclusion(self);
+        let exclusion = DdlGuard(self);
         if state.transactions == 0 {
             return Ok(exclusion);
         }
-        let is_free = while_waiting(patience, || {
-            while state.transactions > 0 && !patience.is_over() {
+        let is_free = while_waiting(interrupt, || {
+            while state.transactions > 0 && !interrupt.is_interrupted() {
                 self.changed.wait_for(&mut state, ASK_EVERY);
             }
             state.transactions == 0
@@ -202,9 +202,9 @@ impl Uses {
 
 /// No transaction uses the collection while it lives.
 #[derive(Debug)]
-pub struct Exclusion<'u>(&'u Uses);
+pub struct DdlGuard<'u>(&'u DdlBarrier);
 
-impl Drop for Exclusion<'_> {
+impl Drop for DdlGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         debug_assert!(state.changing > 0);
@@ -220,24 +220,24 @@ mod tests {
 
     #[test]
     fn one_transaction_holds_a_thing() {
-        let (holds, one, other) = (Holds::default(), Arc::default(), Arc::default());
-        let key = Held::Key(MapId(1), b"k".to_vec());
-        assert!(!holds.any());
-        assert_eq!(holds.take(&key, &one), Taken::Now);
-        assert_eq!(holds.take(&key, &one), Taken::Before);
-        assert_eq!(holds.take(&key, &other), Taken::ByAnother);
+        let (locks, one, other) = (TransactionLocks::default(), Arc::default(), Arc::default());
+        let key = LockTarget::Key(MapId(1), b"k".to_vec());
+        assert!(!locks.any());
+        assert_eq!(locks.take(&key, &one), LockOutcome::Acquired);
+        assert_eq!(locks.take(&key, &one), LockOutcome::AlreadyHeld);
+        assert_eq!(locks.take(&key, &other), LockOutcome::HeldByOther);
         assert_eq!(
-            holds.take(&Held::Key(MapId(2), b"k".to_vec()), &other),
-            Taken::Now
+            locks.take(&LockTarget::Key(MapId(2), b"k".to_vec()), &other),
+            LockOutcome::Acquired
         );
-        holds.release(std::slice::from_ref(&key), &one);
-        assert!(holds.any() && holds.holder(&key).is_none());
-        assert_eq!(holds.take(&key, &other), Taken::Now);
+        locks.release(std::slice::from_ref(&key), &one);
+        assert!(locks.any() && locks.holder(&key).is_none());
+        assert_eq!(locks.take(&key, &other), LockOutcome::Acquired);
     }
 
     #[test]
     fn a_holder_is_waited_for_until_it_ends_or_patience_does() {
-        let ticket = Ticket::default();
+        let ticket = TransactionWaiter::default();
         assert!(matches!(ticket.wait(&|| true), Err(Error::WaitGivenUp)));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| ticket.wait(&|| false));
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn who_changes_a_collection_waits_for_transactions_and_they_do_not_wait_long() {
-        let uses = Uses::default();
+        let uses = DdlBarrier::default();
         uses.begin().unwrap();
         assert!(matches!(uses.exclude(&|| true), Err(Error::WaitGivenUp)));
         uses.end();

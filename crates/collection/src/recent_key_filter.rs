@@ -14,11 +14,11 @@ use windrow_fold::{HashedKey, KeyFilter, Position, Section};
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct RecentKeys(Mutex<Option<Recent>>);
+pub struct RecentKeyFilter(Mutex<Option<KnownKeys>>);
 
 /// What is known at a moment.
 #[derive(Clone, Debug, Default)]
-pub struct Recent {
+pub struct KnownKeys {
     /// Oldest first, at most [`FILTERS_MAX`]: the last one takes what comes.
     filters: Vec<Since>,
     /// All keys up to here are known.
@@ -36,12 +36,12 @@ struct Since {
 #[derive(Debug)]
 struct Filter {
     keys: KeyFilter,
-    budget: Arc<Budget>,
+    budget: Arc<FilterBudget>,
 }
 
 /// The memory of all filters of an engine.
 #[derive(Debug)]
-pub struct Budget {
+pub struct FilterBudget {
     bytes: AtomicU64,
     bytes_max: u64,
 }
@@ -62,16 +62,16 @@ const BITS_PER_KEY: usize = 16;
 
 /// The hashes of the keys of some commits.
 #[derive(Debug)]
-pub struct Brought {
+pub struct FoldedKeys {
     /// Those behind this position, up to `until`.
     pub from: Position,
     pub until: Position,
     pub hashes: Vec<u64>,
 }
 
-impl Budget {
-    pub fn new(bytes_max: u64) -> Arc<Budget> {
-        Arc::new(Budget {
+impl FilterBudget {
+    pub fn new(bytes_max: u64) -> Arc<FilterBudget> {
+        Arc::new(FilterBudget {
             bytes: AtomicU64::new(0),
             bytes_max,
         })
@@ -85,7 +85,11 @@ impl Budget {
 
 impl Filter {
     /// One for folds of so many keys, behind another. None where there is no memory for a useful one.
-    fn new(keys: usize, before: Option<&Filter>, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+    fn new(
+        keys: usize,
+        before: Option<&Filter>,
+        budget: &Arc<FilterBudget>,
+    ) -> Option<Arc<Filter>> {
         let bytes_max = budget.left().min(budget.bytes_max / BUDGET_PART);
         let wanted = before.map_or(0, |before| before.keys.room() * GROWTH);
         let room = wanted.max(keys * FOLDS);
@@ -109,33 +113,39 @@ impl Drop for Filter {
     }
 }
 
-impl RecentKeys {
+impl RecentKeyFilter {
     /// What is known now.
-    pub fn get(&self) -> Option<Recent> {
+    pub fn get(&self) -> Option<KnownKeys> {
         self.0.lock().clone()
     }
 
     /// Takes what a fold brings, before its section is shown. None: its keys are not at hand. One fold at a
     /// time; merges may come between.
-    pub fn fold(&self, brought: Option<Brought>, budget: &Arc<Budget>) {
-        let taken = brought.and_then(|brought| {
+    pub fn fold(&self, folded_keys: Option<FoldedKeys>, budget: &Arc<FilterBudget>) {
+        let taken = folded_keys.and_then(|folded_keys| {
             // Who asks does not wait for this: a filter may have more keys than are told of.
-            let filter = self.filter_for(&brought, budget)?;
-            filter.keys.add(&brought.hashes);
-            Some((brought, filter))
+            let filter = self.filter_for(&folded_keys, budget)?;
+            filter.keys.add(&folded_keys.hashes);
+            Some((folded_keys, filter))
         });
         let mut recent = self.0.lock();
         let before = recent.take();
-        *recent = taken.map(|(brought, filter)| {
-            let goes_on = before.filter(|before| before.until == brought.from);
-            goes_on.unwrap_or_default().with(&brought, filter)
+        *recent = taken.map(|(folded_keys, filter)| {
+            let should_continue = before.filter(|before| before.until == folded_keys.from);
+            should_continue
+                .unwrap_or_default()
+                .with(&folded_keys, filter)
         });
     }
 
-    /// The last filter, where what is brought follows and fits, or a new one.
-    fn filter_for(&self, brought: &Brought, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
-        let keys = brought.hashes.len();
-        let before = self.get().filter(|before| before.until == brought.from);
+    /// The last filter, where what is folded_keys follows and fits, or a new one.
+    fn filter_for(
+        &self,
+        folded_keys: &FoldedKeys,
+        budget: &Arc<FilterBudget>,
+    ) -> Option<Arc<Filter>> {
+        let keys = folded_keys.hashes.len();
+        let before = self.get().filter(|before| before.until == folded_keys.from);
         let last = before.and_then(|mut before| before.filters.pop());
         match last.map(|last| last.filter) {
             Some(last) if last.keys.has_room(keys) => Some(last),
@@ -165,19 +175,19 @@ impl RecentKeys {
     }
 }
 
-impl Recent {
-    fn with(mut self, brought: &Brought, filter: Arc<Filter>) -> Recent {
+impl KnownKeys {
+    fn with(mut self, folded_keys: &FoldedKeys, filter: Arc<Filter>) -> KnownKeys {
         let is_last = |last: &Since| Arc::ptr_eq(&last.filter, &filter);
         if !self.filters.last().is_some_and(is_last) {
             if self.filters.len() == FILTERS_MAX {
                 self.filters.remove(0);
             }
             self.filters.push(Since {
-                from: brought.from,
+                from: folded_keys.from,
                 filter,
             });
         }
-        self.until = brought.until;
+        self.until = folded_keys.until;
         self
     }
 
@@ -210,15 +220,15 @@ mod tests {
     }
 
     /// A fold of a thousand keys a position.
-    fn brought(from: u64, until: u64) -> Option<Brought> {
-        Some(Brought {
+    fn folded_keys(from: u64, until: u64) -> Option<FoldedKeys> {
+        Some(FoldedKeys {
             from: Position(from),
             until: Position(until),
             hashes: hashes(from * 1_000, until * 1_000),
         })
     }
 
-    fn known(recent: &Recent, hashes: &[u64]) -> usize {
+    fn known(recent: &KnownKeys, hashes: &[u64]) -> usize {
         let keys = hashes.iter().map(|hash| HashedKey {
             key: b"",
             hash: *hash,
@@ -229,10 +239,10 @@ mod tests {
 
     #[test]
     fn folds_add_to_what_is_known() {
-        let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
+        let (recent, budget) = (RecentKeyFilter::default(), FilterBudget::new(1 << 20));
         assert!(recent.get().is_none());
-        recent.fold(brought(7, 8), &budget);
-        recent.fold(brought(8, 10), &budget);
+        recent.fold(folded_keys(7, 8), &budget);
+        recent.fold(folded_keys(8, 10), &budget);
         let known_now = recent.get().unwrap();
         assert_eq!(
             [7, 8, 10].map(|it| known_now.covers(Position(it))),
@@ -241,7 +251,7 @@ mod tests {
         assert_eq!(known(&known_now, &hashes(7_000, 10_000)), 3_000);
         assert!(known(&known_now, &hashes(20_000, 30_000)) < 100);
         // What nobody asked for, or what does not follow, begins anew.
-        recent.fold(brought(11, 12), &budget);
+        recent.fold(folded_keys(11, 12), &budget);
         assert!(!recent.get().unwrap().covers(Position(11)));
         recent.fold(None, &budget);
         assert!(recent.get().is_none());
@@ -251,10 +261,10 @@ mod tests {
 
     #[test]
     fn full_filters_go() {
-        let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
+        let (recent, budget) = (RecentKeyFilter::default(), FilterBudget::new(1 << 20));
         let end = (GROWTH as u64 + 2) * ROOM;
         for position in 0..end {
-            recent.fold(brought(position, position + 1), &budget);
+            recent.fold(folded_keys(position, position + 1), &budget);
         }
         let known_now = recent.get().unwrap();
         assert!(!known_now.covers(Position(ROOM)));
@@ -265,17 +275,20 @@ mod tests {
 
     #[test]
     fn where_no_memory_is_left_nothing_is_known() {
-        let (recent, budget) = (RecentKeys::default(), Budget::new(BUDGET_PART * 3_000));
-        recent.fold(brought(0, 1), &budget);
+        let (recent, budget) = (
+            RecentKeyFilter::default(),
+            FilterBudget::new(BUDGET_PART * 3_000),
+        );
+        recent.fold(folded_keys(0, 1), &budget);
         assert!(recent.get().is_none());
-        let budget = Budget::new(BUDGET_PART * 5_000);
+        let budget = FilterBudget::new(BUDGET_PART * 5_000);
         let others: Vec<_> = (0..3)
             .filter_map(|_| Filter::new(1_000, None, &budget))
             .collect();
-        recent.fold(brought(0, 1), &budget);
-        recent.fold(brought(1, 2), &budget);
+        recent.fold(folded_keys(0, 1), &budget);
+        recent.fold(folded_keys(1, 2), &budget);
         assert_eq!(known(&recent.get().unwrap(), &hashes(0, 2_000)), 2_000);
-        recent.fold(brought(2, 3), &budget);
+        recent.fold(folded_keys(2, 3), &budget);
         assert!(recent.get().is_none());
         assert_eq!(others.len(), 3);
     }

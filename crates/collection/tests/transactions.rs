@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, Direction, Engine, EngineOptions, Error, Namespace, Origin, Reader, Terms,
-    Transaction,
+    Change, Collection, Direction, Engine, EngineOptions, Error, Namespace, Origin, Reader,
+    Transaction, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -27,9 +27,13 @@ fn origin() -> Origin {
     }
 }
 
-fn insert(collection: &Collection, document: DocumentBuf, terms: &Terms<'_>) -> Result<(), Error> {
+fn insert(
+    collection: &Collection,
+    document: DocumentBuf,
+    terms: &WriteOptions<'_>,
+) -> Result<(), Error> {
     let bytes = Bytes::copy_from_slice(document.as_bytes());
-    let inserted = collection.insert_on(bytes, true, terms)?;
+    let inserted = collection.insert_with(bytes, true, terms)?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),
@@ -42,10 +46,10 @@ fn change(
     reader: &Reader,
     id: i32,
     change: Change,
-    terms: Terms<'_>,
+    terms: WriteOptions<'_>,
 ) -> Result<(), Error> {
     let (record, _) = reader.find(ValueRef::Int32(id))?.expect("a document");
-    let mut batch = collection.batch_on(terms);
+    let mut batch = collection.batch_with(terms);
     batch.change(record, |_| Ok::<Change, Error>(change.clone()))?;
     batch.commit()
 }
@@ -85,19 +89,19 @@ fn seen(reader: &Reader) -> Vec<(i32, i32)> {
     found
 }
 
-fn within(transaction: &Transaction) -> Terms<'_> {
-    Terms {
+fn within(transaction: &Transaction) -> WriteOptions<'_> {
+    WriteOptions {
         transaction: Some(transaction),
-        ..Terms::default()
+        ..WriteOptions::default()
     }
 }
 
 /// Who gives up at once where he would have to wait.
-const IMPATIENT: Terms<'static> = Terms {
+const IMPATIENT: WriteOptions<'static> = WriteOptions {
     validation: windrow_collection::DocumentValidation::Asked,
     transaction: None,
     statements: None,
-    patience: &|| true,
+    interrupt: &|| true,
 };
 
 struct Setting {
@@ -250,7 +254,8 @@ fn is_double(result: &Result<(), Error>) -> bool {
 
 #[test]
 fn the_first_writer_wins() {
-    let check = |between: &dyn Fn(&Collection), act: &dyn Fn(&Collection, Terms<'_>) -> bool| {
+    let check = |between: &dyn Fn(&Collection),
+                 act: &dyn Fn(&Collection, WriteOptions<'_>) -> bool| {
         let setting = setting();
         for collection in setting.both() {
             let transaction = setting.begin();
@@ -258,7 +263,7 @@ fn the_first_writer_wins() {
             assert!(act(collection, within(&transaction)));
         }
     };
-    let set = |collection: &Collection, n: i32, terms: Terms<'_>| {
+    let set = |collection: &Collection, n: i32, terms: WriteOptions<'_>| {
         let reader = match terms.transaction {
             Some(transaction) => transaction.reader(collection).unwrap(),
             None => collection.reader().unwrap(),
@@ -336,7 +341,7 @@ fn what_a_transaction_holds_others_wait_for_or_fail() {
                     &collection.reader().unwrap(),
                     1,
                     new,
-                    Terms::default(),
+                    WriteOptions::default(),
                 )
             });
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -476,7 +481,7 @@ fn a_key_that_is_committed_meanwhile_is_a_conflict() {
                 .flat_map(|it| it.as_bytes().to_vec())
                 .collect();
             let wrote = std::thread::scope(|scope| {
-                let all = || collection.insert_on(Bytes::from(bytes), true, &within(&one));
+                let all = || collection.insert_with(Bytes::from(bytes), true, &within(&one));
                 let writing = scope.spawn(all);
                 std::thread::sleep(std::time::Duration::from_micros(120 * round as u64));
                 other.commit().unwrap();
@@ -486,7 +491,7 @@ fn a_key_that_is_committed_meanwhile_is_a_conflict() {
             assert!(!(wrote && one.commit().is_ok()), "both have {KEY}");
             let reader = collection.reader().unwrap();
             let (record, _) = reader.find(ValueRef::Int32(-1 - round)).unwrap().unwrap();
-            let mut batch = collection.batch_on(Terms::default());
+            let mut batch = collection.batch_with(WriteOptions::default());
             batch
                 .change(record, |_| Ok::<Change, Error>(Change::Delete))
                 .unwrap();
@@ -502,7 +507,12 @@ fn one_that_is_too_old_reads_no_more() {
     options.snapshot_age_max = std::time::Duration::from_millis(100);
     let engine = Engine::open(Arc::new(disk), options).unwrap();
     let collection = engine.create(&named("a.one"), Document::EMPTY).unwrap();
-    insert(&collection, doc! { "_id": 1, "n": 1 }, &Terms::default()).unwrap();
+    insert(
+        &collection,
+        doc! { "_id": 1, "n": 1 },
+        &WriteOptions::default(),
+    )
+    .unwrap();
     let transaction = engine.begin(origin());
     transaction.collection(&named("a.one")).unwrap().unwrap();
     assert_eq!(seen(&transaction.reader(&collection).unwrap()), [(1, 1)]);
@@ -512,7 +522,7 @@ fn one_that_is_too_old_reads_no_more() {
         &reader,
         1,
         replace(doc! { "_id": 1, "n": 2 }),
-        Terms::default(),
+        WriteOptions::default(),
     )
     .unwrap();
     drop(reader);
