@@ -30,13 +30,16 @@ def free_port():
 class Server:
     """`windrow serve` on `folder`/data. Starts at once; a `with` block stops it."""
 
-    def __init__(self, folder, memory=256 << 20, port=None, start=True, options=()):
+    def __init__(self, folder, memory=256 << 20, port=None, start=True, options=(),
+                 connection=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = self.folder / "data"
         self.log_path = self.folder / "server.log"
         self.memory = memory
         self.options = list(options)
+        # Options of every MongoClient, such as those of TLS.
+        self.connection = dict(connection or {})
         self.port = port or free_port()
         self.process = None
         self.clients = []
@@ -74,7 +77,8 @@ class Server:
 
     def answers(self):
         try:
-            with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=500) as client:
+            with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=500,
+                                     **self.connection) as client:
                 return client.admin.command("ping")["ok"] == 1
         except pymongo.errors.PyMongoError:
             return False
@@ -85,7 +89,8 @@ class Server:
 
     def client(self, **options):
         """A client that lives until the server ends."""
-        client = pymongo.MongoClient(self.uri, **{"serverSelectionTimeoutMS": 10_000, **options})
+        client = pymongo.MongoClient(self.uri, **{"serverSelectionTimeoutMS": 10_000,
+                                                  **self.connection, **options})
         self.clients.append(client)
         return client
 

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = Arc::new(Log::to_stderr());
     log.take_panics();
     let server = Server::bind(config, Services::in_memory(log)?)?;
-    server.stop().on_signals()?;
+    server.handle_signals(|| {})?;
     server.run()?;
     Ok(())
 }

@@ -6,7 +6,6 @@
 //! for twice as many each time.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -14,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+
+use crate::socket::Socket;
 
 /// The approximate time to wake two threads: the client's by the reply, and this one by the next
 /// request.
@@ -89,9 +90,9 @@ fn window_of(number: u32, count: u32) -> u64 {
     u64::from(number) << 32 | u64::from(count)
 }
 
-/// A stream that polls before it sleeps.
+/// A socket that polls before it sleeps.
 pub struct AdaptiveWait<'a> {
-    stream: &'a TcpStream,
+    socket: &'a Socket,
     busy: &'a BusyConnections,
     /// The last window in which this connection had a message.
     seen: Option<u32>,
@@ -102,9 +103,9 @@ pub struct AdaptiveWait<'a> {
 }
 
 impl AdaptiveWait<'_> {
-    pub fn new<'a>(stream: &'a TcpStream, busy: &'a BusyConnections) -> AdaptiveWait<'a> {
+    pub fn new<'a>(socket: &'a Socket, busy: &'a BusyConnections) -> AdaptiveWait<'a> {
         AdaptiveWait {
-            stream,
+            socket,
             busy,
             seen: None,
             asleep: 0,
@@ -116,7 +117,7 @@ impl AdaptiveWait<'_> {
     fn read_awake(&mut self, bytes: &mut [u8]) -> Option<io::Result<usize>> {
         let begin = Instant::now();
         while self.busy.count() <= busy_max() {
-            match recv(self.stream, &mut *bytes, RecvFlags::DONTWAIT) {
+            match recv(self.socket, &mut *bytes, RecvFlags::DONTWAIT) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Some(Err(error.into())),
                 Ok((read, _)) => {
@@ -143,7 +144,7 @@ impl Read for AdaptiveWait<'_> {
         } else {
             self.read_awake(bytes)
         };
-        let read = read.unwrap_or_else(|| self.stream.read(bytes));
+        let read = read.unwrap_or_else(|| (&mut &*self.socket).read(bytes));
         self.busy.record(&mut self.seen);
         read
     }
@@ -158,14 +159,14 @@ fn busy_max() -> u64 {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
-    fn pair() -> (TcpStream, TcpStream) {
+    fn pair() -> (TcpStream, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (client, listener.accept().unwrap().0)
+        (client, Socket::Tcp(listener.accept().unwrap().0))
     }
 
     /// Data that was sent before, data that arrives while the thread sleeps, and the end of the

@@ -1,22 +1,29 @@
 //! Clients and their connections.
 
 use std::collections::HashMap;
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::Shutdown;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::network_address::NetworkAddress;
+use crate::socket::Socket;
 use crate::sync::lock;
 
 /// A client.
 #[derive(Debug)]
 pub struct Client {
     pub id: i32,
-    pub address: SocketAddr,
+    pub address: NetworkAddress,
     metadata: OnceLock<DocumentBuf>,
+    encryption: OnceLock<Encryption>,
+}
+
+/// The encryption of a connection.
+#[derive(Debug)]
+struct Encryption {
+    certificate_subject: Option<String>,
 }
 
 /// The size limits of the `client` document of `hello`, in bytes.
@@ -24,12 +31,33 @@ const METADATA_BYTES_MAX: usize = 512;
 const APPLICATION_NAME_BYTES_MAX: usize = 128;
 
 impl Client {
-    pub fn new(id: i32, address: SocketAddr) -> Client {
+    pub fn new(id: i32, address: NetworkAddress) -> Client {
         Client {
             id,
             address,
             metadata: OnceLock::new(),
+            encryption: OnceLock::new(),
         }
+    }
+
+    /// Marks the connection as encrypted by TLS, with the subject of the client's verified
+    /// certificate, if it has one.
+    pub fn set_encrypted(&self, certificate_subject: Option<String>) {
+        // A connection has one handshake.
+        let _ = self.encryption.set(Encryption {
+            certificate_subject,
+        });
+    }
+
+    /// Returns `true` if the connection uses TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.encryption.get().is_some()
+    }
+
+    /// The subject of the client's certificate as RFC 2253 writes it (`CN=client,O=Windrow`). `None`
+    /// without TLS, and if the client has presented no certificate. The certificate was verified.
+    pub fn certificate_subject(&self) -> Option<&str> {
+        self.encryption.get()?.certificate_subject.as_deref()
     }
 
     /// The name of the thread, which is also the context of its log lines.
@@ -76,7 +104,8 @@ impl Client {
 
     #[cfg(test)]
     pub fn for_tests() -> Arc<Client> {
-        Arc::new(Client::new(1, SocketAddr::from(([127, 0, 0, 1], 1))))
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        Arc::new(Client::new(1, NetworkAddress::Ip(address)))
     }
 }
 
@@ -123,7 +152,7 @@ pub struct Connections {
 #[derive(Debug)]
 struct OpenConnection {
     client: Arc<Client>,
-    stream: Arc<TcpStream>,
+    socket: Arc<Socket>,
 }
 
 impl Connections {
@@ -141,8 +170,8 @@ impl Connections {
         clients
     }
 
-    pub(crate) fn add(&self, client: Arc<Client>, stream: Arc<TcpStream>) {
-        lock(&self.open).insert(client.id, OpenConnection { client, stream });
+    pub(crate) fn add(&self, client: Arc<Client>, socket: Arc<Socket>) {
+        lock(&self.open).insert(client.id, OpenConnection { client, socket });
     }
 
     pub(crate) fn remove(&self, id: i32) {
@@ -153,18 +182,24 @@ impl Connections {
     pub(crate) fn close(&self, id: i32) {
         if let Some(connection) = lock(&self.open).get(&id) {
             // The connection may already be closed, which is not an error here.
-            let _ = connection.stream.shutdown(Shutdown::Both);
+            let _ = connection.socket.shutdown(Shutdown::Both);
         }
     }
 
     /// Returns `true` if the client closed the connection, or if it broke.
     pub(crate) fn is_gone(&self, id: i32) -> bool {
-        let stream = lock(&self.open).get(&id).map(|one| one.stream.clone());
-        stream.is_some_and(|stream| {
-            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-            let looked = recv(&*stream, &mut [0u8; 1][..], flags);
-            !matches!(looked, Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR))
-        })
+        let open = lock(&self.open);
+        let Some(connection) = open.get(&id) else {
+            return false;
+        };
+        let (client, socket) = (connection.client.clone(), connection.socket.clone());
+        drop(open);
+        // The last bytes of an encrypted connection are an alert that says that it ends.
+        if client.is_encrypted() {
+            socket.is_closed_by_peer()
+        } else {
+            socket.is_at_end()
+        }
     }
 
     /// Closes all connections: for reading, so that each finishes its command, or in both
@@ -172,6 +207,6 @@ impl Connections {
     pub(crate) fn close_all(&self, how: Shutdown) {
         lock(&self.open)
             .values()
-            .for_each(|one| drop(one.stream.shutdown(how)));
+            .for_each(|one| drop(one.socket.shutdown(how)));
     }
 }

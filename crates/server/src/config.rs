@@ -1,8 +1,12 @@
 //! The configuration of a server.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use windrow_document::{DocumentBuf, Value};
+
+use crate::tls::TlsSettings;
 
 /// The configuration of a server.
 #[derive(Clone, Debug)]
@@ -11,6 +15,14 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Maximum number of connections. More are closed with an error.
     pub connections_max: usize,
+    /// The Unix domain sockets to listen on.
+    pub unix_socket: Option<UnixSocket>,
+    /// TLS. `None` for a server without.
+    pub tls: Option<TlsSettings>,
+    /// The maximum time of a TLS handshake.
+    pub handshake_time_max: Duration,
+    /// Connections that send no message for this time are closed. `None` is no limit.
+    pub idle_time_max: Option<Duration>,
     /// Maximum number of open cursors. More are refused.
     pub cursors_max: usize,
     /// Commands that take longer are logged. In milliseconds.
@@ -31,6 +43,10 @@ impl Default for Config {
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 27017))],
             connections_max: 10_000,
+            unix_socket: None,
+            tls: None,
+            handshake_time_max: Duration::from_secs(10),
+            idle_time_max: None,
             cursors_max: 100_000,
             slow_ms: 100,
             parameters: Vec::new(),
@@ -39,4 +55,15 @@ impl Default for Config {
             options: DocumentBuf::new(),
         }
     }
+}
+
+/// Unix domain sockets: for each port one, `mongodb-PORT.sock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnixSocket {
+    /// The folder of the sockets.
+    pub folder: PathBuf,
+    /// The permissions of the sockets, as of a file.
+    pub permissions: u32,
+    /// Whether the server cannot start without the sockets. Otherwise a warning is logged.
+    pub is_required: bool,
 }

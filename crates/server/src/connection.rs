@@ -1,8 +1,7 @@
 //! A connection of a client: reads messages and writes replies, in order, until either side closes
 //! it.
 
-use std::io::BufReader;
-use std::net::TcpStream;
+use std::io::{self, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,35 +11,44 @@ use windrow_wire::{
     read_header, read_message, write_reply,
 };
 
-use crate::adaptive_wait::AdaptiveWait;
 use crate::client::Client;
 use crate::dispatch;
 use crate::log::Severity;
 use crate::parameters::QUIET;
+use crate::socket::Socket;
 use crate::state::State;
+use crate::transport::{RefusedTransport, Transport};
 
 /// The size of the read buffer. Larger messages bypass it.
 const READ_BYTES: usize = 16 << 10;
 
 /// Serves a connection until it ends.
-pub(crate) fn serve(state: &State, stream: &TcpStream, client: &Arc<Client>) {
-    let outcome = Connection {
-        state,
-        stream,
-        client,
-    }
-    .run();
+pub(crate) fn serve(state: &State, socket: &Socket, client: &Arc<Client>) {
+    let transport = Transport::open(state, socket, client);
+    let outcome = transport.map(|transport| {
+        let connection = Connection {
+            state,
+            transport: &transport,
+            client,
+        };
+        connection.run()
+    });
     state.connections.remove(client.id);
     let remote = client.address.to_string();
     let (log, name) = (&state.services.log, client.name());
+    let warn = |message: &str, error: &str| {
+        let attr = doc! { "remote": (remote.clone()), "error": error };
+        log.write(Severity::Warning, "NETWORK", 22_988, &name, message, attr);
+    };
     match outcome {
         // A closed connection is not logged. A violation of the protocol is.
-        Ok(()) | Err(WireError::Io(_)) => {}
-        Err(error) => {
-            let attr = doc! { "remote": (remote.clone()), "error": (error.to_string()) };
-            let message = "Closing connection: malformed message";
-            log.write(Severity::Warning, "NETWORK", 22_988, &name, message, attr);
-        }
+        Err(RefusedTransport::Closed) | Ok(Ok(())) => {}
+        Ok(Err(WireError::Io(error))) => log_timeout(state, client, &error),
+        Ok(Err(error)) => warn("Closing connection: malformed message", &error.to_string()),
+        Err(RefusedTransport::Handshake(reason)) => warn(
+            "Error receiving request from client. Ending connection from remote",
+            &reason,
+        ),
     }
     let attr = doc! {
         "remote": remote, "connectionId": (client.id), "connectionCount": (state.connections.count() as i32),
@@ -50,15 +58,35 @@ pub(crate) fn serve(state: &State, stream: &TcpStream, client: &Arc<Client>) {
     }
 }
 
+/// Logs that a connection is closed because its client sent nothing for too long.
+fn log_timeout(state: &State, client: &Client, error: &io::Error) {
+    let is_timeout = matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    );
+    let Some(limit) = state.config.idle_time_max.filter(|_| is_timeout) else {
+        return;
+    };
+    let attr = doc! {
+        "remote": (client.address.to_string()), "idleTimeMaxSecs": (limit.as_secs() as i64),
+    };
+    let log = &state.services.log;
+    let message = "Closing connection: it was idle for too long";
+    log.info("NETWORK", IDLE_CONNECTION, &client.name(), message, attr);
+}
+
+/// The id of the log line about an idle connection. MongoDB has no such event.
+const IDLE_CONNECTION: i32 = 9_000_007;
+
 struct Connection<'a> {
     state: &'a State,
-    stream: &'a TcpStream,
+    transport: &'a Transport<'a>,
     client: &'a Arc<Client>,
 }
 
 impl Connection<'_> {
     fn run(&self) -> Result<(), WireError> {
-        let incoming = AdaptiveWait::new(self.stream, &self.state.busy_connections);
+        let incoming = self.transport.reader(&self.state.busy_connections);
         let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
             let mut buffer = self.state.buffers.take();
@@ -122,7 +150,7 @@ impl Connection<'_> {
         let id = self.state.replies.fetch_add(1, Relaxed);
         if to.expects_reply() {
             let mut scratch = Vec::new();
-            let sent = write_reply(&mut &*self.stream, to, reply, id, &mut scratch)?;
+            let sent = write_reply(&mut &*self.transport, to, reply, id, &mut scratch)?;
             self.state.metrics.bytes_out.fetch_add(sent as u64, Relaxed);
         }
         Ok(id)
@@ -146,8 +174,8 @@ impl Connection<'_> {
 
 /// Reads one message of a client that exceeds the maximum number of connections, and replies with
 /// an error.
-pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> {
-    let mut reader = BufReader::with_capacity(1024, stream);
+pub(crate) fn refuse(socket: &Socket, limit: usize) -> Result<(), WireError> {
+    let mut reader = BufReader::with_capacity(1024, socket);
     let Some(header) = read_header(&mut reader)? else {
         return Ok(());
     };
@@ -158,7 +186,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
     // There is no reply to a message that is no request. The connection is closed.
     if let Ok(request) = Request::parse(&header, buffer, &mut Vec::new()) {
         write_reply(
-            &mut &*stream,
+            &mut &*socket,
             &request.reply_to(),
             &Reply::from(&error),
             1,

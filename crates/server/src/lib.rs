@@ -23,8 +23,9 @@
 //!
 //! Modules in reading order:
 //!
-//! - `config`, `server`, `connection`, `client`, `stop`: sockets and threads; `adaptive_wait` and
-//!   `buffers` receive messages
+//! - `config`, `server`, `connection`, `client`, `stop`, `signals`: connections and threads
+//! - `listener`, `socket`, `network_address`, `transport`, `tls`: sockets and encryption;
+//!   `adaptive_wait` and `buffers` receive messages
 //! - `dispatch`: from a request to its reply; `command` and `commands`: the table of commands;
 //!   `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
 //! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:
@@ -77,10 +78,12 @@ mod index_builds;
 mod insert_preparation;
 mod latency;
 mod list_cursor;
+mod listener;
 mod log;
 mod machine;
 mod metrics;
 mod namespace;
+mod network_address;
 mod operations;
 mod parameters;
 mod plan_summary;
@@ -96,16 +99,20 @@ mod search_indexes;
 mod server;
 mod sessions;
 mod shell_text;
+mod signals;
 mod snapshot_reads;
+mod socket;
 mod stable_api;
 mod state;
 mod statistics;
 mod stop;
 mod sync;
 mod tailable_cursor;
+mod tls;
 mod transaction_admission;
 mod transaction_context;
 mod transactions;
+mod transport;
 mod usage;
 mod validators;
 mod verbosity;
@@ -113,10 +120,12 @@ mod version;
 mod views;
 mod writes;
 
-pub use config::Config;
+pub use config::{Config, UnixSocket};
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, Severity};
+pub use network_address::NetworkAddress;
 pub use parameters::parse_parameter_value;
 pub use server::Server;
 pub use state::{Services, State, StatusSection};
 pub use stop::Stop;
+pub use tls::{TlsError, TlsMode, TlsSettings, TlsVersion};

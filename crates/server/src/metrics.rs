@@ -8,6 +8,7 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::latency::{AtomicLatency, CLASSES, Latencies, LatencyClass};
+use crate::tls::TlsVersion;
 
 /// A value that an operation records, named as in the log of slow operations: `keysExamined`,
 /// `nreturned`, …
@@ -91,6 +92,10 @@ pub struct Metrics {
     pub killed_by_limit: AtomicU64,
     pub killed_by_default_limit: AtomicU64,
     pub killed_by_disconnect: AtomicU64,
+    /// Connections by the version of TLS.
+    connections_tls_1_2: AtomicU64,
+    connections_tls_1_3: AtomicU64,
+    connections_tls_unknown: AtomicU64,
     pub user_errors: AtomicU64,
     pub panics: AtomicU64,
 }
@@ -179,6 +184,25 @@ impl Metrics {
     pub fn took(&self, class: LatencyClass, time: Duration) {
         if let Some(latency) = self.latencies.get(class as usize) {
             latency.add(time);
+        }
+    }
+
+    /// Counts a connection with TLS.
+    pub fn count_tls(&self, version: Option<TlsVersion>) {
+        match version {
+            Some(TlsVersion::V12) => &self.connections_tls_1_2,
+            Some(TlsVersion::V13) => &self.connections_tls_1_3,
+            None => &self.connections_tls_unknown,
+        }
+        .fetch_add(1, Relaxed);
+    }
+
+    /// Connections by the version of TLS. The server does not have the versions before 1.2.
+    pub fn transport_security(&self) -> DocumentBuf {
+        doc! {
+            "1.0": 0i64, "1.1": 0i64, "1.2": (int(&self.connections_tls_1_2)),
+            "1.3": (int(&self.connections_tls_1_3)),
+            "unknown": (int(&self.connections_tls_unknown)),
         }
     }
 

@@ -1,30 +1,36 @@
 //! Listens, starts a thread for each connection, and stops in order.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::TcpKeepalive;
 use windrow_document::doc;
 use windrow_wire::ErrorCode;
 
 use crate::client::Client;
-use crate::config::Config;
+use crate::config::{Config, UnixSocket};
 use crate::connection;
 use crate::expiry::run_ttl_monitor;
-use crate::log::Severity;
+use crate::listener::Listener;
+use crate::log::{Log, Severity};
+use crate::network_address::NetworkAddress;
 use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
 use crate::search_index_renewal::run_search_index_renewal;
+use crate::signals::handle_signals;
+use crate::socket::Socket;
 use crate::state::{Services, State};
-use crate::stop::{Stop, wake};
+use crate::stop::Stop;
+use crate::tls::{Tls, TlsMode};
 
 /// A listening server. Connections are served from [`run`](Self::run) on.
 pub struct Server {
     state: Arc<State>,
-    listeners: Vec<(TcpListener, SocketAddr)>,
+    listeners: Vec<Arc<Listener>>,
 }
 
 /// Maximum time that commands may continue after a stop was requested.
@@ -36,16 +42,21 @@ const STACK_BYTES: usize = 4 << 20;
 impl Server {
     /// Opens the sockets. Fails if an address cannot be used. The error contains the address.
     pub fn bind(config: Config, services: Services) -> io::Result<Server> {
+        let tls = config.tls.clone().map(Tls::new).transpose();
+        let tls = tls.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut listeners = Vec::new();
         for address in &config.listen {
-            let listener = TcpListener::bind(address).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            let bound = listener.local_addr()?;
-            listeners.push((listener, bound));
+            listeners.push(Arc::new(Listener::bind(*address)?));
         }
-        let port = listeners.first().map_or(0, |(_, bound)| bound.port());
-        let state = Arc::new(State::new(config, services, port));
+        if let Some(unix_socket) = &config.unix_socket {
+            listeners.extend(bind_unix_sockets(unix_socket, &listeners, &services.log)?);
+        }
+        let port = listeners
+            .iter()
+            .find_map(|listener| listener.address().port());
+        let mut state = State::new(config, services, port.unwrap_or(0));
+        state.tls = tls;
+        let state = Arc::new(state);
         for (name, value) in &state.config.parameters {
             let set = state.set_parameter(name, value.as_ref(), SetAt::Start);
             set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.message))?;
@@ -53,9 +64,30 @@ impl Server {
         Ok(Server { state, listeners })
     }
 
-    /// The addresses of the listeners, with the assigned ports.
+    /// The IP addresses of the listeners, with the assigned ports.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().map(|(_, bound)| *bound).collect()
+        let addresses = self.listeners.iter().map(|listener| listener.address());
+        let addresses = addresses.filter_map(|address| match address {
+            NetworkAddress::Ip(address) => Some(address),
+            NetworkAddress::Unix(_) => None,
+        });
+        addresses.collect()
+    }
+
+    /// The paths of the Unix domain sockets.
+    pub fn unix_sockets(&self) -> Vec<PathBuf> {
+        let addresses = self.listeners.iter().map(|listener| listener.address());
+        let paths = addresses.filter_map(|address| match address {
+            NetworkAddress::Ip(_) => None,
+            NetworkAddress::Unix(path) => Some(path),
+        });
+        paths.collect()
+    }
+
+    /// Handles the signals of the process: SIGTERM and SIGINT stop the server, SIGHUP reads the
+    /// certificates again and calls `reload`, SIGUSR1 rotates the log.
+    pub fn handle_signals(&self, reload: impl Fn() + Send + 'static) -> io::Result<()> {
+        handle_signals(&self.state, reload)
     }
 
     /// The handle that stops the server. It is valid after `run` too.
@@ -71,17 +103,16 @@ impl Server {
     /// Serves until a stop is requested. Then accepts no more connections, interrupts running
     /// commands, waits for their replies, and returns. The engine is not closed yet.
     pub fn run(self) -> io::Result<()> {
-        let addresses = self.addresses();
+        let port = self
+            .addresses()
+            .first()
+            .map(|address| i32::from(address.port()));
         let next_connection = Arc::new(AtomicI32::new(1));
         let mut threads = Vec::new();
-        for (listener, bound) in self.listeners {
+        for listener in &self.listeners {
             let (state, next) = (Arc::clone(&self.state), Arc::clone(&next_connection));
-            let attr =
-                doc! { "address": (bound.ip().to_string()), "port": (i32::from(bound.port())) };
-            state
-                .services
-                .log
-                .info("NETWORK", 23_015, "listener", "Listening on", attr);
+            let listener = Arc::clone(listener);
+            log_listening(&state.services.log, &listener.address());
             let thread = thread::Builder::new().name("listener".into());
             threads.push(thread.spawn(move || listen(&state, &listener, &next))?);
         }
@@ -103,7 +134,7 @@ impl Server {
         // Not joined: a build that is under way goes on until the engine is closed.
         let renewal = thread::Builder::new().name("SearchIndexRenewal".into());
         renewal.spawn(move || run_search_index_renewal(&state))?;
-        let attr = doc! { "port": (addresses.first().map(|one| i32::from(one.port()))) };
+        let attr = doc! { "port": port };
         self.state.services.log.info(
             "NETWORK",
             23_016,
@@ -112,7 +143,7 @@ impl Server {
             attr,
         );
         while !self.state.stop.wait(Duration::from_secs(3600)) {}
-        addresses.into_iter().for_each(wake);
+        self.listeners.iter().for_each(|listener| listener.wake());
         for thread in threads {
             // The panic of a thread is already logged.
             drop(thread.join());
@@ -122,12 +153,61 @@ impl Server {
     }
 }
 
-fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
-    for stream in listener.incoming() {
+fn log_listening(log: &Log, address: &NetworkAddress) {
+    let attr = match address {
+        NetworkAddress::Ip(address) => {
+            doc! { "address": (address.ip().to_string()), "port": (i32::from(address.port())) }
+        }
+        NetworkAddress::Unix(path) => doc! { "address": (path.display().to_string()) },
+    };
+    log.info("NETWORK", 23_015, "listener", "Listening on", attr);
+}
+
+/// Listens on a Unix domain socket for each port.
+fn bind_unix_sockets(
+    unix_socket: &UnixSocket,
+    listeners: &[Arc<Listener>],
+    log: &Log,
+) -> io::Result<Vec<Arc<Listener>>> {
+    let ports = listeners
+        .iter()
+        .filter_map(|listener| listener.address().port());
+    let ports: BTreeSet<u16> = ports.collect();
+    let mut bound = Vec::new();
+    for port in ports {
+        let path = unix_socket.folder.join(format!("mongodb-{port}.sock"));
+        match Listener::bind_unix(&path, unix_socket.permissions) {
+            Ok(listener) => bound.push(Arc::new(listener)),
+            Err(error) if unix_socket.is_required => return Err(error),
+            Err(error) => {
+                let attr = doc! { "error": (error.to_string()) };
+                let message = "There is no Unix domain socket";
+                let severity = Severity::Warning;
+                log.write(
+                    severity,
+                    "NETWORK",
+                    NO_UNIX_SOCKET,
+                    "initandlisten",
+                    message,
+                    attr,
+                );
+            }
+        }
+    }
+    Ok(bound)
+}
+
+/// The id of the log line about a Unix domain socket that cannot be created. MongoDB has no such
+/// event.
+const NO_UNIX_SOCKET: i32 = 9_000_009;
+
+fn listen(state: &Arc<State>, listener: &Listener, next: &AtomicI32) {
+    loop {
+        let accepted = listener.accept();
         if state.stop.is_requested() {
             return;
         }
-        let outcome = stream.and_then(|stream| accept(state, stream, next));
+        let outcome = accepted.and_then(|(socket, address)| accept(state, socket, address, next));
         if let Err(error) = outcome {
             let attr = doc! { "error": (error.to_string()) };
             let log = &state.services.log;
@@ -145,21 +225,13 @@ fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
     }
 }
 
-/// Probes an idle client after two minutes, and closes the connection ten seconds later. Drivers
-/// expect at least this time.
-fn keep_alive_options() -> TcpKeepalive {
-    let (silence, interval) = (Duration::from_secs(120), Duration::from_secs(1));
-    TcpKeepalive::new()
-        .with_time(silence)
-        .with_interval(interval)
-        .with_retries(10)
-}
-
 /// Starts the thread of a connection, or refuses it if there are too many.
-fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result<()> {
-    let address = stream.peer_addr()?;
-    stream.set_nodelay(true)?;
-    socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive_options())?;
+fn accept(
+    state: &Arc<State>,
+    socket: Socket,
+    address: NetworkAddress,
+    next: &AtomicI32,
+) -> io::Result<()> {
     let count = state.connections.count();
     if count >= state.config.connections_max {
         state.metrics.connections_rejected.fetch_add(1, Relaxed);
@@ -173,13 +245,13 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
             message,
             attr,
         );
-        return refuse(state, stream);
+        return refuse(state, socket);
     }
-    let client = Arc::new(Client::new(next.fetch_add(1, Relaxed), address));
-    let stream = Arc::new(stream);
+    let client = Arc::new(Client::new(next.fetch_add(1, Relaxed), address.clone()));
+    let socket = Arc::new(socket);
     state
         .connections
-        .add(Arc::clone(&client), Arc::clone(&stream));
+        .add(Arc::clone(&client), Arc::clone(&socket));
     state.metrics.connections_created.fetch_add(1, Relaxed);
     let attr = doc! {
         "remote": (address.to_string()), "connectionId": (client.id),
@@ -193,7 +265,7 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
     let thread = thread::Builder::new()
         .name(client.name())
         .stack_size(STACK_BYTES);
-    let spawned = thread.spawn(move || connection::serve(&shared, &stream, &client));
+    let spawned = thread.spawn(move || connection::serve(&shared, &socket, &client));
     spawned
         .map(drop)
         .inspect_err(|_| state.connections.remove(id))
@@ -202,19 +274,27 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
 /// Maximum number of refused clients whose first message is awaited. Others are closed immediately.
 const REFUSALS_MAX: usize = 16;
 
-fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
+fn refuse(state: &Arc<State>, socket: Socket) -> io::Result<()> {
+    let requires_tls = state
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.mode() == TlsMode::Require);
+    if requires_tls && matches!(socket, Socket::Tcp(_)) {
+        // A handshake only to say no would cost more than the connection.
+        return Ok(());
+    }
     if state.refusals.fetch_add(1, Relaxed) >= REFUSALS_MAX {
         state.refusals.fetch_sub(1, Relaxed);
         return Ok(());
     }
     let shared = Arc::clone(state);
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    let time_max = Some(Duration::from_secs(1));
+    socket.set_timeouts(time_max, time_max)?;
     thread::Builder::new()
         .name("refusal".into())
         .spawn(move || {
             // The client may have disconnected, which is not an error here.
-            drop(connection::refuse(&stream, shared.config.connections_max));
+            drop(connection::refuse(&socket, shared.config.connections_max));
             shared.refusals.fetch_sub(1, Relaxed);
         })?;
     Ok(())

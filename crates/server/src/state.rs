@@ -15,6 +15,7 @@ use windrow_wire::CommandError;
 use crate::adaptive_wait::BusyConnections;
 use crate::buffers::Buffers;
 use crate::client::Connections;
+use crate::clock;
 use crate::cluster_parameters::ClusterParameters;
 use crate::config::Config;
 use crate::cursors::Cursors;
@@ -29,6 +30,7 @@ use crate::replica_set::ReplicaSet;
 use crate::sessions::Sessions;
 use crate::statistics::StatisticsSources;
 use crate::stop::Stop;
+use crate::tls::{Tls, TlsError};
 use crate::transactions::SessionTransactions;
 use crate::usage::Usage;
 
@@ -64,6 +66,8 @@ pub type StatusSection = (&'static str, Box<dyn Fn() -> DocumentBuf + Send + Syn
 pub struct State {
     pub(crate) config: Config,
     pub(crate) services: Services,
+    /// TLS. The server sets it before it listens.
+    pub(crate) tls: Option<Tls>,
     pub(crate) parameters: Parameters,
     pub(crate) cluster_parameters: ClusterParameters,
     pub(crate) fail_points: FailPoints,
@@ -117,6 +121,7 @@ impl State {
             connections: Connections::default(),
             busy_connections: BusyConnections::new(),
             config,
+            tls: None,
             parameters: Parameters::new(&services.engine),
             cluster_parameters: load_cluster_parameters(&services),
             fail_points: FailPoints::default(),
@@ -170,6 +175,43 @@ impl State {
         Ok(before)
     }
 }
+
+impl State {
+    /// Reads the files of TLS again. Fails if the server has no TLS, or if a file cannot be used; new
+    /// connections then use what was read before. Both are logged. `context` is the thread.
+    pub(crate) fn rotate_certificates(&self, context: &str) -> Result<(), TlsError> {
+        let Some(tls) = &self.tls else {
+            return Ok(());
+        };
+        let (rotated, log) = (tls.rotate(), &self.services.log);
+        match &rotated {
+            Ok(()) => {
+                let certificate = tls.loaded().certificate;
+                let attr = doc! {
+                    "subject": (certificate.subject), "notAfter": (clock::date(certificate.not_after)),
+                };
+                let message = "Successfully rotated X509 certificates";
+                log.info("NETWORK", 4_913_400, context, message, attr);
+            }
+            Err(error) => {
+                let attr = doc! { "error": (error.to_string()) };
+                let message = "Certificates are not rotated: the previous ones stay in use";
+                log.write(
+                    Severity::Error,
+                    "NETWORK",
+                    CERTIFICATE_ERROR,
+                    context,
+                    message,
+                    attr,
+                );
+            }
+        }
+        rotated
+    }
+}
+
+/// The id of the log line about certificates that cannot be used. MongoDB has no such event.
+const CERTIFICATE_ERROR: i32 = 9_000_008;
 
 /// Loads the cluster parameters. If the stored values cannot be read, the server starts with the
 /// defaults, so that an administrator can set them again.

@@ -1,12 +1,7 @@
 //! The request to stop the server. A command or a signal sets it, and every thread reads it.
 
-use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{io, thread};
-
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::sync::lock;
 
@@ -46,34 +41,4 @@ impl Stop {
         }
         *requested
     }
-
-    /// Requests a stop at SIGTERM or SIGINT. A second signal ends the process immediately.
-    pub fn on_signals(self: &Arc<Stop>) -> io::Result<()> {
-        let mut signals = Signals::new([SIGTERM, SIGINT])?;
-        let stop = Arc::clone(self);
-        thread::Builder::new()
-            .name("signals".into())
-            .spawn(move || {
-                for signal in signals.forever() {
-                    if stop.is_requested() {
-                        std::process::exit(128 + signal);
-                    }
-                    stop.request();
-                }
-            })?;
-        Ok(())
-    }
-}
-
-/// Wakes a listener that waits in `accept`, because the standard library cannot interrupt it.
-pub(crate) fn wake(listener: SocketAddr) {
-    let mut address = listener;
-    if address.ip().is_unspecified() {
-        address.set_ip(match address {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    // A listener that cannot be reached is not waiting any more.
-    drop(TcpStream::connect_timeout(&address, Duration::from_secs(1)));
 }

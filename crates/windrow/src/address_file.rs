@@ -1,16 +1,49 @@
-//! The file `server.json` in a data folder. It contains the address and the process id of the
+//! The file `server.json` in a data folder. It contains the addresses and the process id of the
 //! server that has the folder open. Other commands use it to find the server. It is only a hint:
 //! the lock of the folder decides. A killed server leaves its file behind, and the next server
 //! replaces it.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use windrow_document::doc;
 
 const FILE_NAME: &str = "server.json";
+
+/// Where a server of this machine can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// An address of the server.
+    pub address: SocketAddr,
+    /// Its Unix domain socket, if it has one. Connections to it need no TLS.
+    pub unix_socket: Option<PathBuf>,
+    /// Whether connections to the address need TLS.
+    pub requires_tls: bool,
+}
+
+impl ServerAddress {
+    /// A server without a Unix domain socket and TLS.
+    pub fn plain(address: SocketAddr) -> ServerAddress {
+        ServerAddress {
+            address,
+            unix_socket: None,
+            requires_tls: false,
+        }
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unix_socket {
+            Some(path) => path.display().fmt(formatter),
+            None => self.address.fmt(formatter),
+        }
+    }
+}
 
 /// The address file of a running server. Dropping it removes the file.
 pub struct AddressFile {
@@ -18,12 +51,19 @@ pub struct AddressFile {
 }
 
 impl AddressFile {
-    /// Writes the file of a server of this process at `address`.
-    pub fn write(folder: &Path, address: SocketAddr) -> io::Result<AddressFile> {
+    /// Writes the file of a server of this process.
+    pub fn write(folder: &Path, server: &ServerAddress) -> io::Result<AddressFile> {
         let path = folder.join(FILE_NAME);
-        let content = doc! {
-            "address": (to_connectable(address).to_string()), "pid": (i64::from(std::process::id())),
+        let mut content = doc! {
+            "address": (to_connectable(server.address).to_string()),
+            "pid": (i64::from(std::process::id())),
         };
+        if let Some(socket) = server.unix_socket.as_ref().and_then(|path| path.to_str()) {
+            content.push("unixSocket", socket);
+        }
+        if server.requires_tls {
+            content.push("requiresTLS", true);
+        }
         fs::write(&path, format!("{content}\n"))?;
         Ok(AddressFile { path })
     }
@@ -39,21 +79,33 @@ impl Drop for AddressFile {
 /// Returns the address of the server that has the folder open. A killed server leaves its file
 /// behind, so the file counts only if it contains the id of `owner`, the process that holds the
 /// folder's lock. If the system does not report the owner, the file counts.
-pub fn read_address(folder: &Path, owner: Option<u32>) -> Option<SocketAddr> {
+pub fn read_address(folder: &Path, owner: Option<u32>) -> Option<ServerAddress> {
     let content = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
     parse_address(&content, owner)
 }
 
+/// The content of an address file.
+#[derive(Deserialize)]
+struct Content {
+    address: SocketAddr,
+    pid: u32,
+    #[serde(rename = "unixSocket")]
+    unix_socket: Option<PathBuf>,
+    #[serde(rename = "requiresTLS", default)]
+    requires_tls: bool,
+}
+
 /// Returns the address in an address file, if it contains the id of `owner`.
-fn parse_address(content: &str, owner: Option<u32>) -> Option<SocketAddr> {
-    let after = |name: &str| content.split_once(name).map(|(_, rest)| rest);
-    let digits = after("\"pid\":")?.trim_start();
-    let end = digits.find(|letter: char| !letter.is_ascii_digit());
-    let pid: u32 = digits.get(..end.unwrap_or(digits.len()))?.parse().ok()?;
-    if owner.is_some_and(|owner| owner != pid) {
+fn parse_address(content: &str, owner: Option<u32>) -> Option<ServerAddress> {
+    let content: Content = serde_json::from_str(content).ok()?;
+    if owner.is_some_and(|owner| owner != content.pid) {
         return None;
     }
-    after("\"address\":")?.split('"').nth(1)?.parse().ok()
+    Some(ServerAddress {
+        address: content.address,
+        unix_socket: content.unix_socket,
+        requires_tls: content.requires_tls,
+    })
 }
 
 /// Returns an address that a client can connect to. The unspecified address of a listener is
@@ -71,11 +123,14 @@ fn to_connectable(mut address: SocketAddr) -> SocketAddr {
 mod tests {
     use super::*;
 
+    fn plain(address: &str) -> ServerAddress {
+        ServerAddress::plain(address.parse().unwrap())
+    }
+
     #[test]
     fn dropping_an_address_file_removes_it() {
         let folder = tempfile::tempdir().unwrap();
-        let address_file =
-            AddressFile::write(folder.path(), "0.0.0.0:27017".parse().unwrap()).unwrap();
+        let address_file = AddressFile::write(folder.path(), &plain("0.0.0.0:27017")).unwrap();
         let text = fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
         let pid = std::process::id();
         let expected = format!(
@@ -88,10 +143,26 @@ mod tests {
     }
 
     #[test]
+    fn an_address_file_has_the_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = ServerAddress {
+            unix_socket: Some("/tmp/a \"b\".sock".into()),
+            requires_tls: true,
+            ..plain("127.0.0.1:27017")
+        };
+        let _address_file = AddressFile::write(folder.path(), &server).unwrap();
+        let read = read_address(folder.path(), Some(std::process::id()));
+        assert_eq!(read, Some(server));
+    }
+
+    #[test]
     fn an_address_file_belongs_to_its_server() {
         let check = |content: &str, owner: Option<u32>, expected: Option<&str>| {
-            let expected = expected.map(|address| address.parse().unwrap());
-            assert_eq!(parse_address(content, owner), expected, "{content}");
+            assert_eq!(
+                parse_address(content, owner),
+                expected.map(plain),
+                "{content}"
+            );
         };
         let content = "{\"address\":\"127.0.0.1:27018\",\"pid\":7}\n";
         check(content, Some(7), Some("127.0.0.1:27018"));

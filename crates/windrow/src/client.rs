@@ -1,13 +1,16 @@
 //! A client of a running server: one connection, one command at a time.
 
 use std::fmt;
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use windrow_document::{Array, Document, ValueRef, doc};
 use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
+
+use crate::address_file::ServerAddress;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The offset of the body: it follows the flags of OP_MSG and the kind of its first section.
@@ -15,11 +18,16 @@ const BODY_OFFSET: usize = HEADER_BYTES + 5;
 
 /// A connection to a server.
 pub struct Client {
-    address: SocketAddr,
-    stream: TcpStream,
+    address: ServerAddress,
+    stream: Box<dyn Stream>,
     reply: Vec<u8>,
     request_id: i32,
 }
+
+/// A socket of either kind.
+trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
 
 /// An argument of a command that follows the command's document in a message.
 #[derive(Debug, Clone, Copy)]
@@ -34,19 +42,21 @@ pub struct DocumentSequence<'a> {
 #[derive(Debug)]
 pub enum ClientError {
     /// The server cannot be reached or violates the protocol.
-    Connection { address: SocketAddr, reason: String },
+    Connection {
+        address: Box<ServerAddress>,
+        reason: String,
+    },
     /// The server replied with an error.
     Command { code: i32, message: String },
 }
 
 impl Client {
-    /// Connects to a server.
-    pub fn connect(address: SocketAddr) -> Result<Client, ClientError> {
-        let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT);
-        let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
+    /// Connects to a server: by its Unix domain socket if it has one, otherwise by its address.
+    pub fn connect(address: &ServerAddress) -> Result<Client, ClientError> {
+        let stream = connect_stream(address);
         let stream = stream.map_err(|error| ClientError::connection(address, &error))?;
         Ok(Client {
-            address,
+            address: address.clone(),
             stream,
             reply: Vec::new(),
             request_id: 0,
@@ -61,13 +71,12 @@ impl Client {
     ) -> Result<Document<'_>, ClientError> {
         self.request_id = self.request_id.wrapping_add(1);
         let message = encode_message(self.request_id, command, sequence);
-        let address = self.address;
-        self.stream
-            .write_all(&message)
-            .map_err(|error| ClientError::connection(address, &error))?;
+        let written = self.stream.write_all(&message);
+        written.map_err(|error| ClientError::connection(&self.address, &error))?;
+        let address = self.address.clone();
         let reply = self
             .read_reply()
-            .map_err(|reason| ClientError::connection(address, &reason))?;
+            .map_err(|reason| ClientError::connection(&address, &reason))?;
         let is_ok = reply.get("ok").and_then(ValueRef::as_f64) == Some(1.0);
         if is_ok {
             return Ok(reply);
@@ -110,7 +119,7 @@ impl Client {
             let reply = self.run(next.as_document(), None)?;
             let Some(CursorBatch { documents, id }) = parse_cursor_batch(reply) else {
                 let reason = format!("it replied without a batch of documents: {reply}");
-                return Err(ClientError::connection(self.address, &reason));
+                return Err(ClientError::connection(&self.address, &reason));
             };
             for document in documents {
                 if document
@@ -128,6 +137,25 @@ impl Client {
             };
         }
     }
+}
+
+fn connect_stream(address: &ServerAddress) -> io::Result<Box<dyn Stream>> {
+    if let Some(path) = &address.unix_socket {
+        match UnixStream::connect(path) {
+            Ok(stream) => return Ok(Box::new(stream)),
+            Err(error) if address.requires_tls => return Err(error),
+            // The file may have been removed.
+            Err(_) => {}
+        }
+    }
+    if address.requires_tls {
+        return Err(io::Error::other(
+            "it requires TLS and has no Unix domain socket, which this command needs",
+        ));
+    }
+    let stream = TcpStream::connect_timeout(&address.address, CONNECT_TIMEOUT)?;
+    stream.set_nodelay(true)?;
+    Ok(Box::new(stream))
 }
 
 /// A part of a cursor's documents.
@@ -173,9 +201,9 @@ fn encode_message(
 }
 
 impl ClientError {
-    fn connection(address: SocketAddr, reason: &dyn fmt::Display) -> ClientError {
+    fn connection(address: &ServerAddress, reason: &dyn fmt::Display) -> ClientError {
         ClientError::Connection {
-            address,
+            address: Box::new(address.clone()),
             reason: reason.to_string(),
         }
     }
@@ -205,9 +233,9 @@ mod tests {
     use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request, write_reply};
 
     /// A server for a single connection that sends these replies. Returns the received documents.
-    fn server(replies: Vec<Reply>) -> (SocketAddr, thread::JoinHandle<Vec<DocumentBuf>>) {
+    fn server(replies: Vec<Reply>) -> (ServerAddress, thread::JoinHandle<Vec<DocumentBuf>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let address = ServerAddress::plain(listener.local_addr().unwrap());
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let (mut spare, mut received) = (Vec::new(), Vec::new());
@@ -230,7 +258,7 @@ mod tests {
     #[test]
     fn commands_and_documents_are_sent() {
         let (address, served) = server(vec![Reply::ok(doc! { "n": 2 })]);
-        let mut client = Client::connect(address).unwrap();
+        let mut client = Client::connect(&address).unwrap();
         let command = doc! { "insert": "c", "$db": "d" };
         let documents = [doc! { "_id": 1 }, doc! { "_id": 2 }];
         let bytes: Vec<u8> = documents
@@ -264,7 +292,7 @@ mod tests {
             Reply::next_batch("d.c", 0, batch(&[3])),
         ];
         let (address, served) = server(replies);
-        let mut client = Client::connect(address).unwrap();
+        let mut client = Client::connect(&address).unwrap();
         let mut found = Vec::new();
         let command = doc! { "find": "c", "$db": "d" };
         client
@@ -282,7 +310,7 @@ mod tests {
     #[test]
     fn a_reply_without_a_batch_is_an_error() {
         let (address, served) = server(vec![Reply::ok(doc! { "n": 1 })]);
-        let mut client = Client::connect(address).unwrap();
+        let mut client = Client::connect(&address).unwrap();
         let command = doc! { "find": "c", "$db": "d" };
         let read = client.for_each_document(command.as_document(), &mut |_| true);
         let error = read.unwrap_err().to_string();
@@ -294,7 +322,7 @@ mod tests {
     fn errors_are_sentences() {
         let error = CommandError::new(ErrorCode(27), "text index required");
         let (address, served) = server(vec![Reply::from_document(error.to_document())]);
-        let mut client = Client::connect(address).unwrap();
+        let mut client = Client::connect(&address).unwrap();
         let command = doc! { "find": "c", "$db": "d" };
         let error = client.run(command.as_document(), None).unwrap_err();
         assert_eq!(

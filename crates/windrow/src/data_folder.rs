@@ -1,6 +1,5 @@
 //! Access to a data folder: opened in this process, or through the server that has it open.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_storage::RealDisk;
 
-use crate::address_file;
+use crate::address_file::{self, ServerAddress};
 use crate::command_line::Failure;
 
 /// How long the lock of a process that died may remain. The process can have been about to start another
@@ -20,8 +19,8 @@ const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 pub enum DataFolder {
     /// Open in this process.
     Local(Arc<Engine>),
-    /// Open in a server at this address.
-    Server(SocketAddr),
+    /// Open in this server.
+    Server(ServerAddress),
 }
 
 impl DataFolder {
@@ -76,7 +75,7 @@ fn is_dead(process: u32) -> bool {
 }
 
 /// Returns the address of the server that has the folder open.
-fn find_server_address(folder: &Path, error: &Error) -> Option<SocketAddr> {
+fn find_server_address(folder: &Path, error: &Error) -> Option<ServerAddress> {
     let Error::Storage(StorageError::InUse { owner, .. }) = error else {
         return None;
     };

@@ -14,6 +14,7 @@
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
 //! - `address_file`, `serve`: `windrow serve`
+//! - `certificate`: `windrow certificate`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
@@ -24,6 +25,7 @@
 
 mod address_file;
 mod byte_size;
+mod certificate;
 mod client;
 mod command_line;
 mod completion;
@@ -57,6 +59,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &mcp::MCP,
     &status::STATUS,
     &failures::FAILURES,
+    &certificate::CERTIFICATE,
     &doctor::DOCTOR,
     &config::CONFIG,
     &completion::COMPLETION,

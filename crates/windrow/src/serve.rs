@@ -1,10 +1,11 @@
 //! `windrow serve`: runs a server on a data folder.
 
+mod help;
+mod option_table;
 mod options;
 mod problem_log;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_document::doc;
-use windrow_server::{Config, Log, Server, Services, Severity, log_resumed_builds};
+use windrow_server::{Config, Log, Server, Services, Severity, TlsMode, log_resumed_builds};
 use windrow_storage::RealDisk;
 
-use crate::address_file::AddressFile;
+use crate::address_file::{AddressFile, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
-use options::{HELP, Options, parse};
+use help::HELP;
+use options::{Options, parse};
 use problem_log::{log_problem, set_log};
 
 pub const SERVE: Subcommand = Subcommand {
@@ -43,8 +45,13 @@ fn serve(options: Options) -> Result<(), Failure> {
     log_resumed_builds(&engine, &log);
     let config = Config {
         listen: options.listen.clone(),
+        unix_socket: options.unix_socket.clone(),
+        tls: options.tls.clone(),
+        handshake_time_max: options.handshake_time_max,
+        connections_max: options.connections_max,
+        idle_time_max: options.idle_time_max,
         arguments: std::env::args().collect(),
-        options: options.to_mongodb_options(),
+        options: options.shown.clone(),
         parameters: options.parameters.clone(),
         replica_set: options.replica_set.clone(),
         ..Config::default()
@@ -56,11 +63,10 @@ fn serve(options: Options) -> Result<(), Failure> {
         status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
-    server.stop().on_signals().map_err(Failure::runtime)?;
+    server.handle_signals(|| {}).map_err(Failure::runtime)?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
-    let address = server.addresses().first().copied();
-    let address_file =
-        address.and_then(|address| write_address_file(&log, &options.data_folder, address));
+    let address_file = own_address(&server, &options)
+        .and_then(|address| write_address_file(&log, &options.data_folder, &address));
     server.run().map_err(Failure::runtime)?;
     drop(address_file);
     engine.close().map_err(Failure::runtime)?;
@@ -74,7 +80,17 @@ fn serve(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_address_file(log: &Log, folder: &Path, address: SocketAddr) -> Option<AddressFile> {
+/// Where commands of this machine reach the server.
+fn own_address(server: &Server, options: &Options) -> Option<ServerAddress> {
+    let mode = options.tls.as_ref().map(|tls| tls.mode);
+    Some(ServerAddress {
+        address: server.addresses().first().copied()?,
+        unix_socket: server.unix_sockets().first().cloned(),
+        requires_tls: mode == Some(TlsMode::Require),
+    })
+}
+
+fn write_address_file(log: &Log, folder: &Path, address: &ServerAddress) -> Option<AddressFile> {
     let address_file = AddressFile::write(folder, address);
     let report = |error: &io::Error| {
         let attr = doc! { "error": (error.to_string()) };

@@ -1,6 +1,5 @@
 //! A store behind a server that has the data folder open.
 
-use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -10,19 +9,20 @@ use windrow_ingest::{
     STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
 };
 
+use crate::address_file::ServerAddress;
 use crate::client::{Client, ClientError, DocumentSequence};
 
 /// A store that sends commands to a server.
 pub struct ServerStore {
-    address: SocketAddr,
+    address: ServerAddress,
     /// Unused connections. Each concurrent call uses its own.
     idle_clients: Mutex<Vec<Client>>,
 }
 
 impl ServerStore {
     /// Connects once, to verify that the server responds.
-    pub fn connect(address: SocketAddr) -> Result<ServerStore, ClientError> {
-        let client = Client::connect(address)?;
+    pub fn connect(address: ServerAddress) -> Result<ServerStore, ClientError> {
+        let client = Client::connect(&address)?;
         Ok(ServerStore {
             address,
             idle_clients: Mutex::new(vec![client]),
@@ -37,7 +37,7 @@ impl ServerStore {
         let idle = self.lock_idle_clients().pop();
         let mut client = match idle {
             Some(client) => client,
-            None => Client::connect(self.address)?,
+            None => Client::connect(&self.address)?,
         };
         let result = work(&mut client)?;
         self.lock_idle_clients().push(client);

@@ -27,6 +27,11 @@ impl OpCode {
     /// `OP_MSG`, the kind of all other requests and replies.
     pub const MSG: OpCode = OpCode(2013);
 
+    /// Returns `true` if MongoDB has or had an operation with this code.
+    pub fn is_known(self) -> bool {
+        self.name() != UNKNOWN
+    }
+
     /// MongoDB's name of the operation, for error messages.
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -39,10 +44,13 @@ impl OpCode {
             2007 => "OP_KILL_CURSORS",
             2012 => "OP_COMPRESSED",
             2013 => "OP_MSG",
-            _ => "an unknown operation",
+            _ => UNKNOWN,
         }
     }
 }
+
+/// The name of operations that MongoDB never had.
+const UNKNOWN: &str = "an unknown operation";
 
 /// A header whose length is within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,6 +67,7 @@ mod re_index;
 mod refresh_sessions;
 mod rename_collection;
 mod replication;
+mod rotate_certificates;
 mod server_status;
 mod set_parameter;
 mod shutdown;
@@ -166,6 +167,7 @@ pub static COMMANDS: &[&Command] = &[
     &replication::REPL_SET_GET_CONFIG,
     &replication::REPL_SET_GET_STATUS,
     &replication::REPL_SET_STEP_DOWN,
+    &rotate_certificates::ROTATE_CERTIFICATES,
     &server_status::SERVER_STATUS,
     &cluster_parameter::SET_CLUSTER_PARAMETER,
     &feature_compatibility::SET_FEATURE_COMPATIBILITY_VERSION,

@@ -14,6 +14,7 @@ use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
 use crate::metrics::{Metrics, int};
 use crate::state::State;
+use crate::tls::Tls;
 use crate::transactions::TransactionCounts;
 use crate::version::{MONGODB_VERSION, windrow};
 use crate::{clock, latency, machine, namespace};
@@ -61,12 +62,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             repl
         });
     }
+    if let Some(tls) = &state.tls {
+        add("security", &|| security(tls));
+    }
     add("storageEngine", &|| {
         doc! {
             "name": "windrow", "supportsCommittedReads": true, "supportsSnapshotReadConcern": true,
             "readOnly": false, "persistent": true,
         }
     });
+    add("transportSecurity", &|| state.metrics.transport_security());
     add("transactions", &|| transactions(state));
     add("mem", &memory);
     add("metrics", &|| metrics(state));
@@ -97,6 +102,16 @@ fn identity(state: &State) -> DocumentBuf {
         "uptimeMillis": (uptime.as_millis() as i64),
         "uptimeEstimate": (uptime.as_secs() as i64),
         "localTime": (clock::date(SystemTime::now())),
+    }
+}
+
+/// The certificate of the server.
+fn security(tls: &Tls) -> DocumentBuf {
+    let certificate = tls.loaded().certificate;
+    doc! {
+        "SSLServerSubjectName": (certificate.subject),
+        "SSLServerHasCertificateAuthority": (tls.has_authority()),
+        "SSLServerCertificateExpirationDate": (clock::date(certificate.not_after)),
     }
 }
 

@@ -54,7 +54,7 @@ fn check_opens(folder: &Path) -> Check {
     let closed = opened.and_then(|opened| match opened {
         DataFolder::Local(engine) => engine.close().map(|()| "").map_err(Failure::runtime),
         DataFolder::Server(address) => {
-            let connected = Client::connect(address).map_err(Failure::runtime);
+            let connected = Client::connect(&address).map_err(Failure::runtime);
             connected.map(|_| ", open in a server")
         }
     });

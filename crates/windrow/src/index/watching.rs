@@ -19,7 +19,7 @@ use windrow_server::{Config, Log, Server, Services};
 use super::options::Options;
 use super::settings::Settings;
 use super::{describe_kept_folder, format_summary};
-use crate::address_file::AddressFile;
+use crate::address_file::{AddressFile, ServerAddress};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
 use crate::progress_bar::show_progress;
@@ -121,7 +121,8 @@ fn serve_during(
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
     let address = server.addresses().first().copied();
-    let file = address.map(|address| AddressFile::write(data_folder, address));
+    let file =
+        address.map(|address| AddressFile::write(data_folder, &ServerAddress::plain(address)));
     let file = file
         .transpose()
         .map_err(|error| Failure::runtime(format!("the address file of this process: {error}")))?;

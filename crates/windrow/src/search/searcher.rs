@@ -52,7 +52,7 @@ impl Searcher {
                 Ok(Searcher::new(Documents::Local(collections)))
             }
             DataFolder::Server(address) => {
-                let mut client = Client::connect(address).map_err(Failure::runtime)?;
+                let mut client = Client::connect(&address).map_err(Failure::runtime)?;
                 if !server_has_documents(&mut client)? {
                     return Err(not_indexed_failure(data_folder));
                 }

@@ -1,0 +1,99 @@
+//! DER, the encoding of certificates: the few types that are read from certificates whose signature
+//! was checked before.
+
+/// Tags of values.
+pub const INTEGER: u8 = 0x02;
+pub const OBJECT_ID: u8 = 0x06;
+pub const UTC_TIME: u8 = 0x17;
+pub const GENERALIZED_TIME: u8 = 0x18;
+pub const SEQUENCE: u8 = 0x30;
+pub const SET: u8 = 0x31;
+/// The tag of an optional first element, in brackets in ASN.1: `[0]`.
+pub const CONTEXT_0: u8 = 0xa0;
+
+/// A value: its tag, its content, and its content with tag and length.
+#[derive(Clone, Copy, Debug)]
+pub struct Element<'a> {
+    pub tag: u8,
+    pub content: &'a [u8],
+    pub encoded: &'a [u8],
+}
+
+/// Reads values one after another.
+#[derive(Clone, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader(bytes)
+    }
+
+    /// The next value, if it has this tag.
+    pub fn expect(&mut self, tag: u8) -> Option<Element<'a>> {
+        self.next().filter(|element| element.tag == tag)
+    }
+
+    /// The content of the next value, if it has this tag.
+    pub fn enter(&mut self, tag: u8) -> Option<Reader<'a>> {
+        self.expect(tag).map(|element| Reader(element.content))
+    }
+
+    /// The tag of the next value.
+    pub fn next_tag(&self) -> Option<u8> {
+        self.0.first().copied()
+    }
+}
+
+/// Ends at the first malformed value.
+impl<'a> Iterator for Reader<'a> {
+    type Item = Element<'a>;
+
+    fn next(&mut self) -> Option<Element<'a>> {
+        let bytes = std::mem::take(&mut self.0);
+        let (&tag, rest) = bytes.split_first()?;
+        let (&first, rest) = rest.split_first()?;
+        // The upper bit says that the other bits are the number of bytes of the length.
+        let (length, rest) = if first < 0x80 {
+            (usize::from(first), rest)
+        } else {
+            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            if length.is_empty() || length.len() > 3 {
+                return None;
+            }
+            let length = length
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+            (length, rest)
+        };
+        let (content, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        let encoded = bytes.get(..bytes.len() - rest.len())?;
+        Some(Element {
+            tag,
+            content,
+            encoded,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_until_the_first_malformed_one() {
+        let check = |bytes: &[u8], expected: &[(u8, usize)]| {
+            let found = Reader::new(bytes).map(|one| (one.tag, one.content.len()));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{bytes:?}");
+        };
+        check(&[], &[]);
+        check(&[5, 0, 2, 1, 7], &[(5, 0), (2, 1)]);
+        check(&[&[4, 0x81, 200][..], &[0; 200]].concat(), &[(4, 200)]);
+        check(&[&[4, 0x82, 1, 0][..], &[0; 256]].concat(), &[(4, 256)]);
+        check(&[5, 0, 2, 2, 7], &[(5, 0)]);
+        check(&[4, 0x80, 0, 0], &[]);
+        check(&[4, 0x84, 0xff, 0xff, 0xff, 0xff], &[]);
+        check(&[4, 0x89], &[]);
+        check(&[4], &[]);
+    }
+}

@@ -1,0 +1,170 @@
+//! A TLS session of a connection.
+//!
+//! One thread reads and writes. rustls decrypts and encrypts in memory:
+//!
+//! ```text
+//! socket → AdaptiveWait → BufReader → read_tls → process_new_packets → reader() → messages
+//! socket ← write_tls ← writer() ← replies
+//! ```
+
+use std::cell::RefCell;
+use std::io::{self, BufReader, Read, Write};
+use std::time::{Duration, Instant};
+
+use rustix::net::{SendFlags, send};
+use rustls::{ProtocolVersion, ServerConnection};
+
+use super::certificate::Certificate;
+use super::{Loaded, TlsVersion};
+use crate::adaptive_wait::{AdaptiveWait, BusyConnections};
+use crate::socket::Socket;
+
+/// Encrypted bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
+
+/// The TLS session of a connection, after its handshake.
+pub(crate) struct TlsSession<'a> {
+    socket: &'a Socket,
+    session: RefCell<Box<ServerConnection>>,
+}
+
+impl<'a> TlsSession<'a> {
+    /// Performs the handshake. Fails at the deadline, and if the client is not accepted. rustls
+    /// limits the memory: a message of the handshake has at most 64 KiB.
+    pub fn accept(
+        socket: &'a Socket,
+        loaded: &Loaded,
+        deadline: Instant,
+    ) -> io::Result<TlsSession<'a>> {
+        let session = ServerConnection::new(loaded.config.clone()).map_err(io::Error::other)?;
+        let mut session = Box::new(session);
+        while session.is_handshaking() {
+            limit_time(socket, deadline)?;
+            if session.wants_write() {
+                session.write_tls(&mut &*socket)?;
+                continue;
+            }
+            if session.read_tls(&mut &*socket)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if let Err(error) = session.process_new_packets() {
+                // The alert tells the client why. It may be gone already.
+                let _ = session.write_tls(&mut &*socket);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        }
+        // The tickets of TLS 1.3.
+        flush(&mut session, socket)?;
+        Ok(TlsSession {
+            socket,
+            session: RefCell::new(session),
+        })
+    }
+
+    /// The version of the protocol.
+    pub fn version(&self) -> Option<TlsVersion> {
+        match self.session.borrow().protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => Some(TlsVersion::V12),
+            Some(ProtocolVersion::TLSv1_3) => Some(TlsVersion::V13),
+            _ => None,
+        }
+    }
+
+    /// The subject of the client's certificate, whose signature and time were checked.
+    pub fn client_subject(&self) -> Option<String> {
+        let session = self.session.borrow();
+        let certificate = session.peer_certificates()?.first()?;
+        Some(Certificate::parse(certificate)?.subject)
+    }
+
+    /// A reader of decrypted bytes.
+    pub fn reader<'s>(&'s self, busy: &'a BusyConnections) -> TlsReader<'s, 'a> {
+        let wait = AdaptiveWait::new(self.socket, busy);
+        TlsReader {
+            session: self,
+            incoming: BufReader::with_capacity(READ_BYTES, wait),
+        }
+    }
+}
+
+/// Tells the client that nothing follows, without waiting for it.
+impl Drop for TlsSession<'_> {
+    fn drop(&mut self) {
+        let session = self.session.get_mut();
+        session.send_close_notify();
+        let mut alert = Vec::new();
+        if session.write_tls(&mut alert).is_ok() {
+            // The client may be gone.
+            let _ = send(
+                self.socket,
+                &alert,
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            );
+        }
+    }
+}
+
+/// Limits the next read and write to the time that is left.
+fn limit_time(socket: &Socket, deadline: Instant) -> io::Result<()> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    // Shorter timeouts may be rounded to none.
+    let left = left.max(Duration::from_millis(1));
+    socket.set_timeouts(Some(left), Some(left))
+}
+
+fn flush(session: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
+    while session.wants_write() {
+        session.write_tls(&mut &*socket)?;
+    }
+    Ok(())
+}
+
+impl Write for &TlsSession<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut session = self.session.borrow_mut();
+        // The session buffers a limited number of bytes, and reports how many it took.
+        let taken = session.writer().write(bytes)?;
+        flush(&mut session, self.socket)?;
+        Ok(taken)
+    }
+
+    fn write_vectored(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        let mut session = self.session.borrow_mut();
+        let taken = session.writer().write_vectored(parts)?;
+        flush(&mut session, self.socket)?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads decrypted bytes. It waits for the socket only if no decrypted bytes are left.
+pub(crate) struct TlsReader<'s, 'a> {
+    session: &'s TlsSession<'a>,
+    incoming: BufReader<AdaptiveWait<'a>>,
+}
+
+impl Read for TlsReader<'_, '_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut session = self.session.session.borrow_mut();
+        loop {
+            match session.reader().read(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The client closed the socket without saying so before. Within a message, the
+                // reader of messages finds that bytes are missing.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                read => return read,
+            }
+            session.read_tls(&mut self.incoming)?;
+            let processed = session.process_new_packets();
+            // Alerts, and replies to changes of keys.
+            flush(&mut session, self.session.socket)?;
+            processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        }
+    }
+}

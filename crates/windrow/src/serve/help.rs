@@ -1,0 +1,69 @@
+//! The help text of `windrow serve`.
+
+pub const HELP: &str = "\
+Serves a data folder to MongoDB's drivers and tools, until SIGTERM or SIGINT.
+
+Usage: windrow serve --data DIR [OPTION…]
+
+Options:
+  --data DIR          the data folder; it is created if it does not exist
+  --listen ADDRESS    the address to listen on, HOST:PORT; can be repeated
+                      [default: 127.0.0.1:27017]
+  --bind-ip HOSTS     addresses or names to listen on, separated by commas, instead of --listen;
+                      * or --bind-ip-all listens on all [default: 127.0.0.1]
+  --bind-ip-all       listen on all addresses
+  --port N            the port of --bind-ip [default: 27017]
+  --ipv6              listen on IPv6 addresses of the names in --bind-ip, too
+  --unix-socket-prefix DIR
+                      the folder of the Unix domain socket mongodb-PORT.sock
+                      [default: /tmp, if the server listens on the loopback address]
+  --no-unix-socket    do not listen on a Unix domain socket
+  --unix-socket-permissions MODE
+                      the permissions of the Unix domain socket, in octal [default: 0700]
+  --tls-mode MODE     disabled; allow or prefer: clients may use TLS; require: clients have to
+                      [default: disabled]
+  --tls-certificate-key-file FILE
+                      a PEM file with the certificate of the server, its chain and its private key;
+                      `windrow certificate` makes one to try with
+  --tls-ca-file FILE  a PEM file with the authorities that sign certificates of clients; clients
+                      need a certificate
+  --tls-crl-file FILE
+                      a PEM file with certificates that the authorities have revoked
+  --tls-allow-connections-without-certificates
+                      accept clients without a certificate although there is a --tls-ca-file
+  --tls-disabled-protocols LIST
+                      versions that are not accepted: TLS1_2 or TLS1_3. TLS1_0 and TLS1_1 never are
+  --handshake-seconds-max N
+                      how long a TLS handshake can take [default: 10]
+  --connections-max N
+                      how many clients can connect at a time [default: 10000]
+  --idle-seconds-max N
+                      close connections without a message for so long [default: never]
+  --memory SIZE       total memory for caches, tails and index builds: bytes, 512MB, 2GiB
+                      [default: a quarter of the machine's]
+  --build-priority P  how much index builds yield to reads and writes: low, normal, high
+                      [default: normal]
+  --snapshot-seconds-max N
+                      how long a query can read at a snapshot before it fails; the versions that a
+                      snapshot needs occupy space [default: 600]
+  --replica-set NAME  appear as a replica set with a single member, for clients that require one
+  --set-parameter NAME=VALUE
+                      set a server parameter, as the command setParameter does; VALUE is true,
+                      false or an integer; can be repeated. enableTestCommands=1 enables
+                      configureFailPoint, for tests of applications
+  --change-history-bytes-max SIZE
+                      how much of the log is preserved for change streams once a stream was opened,
+                      for example 1GB; streams that resume from an earlier point fail
+                      [default: 256MiB]
+  --logpath FILE      append the log to a file [default: standard error]
+  -h, --help          show this help
+
+There is no authentication. Every client that can connect can read and write all data.
+
+The names of mongod's options are accepted, too, such as --dbpath, --tlsMode and --replSet.
+
+Examples:
+  windrow serve --data ./data
+  windrow serve --data /var/lib/windrow --listen 127.0.0.1:27018 --memory 2GiB
+  mongosh mongodb://127.0.0.1:27017
+";
