@@ -277,9 +277,10 @@ impl Collection {
     }
 
     pub(crate) fn check_there(&self) -> Result<(), Error> {
-        match self.state().dropped {
-            true => Err(Error::NamespaceNotFound(self.namespace().to_string())),
-            false => Ok(()),
+        if self.state().dropped {
+            Err(Error::NamespaceNotFound(self.namespace().to_string()))
+        } else {
+            Ok(())
         }
     }
 }

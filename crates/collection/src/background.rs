@@ -134,9 +134,10 @@ fn keep_merging(collections: &Arc<Collections>) {
             (written, since) = (core.storage.log.written(), Instant::now());
         }
         let rests = failed.is_some_and(|failed| failed.elapsed() < REST);
-        let effort = match since.elapsed() >= QUIET && !rests {
-            true => MergeEffort::Space,
-            false => MergeEffort::Readers,
+        let effort = if since.elapsed() >= QUIET && !rests {
+            MergeEffort::Space
+        } else {
+            MergeEffort::Readers
         };
         let mut merged = true;
         while merged && !core.is_closing() {

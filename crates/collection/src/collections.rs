@@ -68,9 +68,10 @@ impl Collections {
             collection: String::new(),
         };
         let next = all.by_name.range(first..).next();
-        match next.is_some_and(|(name, _)| name.database == database) {
-            true => Ok(()),
-            false => namespace::check_case(database, all.by_name.keys()),
+        if next.is_some_and(|(name, _)| name.database == database) {
+            Ok(())
+        } else {
+            namespace::check_case(database, all.by_name.keys())
         }
     }
 

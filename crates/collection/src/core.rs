@@ -372,9 +372,10 @@ impl Core {
             .snapshots
             .open(SnapshotLifetime::Limited, || open.position());
         // Asked when the other one is open: then nothing was let go of between the two.
-        match open.has_ended() {
-            true => Err(Error::SnapshotTooOld),
-            false => Ok(again),
+        if open.has_ended() {
+            Err(Error::SnapshotTooOld)
+        } else {
+            Ok(again)
         }
     }
 

@@ -137,9 +137,10 @@ impl DdlEvent {
     /// The row. What does not fit into one is not described.
     pub fn put(&self) -> RowChange {
         let whole = self.document(true);
-        match whole.as_bytes().len() <= ROW_BYTES_MAX {
-            true => rows::put_told(whole),
-            false => rows::put_told(self.document(false)),
+        if whole.as_bytes().len() <= ROW_BYTES_MAX {
+            rows::put_told(whole)
+        } else {
+            rows::put_told(self.document(false))
         }
     }
 

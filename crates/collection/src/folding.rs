@@ -297,9 +297,10 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
         ..options
     };
     let mut merge = MergeCursor::from_buffers(parts.iter().map(|part| part.sorted().clone()))?;
-    let end = match task.mostly_grows() {
-        true => task.end(),
-        false => None,
+    let end = if task.mostly_grows() {
+        task.end()
+    } else {
+        None
     };
     let Some(end) = end else {
         let made = merge::write_sections(
@@ -422,11 +423,12 @@ fn show(tasks: &[Task], places: &[SectionPlacement], opened: &[Arc<Section>]) ->
             let opened = places.iter().zip(opened);
             for (place, section) in opened.filter(|(place, _)| own(place)) {
                 let sections = state.sections_of(place.map, collection.records_map)?;
-                let (present, past) = match place.is_past {
-                    false => (Some(section.clone()), None),
-                    true => (None, Some(section.clone())),
+                let (present, past) = if place.is_past {
+                    (None, Some(section.clone()))
+                } else {
+                    (Some(section.clone()), None)
                 };
-                *sections = Arc::new(sections.and(present, past));
+                *sections = Arc::new(sections.with_added(present, past));
             }
             // Those who read at a position before its end go on to see it.
             if !state.dropped {
@@ -468,7 +470,13 @@ mod tests {
         engine.work(Work::Fold).unwrap();
         insert(2);
         let tasks = freeze(&engine.collections);
-        let section = collection.state().records.all().first().cloned().unwrap();
+        let section = collection
+            .state()
+            .records
+            .present()
+            .first()
+            .cloned()
+            .unwrap();
         let places = [SectionPlacement {
             task: 0,
             map: MapId(u64::MAX),

@@ -227,9 +227,10 @@ impl Generation {
         let shares = shares_of(commits, self.threads);
         let expected = (last_entries + last_entries / 4) / shares.len().max(1);
         let make = |commits: &[Arc<Commit>]| {
-            TailPart::from(match index.definition.clustered {
-                false => index_entries(index, commits, expected),
-                true => documents_by_id(index, commits, expected),
+            TailPart::from(if index.definition.clustered {
+                documents_by_id(index, commits, expected)
+            } else {
+                index_entries(index, commits, expected)
             })
         };
         let Some((first, others)) = shares.split_first() else {

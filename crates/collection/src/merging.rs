@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use windrow_fold::cursor::MergeCursor;
 use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
-use windrow_fold::sections::Sections;
+use windrow_fold::sections::{RankedSection, Sections};
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
 use windrow_storage::Position;
@@ -168,9 +168,9 @@ fn merge_map(
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
-    let all = 0..sections.all().len();
+    let all = 0..sections.present().len();
     let frees = || frees_space(collection, index, &sections, effort).then(|| all.clone());
-    let range = merge::pick_sections(sections.all()).or_else(frees);
+    let range = merge::pick_sections(sections.present()).or_else(frees);
     let is_last = effort != MergeEffort::Readers && range.as_ref() == Some(&all);
     let chosen = range.and_then(|range| MergeInput::present(&sections, range));
     let chosen = chosen.or_else(|| MergeInput::past(&sections));
@@ -184,7 +184,7 @@ fn merge_map(
     let Some(new) = write(core, collection, index, &chosen, options, should_continue)? else {
         return Ok(false);
     };
-    replace(core, collection, map, &chosen.by_age, new)?;
+    replace(core, collection, map, &chosen.sections, new)?;
     // One section is asked by itself as fast as by a filter in memory.
     if let Some(index) = index.filter(|_| is_last) {
         index.recent_key_filter().forget();
@@ -217,7 +217,7 @@ fn write(
         older => older,
     };
     let keep = Retention { snapshots, older };
-    let has_past = || chosen.by_age.iter().any(|(_, is_past)| *is_past);
+    let has_past = || chosen.sections.iter().any(|it| it.is_past);
     // One for both: the rest of one is no work of the other.
     let pace = Arc::new(MergePacer::new(core.clone(), collection.clone()));
     let sink = || {
@@ -226,7 +226,7 @@ fn write(
     };
     let present = sink()?;
     let past = (is_read_before || has_past()).then(sink).transpose()?;
-    let mut entries = MergeCursor::from_sections(&chosen.by_age)?;
+    let mut entries = MergeCursor::from_sections(&chosen.sections)?;
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
     let should_continue = || {
@@ -278,7 +278,7 @@ fn frees_space(
         MergeEffort::Readers => return false,
         MergeEffort::Space => knows_all(collection),
         // A map of one section has been merged as far as it knows what is gone.
-        MergeEffort::AllSpace => sections.all().len() > 1 || knows_all(collection),
+        MergeEffort::AllSpace => sections.present().len() > 1 || knows_all(collection),
     };
     (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
 }
@@ -341,22 +341,22 @@ pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
     map: MapId,
-    old: &[(Arc<Section>, bool)],
+    old: &[RankedSection],
     new: NewSections,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
     let of = |is_past: bool| {
-        let found = old.iter().filter(move |(_, it)| *it == is_past);
-        found.map(|(section, _)| section)
+        let found = old.iter().filter(move |it| it.is_past == is_past);
+        found.map(|it| &it.section)
     };
     let is_there = |section: &Arc<Section>, all: &[Arc<Section>]| {
         all.iter().any(|other| Arc::ptr_eq(other, section))
     };
     let dropped = state.dropped;
     let sections = state.sections_mut(map, collection.records_map).cloned();
-    let there =
-        sections.filter(|sections| !dropped && of(false).all(|it| is_there(it, sections.all())));
+    let there = sections
+        .filter(|sections| !dropped && of(false).all(|it| is_there(it, sections.present())));
     let mut descriptors = new.present;
     let Some(sections) = there else {
         descriptors.extend(new.past);
@@ -377,10 +377,14 @@ pub(crate) fn replace(
     collection.try_change_state(|state| {
         // Dropped it is not: who drops an index or a collection changes the catalog, too.
         let sections = state.sections_of(map, collection.records_map)?;
-        let is_old = |section: &Arc<Section>| old.iter().any(|(it, _)| Arc::ptr_eq(it, section));
+        let is_old =
+            |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(&it.section, section));
         let left = sections.without(is_old);
-        debug_assert_eq!(left.all().len() + of(false).count(), sections.all().len());
-        *sections = Arc::new(left.and(new, new_past));
+        debug_assert_eq!(
+            left.present().len() + of(false).count(),
+            sections.present().len()
+        );
+        *sections = Arc::new(left.with_added(new, new_past));
         state.forget_gone(map);
         Ok::<(), Bug>(())
     })?;

@@ -143,9 +143,10 @@ impl Reader {
 
     /// Fails once the snapshot is too old.
     fn check(&self) -> Result<(), Error> {
-        match self.0.snapshot.has_ended() {
-            true => Err(Error::SnapshotTooOld),
-            false => Ok(()),
+        if self.0.snapshot.has_ended() {
+            Err(Error::SnapshotTooOld)
+        } else {
+            Ok(())
         }
     }
 
@@ -188,9 +189,10 @@ impl Reader {
     /// # Panics
     /// Panics if the collection has no index on `_id`: the other map has no documents.
     fn documents_view(&self) -> &View {
-        match self.0.is_clustered {
-            true => self.ids_view().unwrap_or_else(|error| panic!("{error}")),
-            false => self.records_view(),
+        if self.0.is_clustered {
+            self.ids_view().unwrap_or_else(|error| panic!("{error}"))
+        } else {
+            self.records_view()
         }
     }
 
@@ -299,9 +301,12 @@ impl Reader {
     /// proves, copies and indexes documents reads all that there is.
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
-        let place = |place: &[u8]| match self.0.is_clustered {
-            true => Ok(EntryKey::first_of(place).into()),
-            false => Ok::<EntryKeyBuf, Bug>(EntryKey::new(b"", record_of(place)?).into()),
+        let place = |place: &[u8]| {
+            if self.0.is_clustered {
+                Ok(EntryKey::first_of(place).into())
+            } else {
+                Ok::<EntryKeyBuf, Bug>(EntryKey::new(b"", record_of(place)?).into())
+            }
         };
         if let Some(first) = first.map(place).transpose()? {
             records.cursor.seek(&first.key, first.id)?;
@@ -346,9 +351,10 @@ impl Reader {
     /// The view of what stands apart from the documents: of a clustered collection's first index the map
     /// by record id, of others their own.
     fn entries_view(&self, number: usize) -> Result<&View, Error> {
-        match self.0.is_clustered && number == 0 {
-            true => Ok(self.records_view()),
-            false => self.index_view(number),
+        if self.0.is_clustered && number == 0 {
+            Ok(self.records_view())
+        } else {
+            self.index_view(number)
         }
     }
 
@@ -364,7 +370,7 @@ impl Reader {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let view = self.entries_view(number)?;
-        let mut sections = view.sections.all().iter();
+        let mut sections = view.sections.present().iter();
         Ok(sections.try_for_each(|it| it.check(should_continue))?)
     }
 

@@ -83,9 +83,10 @@ fn open_collection(
         let [_, map] = rows::numbers_of(&key)?;
         let map = MapId(map);
         let index = IndexRow::read(map, &value, &core.storage.catalog)?;
-        let definition = match indexes.is_empty() {
-            true => of_ids(row.options.as_document())?,
-            false => Definition::parse(index.specification.as_document())?,
+        let definition = if indexes.is_empty() {
+            of_ids(row.options.as_document())?
+        } else {
+            Definition::parse(index.specification.as_document())?
         };
         let index = Index::new(map, Arc::new(definition), index.since, index.ready);
         indexes.push(IndexState {
@@ -152,9 +153,10 @@ fn settle_creations(
             collections.remove(&collection);
         }
     }
-    match changes.is_empty() {
-        true => Ok(()),
-        false => Ok(catalog.change(changes, |_| {}).map(drop)?),
+    if changes.is_empty() {
+        Ok(())
+    } else {
+        Ok(catalog.change(changes, |_| {}).map(drop)?)
     }
 }
 

@@ -116,7 +116,7 @@ impl RepairJob<'_> {
         // Documents stand in the last of the maps that make up the collection.
         let documents = documents.last();
         let documents = documents.ok_or_else(|| Bug::new("a collection has no map"))?;
-        let of_old = old.iter().map(|(section, _)| section.descriptor());
+        let of_old = old.iter().map(|it| it.section.descriptor());
         let positions = documents.descriptors().chain(of_old);
         // Without sections nothing is older than what the tails hold.
         let position = positions
@@ -206,9 +206,10 @@ impl RepairJob<'_> {
             }
             let is_wanted = versions.last().is_none_or(|it| it.position > oldest);
             if is_wanted {
-                let entries = match entry.deleted {
-                    true => BTreeMap::new(),
-                    false => self.entries(entry.payload, entry.id, made)?,
+                let entries = if entry.deleted {
+                    BTreeMap::new()
+                } else {
+                    self.entries(entry.payload, entry.id, made)?
                 };
                 versions.push(Version {
                     position: entry.position.max(oldest),

@@ -120,9 +120,10 @@ impl Rules {
             return Ok(Verdict::Accepted);
         }
         let error = validator.failed(new)?;
-        Ok(match validator.warns {
-            true => Verdict::Warned(error),
-            false => Verdict::Refused(error),
+        Ok(if validator.warns {
+            Verdict::Warned(error)
+        } else {
+            Verdict::Refused(error)
         })
     }
 }

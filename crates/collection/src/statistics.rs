@@ -58,7 +58,7 @@ impl Collection {
             bytes_stored: sections.bytes_stored(),
             tail_bytes: state.generations().map(|it| it.index_bytes(index)).sum(),
             entries_stored: sections.entries(),
-            sections: sections.all().len() as u64,
+            sections: sections.present().len() as u64,
             is_ready: index.is_ready(),
             search_name: index.definition.search.as_ref().map(|it| it.name.clone()),
         };
@@ -71,7 +71,10 @@ impl Collection {
             bytes: self.bytes(),
             bytes_stored: state.document_maps().map(|it| it.bytes_stored()).sum(),
             tail_bytes: self.tail_bytes().saturating_sub(of_entries),
-            sections: state.document_maps().map(|it| it.all().len() as u64).sum(),
+            sections: state
+                .document_maps()
+                .map(|it| it.present().len() as u64)
+                .sum(),
             indexes,
         }
     }

@@ -175,9 +175,10 @@ impl Transaction {
         }
         self.grow(&mut state, HOLD_BYTES)?;
         let newest = collection.reader()?.version(id, seen)?;
-        match newest.is_some_and(|position| position <= self.snapshot.position()) {
-            true => Ok(()),
-            false => Err(conflict(collection, "a document")),
+        if newest.is_some_and(|position| position <= self.snapshot.position()) {
+            Ok(())
+        } else {
+            Err(conflict(collection, "a document"))
         }
     }
 
@@ -235,9 +236,10 @@ impl Transaction {
         let all = &self.core.transaction_bytes;
         let before = all.fetch_add(bytes as u64, Ordering::Relaxed);
         state.bytes += bytes as u64;
-        match before + bytes as u64 > self.core.options.memory / MEMORY_PART {
-            true => Err(Error::NoRoomForTransactions),
-            false => Ok(()),
+        if before + bytes as u64 > self.core.options.memory / MEMORY_PART {
+            Err(Error::NoRoomForTransactions)
+        } else {
+            Ok(())
         }
     }
 
@@ -272,9 +274,10 @@ impl Transaction {
 
     fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
         let state = self.state.lock();
-        match state.has_ended {
-            true => Err(Error::Interrupted("the transaction has ended".to_owned())),
-            false => Ok(state),
+        if state.has_ended {
+            Err(Error::Interrupted("the transaction has ended".to_owned()))
+        } else {
+            Ok(state)
         }
     }
 }

@@ -193,9 +193,10 @@ impl DdlBarrier {
             state.transactions == 0
         });
         drop(state);
-        match is_free {
-            true => Ok(exclusion),
-            false => Err(Error::WaitGivenUp),
+        if is_free {
+            Ok(exclusion)
+        } else {
+            Err(Error::WaitGivenUp)
         }
     }
 }

@@ -169,9 +169,10 @@ impl Collection {
                 let of_documents = expected.duplicates.error(index.definition());
                 report.duplicates = report.duplicates.or(of_documents);
             }
-            match reader.is_clustered() && number == 0 {
-                true => validation.of_ids = Some(report),
-                false => validation.indexes.push(report),
+            if reader.is_clustered() && number == 0 {
+                validation.of_ids = Some(report)
+            } else {
+                validation.indexes.push(report)
             }
         }
         Ok(validation)

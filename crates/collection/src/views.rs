@@ -122,9 +122,10 @@ impl Engine {
     /// Makes a view show something else.
     pub fn change_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
         let document = view.document(namespace);
-        match self.replace_view(namespace, &Change::Replace(document))? {
-            true => Ok(()),
-            false => Err(Error::NamespaceNotFound(namespace.to_string())),
+        if self.replace_view(namespace, &Change::Replace(document))? {
+            Ok(())
+        } else {
+            Err(Error::NamespaceNotFound(namespace.to_string()))
         }
     }
 

@@ -236,9 +236,12 @@ fn a_change_and_what_is_told_of_it_are_one_record() {
     let hidden = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "hidden": true };
     let told = (doc! { "a": 1 }, doc! { "b": 1 });
     let modify = |refuse: bool| {
-        let index = |_: Document<'_>| match refuse {
-            true => Err(Error::IndexNotFound("none".to_owned())),
-            false => Ok(hidden.clone()),
+        let index = |_: Document<'_>| {
+            if refuse {
+                Err(Error::IndexNotFound("none".to_owned()))
+            } else {
+                Ok(hidden.clone())
+            }
         };
         collection.modify(Modification {
             options: Some(Box::new(|_| Ok(doc! { "validator": { "x": 1 } }))),

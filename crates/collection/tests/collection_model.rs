@@ -228,9 +228,10 @@ impl Life {
             assert_eq!(by_id, document.as_bytes());
             let by_record = reader.get(cursor.id()).unwrap();
             assert_eq!(by_record, Some(by_id));
-            let place = match collection.is_clustered() {
-                true => i64::from(id),
-                false => cursor.id().0 as i64,
+            let place = if collection.is_clustered() {
+                i64::from(id)
+            } else {
+                cursor.id().0 as i64
             };
             assert!(last < Some(place), "natural order");
             last = Some(place);

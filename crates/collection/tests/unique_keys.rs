@@ -26,9 +26,10 @@ enum Course {
 /// Numbers in no order, each once.
 fn id(course: Course, number: u64) -> i64 {
     let grows = course == Course::Disturbed && matches!(number / FOLDED % 12, 9 | 10);
-    match grows {
-        true => (1 << 62) + number as i64,
-        false => number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as i64 >> 1,
+    if grows {
+        (1 << 62) + number as i64
+    } else {
+        number.wrapping_mul(0x9E37_79B9_7F4A_7C15) as i64 >> 1
     }
 }
 

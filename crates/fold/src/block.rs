@@ -1,25 +1,25 @@
-//! The blocks of a section: entries in order, each key once.
+//! The data blocks of a section: entries in order, each key stored once.
 //!
 //! ```text
 //! block    group* | restart: u32 LE each | restart count u32 LE | entry count u32 LE
-//! restart  the offset of a group whose key stands there whole: the first, then at the latest after
-//!          32 groups or 512 bytes
+//! restart  the offset of a group whose key is whole: the first one, and one after at most 32 groups
+//!          or 512 bytes
 //! group    lengths u8 | shared varint, if 15 | length varint, if 15 | key bytes | head varint | ...
-//! lengths  shared << 4 | length: the key is the last one's first `shared` bytes and `length` more;
-//!          15 says that the number less 15 follows
-//! head     id << 2           one entry, settled, not deleted, without payload; nothing follows
-//!                            (ids from 2^62 on stand in the forms with a count)
+//! lengths  shared << 4 | length: the key has the first `shared` bytes of the last key, then `length`
+//!          bytes of its own; if one of the numbers is 15, the number minus 15 follows
+//! head     id << 2           one entry, settled, not deleted, without payload: nothing follows
+//!                            (ids from 2^62 on use the forms with a count)
 //!          id << 2 | 1       one entry, settled, not deleted: length varint | payload
-//!          count << 2 | 2    so many entries, settled, not deleted, without payload: entry*
+//!          count << 2 | 2    `count` entries, settled, not deleted, without payload: entry*
 //!          count << 4 | payloads << 3 | versions << 2 | 3: entry*
-//!          3                a piece of packed postings: length varint | piece (see `windrow_postings`);
-//!                           in sections of postings only, and always behind a restart
-//! entry    id varint (from the second on: less the last one's)
-//!          with versions: position << 1 | deleted, varint      (without: settled, not deleted)
-//!          with payloads: length varint | payload              (without: empty)
+//!          3                 a piece of packed postings: length varint | piece (see
+//!                            `windrow_postings`); only in sections of postings, always at a restart
+//! entry    id varint (from the second one on: minus the last id)
+//!          if versions: position << 1 | deleted, varint        (otherwise settled, not deleted)
+//!          if payloads: length varint | payload                (otherwise empty)
 //! ```
-//! Versions of one key and id stand in one group of one block. A key with many ids may go on in the
-//! next group, after 2 KB, or in the next block.
+//! All versions of an entry are in one group of one block. A key with many ids continues in another
+//! group after 2 KB, or in the next block.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -27,6 +27,7 @@
 
 mod pieces;
 
+use windrow_invariant::Bug;
 use windrow_postings::GROUP;
 
 use crate::entry::{Entry, RecordId, common_prefix, same_key};
@@ -35,36 +36,36 @@ pub use pieces::PostingsForm;
 pub(crate) use pieces::{FieldLengths, PiecePositions};
 use pieces::{PiecePacker, ROWS_MAX};
 
-/// A block is closed when it has so many bytes, before compression.
+/// A block is closed at this size, in bytes before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
-/// After so many groups, or so many bytes, the key stands whole and the block can be entered: who looks
-/// for one entry decodes no more than that.
+/// A restart interval ends after this many groups or bytes. A lookup of one entry decodes one
+/// interval.
 const RESTART_GROUPS: usize = 32;
 const RESTART_BYTES: usize = 512;
-/// The entries of one key go on in another group after so many bytes.
+/// A group ends after this many bytes, and the key continues in another group.
 const GROUP_BYTES: usize = 2 << 10;
-/// A length of a key's part from which on it stands in a number of its own.
+/// Lengths in the first byte of a group from this one on continue in a number of their own.
 pub(crate) const LONG: u8 = 15;
 
-/// The kinds of a group's head: its lowest two bits.
+/// The kinds of a group's head, in its lowest two bits.
 pub(crate) const LONE: u64 = 0;
 pub(crate) const LONE_WITH_PAYLOAD: u64 = 1;
 pub(crate) const PLAIN: u64 = 2;
 const GENERAL: u64 = 3;
-/// The whole head of a group that is a piece of packed postings.
+/// The head of a group that is a piece of packed postings.
 pub(crate) const PIECE: u64 = GENERAL;
 
-/// Writes entries, which come in order, into a block.
+/// Writes entries, which are pushed in order, into blocks.
 #[derive(Debug, Default)]
 pub struct BlockBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u32>,
-    /// Since the last restart.
+    /// The number of groups since the last restart.
     groups: usize,
     entries: u32,
     last_key: Vec<u8>,
     group: GroupBuilder,
-    /// Packs the entries of a key with many of them, if the entries are postings.
+    /// Packs runs of postings of one key. `None` if the payloads are not postings.
     packer: Option<PiecePacker>,
 }
 
@@ -72,9 +73,9 @@ pub struct BlockBuilder {
 #[derive(Debug, Default)]
 struct GroupBuilder {
     key: Vec<u8>,
-    bodies: Vec<GroupEntry>,
+    rows: Vec<GroupEntry>,
     payloads: Vec<u8>,
-    /// Where in the payloads those of the bodies begin. Those before are written.
+    /// The payloads before this offset are written already.
     payloads_start: usize,
     versions: bool,
 }
@@ -87,7 +88,7 @@ struct GroupEntry {
 }
 
 impl BlockBuilder {
-    /// A builder for entries whose payloads are postings.
+    /// Creates a builder for entries whose payloads are postings.
     pub fn for_postings(form: PostingsForm) -> BlockBuilder {
         BlockBuilder {
             packer: Some(PiecePacker::new(form)),
@@ -95,53 +96,56 @@ impl BlockBuilder {
         }
     }
 
-    /// Takes what the blocks so far have beside them, if the entries are postings.
+    /// Takes the positions of the blocks built so far. `None` if the payloads are not postings.
     pub(crate) fn take_aside(&mut self) -> Option<PiecePositions> {
         self.packer.as_mut().map(PiecePacker::take_aside)
     }
 
-    /// Takes the field lengths of all blocks, if the entries are postings.
+    /// Takes the field lengths of all blocks built so far. Empty if the payloads are not postings.
     pub(crate) fn take_lengths(&mut self) -> Vec<FieldLengths> {
         self.packer
             .as_mut()
             .map_or(Vec::new(), PiecePacker::take_lengths)
     }
 
-    /// The number of entries.
+    /// Returns the number of entries in the current block.
     pub fn entries(&self) -> u32 {
         self.entries
     }
 
+    /// Returns `true` if the current block has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// About the bytes so far.
+    /// Estimates the size of the current block, in bytes before compression.
     pub fn len(&self) -> usize {
         match self.packer {
-            // Packed, they take about a third.
+            // Packed postings take about a third of their bytes.
             Some(_) => self.bytes.len() + self.group.len() / 3,
             None => self.bytes.len() + self.group.len(),
         }
     }
 
-    /// Whether the block should be closed before this entry, the next in order.
+    /// Returns `true` if the block must be closed before this entry. Versions of one entry are not
+    /// divided.
     pub fn is_full_before(&self, entry: &Entry<'_>) -> bool {
         if self.len() < BLOCK_BYTES {
             return false;
         }
         let same = self
             .group
-            .bodies
+            .rows
             .last()
             .is_some_and(|last| last.id == entry.id);
         !(same && same_key(&self.group.key, entry.key))
     }
 
-    /// Adds the next entry in order. `new_key`: it has another key than the last.
-    pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
+    /// Adds the next entry in order. `new_key` says that its key differs from that of the last
+    /// entry.
+    pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) -> Result<(), Bug> {
         debug_assert!(entry.position.0 >> 63 == 0, "position {}", entry.position);
-        if let Some(last) = self.group.bodies.last() {
+        if let Some(last) = self.group.rows.last() {
             debug_assert!(
                 new_key || last.id <= entry.id && same_key(&self.group.key, entry.key),
                 "record {} follows record {}",
@@ -149,77 +153,82 @@ impl BlockBuilder {
                 last.id
             );
             let is_full = match self.packer {
-                Some(_) => self.group.bodies.len() >= ROWS_MAX,
+                Some(_) => self.group.rows.len() >= ROWS_MAX,
                 None => self.group.len() >= GROUP_BYTES,
             };
             let is_long = last.id != entry.id && is_full;
             if new_key || is_long {
-                self.end_group();
+                self.end_group()?;
             }
         }
-        if self.group.bodies.is_empty() {
+        if self.group.rows.is_empty() {
             self.group.key.extend_from_slice(entry.key);
         }
         let version = entry.position.0 << 1 | u64::from(entry.deleted);
         self.group.versions |= version != 0;
         self.group.payloads.extend_from_slice(entry.payload);
         let payload_end = self.group.payloads.len();
-        self.group.bodies.push(GroupEntry {
+        self.group.rows.push(GroupEntry {
             id: entry.id,
             version,
             payload_end,
         });
         self.entries += 1;
+        Ok(())
     }
 
-    fn end_group(&mut self) {
-        // Most keys of a large index have one entry.
-        if self.group.bodies.len() >= GROUP
+    fn end_group(&mut self) -> Result<(), Bug> {
+        // Most keys of a large index have one entry. This check keeps them off the packer.
+        if self.group.rows.len() >= GROUP
             && let Some(mut packer) = self.packer.take()
         {
-            self.pack_group(&mut packer);
+            let packed = self.pack_group(&mut packer);
             self.packer = Some(packer);
+            packed?;
         }
-        if !self.group.bodies.is_empty() {
+        if !self.group.rows.is_empty() {
             self.put_key(false);
-            self.group.write(self.group.bodies.len(), &mut self.bytes);
+            self.group.write(self.group.rows.len(), &mut self.bytes)?;
         }
         std::mem::swap(&mut self.last_key, &mut self.group.key);
         self.group.key.clear();
         self.group.versions = false;
+        Ok(())
     }
 
     /// Writes the entries up to the last that can be packed. The others stay in the group.
-    fn pack_group(&mut self, packer: &mut PiecePacker) {
+    fn pack_group(&mut self, packer: &mut PiecePacker) -> Result<(), Bug> {
         loop {
             let plain = self.group.plain_from(0);
             if plain >= GROUP {
-                if !packer.fill(&mut self.group, plain) {
-                    return;
+                if !packer.fill(&mut self.group, plain)? {
+                    return Ok(());
                 }
                 self.put_key(true);
                 packer.put_piece(&mut self.bytes);
                 self.last_key.clone_from(&self.group.key);
                 continue;
             }
-            // Entries with versions stand between.
+            // Entries with versions cannot be packed: the rows up to them are written.
             let Some(rows) = self.group.next_to_pack(plain + 1) else {
-                return;
+                return Ok(());
             };
-            self.put_rows(rows);
+            self.put_rows(rows)?;
         }
     }
 
     /// Writes the first entries of the group as rows.
-    fn put_rows(&mut self, count: usize) {
+    fn put_rows(&mut self, count: usize) -> Result<(), Bug> {
         if count > 0 {
             self.put_key(false);
-            self.group.write(count, &mut self.bytes);
+            self.group.write(count, &mut self.bytes)?;
             self.last_key.clone_from(&self.group.key);
         }
+        Ok(())
     }
 
-    /// Puts the group's key, as far as it is not that of the group before. `restarts`: the whole key.
+    /// Writes the key of the group, without the prefix that it shares with the last key. With
+    /// `restarts` the key is whole, and an interval begins.
     fn put_key(&mut self, restarts: bool) {
         let mut shared = 0;
         let start = self.restarts.last().map(|start| *start as usize);
@@ -238,10 +247,11 @@ impl BlockBuilder {
         self.groups += 1;
     }
 
-    /// Hands out the block's bytes and begins a new one. `raw` is cleared first.
-    pub fn finish(&mut self, raw: &mut Vec<u8>) {
-        if !self.group.bodies.is_empty() {
-            self.end_group();
+    /// Finishes the block and moves its bytes to `raw`, whose content is replaced. The next block
+    /// begins.
+    pub fn finish(&mut self, raw: &mut Vec<u8>) -> Result<(), Bug> {
+        if !self.group.rows.is_empty() {
+            self.end_group()?;
         }
         for restart in &self.restarts {
             self.bytes.extend_from_slice(&restart.to_le_bytes());
@@ -254,6 +264,7 @@ impl BlockBuilder {
         self.restarts.clear();
         (self.groups, self.entries) = (0, 0);
         self.last_key.clear();
+        Ok(())
     }
 }
 
@@ -268,19 +279,19 @@ fn put_lengths(bytes: &mut Vec<u8>, shared: usize, length: usize) {
 }
 
 impl GroupBuilder {
-    /// About the bytes that it will take.
+    /// Estimates the size of the group, in bytes.
     fn len(&self) -> usize {
-        self.payloads.len() + 4 * self.bodies.len()
+        self.payloads.len() + 4 * self.rows.len()
     }
 
-    /// Writes the first entries, and forgets them.
-    fn write(&mut self, count: usize, bytes: &mut Vec<u8>) {
-        let (bodies, _) = self.bodies.split_at(count);
+    /// Writes the first `count` entries and removes them.
+    fn write(&mut self, count: usize, bytes: &mut Vec<u8>) -> Result<(), Bug> {
+        let (rows, _) = self.rows.split_at(count);
         let start = self.payloads_start;
-        let end = bodies.last().map_or(start, |last| last.payload_end);
-        let payloads = self.payload(start, end).unwrap_or(&[]);
-        let versions = self.versions && bodies.iter().any(|body| body.version != 0);
-        match bodies {
+        let end = rows.last().map_or(start, |last| last.payload_end);
+        let payloads = self.payload(start, end)?;
+        let versions = self.versions && rows.iter().any(|body| body.version != 0);
+        match rows {
             [body] if !versions && body.id.0 >> 62 == 0 => match payloads {
                 [] => varint::put(bytes, body.id.0 << 2 | LONE),
                 payload => {
@@ -289,21 +300,23 @@ impl GroupBuilder {
                     bytes.extend_from_slice(payload);
                 }
             },
-            _ => write_many(bodies, (payloads, start), versions, bytes),
+            _ => write_many(rows, (payloads, start), versions, bytes),
         }
         self.forget(count, end);
+        Ok(())
     }
 
-    /// How many entries from `from` on have no version.
+    /// Returns the number of consecutive entries from `from` on that are settled and not deleted.
     fn plain_from(&self, from: usize) -> usize {
-        let rest = self.bodies.get(from..).unwrap_or(&[]);
+        let rest = self.rows.get(from..).unwrap_or(&[]);
         let end = rest.iter().position(|body| body.version != 0);
         end.filter(|_| self.versions).unwrap_or(rest.len())
     }
 
-    /// The first place from `from` on at which entries that can be packed begin.
+    /// Returns the index of the first entry from `from` on at which a group of postings can be
+    /// packed.
     fn next_to_pack(&self, mut from: usize) -> Option<usize> {
-        while from + GROUP <= self.bodies.len() {
+        while from + GROUP <= self.rows.len() {
             let plain = self.plain_from(from);
             if plain >= GROUP {
                 return Some(from);
@@ -313,31 +326,36 @@ impl GroupBuilder {
         None
     }
 
-    fn payload(&self, start: usize, end: usize) -> Option<&[u8]> {
-        self.payloads.get(start..end)
+    fn payload(&self, start: usize, end: usize) -> Result<&[u8], Bug> {
+        self.payloads.get(start..end).ok_or_else(|| {
+            let bytes = self.payloads.len();
+            Bug::new(format!(
+                "bytes {start} to {end} of the {bytes} bytes of payloads of a group are written"
+            ))
+        })
     }
 
-    /// Removes the first bodies. The payload of the next one begins at `payloads_start`.
-    fn forget(&mut self, bodies: usize, payloads_start: usize) {
-        if bodies == self.bodies.len() {
-            self.bodies.clear();
+    /// Removes the first entries. The payload of the next one begins at `payloads_start`.
+    fn forget(&mut self, rows: usize, payloads_start: usize) {
+        if rows == self.rows.len() {
+            self.rows.clear();
             self.payloads.clear();
             self.payloads_start = 0;
         } else {
-            self.bodies.drain(..bodies);
+            self.rows.drain(..rows);
             self.payloads_start = payloads_start;
         }
     }
 }
 
-/// Writes entries whose payloads are these, from that place of the group's payloads on.
+/// Writes several entries as rows. The payloads begin at `start` of the payloads of the group.
 fn write_many(
-    bodies: &[GroupEntry],
+    rows: &[GroupEntry],
     (payloads, mut start): (&[u8], usize),
     versions: bool,
     bytes: &mut Vec<u8>,
 ) {
-    let (count, has_payloads) = (bodies.len() as u64, !payloads.is_empty());
+    let (count, has_payloads) = (rows.len() as u64, !payloads.is_empty());
     let head = if has_payloads || versions {
         count << 4 | u64::from(has_payloads) << 3 | u64::from(versions) << 2 | GENERAL
     } else {
@@ -345,7 +363,7 @@ fn write_many(
     };
     varint::put(bytes, head);
     let (mut last_id, mut left) = (0, payloads);
-    for body in bodies {
+    for body in rows {
         varint::put(bytes, body.id.0 - last_id);
         last_id = body.id.0;
         if versions {

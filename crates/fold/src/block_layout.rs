@@ -1,4 +1,4 @@
-//! The restarts of a block, at which reading can begin. The layout is in
+//! The restart offsets of a block, at which decoding can begin. The layout is in
 //! [`block`](crate::block).
 #![cfg_attr(
     not(test),
@@ -11,7 +11,7 @@ use crate::entry::{EntryKey, RecordId};
 use crate::groups::{GroupForm, RelativeKey, take_payload};
 use crate::varint;
 
-/// The restarts of a block, read from its end.
+/// The restart offsets of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockLayout<'a> {
     groups: &'a [u8],
@@ -19,7 +19,7 @@ pub struct BlockLayout<'a> {
 }
 
 impl<'a> BlockLayout<'a> {
-    /// Returns `None` if the bytes are no block.
+    /// Reads the offsets from the end of a block. Returns `None` if the bytes are not a block.
     pub fn read(block: &'a [u8]) -> Option<BlockLayout<'a>> {
         let (rest, _entries) = block.split_last_chunk::<4>()?;
         let (rest, count) = rest.split_last_chunk::<4>()?;
@@ -29,23 +29,24 @@ impl<'a> BlockLayout<'a> {
         Some(BlockLayout { groups, restarts })
     }
 
-    /// The number of intervals between restarts.
+    /// Returns the number of restart intervals.
     pub fn intervals(&self) -> usize {
         self.restarts.len() / 4
     }
 
-    /// Returns the offset behind the last group.
+    /// Returns the offset of the end of the last group.
     pub(crate) fn groups_end(&self) -> usize {
         self.groups.len()
     }
 
-    /// Returns the offset of a interval.
+    /// Returns the offset at which an interval begins.
     pub(crate) fn restart(&self, interval: usize) -> Option<usize> {
         let bytes = self.restarts.get(4 * interval..)?.first_chunk::<4>()?;
         Some(u32::from_le_bytes(*bytes) as usize)
     }
 
-    /// The bytes of a interval.
+    /// Returns the bytes of an interval. `None` if there is no such interval or the block is
+    /// damaged.
     pub(crate) fn interval(&self, interval: usize) -> Option<&'a [u8]> {
         let start = self.restart(interval)?;
         match self.restart(interval + 1) {
@@ -54,8 +55,8 @@ impl<'a> BlockLayout<'a> {
         }
     }
 
-    /// The key and the piece of packed postings with which a interval begins. `Some(None)` if it begins
-    /// otherwise, `None` if the block is damaged.
+    /// Returns the key and the piece of packed postings with which an interval begins. `Some(None)`
+    /// if it begins with other entries, `None` if the block is damaged.
     pub(crate) fn piece_of(&self, interval: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
         let (key, form, mut rest) = beginning(self.interval(interval)?)?;
         if form != GroupForm::Piece {
@@ -64,7 +65,8 @@ impl<'a> BlockLayout<'a> {
         Some(Some((key, Piece::read(take_payload(&mut rest)?)?)))
     }
 
-    /// The last interval whose first entry is at or before a place; 0 where none is.
+    /// Returns the last interval whose first entry is at or before the entry key, or 0 if there is
+    /// none. `None` if the block is damaged.
     pub fn interval_of(&self, key: &[u8], id: RecordId) -> Option<usize> {
         let (mut low, mut high) = (0, self.intervals());
         while high - low > 1 {
@@ -79,15 +81,15 @@ impl<'a> BlockLayout<'a> {
     }
 }
 
-/// The first key of a interval, the form of its group, and the bytes behind the head.
+/// Returns the first key of an interval, the form of its group, and the bytes after the head.
 fn beginning(mut bytes: &[u8]) -> Option<(&[u8], GroupForm, &[u8])> {
-    // The first key of a interval shares no bytes with the key before it.
+    // At a restart the key is whole.
     let key = RelativeKey::take(&mut bytes)?.suffix;
     let form = GroupForm::from_head(varint::take(&mut bytes)?);
     Some((key, form, bytes))
 }
 
-/// Key and id of the first entry of a interval.
+/// Returns the key and id of the first entry of an interval.
 fn first_of(bytes: &[u8]) -> Option<EntryKey<'_>> {
     let (key, form, mut rest) = beginning(bytes)?;
     let id = match form {

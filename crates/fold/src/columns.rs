@@ -1,17 +1,18 @@
-//! Packed blocks: like bytes stand beside like, so that each kind of them gets a code of its own.
+//! The packed form of a block: bytes of one kind are stored together in a column, and each column
+//! is compressed with its own code.
 //!
 //! ```text
 //! packed    0 | block                                       the block as `block` writes it
 //!           1 | column length varint: 34 times | column: 34 times
-//! columns   of the block's groups, in their order:
-//!           0        how many groups a interval between restarts has, u8
+//! columns   from the groups of the block, in order:
+//!           0        the number of groups of each restart interval, u8
 //!           1        lengths
-//!           2        what follows lengths of 15
-//!           3 to 7   heads: their first bytes, their second ones, … their fifth ones and all others
-//!           8 to 32  key bytes: those at the first place of the key, … those at the 25th and all others
-//!           33       what follows a head
+//!           2        the numbers after lengths of 15
+//!           3 to 7   heads: the first bytes, the second bytes, … the fifth and all further bytes
+//!           8 to 32  key bytes: the first bytes of keys, … the 25th and all further bytes
+//!           33       the bytes after heads
 //! ```
-//! The number of entries and where restarts stand is counted again.
+//! The entry count and the restarts are not stored. They are computed again.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -25,7 +26,7 @@ use crate::varint;
 const ROWS: u8 = 0;
 const COLUMNS: u8 = 1;
 
-const STRETCHES: usize = 0;
+const INTERVALS: usize = 0;
 const LENGTHS: usize = 1;
 const LONG_LENGTHS: usize = 2;
 const HEADS: std::ops::Range<usize> = 3..8;
@@ -33,7 +34,7 @@ const KEYS: std::ops::Range<usize> = 8..33;
 const BODIES: usize = 33;
 const COUNT: usize = 34;
 
-/// The parts of a packed block that stands as it is.
+/// Encodes a block unchanged, as the one part of a packed block.
 pub fn rows(block: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = Vec::with_capacity(block.len() + 1);
     bytes.push(ROWS);
@@ -41,7 +42,8 @@ pub fn rows(block: &[u8]) -> Vec<Vec<u8>> {
     vec![bytes]
 }
 
-/// The parts of a packed block by columns, each unlike the others. None where the bytes are no block.
+/// Encodes a block by columns. Each part has statistics of its own. Returns `None` if the bytes are
+/// not a block.
 pub fn columns(block: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut parts = split(block)?;
     let mut head = vec![COLUMNS];
@@ -52,7 +54,7 @@ pub fn columns(block: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(parts)
 }
 
-/// The block that was packed. None where the bytes are no packed block.
+/// Decodes a packed block. Returns `None` if the bytes are not a packed block.
 pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     match packed.split_first()? {
         (&ROWS, block) => Some(block.to_vec()),
@@ -71,7 +73,7 @@ fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
             split_group(&mut interval, &mut columns)?;
             count = count.checked_add(1)?;
         }
-        columns.get_mut(STRETCHES)?.push(count);
+        columns.get_mut(INTERVALS)?.push(count);
     }
     Some(columns)
 }
@@ -97,7 +99,7 @@ fn split_group(rest: &mut &[u8], columns: &mut [Vec<u8>]) -> Option<()> {
     Some(())
 }
 
-/// What is left of each column.
+/// The columns of a packed block, without what was decoded already.
 struct Columns<'c> {
     left: [&'c [u8]; COUNT],
     bytes: usize,
@@ -118,7 +120,7 @@ impl<'c> Columns<'c> {
     }
 
     fn join(mut self) -> Option<Vec<u8>> {
-        let intervals = std::mem::take(self.left.get_mut(STRETCHES)?);
+        let intervals = std::mem::take(self.left.get_mut(INTERVALS)?);
         let mut block = Vec::with_capacity(self.bytes + 4 * intervals.len() + 8);
         let (mut restarts, mut entries) = (Vec::with_capacity(intervals.len()), 0u32);
         for groups in intervals {
@@ -135,7 +137,7 @@ impl<'c> Columns<'c> {
         is_all.then_some(block)
     }
 
-    /// Writes the next group, and says how many entries it has.
+    /// Decodes the next group. Returns the number of its entries.
     fn join_group(&mut self, block: &mut Vec<u8>) -> Option<u64> {
         let lengths = take(self.left.get_mut(LENGTHS)?)?;
         block.push(lengths);
@@ -168,8 +170,8 @@ impl<'c> Columns<'c> {
     }
 }
 
-/// What a group's first byte says of its key, shared and own bytes: numbers that have no room there are
-/// taken off `long`, and their bytes put behind `into`.
+/// Decodes the shared length and the suffix length of a key from the first byte of a group. Lengths
+/// that do not fit into it are taken off `long`, and their bytes are appended to `into`.
 fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usize, usize)> {
     let mut length_of = |short: u8| {
         if short < LONG {
@@ -184,11 +186,11 @@ fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usi
     Some((length_of(lengths >> 4)?, length_of(lengths & LONG)?))
 }
 
-/// Takes what follows a group's head, and says how many entries the group has.
+/// Takes the bytes that follow a group's head. Returns them and the number of entries of the group.
 fn body<'b>(rest: &mut &'b [u8], head: u64) -> Option<(&'b [u8], u64)> {
     let all = *rest;
     let entries = match GroupForm::from_head(head) {
-        // Pieces are packed already: their blocks stand as they are.
+        // Blocks with pieces are packed already and are stored as rows.
         GroupForm::Piece => return None,
         GroupForm::One { has_payload, .. } => {
             if has_payload {
@@ -240,10 +242,10 @@ mod tests {
                 deleted: *position % 3 == 1,
                 payload,
             };
-            builder.push(&entry, last != Some(key));
+            builder.push(&entry, last != Some(key)).unwrap();
             last = Some(key);
         }
-        builder.finish(&mut block);
+        builder.finish(&mut block).unwrap();
         let packed = columns(&block).unwrap().concat();
         assert_eq!(unpack(&packed).unwrap(), block);
         assert_eq!(unpack(&rows(&block).concat()).unwrap(), block);
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_back() {
+    fn blocks_round_trip() {
         let number = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let with = |key: &dyn Fn(u64) -> Vec<u8>, position: u64, payload: usize| {
             let entry = |n: u64| {
@@ -285,7 +287,7 @@ mod tests {
         }
     }
 
-    /// The bytes are those that folders have.
+    /// The format of existing data folders must not change.
     #[test]
     fn columns_are_as_documented() {
         let (mut builder, mut block) = (BlockBuilder::default(), Vec::new());
@@ -297,9 +299,9 @@ mod tests {
                 deleted: false,
                 payload: b"",
             };
-            builder.push(&entry, true);
+            builder.push(&entry, true).unwrap();
         }
-        builder.finish(&mut block);
+        builder.finish(&mut block).unwrap();
         let packed = columns(&block).unwrap().concat();
         let mut expected = vec![1, 1, 3, 0, 3, 1, 0, 0, 0, 2, 3];
         expected.extend([0; 24]);
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_packed_block_are_refused() {
+    fn other_bytes_than_packed_blocks_are_refused() {
         let none: [&[u8]; 5] = [b"", b"\x02", b"\x01", b"\x01\x05", &[1; 60]];
         for bytes in none {
             assert_eq!(unpack(bytes), None, "{bytes:?}");

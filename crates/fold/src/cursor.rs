@@ -1,7 +1,8 @@
-//! Reading a map in order, forward or backward: sources merged, versions resolved.
+//! Cursors: read a map in order, forward or backward. They merge the sources and show one version
+//! of each entry.
 //!
-//! A source is a chain of sections or a tail buffer. Sources are by_age by age: of entries at the
-//! same place the youngest source's newest version at or before the snapshot counts.
+//! A source is a chain of sections or a sorted buffer of a tail. Sources are ordered by age. Of the
+//! versions of an entry, the newest one at or before the snapshot in the youngest source counts.
 
 mod merge;
 mod source;
@@ -19,27 +20,29 @@ pub use merge::MergeCursor;
 use merge::{SeekScope, SeekTarget};
 use source::EntrySource;
 
-/// Shows the entries of a map that a snapshot sees, in order.
+/// Shows the entries of a map that are visible at a snapshot, in order. A new cursor is before the
+/// first entry.
 #[derive(Debug)]
 pub struct Cursor {
     merge: MergeCursor,
     snapshot: Position,
-    /// The first of the sources of which everything is seen.
-    own: u32,
+    /// The index of the first source that belongs to the transaction of the reader. All its versions are
+    /// visible.
+    first_own: u32,
     started: bool,
-    /// Whether the merge still stands on the entry that was shown.
+    /// The merge is still at the entry that was shown.
     shown: bool,
     last_key: Vec<u8>,
     last_id: Option<RecordId>,
-    /// The only key that is asked for; of others, some entries may be missing.
+    /// The cursor shows entries of this key only. Of other keys, some entries may be missing.
     only_key: Option<Vec<u8>>,
-    /// Whether its sources were chosen for that key.
-    has_one_key: bool,
-    gone: Option<RangeRecorder>,
+    /// The sources were chosen for `only_key`. It never changes.
+    is_single_key: bool,
+    recorder: Option<RangeRecorder>,
 }
 
 impl Cursor {
-    /// Over these chains and buffers, oldest first, before the first entry that the snapshot sees.
+    /// Creates a cursor over chains and buffers, oldest first.
     pub(crate) fn new<'c>(
         chains: impl Iterator<Item = &'c Chain>,
         buffers: impl Iterator<Item = Arc<SortedBuffer>>,
@@ -52,101 +55,102 @@ impl Cursor {
         Cursor {
             merge: MergeCursor::new(chains.chain(buffers).collect(), direction),
             snapshot,
-            own: u32::MAX,
+            first_own: u32::MAX,
             started: false,
             shown: false,
             last_key: Vec::new(),
             last_id: None,
             only_key: None,
-            has_one_key: false,
-            gone: None,
+            is_single_key: false,
+            recorder: None,
         }
     }
 
-    /// Passes over what others have found gone, and notes what it finds.
-    pub fn with_tombstone_ranges(mut self, gone: &Arc<TombstoneRanges>) -> Cursor {
-        self.gone = Some(RangeRecorder::new(gone.clone(), self.merge.direction));
+    /// Skips the recorded tombstone ranges, and records those that the cursor finds.
+    pub fn with_tombstone_ranges(mut self, ranges: &Arc<TombstoneRanges>) -> Cursor {
+        self.recorder = Some(RangeRecorder::new(ranges.clone(), self.merge.direction));
         self
     }
 
-    /// Its sources are those that may have this key, to which alone it is sent.
-    pub(crate) fn of_key(mut self, key: &[u8]) -> Cursor {
+    /// Restricts the cursor to a key. Its sources need to have the entries of this key only.
+    pub(crate) fn for_key(mut self, key: &[u8]) -> Cursor {
         self.only_key = Some(key.to_vec());
-        self.has_one_key = true;
+        self.is_single_key = true;
         self
     }
 
-    /// Sees everything that so many of the youngest sources have, whatever its position.
+    /// Makes all versions in the youngest `sources` sources visible, whatever their positions: they
+    /// are the writes of the reader's transaction.
     pub(crate) fn with_own_sources(mut self, sources: usize) -> Cursor {
         let all = self.merge.sources.len();
         assert!(
             sources <= all,
-            "the last {sources} of {all} sources are seen whole"
+            "{sources} of {all} sources belong to a transaction"
         );
-        self.own = (all - sources) as u32;
+        self.first_own = (all - sources) as u32;
         self
     }
 
-    /// Whether the entry that comes next is from a source of which everything is seen.
+    /// Returns `true` if the next entry is from a source of the reader's transaction.
     #[inline]
     fn is_own(&self) -> bool {
         let first = self.merge.heap.first();
-        first.is_some_and(|heap_entry| heap_entry.source >= self.own)
+        first.is_some_and(|heap_entry| heap_entry.source >= self.first_own)
     }
 
-    /// Lets the cache keep blocks only where it has room: for long scans, which would push everything
-    /// else out.
+    /// Caches blocks only if the cache has room, since a long scan would evict everything else.
     pub fn for_scan(mut self) -> Cursor {
         let sources = self.merge.sources.iter_mut();
         sources.for_each(|source| source.set_caching(Caching::KeepWhereRoomIs));
         self
     }
 
-    /// The next entry will be the first at or after this place (backward: the last at or before).
+    /// Moves before the first entry at or after an entry key, or, backward, before the last one at
+    /// or before it.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
-        let within = match self.has_one_key {
-            true => SeekScope::OnlyKey,
-            false => SeekScope::AllKeys,
+        let scope = if self.is_single_key {
+            SeekScope::OnlyKey
+        } else {
+            SeekScope::AllKeys
         };
-        self.go_to(key, id, within)
+        self.seek_within(EntryKey::new(key, id), scope)
     }
 
-    /// The next entries will be those of exactly this key; of other keys that follow, some may be
-    /// missing. Forward only: filters spare reads where the key is not there.
+    /// Moves before the first entry of exactly this key. Of keys that follow, some entries may be
+    /// missing. Works forward only. Sections whose filters exclude the key are not read.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         debug_assert_eq!(self.merge.direction, Direction::Forward);
-        self.go_to(key, RecordId::MIN, SeekScope::FilteredKey)
+        self.seek_within(EntryKey::first_of(key), SeekScope::FilteredKey)
     }
 
-    fn go_to(&mut self, key: &[u8], id: RecordId, within: SeekScope) -> Result<(), StorageError> {
+    fn seek_within(&mut self, to: EntryKey<'_>, scope: SeekScope) -> Result<(), StorageError> {
         self.stop_recording();
-        self.ask_for(key, within);
-        let behind = self.gone.as_ref().and_then(|it| it.around(key, id));
-        let sought = SeekTarget {
-            key,
-            id,
-            within,
-            position: self.snapshot,
+        self.restrict_to(to.key, scope);
+        let range = self.recorder.as_ref().and_then(|it| it.find(to.key, to.id));
+        let target = SeekTarget {
+            to,
+            scope,
+            snapshot: self.snapshot,
         };
-        let mut spared = 0;
-        match &behind {
+        let mut saved = 0;
+        match &range {
             Some(ends) => {
-                let spares = self.merge.seek_behind(sought, ends)?;
-                spared = u64::from(spares) * ends.entries();
+                let has_skipped = self.merge.seek_behind(target, ends)?;
+                saved = u64::from(has_skipped) * ends.entries();
             }
-            None if within == SeekScope::FilteredKey => self.merge.seek_key(key)?,
-            None => self.merge.seek(key, id)?,
+            None if scope == SeekScope::FilteredKey => self.merge.seek_key(to.key)?,
+            None => self.merge.seek(to.key, to.id)?,
         }
-        if let Some(recorder) = &mut self.gone {
-            recorder.begin(key, id, within != SeekScope::AllKeys, spared);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(to.key, to.id, scope != SeekScope::AllKeys, saved);
         }
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
     }
 
-    /// Only a key is asked for, or everything.
-    fn ask_for(&mut self, key: &[u8], within: SeekScope) {
-        match (&mut self.only_key, within) {
+    /// Restricts the cursor to a key, or lifts the restriction.
+    fn restrict_to(&mut self, key: &[u8], scope: SeekScope) {
+        match (&mut self.only_key, scope) {
             (only, SeekScope::AllKeys) => *only = None,
             (Some(only), SeekScope::OnlyKey) => debug_assert_eq!(only, key),
             (Some(only), _) => {
@@ -157,22 +161,24 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next entry; false at the end, which of one key is where it is left: a cursor that said so
-    /// is sent elsewhere before it is asked again.
+    /// Moves to the next entry. Returns `false` at the end. A cursor of one key that has returned
+    /// `false` must be moved by a seek before the next call.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, StorageError> {
         if !self.started {
             self.start()?;
         }
-        match self.gone.as_ref().is_some_and(RangeRecorder::is_recording) {
-            true => self.advance_recording(),
-            false => self.advance_visible(),
+        let is_recording = |recorder: &RangeRecorder| recorder.is_recording();
+        if self.recorder.as_ref().is_some_and(is_recording) {
+            self.advance_recording()
+        } else {
+            self.advance_visible()
         }
     }
 
-    /// Before the first entry of all, where it was sent nowhere.
+    /// Moves before the first entry of the map, or of the only key.
     fn start(&mut self) -> Result<(), StorageError> {
-        match (self.only_key.clone(), &self.gone, self.merge.direction) {
+        match (self.only_key.clone(), &self.recorder, self.merge.direction) {
             (Some(key), ..) => self.seek(&key, RecordId::MIN)?,
             (None, Some(_), Direction::Forward) => self.seek(b"", RecordId::MIN)?,
             _ => self.merge.start()?,
@@ -181,18 +187,18 @@ impl Cursor {
         Ok(())
     }
 
-    /// The same for the first entry behind a place that it was sent to.
+    /// Moves to the first entry after a seek, and records the range of tombstones before it.
     #[inline(never)]
     fn advance_recording(&mut self) -> Result<bool, StorageError> {
-        let went = self.advance_visible();
-        match went {
+        let advanced = self.advance_visible();
+        match advanced {
             Ok(is_shown) => self.record_range(is_shown),
             Err(_) => self.stop_recording(),
         }
-        went
+        advanced
     }
 
-    /// A part of both: called for every entry.
+    /// Moves to the next visible entry. Inlined into both callers, since it runs for every entry.
     #[inline(always)]
     fn advance_visible(&mut self) -> Result<bool, StorageError> {
         if std::mem::take(&mut self.shown) {
@@ -213,107 +219,111 @@ impl Cursor {
                 if self.leaves_key(&self.last_key) {
                     return Ok(false);
                 }
-                self.pass();
+                self.count_skipped();
                 self.merge.advance()?;
             } else if repeated {
-                self.merge.move_first(EntrySource::pass_place)?;
+                self.merge.move_first(EntrySource::skip_versions)?;
             } else if self.leaves_key(entry.key) {
                 return Ok(false);
             } else {
                 let snapshot = self.snapshot;
-                self.merge.move_first(|it| it.pass_newer(snapshot))?;
+                self.merge.move_first(|it| it.skip_newer(snapshot))?;
             }
         }
         self.merge.check_end()?;
         Ok(false)
     }
 
-    /// Whether a key is another one than the only one that is asked for.
+    /// Returns `true` if a key is not the one that the cursor is restricted to.
     #[inline]
     fn leaves_key(&self, key: &[u8]) -> bool {
         let only = self.only_key.as_ref();
         only.is_some_and(|only| !same_key(only, key))
     }
 
-    /// Counts an entry that is not shown.
+    /// Counts a tombstone.
     #[inline]
-    fn pass(&mut self) {
-        if let Some(recorder) = &mut self.gone {
-            recorder.pass();
+    fn count_skipped(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.count_skipped();
         }
     }
 
-    /// What is passed from here on is not noted, until the cursor is sent to a place.
+    /// Records nothing until the next seek.
     fn stop_recording(&mut self) {
-        if let Some(recorder) = &mut self.gone {
+        if let Some(recorder) = &mut self.recorder {
             recorder.stop();
         }
     }
 
-    /// Notes what was gone before the entry that is shown, if one is. What a transaction has taken out is
-    /// not gone for others.
+    /// Records the tombstones before the entry that is shown, or before the end. Deletions of a
+    /// transaction are not recorded: other readers still see the entries.
     fn record_range(&mut self, is_shown: bool) {
-        let sees_own = (self.own as usize) < self.merge.sources.len();
-        if let Some(recorder) = &mut self.gone {
+        let sees_own = (self.first_own as usize) < self.merge.sources.len();
+        if let Some(recorder) = &mut self.recorder {
             if sees_own {
                 return recorder.stop();
             }
             let shown = self.last_id.filter(|_| is_shown);
-            let place = shown.map(|id| EntryKey::new(&self.last_key, id));
-            debug_assert_eq!(place.is_some(), is_shown);
-            recorder.end(place, self.snapshot);
+            let shown = shown.map(|id| EntryKey::new(&self.last_key, id));
+            debug_assert_eq!(shown.is_some(), is_shown);
+            recorder.finish(shown, self.snapshot);
         }
     }
 
-    /// The key of the entry that [`next`](Self::next) went to.
+    /// Returns the key of the entry.
     pub fn key(&self) -> &[u8] {
         &self.last_key
     }
 
-    /// Its record id.
+    /// Returns the record id of the entry.
     ///
     /// # Panics
-    /// Panics if the cursor has been at no entry since it was sent to a place.
+    ///
+    /// Panics if the cursor has not been at an entry since its last seek.
     #[inline]
     pub fn id(&self) -> RecordId {
         self.last_id.unwrap_or_else(|| no_entry("id"))
     }
 
-    /// Whether it stands before a place.
+    /// Returns `true` if the entry is before an entry key.
     #[inline]
     pub fn is_before(&self, key: &[u8], id: RecordId) -> bool {
         EntryKey::new(&self.last_key, self.id()) < EntryKey::new(key, id)
     }
 
-    /// The entry that is shown.
+    /// Returns the entry that is shown.
     #[inline]
     fn shown_entry(&self, what: &str) -> Entry<'_> {
-        debug_assert!(self.shown, "the {what} of a cursor that shows nothing");
+        debug_assert!(self.shown, "the {what} of a cursor that shows no entry");
         self.merge.current().unwrap_or_else(|| no_entry(what))
     }
 
-    /// The log position that made it; 0 where that is older than every snapshot.
+    /// Returns the position of the entry. [`Position::ZERO`] if the entry is settled.
     ///
     /// # Panics
+    ///
     /// Panics if the cursor shows no entry.
     pub fn position(&self) -> Position {
         self.shown_entry("position").position
     }
 
-    /// Its payload.
+    /// Returns the payload of the entry.
     ///
     /// # Panics
+    ///
     /// Panics if the cursor shows no entry.
     pub fn payload(&self) -> &[u8] {
         self.shown_entry("payload").payload
     }
 
-    /// Its payload as a view that outlives the cursor.
+    /// Returns the payload of the entry as shared bytes, which outlive the cursor.
     ///
     /// # Panics
+    ///
     /// Panics if the cursor shows no entry.
     pub fn payload_bytes(&mut self) -> Bytes {
-        debug_assert!(self.shown, "the payload of a cursor that shows nothing");
+        debug_assert!(self.shown, "the payload of a cursor that shows no entry");
         let first = self.merge.heap.first().copied();
         let payload = first
             .and_then(|heap_entry| self.merge.sources[heap_entry.source as usize].payload_bytes());
@@ -323,7 +333,7 @@ impl Cursor {
 
 #[cold]
 fn no_entry(what: &str) -> ! {
-    panic!("a cursor that shows no entry is asked for its {what}");
+    panic!("the {what} of a cursor without an entry was requested");
 }
 
 #[cfg(test)]
@@ -333,7 +343,7 @@ mod tests {
 
     use crate::entry_buffer::EntryBufferBuilder;
 
-    /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.
+    /// Records 0 to 199 of the keys 1, 2 and 3. All of key 1 are deleted later, and half of key 2.
     fn buffers() -> [Arc<SortedBuffer>; 2] {
         let buffer = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
             let mut builder = EntryBufferBuilder::new(Position(position), 0);
@@ -352,19 +362,20 @@ mod tests {
             Arc::new(SortedBuffer::from_buffer(&builder.finish()))
         };
         let put = buffer(false, &[(1, 0..200), (2, 0..200), (3, 0..200)], 10);
-        let gone = buffer(true, &[(1, 0..200), (2, 0..100)], 20);
-        [put, gone]
+        let deleted = buffer(true, &[(1, 0..200), (2, 0..100)], 20);
+        [put, deleted]
     }
 
-    fn cursor(direction: Direction, snapshot: u64, gone: &Arc<TombstoneRanges>) -> Cursor {
+    fn cursor(direction: Direction, snapshot: u64, ranges: &Arc<TombstoneRanges>) -> Cursor {
         let snapshot = Position(snapshot);
         Cursor::new([].iter(), buffers().into_iter(), snapshot, direction)
-            .with_tombstone_ranges(gone)
+            .with_tombstone_ranges(ranges)
     }
 
     type At = Option<(u8, u64)>;
 
-    /// Where a cursor stands before it is moved, and what it shows first.
+    /// Returns the entry that the merge is at after a seek, and the one that the cursor shows
+    /// first.
     fn sought(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
         cursor.seek(&[key], RecordId(id)).unwrap();
         let current = cursor.merge.current();
@@ -374,34 +385,34 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_begins_behind_what_is_gone() {
-        let gone = Arc::default();
-        let forward = |snapshot| cursor(Direction::Forward, snapshot, &gone);
+    fn later_cursors_start_behind_tombstone_ranges() {
+        let ranges = Arc::default();
+        let forward = |snapshot| cursor(Direction::Forward, snapshot, &ranges);
         assert_eq!(sought(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
         assert_eq!(sought(forward(20), 1, 5).0, Some((2, 100)));
         assert_eq!(sought(forward(90), 2, 7).0, Some((2, 100)));
-        // Before the interval, and where it was not gone yet.
+        // Before the range, and at a snapshot at which it was not deleted yet.
         assert_eq!(sought(forward(20), 1, 4).0, Some((1, 4)));
         assert_eq!(sought(forward(19), 1, 5).1, Some((1, 5)));
-        let backward = || cursor(Direction::Backward, 20, &gone);
+        let backward = || cursor(Direction::Backward, 20, &ranges);
         assert_eq!(sought(backward(), 2, 99), (Some((2, 99)), None));
         assert_eq!(sought(backward(), 2, 99), (None, None));
         assert_eq!(sought(backward(), 1, 99), (None, None));
     }
 
-    /// It answered record 0, which is nobody's.
+    /// The cursor answered record 0, which does not exist.
     #[test]
-    #[should_panic(expected = "asked for its id")]
-    fn a_cursor_that_was_at_no_entry_has_no_id() {
+    #[should_panic(expected = "the id of a cursor without an entry")]
+    fn a_cursor_without_an_entry_has_no_id() {
         let mut cursor = cursor(Direction::Forward, 5, &Arc::default());
         assert!(!cursor.next().unwrap());
         cursor.id();
     }
 
-    /// A merge that was moved on behind its end stood still, so that who waited for its end would have
-    /// asked for ever.
+    /// A merge that was advanced behind its end did not move. A caller that waited for its end
+    /// would have waited forever.
     #[test]
-    fn a_merge_does_not_go_on_behind_its_end() {
+    fn advancing_behind_the_end_is_a_bug() {
         let mut merge = MergeCursor::from_buffers(buffers()).unwrap();
         while merge.current().is_some() {
             merge.advance().unwrap();
@@ -415,19 +426,19 @@ mod tests {
 
     #[test]
     fn a_cursor_of_one_key_ends_with_it() {
-        let gone = Arc::default();
-        let of_key = || cursor(Direction::Forward, 20, &gone).of_key(&[1]);
+        let ranges = Arc::default();
+        let of_key = || cursor(Direction::Forward, 20, &ranges).for_key(&[1]);
         assert!(!of_key().next().unwrap());
-        let before = cursor(Direction::Forward, 10, &gone).of_key(&[1]);
+        let before = cursor(Direction::Forward, 10, &ranges).for_key(&[1]);
         assert_eq!(sought(before, 1, 0), (Some((1, 0)), Some((1, 0))));
         assert_eq!(sought(of_key(), 1, 0), (None, None));
-        // Nothing of the key is to be seen: it does not go through others.
-        let mut early = cursor(Direction::Forward, 5, &gone);
+        // No entry of the key is visible. The cursor does not read other keys.
+        let mut early = cursor(Direction::Forward, 5, &ranges);
         early.seek_key(&[1]).unwrap();
         assert!(!early.next().unwrap());
         assert_eq!(early.merge.current().map(|entry| entry.key), Some(&[2][..]));
-        // It says nothing of other keys.
-        let other = cursor(Direction::Forward, 20, &gone);
+        // It records nothing about other keys.
+        let other = cursor(Direction::Forward, 20, &ranges);
         assert_eq!(sought(other, 2, 0), (Some((2, 0)), Some((2, 100))));
     }
 }

@@ -1,4 +1,4 @@
-//! One entry of a map, and the order of entries.
+//! The entries of a map, and their order.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -109,23 +109,29 @@ impl PartialOrd for EntryKey<'_> {
     }
 }
 
-/// One version of one thing in a map. Ordered by key, then id, then position, newest first. What is
-/// added twice in one commit counts once: with the smallest payload.
+/// One version of an entry of a map. Entries are ordered by key, then by id, then by position with
+/// the newest first. If one commit adds an entry twice, the one with the smallest payload counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
+    /// The key bytes.
     pub key: &'a [u8],
+    /// The record id.
     pub id: RecordId,
-    /// The log position that made it; 0 when it is older than every snapshot ("settled").
+    /// The position of the commit that wrote the version. [`Position::ZERO`] if the version is
+    /// older than every snapshot: the entry is *settled*.
     pub position: Position,
-    /// Says that what older sources hold under this key and id is gone.
+    /// The version is a tombstone: it hides the versions of this entry in older sources.
     pub deleted: bool,
+    /// The payload. Empty in most indexes.
     pub payload: &'a [u8],
 }
 
-/// Which way entries are gone through.
+/// The direction in which a cursor reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// In ascending order.
     Forward,
+    /// In descending order. Versions of one entry still come with the newest first.
     Backward,
 }
 
@@ -143,8 +149,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Orders keys. Documents have none: to compare no bytes at all costs fifty times as much as not to,
-/// where the slices point nowhere.
+/// Compares keys. The keys of documents are empty, and comparing two empty slices with `memcmp`
+/// costs fifty times as much as comparing their lengths.
 #[inline]
 pub fn compare_keys(one: &[u8], other: &[u8]) -> Ordering {
     if one.is_empty() || other.is_empty() {
@@ -154,20 +160,22 @@ pub fn compare_keys(one: &[u8], other: &[u8]) -> Ordering {
     }
 }
 
-/// Whether keys are equal. See [`compare_keys`].
+/// Returns `true` if the keys are equal. Faster than `==` if keys are empty, see [`compare_keys`].
 #[inline]
 pub fn same_key(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && (one.is_empty() || one == other)
 }
 
-/// The first bytes of a key, zeros behind a shorter one. As a number they compare like the key, as far
-/// as they go.
+/// The first bytes of a key, padded with zeros. Two heads compare as numbers like their keys,
+/// unless they are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHead([u8; KeyHead::BYTES]);
 
 impl KeyHead {
+    /// The number of bytes.
     pub const BYTES: usize = 16;
 
+    /// Takes the head of a key.
     #[inline]
     pub fn new(key: &[u8]) -> KeyHead {
         if let Some(head) = key.first_chunk() {
@@ -183,19 +191,21 @@ impl KeyHead {
         KeyHead(number.to_be_bytes())
     }
 
+    /// Returns the head as a big-endian number.
     #[inline]
     pub fn number(&self) -> u128 {
         u128::from_be_bytes(self.0)
     }
 
-    /// The whole key, where it is no longer than the head.
+    /// Returns the whole key of `length` bytes, or `None` if it is longer than the head.
     #[inline]
     pub fn key(&self, length: usize) -> Option<&[u8]> {
         self.0.get(..length)
     }
 }
 
-/// The first eight bytes of a key as a number: compares like the key, as far as it goes.
+/// Returns the first eight bytes of a key as a big-endian number, padded with zeros. Two prefixes
+/// compare like their keys, unless they are equal.
 #[inline]
 pub fn key_prefix(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
@@ -213,7 +223,7 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     }
 }
 
-/// How many bytes two keys have in common at their beginning.
+/// Returns the number of bytes that the two slices have in common at their beginning.
 #[inline]
 pub fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     let words = one.as_chunks().0.iter().zip(other.as_chunks().0);
@@ -253,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_keys_are_keys() {
+    fn empty_keys_are_ordered() {
         let keys: [&[u8]; 4] = [b"", b"\x00", b"a", b"ab"];
         for (at, one) in keys.iter().enumerate() {
             for (other_at, other) in keys.iter().enumerate() {
@@ -264,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn common_beginnings_are_counted() {
+    fn common_prefixes_are_counted() {
         let check = |one: &str, other: &str, expected: usize| {
             assert_eq!(common_prefix(one.as_bytes(), other.as_bytes()), expected);
             assert_eq!(common_prefix(other.as_bytes(), one.as_bytes()), expected);

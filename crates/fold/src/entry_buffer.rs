@@ -1,8 +1,8 @@
-//! Entries in memory, in the order in which they came.
+//! Entries in memory in order of arrival.
 //!
-//! A slot of 48 bytes holds what most entries are, with a key of up to 20 bytes: a UUID, a few numbers. Longer keys
-//! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
-//! alone, and a document in a log record is an entry without being copied.
+//! A slot of 48 bytes holds an entry with a key of up to 20 bytes, such as a UUID or a few numbers.
+//! Longer keys and payloads are in shared arenas, which are never moved. Sorting and merging
+//! therefore move slots only, and a document in a log record becomes an entry without a copy.
 
 mod key_groups;
 mod recycled_slots;
@@ -21,24 +21,24 @@ use crate::key_sort::KeySort;
 use crate::prefetch;
 use slot_key::SlotKey;
 
-/// An entry: a key longer than its beginning here stands at `offset` of the arena, the payload right behind.
-/// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
-/// offset there, u32 LE each.
+/// One entry. A key that does not fit into the slot is at `offset` of the arena, followed by the
+/// payload. If the payload is in another arena, the key is followed by the number of that arena,
+/// counted from this one, and the offset there, both u32 LE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferSlot {
     pub(crate) key: SlotKey,
     pub(crate) id: RecordId,
-    /// Relative to the buffer's base position.
+    /// Relative to the base position of the buffer.
     position: u32,
     arena: u32,
     offset: u32,
     key_length: u32,
-    /// The top bit says "deleted", the next one that the payload is not where the key is.
+    /// The top bit marks a tombstone. The next bit says that the payload is in another arena.
     payload_length: u32,
 }
 
 impl BufferSlot {
-    /// How many bytes of the key stand in the arena: all or none.
+    /// Returns the number of key bytes in the arena: all or none.
     fn key_bytes_in_arena(&self) -> u32 {
         if self.key_length as usize > SlotKey::BYTES {
             self.key_length
@@ -54,39 +54,42 @@ impl BufferSlot {
 
 const DELETED: u32 = 1 << 31;
 const ELSEWHERE: u32 = 1 << 30;
-/// Arena and offset.
+/// The size of an arena number and an offset.
 const REFERENCE_BYTES: u32 = 8;
-/// What a processor fetches from memory at once.
+/// The size of a line of the processor's caches.
 const LINE_BYTES: usize = 64;
-/// Behind so many lines the processor goes on by itself.
+/// The processor prefetches further lines by itself.
 const LINES_PREFETCHED: usize = 4;
 
-/// Entries, immutable. Cheap to read from many threads.
+/// Immutable entries in order of arrival, or sorted. Cheap to read from many threads.
 #[derive(Debug)]
 pub struct EntryBuffer {
     slots: Vec<BufferSlot>,
     arenas: Arc<[Bytes]>,
     base: Position,
-    /// The newest position among the entries.
+    /// The newest position of the entries.
     newest: Position,
-    /// Bytes of keys and payloads, and of the slots.
+    /// The bytes of the slots, keys and payloads.
     bytes: usize,
 }
 
 impl EntryBuffer {
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Memory held, in bytes, without shared buffers.
+    /// Returns the memory of the entries, in bytes, without shared arenas.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
+    /// Returns the newest position of the entries.
     pub fn newest_position(&self) -> Position {
         self.newest
     }
@@ -113,7 +116,7 @@ impl EntryBuffer {
         }
     }
 
-    /// The entry of that number.
+    /// Returns the entry with this number.
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
         self.slots.get(number).map(|slot| self.entry(slot))
@@ -135,25 +138,25 @@ impl EntryBuffer {
         }
     }
 
-    /// The keys of all entries.
+    /// Iterates over the keys of all entries.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.slots.iter().map(|slot| self.key(slot))
     }
 
-    /// The first bytes of an entry's key: see [`KeyHead::number`].
+    /// Returns the head of an entry's key as a number, see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
         self.slots[number].key.head()
     }
 
-    /// The payload of an entry as a shared view.
+    /// Returns the payload of an entry as a view of its arena.
     pub fn payload(&self, number: usize) -> Bytes {
         let slot = &self.slots[number];
         let (arena, start) = self.payload_place(slot);
         self.arenas[arena].slice(start..start + slot.payload_bytes() as usize)
     }
 
-    /// In which arena a payload stands, and where.
+    /// Returns the arena of a payload and the offset in it.
     fn payload_place(&self, slot: &BufferSlot) -> (usize, usize) {
         let own = (
             slot.arena as usize,
@@ -168,15 +171,16 @@ impl EntryBuffer {
         (own.0 + number(arena), number(start))
     }
 
-    /// Fetches the keys of these entries from memory together, as far as they do not stand in their slots:
-    /// for who goes through entries whose keys stand in another order than they do.
+    /// Prefetches the long keys of these entries. Sorted slots point to keys in order of arrival,
+    /// so that each key is a cache miss.
     pub(crate) fn prefetch_keys(&self, numbers: Range<usize>) {
         let slots = self.slots_of(numbers);
         let long = slots.iter().filter(|slot| slot.key_bytes_in_arena() > 0);
         prefetch::load(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
     }
 
-    /// The same with payloads, of entries whose keys were fetched: the first [`LINES_PREFETCHED`] lines of each.
+    /// Prefetches the first [`LINES_PREFETCHED`] lines of the payloads of these entries. Their keys
+    /// must have been prefetched.
     pub(crate) fn prefetch_payloads(&self, numbers: Range<usize>) {
         let lines = |slot| {
             let bytes = self.payload_of(slot).iter();
@@ -188,15 +192,16 @@ impl EntryBuffer {
 
     fn slots_of(&self, numbers: Range<usize>) -> &[BufferSlot] {
         let end = numbers.end.min(self.slots.len());
-        // What is to be fetched may lie behind the last entry.
+        // The range may extend past the last entry.
         self.slots.get(numbers.start..end).unwrap_or_default()
     }
 
+    /// Iterates over the entries.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.slots.iter().map(|slot| self.entry(slot))
     }
 
-    /// The entries whose keys begin with this byte.
+    /// Iterates over the entries whose keys begin with this byte.
     pub fn with_first_byte(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
         let begins =
             move |slot: &BufferSlot| slot.key.key(1) == Some(&[first]) && slot.key_length > 0;
@@ -204,7 +209,7 @@ impl EntryBuffer {
         slots.map(|slot| self.entry(slot))
     }
 
-    /// Of each entry's key: see [`fingerprint`].
+    /// Iterates over the [fingerprints](fingerprint) of the keys.
     pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = u32> {
         self.slots.iter().map(|slot| self.fingerprint_of(slot))
     }
@@ -216,9 +221,13 @@ impl EntryBuffer {
         }
     }
 
-    /// All entries of several buffers.
+    /// Concatenates buffers. Slots are copied, arenas are shared.
+    ///
+    /// # Panics
+    ///
+    /// Panics if positions differ by 2^32 or more.
     pub fn join<'p>(buffers: impl Iterator<Item = &'p EntryBuffer> + Clone) -> EntryBuffer {
-        // No buffers have no entries.
+        // Without buffers there is no base position, and none is needed.
         let base = buffers.clone().map(|buffer| buffer.base).min();
         let base = base.unwrap_or_default();
         let mut slots = recycled_slots::take(buffers.clone().map(EntryBuffer::len).sum());
@@ -237,7 +246,7 @@ impl EntryBuffer {
         }
         assert!(
             newest.0 < base.0 + (1 << 32),
-            "entries of position {newest} are joined with those of {base}"
+            "positions {base} and {newest} are too far apart for one buffer"
         );
         EntryBuffer {
             slots,
@@ -248,7 +257,7 @@ impl EntryBuffer {
         }
     }
 
-    /// The entries of these numbers.
+    /// Returns the entries with these numbers.
     pub fn pick(&self, numbers: impl ExactSizeIterator<Item = u32>) -> EntryBuffer {
         let mut slots = recycled_slots::take(numbers.len());
         slots.extend(numbers.map(|number| self.slots[number as usize]));
@@ -261,7 +270,7 @@ impl EntryBuffer {
         }
     }
 
-    /// How many entries lie between two places, the first included, the second not.
+    /// Counts the entries from `from` up to, but not including, `to`.
     pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
         let heads = [from, to].map(|bound| KeyHead::new(bound.key).number());
         let is_before = |slot: &BufferSlot, bound: EntryKey<'_>, head: u128| {
@@ -274,13 +283,14 @@ impl EntryBuffer {
         self.slots.iter().filter(between).count()
     }
 
+    /// Returns `true` if the entries are sorted.
     pub fn is_in_order(&self) -> bool {
         let in_order =
             |one: &BufferSlot, other: &BufferSlot| self.compare_slots(one, other).is_le();
         self.slots.is_sorted_by(in_order)
     }
 
-    /// The same entries in order. None where they are in order as they stand.
+    /// Returns the entries sorted, or `None` if they are sorted already.
     pub fn in_order(&self) -> Option<EntryBuffer> {
         if self.is_in_order() {
             return None;
@@ -293,7 +303,7 @@ impl EntryBuffer {
         Some(ordered)
     }
 
-    /// Returns the numbers of the entries in order, or `None` if they are in order as they stand.
+    /// Returns the numbers of the entries in sorted order, or `None` if they are sorted already.
     fn numbers_in_order(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let order = KeySort {
             entries: &self.slots,
@@ -304,7 +314,7 @@ impl EntryBuffer {
         order.numbers()
     }
 
-    /// The newest version of an entry comes first.
+    /// Compares entries: by key and id, then the newest version first, then by payload.
     fn compare_slots(&self, a: &BufferSlot, b: &BufferSlot) -> Ordering {
         let keys = self.compare_slot_keys(a, b);
         keys.then_with(|| self.compare_slots_of_key(a, b))
@@ -315,7 +325,7 @@ impl EntryBuffer {
         heads.then_with(|| compare_keys(self.key(a), self.key(b)))
     }
 
-    /// Compares entries with the same key.
+    /// Compares entries that have the same key.
     fn compare_slots_of_key(&self, a: &BufferSlot, b: &BufferSlot) -> Ordering {
         let places = a.id.cmp(&b.id).then(b.position.cmp(&a.position));
         places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
@@ -339,23 +349,27 @@ impl Drop for EntryBuffer {
     }
 }
 
-/// A number that tells most keys apart, of a short one made in two steps.
+/// Returns a hash of a key with 32 bits. Different keys seldom have the same.
 pub(crate) fn fingerprint(key: &[u8]) -> u32 {
-    match key.len() > SlotKey::BYTES {
-        true => filter::hash(key) as u32,
-        false => SlotKey::new(key).fingerprint(key.len()),
+    if key.len() > SlotKey::BYTES {
+        filter::hash(key) as u32
+    } else {
+        SlotKey::new(key).fingerprint(key.len())
     }
 }
 
-/// Where a payload stands: in a buffer that [`EntryBufferBuilder::share`] took in.
+/// The location of a payload in an arena that [`EntryBufferBuilder::share`] added.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedPayload {
+    /// The number of the arena, as `share` returned it.
     pub arena: u32,
+    /// The offset in the arena.
     pub offset: u32,
+    /// The length of the payload, in bytes.
     pub length: u32,
 }
 
-/// Collects entries in any order.
+/// Collects entries in any order into an [`EntryBuffer`].
 #[derive(Debug)]
 pub struct EntryBufferBuilder {
     slots: Vec<BufferSlot>,
@@ -367,8 +381,8 @@ pub struct EntryBufferBuilder {
 }
 
 impl EntryBufferBuilder {
-    /// `base`: no entry is from before this position, nor 2^32 or more after it. `entries`: about
-    /// how many are expected.
+    /// Creates a builder. Positions of entries must be at least `base` and less than `base` + 2^32.
+    /// `entries` is the expected number of entries.
     pub fn new(base: Position, entries: usize) -> EntryBufferBuilder {
         EntryBufferBuilder {
             slots: recycled_slots::take(entries),
@@ -380,12 +394,16 @@ impl EntryBufferBuilder {
         }
     }
 
-    /// Memory taken so far, in bytes.
+    /// Returns the memory of the entries so far, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds an entry; key and payload are copied.
+    /// Adds an entry. Key and payload are copied.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the position is out of range, or if the keys and payloads exceed 4 GiB.
     #[inline]
     pub fn add(&mut self, entry: Entry<'_>) {
         let offset = self.arena_end();
@@ -406,13 +424,13 @@ impl EntryBufferBuilder {
         self.push(entry.position, slot);
     }
 
-    /// Takes part in a buffer whose bytes [`add_shared`](Self::add_shared) refers to.
+    /// Adds an arena for payloads of [`add_shared`](Self::add_shared) and returns its number.
     pub fn share(&mut self, buffer: Bytes) -> u32 {
         self.shared.push(buffer);
         self.shared.len() as u32
     }
 
-    /// Adds an entry whose payload stands in a shared buffer; only the key is copied.
+    /// Adds an entry whose payload is in a shared arena. Only the key is copied.
     pub fn add_shared(
         &mut self,
         key: &[u8],
@@ -439,7 +457,7 @@ impl EntryBufferBuilder {
         self.push(position, slot);
     }
 
-    /// Where the next key or payload goes.
+    /// Returns the offset at which the next key or payload begins.
     #[inline]
     fn arena_end(&self) -> u32 {
         let end = self.arena.len();
@@ -451,7 +469,7 @@ impl EntryBufferBuilder {
         let later = position.0.wrapping_sub(self.base.0);
         assert!(
             later <= u64::from(u32::MAX),
-            "an entry of position {position} comes to those from position {} on",
+            "position {position} is out of the range of a buffer that begins at {}",
             self.base
         );
         slot.position = later as u32;
@@ -466,6 +484,7 @@ impl EntryBufferBuilder {
         self.slots.push(slot);
     }
 
+    /// Finishes the buffer.
     pub fn finish(self) -> EntryBuffer {
         let own = Bytes::from(self.arena);
         EntryBuffer {

@@ -1,5 +1,5 @@
-//! A digest of a set of entries: it tells whether two maps hold the same entries without comparing them
-//! one by one. The order of the entries does not matter.
+//! A digest of a set of entries. Two maps are compared by their digests instead of entry by entry.
+//! The order of the entries does not matter.
 //!
 //! ```text
 //! digest     the sum of the hashes of all entries, modulo 2^64
@@ -13,15 +13,28 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::entry::RecordId;
 
-/// The number of entries, and the sum of their hashes.
+/// The digest of a set of entries.
+///
+/// ```
+/// use windrow_fold::{EntryDigest, RecordId};
+///
+/// let (mut one, mut other) = (EntryDigest::default(), EntryDigest::default());
+/// one.add(b"a", RecordId(1), b"");
+/// one.add(b"b", RecordId(2), b"");
+/// other.add(b"b", RecordId(2), b"");
+/// other.add(b"a", RecordId(1), b"");
+/// assert_eq!(one, other);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryDigest {
+    /// The number of entries.
     pub entries: u64,
+    /// The sum of the hashes of the entries, modulo 2^64.
     pub hash: u64,
 }
 
 impl EntryDigest {
-    /// Adds an entry. The caller adds each entry once.
+    /// Adds an entry. Each entry must be added once.
     pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         self.add_hashed(key_hash(key), id, payload);
     }
@@ -38,14 +51,14 @@ impl EntryDigest {
         self.hash = self.hash.wrapping_add(hash);
     }
 
-    /// Adds the entries of another digest. No entry is in both.
-    pub fn join(&mut self, other: EntryDigest) {
+    /// Adds the entries of another digest. The two sets must be disjoint.
+    pub fn combine(&mut self, other: EntryDigest) {
         self.entries += other.entries;
         self.hash = self.hash.wrapping_add(other.hash);
     }
 }
 
-/// The hash of a key for [`EntryDigest::add_hashed`] and for filters.
+/// Hashes a key for [`EntryDigest::add_hashed`] and for filters.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
@@ -71,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_count_and_everything_else_does() {
+    fn digests_depend_on_the_entries_and_not_on_their_order() {
         let (one, other): ((&[u8], u64, &[u8]), _) = ((b"a", 1, b""), (&b"b"[..], 2, &b"x"[..]));
         assert_eq!(sum(&[one, other]), sum(&[other, one]));
         let different = [
@@ -90,9 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn sums_join() {
+    fn digests_combine() {
         let mut joined = sum(&[(b"a", 1, b"")]);
-        joined.join(sum(&[(b"b", 1, b"")]));
+        joined.combine(sum(&[(b"b", 1, b"")]));
         assert_eq!(joined, sum(&[(b"b", 1, b""), (b"a", 1, b"")]));
     }
 }

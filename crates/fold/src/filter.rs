@@ -1,8 +1,8 @@
-//! Filters: whether a key may stand in a interval of blocks, or an id where keys are empty.
+//! Bloom filters: whether a key may be in some blocks, or an id if the keys are empty.
 //!
-//! A page is an array of lines of 64 bytes. A key's hash chooses a line and six bits in it, so a
-//! question touches one cache line and is answered from the page's bytes as they lie in the cache.
-//! With 10 bits a key about 1 in 100 absent keys passes, with 16 about 1 in 700.
+//! A page is an array of lines of 64 bytes. The hash of a key selects a line and six bits in it, so
+//! that a lookup touches one cache line and reads the page as it is in the block cache. With 10
+//! bits a key about 1 in 100 absent keys passes, with 16 bits about 1 in 700.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,20 +16,22 @@ use crate::prefetch;
 const LINE_BYTES: usize = 64;
 const PROBES: u32 = 6;
 
-/// What filters know an entry with an empty key by.
+/// Hashes the id of an entry with an empty key.
 pub(crate) fn id_hash(id: RecordId) -> u64 {
     hash(&id.0.to_be_bytes())
 }
 
-/// A key with what filters know it by.
+/// A key and its hash for filters.
 #[derive(Clone, Copy, Debug)]
 pub struct HashedKey<'k> {
+    /// The key bytes.
     pub key: &'k [u8],
-    /// XXH3-64.
+    /// The hash, XXH3-64.
     pub hash: u64,
 }
 
 impl<'k> HashedKey<'k> {
+    /// Hashes a key.
     pub fn new(key: &'k [u8]) -> HashedKey<'k> {
         HashedKey {
             key,
@@ -38,7 +40,7 @@ impl<'k> HashedKey<'k> {
     }
 }
 
-/// The page of these hashes, with so many bits for each.
+/// Builds a page from hashes, with this many bits a key.
 pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
     let lines = (hashes.len() * bits_per_key)
         .div_ceil(LINE_BYTES * 8)
@@ -47,24 +49,24 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
     for hash in hashes {
         let start = line_of(*hash, lines) * LINE_BYTES;
         for bit in bits_of(*hash) {
-            // A bit that is not set would hide the key.
+            // A missing bit would hide the key, so indexing may panic here.
             page[start + bit / 8] |= 1 << (bit % 8);
         }
     }
     page
 }
 
-/// Fetches the lines that these hashes are asked of.
+/// Prefetches the lines of these hashes.
 pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
     let lines = page.len() / LINE_BYTES;
     let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
     prefetch::load(bytes.copied());
 }
 
-/// False only where the key is not among those the page was built of.
+/// Returns `false` only if the page was built without this hash.
 pub fn may_contain(page: &[u8], hash: u64) -> bool {
     let lines = page.len() / LINE_BYTES;
-    // A page that is too short excludes nothing: then the blocks are read.
+    // A page that is too short excludes nothing. The blocks are read then.
     if lines == 0 {
         return true;
     }
@@ -72,23 +74,23 @@ pub fn may_contain(page: &[u8], hash: u64) -> bool {
     let Some(line) = page.get(start..).and_then(<[u8]>::first_chunk) else {
         return true;
     };
-    // All bits are looked at: which of them is the first that is not set, nobody could foresee.
+    // All bits are tested without a branch, which could not be predicted.
     bits_of(hash).fold(true, |all, bit| all & is_set(line, bit))
 }
 
-/// A page of its own in memory, to which keys are added while others ask it.
+/// A filter in memory. Keys are added while others read it.
 #[derive(Debug)]
 pub struct KeyFilter {
     lines: Box<[Line]>,
-    /// How many keys it is made for.
+    /// The number of keys that it has room for.
     room: usize,
-    /// How many were added. Held by who adds: bits are set by reading and writing words, which two at once
-    /// must not do.
+    /// The number of keys added. The lock also orders writers: bits are set by a load and a store,
+    /// which two writers at once would lose.
     added: Mutex<usize>,
 }
 
 const WORD_BITS: usize = u64::BITS as usize;
-/// The lines of so many hashes are fetched at once.
+/// The lines of this many hashes are prefetched at once.
 const ADDED_TOGETHER: usize = 64;
 
 #[derive(Debug, Default)]
@@ -102,7 +104,7 @@ impl Line {
 }
 
 impl KeyFilter {
-    /// An empty one for so many keys, with so many bits for each.
+    /// Creates an empty filter for `room` keys, with this many bits a key.
     pub fn new(room: usize, bits_per_key: usize) -> KeyFilter {
         let lines = (room * bits_per_key).div_ceil(LINE_BYTES * 8).max(1);
         KeyFilter {
@@ -112,16 +114,17 @@ impl KeyFilter {
         }
     }
 
-    /// How many keys it is made for.
+    /// Returns the number of keys that the filter has room for.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Whether it is made for so many keys more.
+    /// Returns `true` if there is room for this many further keys.
     pub fn has_room(&self, keys: usize) -> bool {
         *self.added.lock() + keys <= self.room
     }
 
+    /// Adds keys by their hashes.
     pub fn add(&self, hashes: &[u64]) {
         let mut added = self.added.lock();
         *added += hashes.len();
@@ -137,7 +140,7 @@ impl KeyFilter {
         }
     }
 
-    /// Notes which of these keys may have been added: a key that is not noted was not.
+    /// Sets `held` for the keys that may have been added. A key that is not set was not added.
     pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
         debug_assert_eq!(keys.len(), held.len());
         self.touch(keys.iter().map(|key| key.hash));
@@ -157,7 +160,7 @@ impl KeyFilter {
         prefetch::load(words.map(|word| word.load(Ordering::Relaxed) as u8));
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory of the filter, in bytes.
     pub fn bytes(&self) -> u64 {
         (self.lines.len() * LINE_BYTES) as u64
     }
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_pass_and_few_others_do() {
+    fn all_members_and_few_others_pass() {
         let hash_of = |number: u64| hash(&number.to_be_bytes());
         let members: Vec<u64> = (0..20_000).map(hash_of).collect();
         for (bits, strangers_max) in [(10, 2_500), (16, 300)] {

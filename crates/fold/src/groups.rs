@@ -1,4 +1,4 @@
-//! The groups of a data block, as far as they can be read without their entries. The layout is in
+//! Parsing of the groups of a data block without their entries. The layout is in
 //! [`block`](crate::block).
 #![cfg_attr(
     not(test),
@@ -9,27 +9,27 @@ use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
 use crate::entry::RecordId;
 use crate::varint;
 
-/// A group: its form and the place of its entries in the block.
+/// A group: its form and the offsets of its entries in the block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockGroup {
     pub form: GroupForm,
-    /// The bytes of the block that hold the entries: those after the head.
+    /// The bytes of the entries begin at this offset of the block, after the head.
     pub start: usize,
     pub end: usize,
 }
 
-/// The form of a group, which its head tells.
+/// The form of a group, which its head encodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupForm {
-    /// One entry with that id, and whether a payload follows.
+    /// One settled entry with this id.
     One { id: RecordId, has_payload: bool },
-    /// Entries, one after the other.
+    /// Several entries, one after the other.
     Rows(RowFormat),
     /// A piece of packed postings.
     Piece,
 }
 
-/// Entries that follow a head.
+/// How the entries of a group of rows are encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowFormat {
     pub count: u64,
@@ -40,13 +40,13 @@ pub(crate) struct RowFormat {
 /// The key of a group, relative to that of the group before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelativeKey<'b> {
-    /// How many bytes of the last key it begins with.
+    /// The number of bytes that it shares with the beginning of the last key.
     pub shared: usize,
     pub suffix: &'b [u8],
 }
 
 impl GroupForm {
-    /// Returns the form of a group with this head.
+    /// Decodes the head of a group.
     #[inline]
     pub fn from_head(head: u64) -> GroupForm {
         if head == PIECE {
@@ -71,7 +71,7 @@ impl GroupForm {
 }
 
 impl RowFormat {
-    /// Goes past the entries.
+    /// Skips the entries. Returns `None` if the bytes end before.
     pub fn skip(self, rest: &mut &[u8]) -> Option<()> {
         let numbers = 1 + u64::from(self.has_versions);
         if !self.has_payloads {
@@ -86,7 +86,7 @@ impl RowFormat {
 }
 
 impl<'b> RelativeKey<'b> {
-    /// Takes the key of a group off the front.
+    /// Takes the key of a group off the front. Returns `None` if the bytes are damaged.
     #[inline]
     pub fn take(rest: &mut &'b [u8]) -> Option<RelativeKey<'b>> {
         let (&lengths, behind) = rest.split_first()?;
@@ -103,14 +103,14 @@ impl<'b> RelativeKey<'b> {
     }
 }
 
-/// Takes a payload, or a piece, off the front: its length, then its bytes.
+/// Takes a payload or a piece off the front: its length, then its bytes.
 #[inline]
 pub(crate) fn take_payload<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let length = varint::take(rest)?;
     varint::take_bytes(rest, length)
 }
 
-/// Reads the group at a place of the block. Returns `None` if it is damaged.
+/// Parses the group at offset `at` of a block. Returns `None` if it is damaged.
 pub(crate) fn read(block: &[u8], at: usize, end: usize) -> Option<(RelativeKey<'_>, BlockGroup)> {
     let mut rest = block.get(at..end)?;
     let key = RelativeKey::take(&mut rest)?;

@@ -26,7 +26,7 @@ const COMPARED_MAX: usize = 48;
 /// The bytes that follow are taken at most this often; longer common parts are compared whole.
 const ROUNDS_MAX: u32 = 16;
 
-/// Entries to sort, and how to read and compare them.
+/// Entries to sort, and the functions that read and compare them.
 pub struct KeySort<'e, T, H, K, C> {
     pub entries: &'e [T],
     /// Returns the number of an entry's [`KeyHead`](crate::entry::KeyHead).
@@ -62,14 +62,15 @@ where
         let mut digits: Vec<Digits> = digits.collect();
         let falls = |pair: &&[Digits]| matches!(pair, [one, other] if one.bits > other.bits);
         let falls = digits.windows(2).filter(falls).count();
-        match falls * MERGED_ENTRIES_MIN < digits.len() {
-            true => digits.sort_by_key(|one| one.bits),
-            false => digits.sort_unstable_by_key(|one| one.bits),
+        if falls * MERGED_ENTRIES_MIN < digits.len() {
+            digits.sort_by_key(|one| one.bits)
+        } else {
+            digits.sort_unstable_by_key(|one| one.bits)
         }
         self.sort_equal(&mut digits, ROUNDS_MAX);
         debug_assert!(
             digits.is_sorted_by(|one, other| self.compare(one, other).is_le()),
-            "entries are not in order after they were sorted"
+            "the sort left entries unsorted"
         );
         Some(digits.into_iter().map(|one| one.number))
     }
@@ -94,8 +95,8 @@ where
         }
     }
 
-    /// Replaces the bits by those behind the common prefix of these keys. Returns `false` if they are all
-    /// equal: the keys are equal, or differ in trailing zeros only.
+    /// Replaces the bits by those after the common prefix of these keys. Returns `false` if they
+    /// are all equal: the keys are equal, or differ only in trailing zeros.
     fn take_following(&self, digits: &mut [Digits]) -> bool {
         let key = |one: &Digits| (self.key)(self.entry(one));
         let Some(first) = digits.first().map(key) else {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn common_beginnings_and_ends_do_not_disturb() {
+    fn keys_with_common_prefixes_and_suffixes_are_sorted() {
         check(&[]);
         check(&["a"]);
         check(&["same", "same", "same"]);
@@ -151,10 +152,10 @@ mod tests {
             "0123456789abcdee",
         ]);
     }
-    /// Enough keys that they are not all compared: of every length, with common beginnings of every
-    /// length, equal ones among them, ends of zeros.
+    /// The groups are too large to be sorted by whole comparisons: keys of many lengths, with
+    /// common prefixes of many lengths, equal keys, and trailing zeros.
     #[test]
-    fn long_keys_are_sorted_by_what_follows_their_common_beginning() {
+    fn long_keys_are_sorted_by_the_bytes_after_their_common_prefix() {
         let number = |n: u32| n.wrapping_mul(2_654_435_761);
         for length in [0, 10, 16, 17, 40] {
             let beginning = "b".repeat(length);

@@ -1,25 +1,69 @@
-//! A map over the log: a tail in memory, sections of sorted blocks in runs, merges, cursors and
-//! snapshots.
+//! A map over the log: a tail in memory, sections in run files, and readers at snapshots.
 //!
-//! An [`Entry`] is a key, a record id, the position that made it, whether it is deleted, and a
-//! payload; a map holds entries ordered by key, then record id, then position, newest first. Every
-//! map of Windrow has this form: documents (empty key, the document as payload), `_id`s and
+//! An [`Entry`] has a key, a record id, the position of the commit that wrote it, a tombstone flag and
+//! a payload. A map has entries ordered by key, then id, then position with the newest first. All maps
+//! of Windrow have this form: documents by record id (empty keys, documents as payloads), `_id`s and
 //! indexes (key bytes, record ids).
 //!
-//! - A [`EntryBuffer`] has entries in memory as they came, a [`SortedBuffer`] in order. A [`TailPart`] is a buffer until
-//!   somebody needs its order; a [`Tail`] holds parts of geometrically growing size.
-//! - A [`Section`] is a sorted interval in a run file: blocks, fences, filters. What only those see who read
-//!   at an old position stands in past [`sections`].
-//! - A [`View`] is what a reader sees: chains of sections and parts of tails; a [`Cursor`] merges them at a
-//!   snapshot, forward or backward.
-//! - [`merge`] chooses sections to merge and merges them; a [`Sorter`] makes sections of entries that
-//!   come in no order, for builds.
+//! **Not here:** what keys and payloads mean, when to fold or merge, and who writes the log and the
+//! catalog. That is the crate `collection`.
 //!
-//! Not here: what keys and payloads mean, who writes the log, and when to fold.
+//! # Main types
 //!
-//! Reading order: [`entry`], [`buffer`], [`buffer`], [`part`], [`tail`], [`block`], `groups`, [`layout`], [`columns`], [`interval`], [`entry_digest`], [`marks`], [`section`], [`sections`],
-//! `gone`, [`cursor`], [`view`], [`postings`], [`merge`], [`sorter`], [`snapshots`].
+//! - [`EntryBuffer`]: entries in memory in order of arrival. [`SortedBuffer`]: the same, sorted.
+//! - [`Tail`]: the memtable of a map, in [`TailPart`]s that are sorted when a reader needs their order.
+//! - [`SectionWriter`] writes a [`Section`]: a sorted immutable part of a run file, with blocks, fences
+//!   and filters. [`Sections`](sections::Sections) are those of a map, ordered by age.
+//! - [`View`]: a map at a [`Snapshot`]. A [`Cursor`] reads it in order, a [`PostingList`] reads the
+//!   postings of one key with score bounds.
+//! - [`merge`] selects sections to merge and writes the versions that snapshots need. A [`Sorter`]
+//!   writes sections of unsorted entries, for index builds.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windrow_fold::{
+//!     Direction, Entry, EntryBufferBuilder, Position, RecordId, Tail, View, sections::Sections,
+//! };
+//!
+//! // A commit at position 1 puts an entry into the tail.
+//! let (tail, position) = (Tail::default(), Position(1));
+//! let mut entries = EntryBufferBuilder::new(position, 1);
+//! entries.add(Entry {
+//!     key: b"color:red",
+//!     id: RecordId(7),
+//!     position,
+//!     deleted: false,
+//!     payload: b"",
+//! });
+//! let parts = tail.parts_up_to(position, |_| (vec![entries.finish().into()], position));
+//!
+//! // A snapshot at this position sees it.
+//! let view = View {
+//!     sections: Arc::new(Sections::default()),
+//!     parts: parts.to_vec(),
+//!     snapshot: position,
+//!     own_parts: 0,
+//! };
+//! let mut cursor = view.cursor(Direction::Forward);
+//! cursor.seek(b"color:", RecordId::MIN)?;
+//! assert!(cursor.next()?);
+//! assert_eq!((cursor.key(), cursor.id()), (&b"color:red"[..], RecordId(7)));
+//! # Ok::<(), windrow_fold::StorageError>(())
+//! ```
+//!
+//! # Modules in reading order
+//!
+//! 1. Entries: [`entry`], [`entry_digest`], [`marks`], [`varint`], `filter`.
+//! 2. In memory: [`entry_buffer`], [`sorted_buffer`], [`tail_part`], [`tail`]; `key_sort`, `radix`
+//!    and [`prefetch`] below them.
+//! 3. In files: [`block`] writes blocks; `groups`, [`block_layout`] and [`restart_interval`] read
+//!    them; [`columns`] is their packed form; [`section`], [`sections`].
+//! 4. Reading: [`snapshots`], `tombstone_ranges`, [`cursor`], [`view`], [`postings`].
+//! 5. Writing sections: [`merge`], [`sorter`].
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 pub mod block;
 pub mod block_layout;

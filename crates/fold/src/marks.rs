@@ -1,57 +1,63 @@
-//! Marks: entries before all others of a map, which say something of records apart from its order. Their
-//! keys begin with a byte that no other key does, and mostly are few.
+//! Marks: entries that sort before all others of a map and state a property of records. Their keys
+//! begin with a byte that no other key begins with, and few distinct ones are common.
 //!
-//! Every source counts its marks, those that are put and those that delete, so that what a map has of
-//! them is mostly known without reading.
+//! Every source counts the marks that it sets and deletes. A reader therefore mostly knows the
+//! marks of a map without a lookup.
 
 use crate::varint;
 
-/// Of so many different marks is kept how often they stand there: a section's are in a row of the catalog,
-/// which is small.
+/// At most this many distinct marks are counted. The counts of a section are in a row of the
+/// catalog, which must be small.
 pub const MARKS_MAX: usize = 64;
 
-/// How often each mark stands in a source, or in several.
+/// How often each mark is set and deleted in a source, or in several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     counts: Vec<MarkCount>,
-    /// There are others besides.
+    /// There are further marks, which are not counted.
     has_more: bool,
 }
 
+/// The counts of one mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkCount {
+    /// The key of the mark.
     pub key: Vec<u8>,
-    /// Entries that put it on a record, versions of the same with them.
+    /// The number of entries that set it, including several versions of one.
     pub put: u64,
+    /// The number of tombstones.
     pub deleted: u64,
 }
 
 impl Marks {
+    /// Iterates over the counted marks.
     pub fn iter(&self) -> impl Iterator<Item = &MarkCount> {
         self.counts.iter()
     }
 
+    /// Returns the number of distinct marks that are counted.
     pub fn len(&self) -> usize {
         self.counts.len()
     }
 
+    /// Returns `true` if no marks are counted.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Whether there are so many different ones that not all are counted.
+    /// Returns `true` if there are further marks, which are not counted.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
     /// Counts an entry.
-    pub fn note(&mut self, key: &[u8], deleted: bool) {
+    pub fn count(&mut self, key: &[u8], deleted: bool) {
         let (put, deleted) = (u64::from(!deleted), u64::from(deleted));
         self.add(key, put, deleted);
     }
 
-    /// Adds what another source has.
-    pub fn join(&mut self, other: &Marks) {
+    /// Adds the counts of another source.
+    pub fn add_all(&mut self, other: &Marks) {
         for mark in other.iter() {
             self.add(&mark.key, mark.put, mark.deleted);
         }
@@ -60,7 +66,7 @@ impl Marks {
 
     pub(crate) fn add(&mut self, key: &[u8], put: u64, deleted: u64) {
         let is_full = self.counts.len() == MARKS_MAX;
-        // Entries come in order: it is mostly the last.
+        // Entries arrive in order, so that it is mostly the last one.
         match self.counts.iter_mut().rfind(|mark| mark.key == key) {
             Some(mark) => {
                 mark.put += put;
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_of_the_catalog_has_room_for_them() {
+    fn encoded_marks_fit_into_a_row_of_the_catalog() {
         let mut marks = Marks::default();
         for number in 0..1_000u64 {
             let key = [0, (number / 32) as u8, (number % 32) as u8];
@@ -120,7 +126,7 @@ mod tests {
         assert_eq!(found.as_ref(), Some(&marks));
         assert!(marks.has_more());
         let mut joined = Marks::default();
-        joined.join(&marks);
+        joined.add_all(&marks);
         assert_eq!(joined, marks);
     }
 }

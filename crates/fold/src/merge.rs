@@ -1,4 +1,5 @@
-//! Choosing sections to merge, and writing entries of several sources as one section.
+//! Folds and merges: which sections are merged, and how the versions of entries are written as
+//! sections.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,42 +10,46 @@ use windrow_storage::{Position, StorageError};
 use crate::cursor::MergeCursor;
 use crate::entry::{Entry, EntryKey, RecordId, compare_keys};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
-use crate::sections::Sections;
+use crate::sections::{RankedSection, Sections};
 
-/// So many sections of like size, next to each other in age, are merged into one.
+/// This many sections of similar size that follow each other in age are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
-/// Sections smaller than this, before compression, count as being of one size. Whatever is added to such a interval of sections
-/// writes all of it once more: were it larger, what single folds add to it were written often.
+/// Sections smaller than this, in bytes before compression, are of one tier. A merge rewrites all
+/// sections of a tier. If the lowest tier were larger, every few folds would rewrite much.
 const TIER_BYTES_MIN: u64 = 1 << 17;
-/// Sections with more than this, before compression, are merged only with what overlaps them: writing
-/// documents once more, only to have fewer sections, costs more than a section does.
+/// Sections larger than this, in bytes before compression, are merged only with those that they
+/// overlap. Rewriting documents only to have fewer sections costs more than a section does.
 const SEPARATE_BYTES: u64 = 8 << 20;
 
-/// What entries a fold or merge writes of several versions.
+/// Which versions a fold or merge keeps.
 #[derive(Clone, Debug)]
 pub struct Retention {
-    /// The positions that somebody reads at or may from now on, in order: see
-    /// [`Snapshots::positions`](crate::Snapshots::positions). A version that none of them sees is not
-    /// written; one at or before the first is written as settled.
+    /// The positions that are read at, in ascending order, see
+    /// [`Snapshots::positions`](crate::Snapshots::positions). A version that is visible at none of
+    /// them is dropped. One at or before the first is written as settled.
     pub snapshots: Vec<Position>,
-    /// What a deletion may have to hide.
+    /// The data that tombstones may have to hide.
     pub older: OlderData,
 }
 
-/// What there is older than what is written.
+/// The data that is older than what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OlderData {
+    /// There is none. Tombstones are dropped once no snapshot needs them.
     None,
-    /// Past sections alone, see [`Sections::past`](crate::sections::Sections::past).
+    /// Only past sections, see [`Sections::past`](crate::sections::Sections::past).
     PastOnly,
+    /// Sections that current readers read.
     Present,
 }
 
-/// Where it is written to.
+/// The runs to which the sections are written.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionSinks<'s> {
+    /// The run of the section for current readers.
     pub present: &'s RunSink,
-    /// None: past versions stand among the present ones, where every reader passes over them.
+    /// The run of the past section. `None`: past versions are written to the present section, where
+    /// every reader skips them.
     pub past: Option<&'s RunSink>,
 }
 
@@ -57,18 +62,20 @@ impl<'s> From<&'s RunSink> for SectionSinks<'s> {
     }
 }
 
-/// The sections that were written; None where there was nothing to keep.
+/// The sections that were written. `None` if there was nothing to write.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenSections {
+    /// The section for current readers.
     pub present: Option<SectionDescriptor>,
+    /// The section for readers at old positions.
     pub past: Option<SectionDescriptor>,
 }
 
 impl Retention {
-    /// The oldest position that somebody reads at.
+    /// Returns the oldest position that is read at. Fails with a bug if there is none.
     pub fn oldest(&self) -> Result<Position, Bug> {
         let oldest = self.snapshots.first().copied();
-        oldest.ok_or_else(|| Bug::new("nobody is to read what a merge writes"))
+        oldest.ok_or_else(|| Bug::new("a merge has no snapshot positions"))
     }
 
     fn is_settled(&self, position: Position) -> bool {
@@ -76,8 +83,8 @@ impl Retention {
         oldest.is_some_and(|oldest| position <= *oldest)
     }
 
-    /// Whether a version is seen by somebody: by those who read before the next newer version of its
-    /// place, or by all to come where there is none.
+    /// Returns `true` if a version is visible at a position that is read at: before the next newer
+    /// version, if there is one.
     fn is_seen(&self, position: Position, newer: Option<Position>) -> bool {
         let Some(newer) = newer else {
             return true;
@@ -91,8 +98,8 @@ impl Retention {
     }
 }
 
-/// Writes what has to be kept of entries in order, from where `merge` stands up to its end, or up to the
-/// first entry at or after the place `until`.
+/// Writes the retained versions of `merge` from its current entry up to, but not including, the
+/// entry key `until`, or up to its end.
 pub fn write_sections(
     merge: &mut MergeCursor,
     until: Option<EntryKey<'_>>,
@@ -101,13 +108,14 @@ pub fn write_sections(
     options: SectionOptions,
 ) -> Result<WrittenSections, StorageError> {
     let made = write_sections_while(merge, until, keep, sinks, options, &|| true)?;
-    Ok(made.ok_or_else(|| Bug::new("a merge was given up that nobody gives up"))?)
+    Ok(made.ok_or_else(|| Bug::new("a merge stopped that cannot be stopped"))?)
 }
 
-/// After so many entries it is asked whether to go on.
+/// The number of entries between two calls of `should_continue`.
 const ENTRIES_PER_QUESTION: u64 = 256;
 
-/// The same, given up as soon as `should_continue` says no: then what was written is no section, None.
+/// As [`write_sections`], but stops and returns `None` if `should_continue` returns `false`. What
+/// was written then is not a section.
 pub fn write_sections_while(
     merge: &mut MergeCursor,
     until: Option<EntryKey<'_>>,
@@ -166,7 +174,7 @@ pub fn write_sections_while(
 /// A section that is being written.
 struct SectionTarget<'s> {
     writer: SectionWriter<'s>,
-    /// Whether an entry of the key that was met last was written.
+    /// An entry of the current key was written.
     key_is_written: bool,
 }
 
@@ -178,7 +186,8 @@ impl<'s> SectionTarget<'s> {
         }
     }
 
-    /// Of what few read and nobody for long.
+    /// Creates the target of past versions. Few readers need them, and not for long, so they are
+    /// not packed.
     fn past(sink: &'s RunSink, options: SectionOptions) -> SectionTarget<'s> {
         let options = SectionOptions {
             packed: false,
@@ -195,16 +204,16 @@ impl<'s> SectionTarget<'s> {
     }
 }
 
-/// The place of the entry that was met last.
+/// The last entry key, and its last version.
 #[derive(Default)]
 struct EntryTracker {
     key: Vec<u8>,
     id: Option<RecordId>,
-    /// The position of the version that was met last there.
+    /// The position of the version before, which is newer.
     newer: Option<Position>,
 }
 
-/// From one entry to the next.
+/// How an entry follows the one before.
 enum KeyStep {
     SameKey,
     NewKey,
@@ -235,10 +244,11 @@ impl EntryTracker {
     }
 }
 
-/// Which sections, oldest first, are to be merged next: a range of `sections`, or None.
+/// Returns the range of sections to merge next, or `None`. `sections` are ordered by age, oldest
+/// first.
 ///
-/// Tiers grow eightfold. Neighbours in age that do not overlap and are large stay as they are:
-/// documents in order of insertion are never merged.
+/// The sizes of tiers grow eightfold. Large neighbours that do not overlap are never merged, such
+/// as documents in order of insertion.
 pub fn pick_sections(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
     pick_by(
         sections.len(),
@@ -247,21 +257,23 @@ pub fn pick_sections(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>
     )
 }
 
-/// Sections to be merged into one, or into a present and a past one.
+/// Sections to merge into one, or into a present and a past one.
 #[derive(Clone, Debug)]
 pub struct MergeInput {
-    /// Oldest first, each with whether it is past.
-    pub by_age: Vec<(Arc<Section>, bool)>,
+    /// The sections, oldest first.
+    pub sections: Vec<RankedSection>,
+    /// The data that is older than these sections.
     pub older: OlderData,
-    /// The newest position that they have folded.
+    /// The newest position that the sections have folded.
     pub position: Position,
 }
 
 impl MergeInput {
-    /// These present sections, with the past ones between them. Past ones in front of all of them stay:
-    /// otherwise they would be written once more with every few folds that change the same places.
+    /// Selects a range of present sections, with the past ones between them. Past ones before all
+    /// of them stay: otherwise they would be rewritten with every few folds that change the same
+    /// entries.
     pub fn present(sections: &Sections, range: std::ops::Range<usize>) -> Option<MergeInput> {
-        let chosen = sections.all().get(range.clone())?;
+        let chosen = sections.present().get(range.clone())?;
         let position = |section: &Arc<Section>| section.descriptor().position;
         let (first, last) = (chosen.first().map(position)?, chosen.last().map(position)?);
         let is_between = |it: &&Arc<Section>| position(it) > first && position(it) <= last;
@@ -272,27 +284,32 @@ impl MergeInput {
             (0, true) => OlderData::PastOnly,
             _ => OlderData::Present,
         };
-        let by_age = Sections::with_past(chosen.to_vec(), past).by_age();
+        let sections = Sections::with_past(chosen.to_vec(), past).by_age();
         Some(MergeInput {
-            by_age,
+            sections,
             older,
             position: last,
         })
     }
 
-    /// Past sections with none between them, where there are many.
+    /// Selects several past sections without a present one between them. `None` if there are few.
     pub fn past(sections: &Sections) -> Option<MergeInput> {
         let position = |section: &Arc<Section>| section.descriptor().position;
         let present_before = |past: &Arc<Section>| {
-            let all = sections.all();
+            let all = sections.present();
             all.partition_point(|it| position(it) < position(past))
+        };
+        let ranked_past = |section: &Arc<Section>| RankedSection {
+            section: section.clone(),
+            is_past: true,
         };
         let together =
             |one: &Arc<Section>, other: &Arc<Section>| present_before(one) == present_before(other);
-        let intervals = sections.past().chunk_by(together);
-        intervals.rev().find_map(|interval| {
-            let chosen = interval.get(pick_sections(interval)?)?;
-            // What is read at one time stays as long as what is read at another in the same section.
+        let groups = sections.past().chunk_by(together);
+        groups.rev().find_map(|group| {
+            let chosen = group.get(pick_sections(group)?)?;
+            // In one section, versions that a short snapshot needs would stay as long as those of a
+            // long one.
             if chosen
                 .iter()
                 .any(|it| it.descriptor().bytes_raw > SEPARATE_BYTES)
@@ -300,8 +317,8 @@ impl MergeInput {
                 return None;
             }
             Some(MergeInput {
-                by_age: chosen.iter().map(|it| (it.clone(), true)).collect(),
-                // Who reads an older one may need its deletions.
+                sections: chosen.iter().map(ranked_past).collect(),
+                // A reader of an older section may need the tombstones.
                 older: OlderData::Present,
                 position: chosen.last().map(position)?,
             })
@@ -309,8 +326,8 @@ impl MergeInput {
     }
 }
 
-/// Looks for the longest interval of sections which none is of a higher tier than its youngest
-/// eighth, from the youngest on.
+/// Searches from the youngest section on for the longest range in which no section is of a higher
+/// tier than the youngest eighth.
 fn pick_by(
     count: usize,
     tier: impl Fn(usize) -> u32,
@@ -338,7 +355,7 @@ fn tier(bytes: u64) -> u32 {
         .map_or(0, |tier| tier + 1)
 }
 
-/// Whether merging helps readers or the catalog: some overlap, or all are small.
+/// Returns `true` if a merge helps readers or the catalog: some sections overlap, or all are small.
 fn is_worthwhile(sections: &[Arc<Section>]) -> bool {
     let small = sections
         .iter()
@@ -380,8 +397,8 @@ mod tests {
         );
     }
 
-    /// A merge of entries that were not in order would have written a section in which some of them are
-    /// not found. It stops.
+    /// A merge of unsorted entries would have written a section in which some of them are not
+    /// found.
     #[test]
     fn a_merge_of_entries_out_of_order_stops() {
         let storage =
@@ -418,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_nobody_sees_go() {
+    fn invisible_versions_are_dropped() {
         let keep = Retention {
             snapshots: [5, 9, 20].map(Position).to_vec(),
             older: OlderData::Present,

@@ -1,9 +1,9 @@
-//! The postings of one key, as a snapshot sees them: read forward by record id, with skips and bounds.
+//! The postings of one key at a snapshot, read forward by record id, with skips and score bounds.
 //!
-//! A map of postings can have entries of a key in several sections and parts of tails. Of two sources with
-//! the same record the younger counts: it may say that the record does not have the term any more. A
-//! [`PostingList`] merges its sources. Mostly their ids do not overlap, since records get growing ids.
-//! Then the list reads one source after the other and compares one number for each posting.
+//! The entries of a key can be in several sections and parts of tails. If two sources have the same
+//! record, the younger one counts: it may have deleted the posting. A [`PostingList`] merges the
+//! sources. Their ids mostly do not overlap, since record ids grow. The list then reads one source
+//! after the other and compares one number for each posting.
 
 mod key_lists;
 mod rows;
@@ -25,41 +25,41 @@ use source::{SegmentBounds, SourceExtent, SourceList};
 /// The id of a list that has ended.
 pub const END: RecordId = RecordId::MAX;
 
-/// The postings of one key. Stands on the first one when it is opened.
+/// The postings of one key. A new list is at the first one.
 ///
-/// A list that meets an error ends. [`PostingList::take_error`] returns the error.
+/// A list ends at an error, which [`PostingList::take_error`] returns.
 #[derive(Debug)]
 pub struct PostingList {
-    /// Oldest first.
+    /// The sources, oldest first.
     sources: Vec<SourceList>,
-    /// The number of the source that the list stands on.
+    /// The index of the source with the current posting.
     current: usize,
     /// The least id of the other sources.
     others: RecordId,
     id: RecordId,
     error: Option<StorageError>,
-    /// For looking at bounds: used again.
+    /// A buffer of [`block_end`](Self::block_end), which is reused.
     segment_bounds: Vec<SegmentBounds>,
     block_bounds: Bounds,
 }
 
-/// What bounds the scores of some postings. See [`PostingList::block_end`].
+/// An upper bound of the scores of some postings. See [`PostingList::block_end`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// Frequencies and lengths.
+    /// Pairs of a frequency and a field length that dominate those of the postings.
     pub impacts: [Impact; 2],
     /// The greatest stored score.
     pub score: f64,
 }
 
-/// So many records are looked at for their mean length.
+/// The mean length is estimated from this many records.
 const RECORDS_MEASURED: u64 = 1_000;
 
-/// The bounds of a longer list than so many groups are not looked for.
+/// The bounds of lists with more groups than this are not computed.
 const BLOCKS_BOUNDED: usize = 256;
 
 impl Bounds {
-    /// Bounds any score that follows from frequency and length, and any stored score.
+    /// The bounds that hold for all postings.
     pub const LOOSE: Bounds = Bounds {
         impacts: [
             Impact {
@@ -76,7 +76,7 @@ impl Bounds {
 }
 
 impl View {
-    /// The postings of a key. The entries of the map must be postings.
+    /// Opens the postings of a key. The payloads of the map must be postings.
     pub fn postings(&self, key: &[u8]) -> Result<PostingList, StorageError> {
         let key: Arc<[u8]> = key.into();
         let mut sources = Vec::new();
@@ -87,9 +87,10 @@ impl View {
             }
         }
         for (number, part) in self.parts.iter().enumerate() {
-            let snapshot = match number >= self.parts.len() - self.own_parts {
-                true => Position::MAX,
-                false => self.snapshot,
+            let snapshot = if number >= self.parts.len() - self.own_parts {
+                Position::MAX
+            } else {
+                self.snapshot
             };
             if let Some(buffer) = part.of_key(&key) {
                 sources.extend(SegmentCursor::in_buffer(buffer, &key, snapshot)?);
@@ -130,7 +131,7 @@ impl PostingList {
         };
         match source.next() {
             Ok(id) if id < self.others && !source.is_deleted() => self.id = id,
-            Ok(_) => self.parts_up_to(),
+            Ok(_) => self.align(),
             Err(error) => self.fail(error),
         }
         self.id
@@ -160,17 +161,17 @@ impl PostingList {
                 return self.fail(error);
             }
         }
-        self.parts_up_to();
+        self.align();
     }
 
-    /// Stands on the source with the least id, and passes over what is deleted.
+    /// Moves to the source with the least id and skips deleted postings.
     #[inline(never)]
-    fn parts_up_to(&mut self) {
+    fn align(&mut self) {
         self.choose();
         self.pass_deleted();
     }
 
-    /// Stands on the youngest source with the least id. Older ones with the same id go on.
+    /// Selects the youngest source with the least id, and advances the older ones with the same id.
     fn choose(&mut self) {
         let least = self.sources.iter().map(SourceList::id).min();
         let least = least.unwrap_or(END);
@@ -250,9 +251,9 @@ impl PostingList {
         self.read(None, SourceList::stored_score)
     }
 
-    /// Passes on postings from the current one up to the record `last`, so many at most, and moves behind
-    /// them, if they are unpacked already. Returns `false` if there are none such: then the record has
-    /// to be read by itself.
+    /// Passes unpacked postings to `take`, from the current one up to the record `last`, and moves
+    /// behind them. There are at most `most`. Returns `false` if the postings here are not packed.
+    /// The caller then reads the record by itself.
     #[inline]
     pub fn read_batch(
         &mut self,
@@ -270,7 +271,7 @@ impl PostingList {
                 if source.id() < self.others && !source.is_deleted() {
                     self.id = source.id();
                 } else {
-                    self.parts_up_to();
+                    self.align();
                 }
                 true
             }
@@ -286,9 +287,9 @@ impl PostingList {
         self.read((), |source| source.positions(into));
     }
 
-    /// Looks for the postings from `id` on, and does not move the list. Returns the greatest id for which
-    /// [`block_bounds`](Self::block_bounds) hold then. Returns [`END`] if no record with this id or a
-    /// greater one is left.
+    /// Looks ahead at the postings from `id` on without moving the list. Returns the last id for
+    /// which [`block_bounds`](Self::block_bounds) then hold, or [`END`] if there is no posting from
+    /// `id` on.
     pub fn block_end(&mut self, id: RecordId) -> RecordId {
         self.segment_bounds.clear();
         let mut start = END;
@@ -310,7 +311,7 @@ impl PostingList {
         let (mut bounds, mut end, mut met) = (Bounds::default(), END, 0);
         for bounds_from in &self.segment_bounds {
             if bounds_from.first > start {
-                // It has nothing before its first id.
+                // The source has no postings before its first id.
                 end = end.min(bounds_from.first.previous());
                 continue;
             }
@@ -326,20 +327,21 @@ impl PostingList {
         end
     }
 
-    /// Returns what bounds the scores up to the id that [`block_end`](Self::block_end) returned.
+    /// Returns the score bound of the postings up to the id that [`block_end`](Self::block_end)
+    /// returned.
     pub fn block_bounds(&self) -> Bounds {
         self.block_bounds
     }
 
-    /// Returns what bounds all scores. Ask before the list is moved. The bounds are loose for a list that
-    /// is long.
+    /// Returns the score bound of all postings, a loose one for a long list. Must be called before
+    /// the list is moved.
     pub fn bounds(&mut self) -> Bounds {
         let bounds = self.bounds_of_blocks().unwrap_or(Bounds::LOOSE);
         self.sources.iter_mut().for_each(SourceList::restart_bounds);
         bounds
     }
 
-    /// The bounds of all blocks together. `None` if there are too many.
+    /// Combines the bounds of all blocks. `None` if there are too many.
     fn bounds_of_blocks(&mut self) -> Option<Bounds> {
         let (mut bounds, mut from) = (Bounds::default(), self.id);
         for _ in 0..BLOCKS_BOUNDED {
@@ -354,8 +356,8 @@ impl PostingList {
         None
     }
 
-    /// Returns how many records the list has, if that is known without reading all postings. Ask before
-    /// the list is moved.
+    /// Returns the number of records, or `None` if only reading all postings could tell. Must be
+    /// called before the list is moved.
     pub fn count(&mut self) -> Option<u64> {
         let mut extents = self.of_each(SourceList::extent);
         extents.sort_unstable_by_key(|extent| extent.first_id);
@@ -367,19 +369,20 @@ impl PostingList {
         (is_known && self.error.is_none()).then(|| records_of(&extents))
     }
 
-    /// Returns how many records the list has at most. Ask before the list is moved.
+    /// Returns an upper bound of the number of records. Must be called before the list is moved.
     pub fn count_at_most(&mut self) -> u64 {
         records_of(&self.of_each(SourceList::extent))
     }
 
-    /// Returns about how many records have a length in the field of the list, and about the sum of these
-    /// lengths. They are exact for a field whose postings are all packed. Ask before the list is moved.
+    /// Estimates the number of records with a length in the field of the list, and the sum of these
+    /// lengths. Exact if all postings of the field are packed. Must be called before the list is
+    /// moved.
     pub fn length_totals(&mut self) -> (u64, u64) {
         let totals = self.of_each(|source| source.length_totals());
         let counted: u64 = totals.iter().map(|(records, _)| records).sum();
         let length: u64 = totals.iter().map(|(_, length)| length).sum();
         let records = self.count_at_most();
-        // The others are taken to be as long as those.
+        // Records that are not packed are assumed to have the same mean length.
         let length = (length * records.max(counted)).checked_div(counted);
         (
             records,
@@ -387,7 +390,7 @@ impl PostingList {
         )
     }
 
-    /// Asks each source. The list ends, and there are no answers, if one of them fails.
+    /// Calls `ask` for each source. Returns nothing if one of them fails, and the list ends.
     fn of_each<T>(
         &mut self,
         ask: impl FnMut(&mut SourceList) -> Result<T, StorageError>,
@@ -399,7 +402,7 @@ impl PostingList {
         })
     }
 
-    /// The mean length of the first records, where few are there.
+    /// Returns the mean length of the first records.
     fn length_of_some(&mut self) -> u64 {
         let (mut sum, mut count) = (0, 0);
         let mut list = PostingList {
@@ -431,7 +434,7 @@ fn records_of(extents: &[SourceExtent]) -> u64 {
     extents.iter().map(|extent| extent.records).sum()
 }
 
-/// Impacts that bound what both bound.
+/// Combines two pairs of impacts into one that bounds both.
 fn both(one: [Impact; 2], other: [Impact; 2]) -> [Impact; 2] {
     let all = one.into_iter().chain(other);
     windrow_postings::impact::bounds(all.filter(|impact| impact.frequency > 0))

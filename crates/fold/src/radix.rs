@@ -1,18 +1,18 @@
-//! Sorting by the bytes of a key, the first first, in place: what many keys begin with is passed over
-//! at once, and of equal keys none is compared with another.
+//! An in-place radix sort by the most significant byte. A common prefix of the keys is skipped at
+//! once, and equal keys are not compared.
 
 use std::array;
 use std::cmp::Ordering;
 
-/// So few are sorted by comparing them.
+/// Groups of at most this many values are sorted by comparisons.
 const COMPARED_MAX: usize = 48;
 const KEY_BYTES: u32 = 16;
 
-/// How to sort values of a kind.
+/// The functions of a sort.
 pub struct RadixSort<K, C, E> {
-    /// The bytes by which a value is sorted, as a number.
+    /// Returns the bytes of the key as a big-endian number.
     pub key: K,
-    /// Orders two values, by that number and all else.
+    /// Compares two values: by the key, then by everything else.
     pub compare: C,
     /// Sorts values with equal keys.
     pub equal: E,
@@ -28,7 +28,7 @@ impl<K, C, E> RadixSort<K, C, E> {
         self.sort_from(values, 0);
     }
 
-    /// Sorts values whose keys have the same first bytes, so many of them.
+    /// Sorts values whose keys are equal in the first `byte` bytes.
     fn sort_from<T: Copy>(&self, values: &mut [T], byte: u32)
     where
         K: Fn(&T) -> u128,
@@ -62,7 +62,7 @@ impl<K, C, E> RadixSort<K, C, E> {
         }
     }
 
-    /// How often each value of a byte is there.
+    /// Counts the values of a byte.
     #[allow(clippy::indexing_slicing, reason = "a digit is a byte")]
     fn counts<T>(&self, values: &[T], byte: u32) -> [usize; 256]
     where
@@ -75,7 +75,7 @@ impl<K, C, E> RadixSort<K, C, E> {
         counts
     }
 
-    /// The bits in which keys differ.
+    /// Returns the bits in which the keys differ.
     fn differing<T>(&self, values: &[T]) -> u128
     where
         K: Fn(&T) -> u128,
@@ -93,9 +93,9 @@ impl<K, C, E> RadixSort<K, C, E> {
         ((self.key)(value) >> (8 * (KEY_BYTES - 1 - byte))) as usize & 0xFF
     }
 
-    /// Puts values into the order of a byte: each changes places with the one that stands where the next of
-    /// its bucket belongs, bucket by bucket, until none is left. What comes into its place is not followed at
-    /// once: the values of a interval can be on their way at the same time.
+    /// Distributes the values into buckets by a byte. Each value is swapped with the one at the
+    /// next free index of its bucket, bucket by bucket, until all are in place. A swapped value is
+    /// not followed at once, so that several cache misses overlap.
     #[allow(
         clippy::indexing_slicing,
         reason = "a digit is a byte; the places of all buckets are those of the values"
@@ -137,7 +137,7 @@ impl<K, C, E> RadixSort<K, C, E> {
 mod tests {
     use super::*;
 
-    /// Values of a key and what comes after it.
+    /// Sorts pairs of a key and a rest.
     fn check(mut values: Vec<(u128, u32)>) {
         let radix = RadixSort {
             key: |value: &(u128, u32)| value.0,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_all_kinds_come_into_order() {
+    fn keys_of_many_distributions_are_sorted() {
         let scattered = |number: u32| u128::from(number.wrapping_mul(2_654_435_761));
         let numbers = || 0..5_000u32;
         check(Vec::new());

@@ -1,4 +1,5 @@
-//! Reading blocks, whose bytes `block` describes: where one can be entered, and the entries from there on.
+//! Decoding of blocks, restart interval by restart interval. The format is in
+//! [`block`](crate::block).
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -17,38 +18,38 @@ use crate::groups::{GroupForm, RelativeKey, RowFormat};
 use crate::varint;
 pub(crate) use pieces::PieceContext;
 
-/// So many entries are decoded at once where only some may be read.
+/// The number of entries that are decoded at once after a seek.
 const ENTRIES_AHEAD: usize = 16;
 
-/// A interval of a block, decoded as far as it is read. Recycled from interval to interval.
+/// The decoded entries of a restart interval, or of a part of it. Reused from interval to interval.
 #[derive(Debug, Default)]
 pub struct RestartInterval {
     keys: Vec<u8>,
     key_ends: Vec<u32>,
     slots: Vec<DecodedEntry>,
-    /// The bytes of the block that are not decoded yet.
+    /// The range of the block that is not decoded yet.
     left: std::ops::Range<usize>,
-    /// The last key's group, as far as it is not decoded yet.
+    /// The group of the last key, as far as it is not decoded yet.
     group: OpenGroup,
-    /// The payloads of packed postings.
+    /// The payloads of unpacked postings.
     unpacked: Vec<u8>,
     beside: PieceContext,
     positions: PositionsReader,
 }
 
-/// What is left of a group of several entries.
+/// The rest of a group of several entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenGroup {
-    /// Those that are left.
+    /// The entries that are left.
     rows: RowFormat,
-    /// The last one's.
+    /// The id of the last decoded entry.
     id: RecordId,
-    /// Where the piece ends in the block and how long it is, if the group is one. Then the rows are what
-    /// is left of its postings.
+    /// The end and the length of the piece in the block, if the group is one. `rows` then counts
+    /// the postings that are left.
     piece: Option<(usize, usize)>,
 }
 
-/// An entry of a interval; the payload stands at these bytes of the block, or of what was unpacked.
+/// A decoded entry. Its payload is in the block or in `unpacked`.
 #[derive(Clone, Copy, Debug)]
 struct DecodedEntry {
     id: RecordId,
@@ -58,24 +59,27 @@ struct DecodedEntry {
     payload_length: u32,
 }
 
-/// In the start of a payload: it was unpacked.
+/// In the start of a payload: it is in `unpacked`.
 const UNPACKED: u32 = 1 << 31;
 
 impl RestartInterval {
-    /// Sets what stands beside the interval that is decoded next.
+    /// Sets the positions and field lengths of the next interval.
     pub(crate) fn set_beside(&mut self, beside: PieceContext) {
         self.beside = beside;
         self.positions.clear();
     }
 
+    /// Returns the number of decoded entries.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
+    /// Returns `true` if there are no decoded entries.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
+    /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.key_ends.clear();
@@ -84,14 +88,14 @@ impl RestartInterval {
         (self.left, self.group) = (0..0, OpenGroup::default());
     }
 
-    /// Decodes a interval of a block in place of what was there. None where the bytes are damaged.
+    /// Decodes a whole interval of a block. Returns `None` if the bytes are damaged.
     pub fn decode(&mut self, block: &[u8], number: usize) -> Option<()> {
         self.enter(block, number)?;
         self.decode_up_to(block, usize::MAX)
     }
 
-    /// Decodes from a place on, and no more than is likely to be read: [`decode_next`](Self::decode_next)
-    /// goes on.
+    /// Decodes a few entries of an interval from an entry key on.
+    /// [`decode_next`](Self::decode_next) continues.
     pub fn decode_from(
         &mut self,
         block: &[u8],
@@ -103,9 +107,9 @@ impl RestartInterval {
         self.skip_to(block, key, id)
     }
 
-    /// As [`decode_from`](Self::decode_from) in the interval that is open; None, too, where the place may
-    /// lie before what is left of it.
-    pub fn go_on_from(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
+    /// As [`decode_from`](Self::decode_from) in the open interval. Also returns `None` if the entry
+    /// key may be before the rest of it.
+    pub fn continue_from(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
         let last = self.slots.last()?;
         let is_behind = compare_keys(self.key(last.group), key)
             .then(last.id.cmp(&id))
@@ -117,7 +121,7 @@ impl RestartInterval {
         self.skip_to(block, key, id)
     }
 
-    /// Decodes what comes next; false at the interval's end.
+    /// Decodes the next entries. Returns `Some(false)` at the end of the interval.
     pub fn decode_next(&mut self, block: &[u8]) -> Option<bool> {
         if self.is_decoded() {
             return Some(false);
@@ -140,7 +144,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Forgets all but the last key, which the next one may share bytes with.
+    /// Removes all but the last key, whose prefix the next one may share.
     fn forget_read(&mut self) {
         let start = self.last_key().start;
         self.keys.drain(..start);
@@ -156,7 +160,7 @@ impl RestartInterval {
         start.map_or(0, |start| *start as usize)..self.keys.len()
     }
 
-    /// Decodes until there are so many entries, or the interval ends.
+    /// Decodes until there are `count` entries or the interval ends.
     fn decode_up_to(&mut self, block: &[u8], count: usize) -> Option<()> {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
@@ -176,7 +180,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Goes past what is before a place, and decodes some of what follows.
+    /// Skips the entries before an entry key and decodes some of what follows.
     fn skip_to(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
@@ -211,7 +215,7 @@ impl RestartInterval {
         self.decode_up_to(block, ENTRIES_AHEAD)
     }
 
-    /// Puts the next key behind the last one.
+    /// Decodes the next key.
     fn decode_key(&mut self, rest: &mut &[u8]) -> Option<()> {
         let RelativeKey { shared, suffix } = RelativeKey::take(rest)?;
         let last = self.last_key();
@@ -225,7 +229,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Decodes the head of a group, and its entry where it has but one.
+    /// Decodes the head of a group, and its entry if it has one only.
     fn open_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
         match GroupForm::from_head(varint::take(rest)?) {
             GroupForm::Piece => self.open_piece(rest, end)?,
@@ -242,7 +246,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Decodes entries of the open group with ids from this one on, until there are so many.
+    /// Decodes entries of the open group with ids from `first` on, until there are `slots` entries.
     fn decode_group(
         &mut self,
         rest: &mut &[u8],
@@ -255,9 +259,10 @@ impl RestartInterval {
         while count > 0 && self.slots.len() < slots {
             count -= 1;
             id = RecordId(id.0.checked_add(varint::take(rest)?)?);
-            let version = match rows.has_versions {
-                true => varint::take(rest)?,
-                false => 0,
+            let version = if rows.has_versions {
+                varint::take(rest)?
+            } else {
+                0
             };
             self.decode_rest(rest, end, id, rows.has_payloads, version)?;
             if id < first {
@@ -268,7 +273,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Goes past what is left of the open group.
+    /// Skips the rest of the open group.
     fn skip_group(&mut self, rest: &mut &[u8]) -> Option<()> {
         let group = std::mem::take(&mut self.group);
         match group.piece {
@@ -277,7 +282,7 @@ impl RestartInterval {
         }
     }
 
-    /// Decodes what follows an entry's id and version.
+    /// Decodes what follows the id and version of an entry.
     #[inline]
     fn decode_rest(
         &mut self,
@@ -306,7 +311,7 @@ impl RestartInterval {
         });
     }
 
-    /// The key of a group that was decoded.
+    /// Returns the key of a decoded group.
     fn key(&self, group: u32) -> &[u8] {
         let group = group as usize;
         let start = match group.checked_sub(1) {
@@ -323,7 +328,7 @@ impl RestartInterval {
         slot.unwrap_or_else(|| not_decoded("entry", number))
     }
 
-    /// The entry of that number; `block` is what was decoded.
+    /// Returns the entry with this index. `block` must be the decoded block.
     #[inline]
     pub fn get<'a>(&'a self, block: &'a [u8], number: usize) -> Option<Entry<'a>> {
         let slot = self.slots.get(number)?;
@@ -344,13 +349,13 @@ impl RestartInterval {
         })
     }
 
-    /// The first bytes of an entry's key: see [`KeyHead::number`].
+    /// Returns the head of an entry's key as a number, see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
         KeyHead::new(self.key(self.slot(number).group)).number()
     }
 
-    /// Where in the block the payload of an entry stands. None if it was unpacked.
+    /// Returns the range of an entry's payload in the block. `None` if the payload was unpacked.
     pub fn payload_range(&self, number: usize) -> Option<std::ops::Range<usize>> {
         let slot = self.slot(number);
         let start = slot.payload_start as usize;
@@ -358,12 +363,12 @@ impl RestartInterval {
         (slot.payload_start & UNPACKED == 0).then_some(range)
     }
 
-    /// The number of the first entry at or after a place.
+    /// Returns the index of the first entry at or after an entry key.
     pub fn lower_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Less)
     }
 
-    /// The number of the first entry after a place.
+    /// Returns the index of the first entry after an entry key.
     pub fn upper_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Equal)
     }
@@ -377,7 +382,7 @@ impl RestartInterval {
 
 #[cold]
 fn not_decoded(what: &str, number: usize) -> ! {
-    panic!("{what} {number} of a interval is asked for, and was not decoded");
+    panic!("{what} {number} of a restart interval was requested but is not decoded");
 }
 
 #[cfg(test)]
@@ -416,16 +421,18 @@ mod tests {
         let (mut builder, mut raw) = (BlockBuilder::default(), Vec::new());
         let mut last: Option<&Plain> = None;
         for plain in entries {
-            builder.push(&entry(plain), last.is_none_or(|last| last.0 != plain.0));
+            builder
+                .push(&entry(plain), last.is_none_or(|last| last.0 != plain.0))
+                .unwrap();
             last = Some(plain);
         }
-        builder.finish(&mut raw);
+        builder.finish(&mut raw).unwrap();
         assert!(builder.is_empty());
         raw
     }
 
     #[test]
-    fn entries_come_back_in_order() {
+    fn entries_round_trip_in_order() {
         let (expected, mut interval) = (entries(), RestartInterval::default());
         let block = build(&expected);
         let intervals = BlockLayout::read(&block).unwrap().intervals();
@@ -448,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_found_through_restarts() {
+    fn entries_are_found_through_restarts() {
         let (expected, mut interval) = (entries(), RestartInterval::default());
         let block = build(&expected);
         let layout = BlockLayout::read(&block).unwrap();
@@ -469,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn from_every_place_the_same_entries_follow() {
+    fn decoding_from_any_entry_returns_what_follows() {
         let mut expected = entries();
         // A key with many entries, some of them in a group of their own.
         expected.extend((0..2000).map(|id| (b"many".to_vec(), 3 * id, 0, false, Vec::new())));
@@ -501,7 +508,7 @@ mod tests {
                 interval.decode_from(&block, number, key, id).unwrap();
                 assert!(interval.len() <= ENTRIES_AHEAD + 1);
                 assert_eq!(follow(&mut interval), from);
-                // The same from a place before it in the same interval.
+                // The same from an earlier entry key of the same interval.
                 let first = expected.iter().find(|one| {
                     layout.interval_of(&one.0, RecordId(one.1)) == Some(number) && one.0.len() == 6
                 });
@@ -510,7 +517,7 @@ mod tests {
                     interval
                         .decode_from(&block, number, &first.0, RecordId(first.1))
                         .unwrap();
-                    if interval.go_on_from(&block, key, id).is_some() {
+                    if interval.continue_from(&block, key, id).is_some() {
                         assert_eq!(follow(&mut interval), from);
                     }
                 }
@@ -518,7 +525,8 @@ mod tests {
         }
     }
 
-    /// Documents have one key, the empty one: a block of them can be entered all the same.
+    /// Documents have one key, the empty one. A block of them can be entered in the middle
+    /// nevertheless.
     #[test]
     fn one_key_has_restarts() {
         let document = |id: u64| (Vec::new(), id, 0, false, vec![id as u8; 250]);
@@ -536,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_blocks_are_survived() {
+    fn damaged_blocks_do_not_panic() {
         let block = build(&entries()[..40]);
         let mut interval = RestartInterval::default();
         for at in 0..block.len() {

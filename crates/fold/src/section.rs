@@ -1,23 +1,22 @@
-//! A sorted interval of entries in a run file.
+//! Sections: sorted immutable parts of a map in a run file.
 //!
 //! ```text
-//! data blocks      see [`block`](crate::block), of a packed section [`columns`]; their order in the file
-//!                  is free
-//! filter pages     one for 16 data blocks, in order; see `filter` (none for a map without filter, nor
-//!                  where the ids of entries with an empty key have few gaps)
+//! data blocks      see [`block`](crate::block), in a packed section [`columns`]; in any order
+//! filter pages     one for 16 data blocks, in order, see `filter`; none if the map has no filters, or
+//!                  if the ids of entries with an empty key have few gaps
 //! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
 //!                          | offset varint | stored length varint | entries varint
-//!                          | of postings: offset and stored length of the positions, varints
+//!                          | if postings: offset and stored length of the positions, varints
 //! root block       fence block count varint, per fence block: offset, stored length varints
-//!                  filter page count varint, per page: offset, stored length varints, 0 and 0 where
-//!                  there is none
-//!                  of postings: fields varint, per field: length varint | first bytes of its keys
-//!                  | records, sum of their lengths, pages, varints, per page: number, offset, stored length varints
-//! of postings      positions, a block for each data block that has some; pages of field lengths
+//!                  filter page count varint, per page: offset, stored length varints, or 0 and 0
+//!                  if postings: field count varint, per field: length varint | first bytes of its keys
+//!                  | record count, sum of lengths, page count varints
+//!                  | per page: number, offset, stored length varints
+//! if postings      a block of positions for each data block that has some; pages of field lengths
 //! ```
-//! A fence's separator and id are at or before its block's first entry and after the last entry of
-//! the block before. Where the root stands, and what the section holds, says its descriptor, a row
-//! of the catalog.
+//! The separator and id of a fence are at or before the first entry of its block, and after the
+//! last entry of the block before. The location of the root is in the section's descriptor, which
+//! is a row of the catalog.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -43,16 +42,16 @@ use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
 use crate::restart_interval::{PieceContext, RestartInterval};
-use fences::Fences;
+use fences::{BlockSpan, Fences};
 
-/// How many data blocks one filter page speaks for.
+/// The number of data blocks of a filter page.
 pub(crate) const FILTER_BLOCKS: usize = 16;
 
-/// A section that can be read. Its fences are read at the first need and stay.
+/// A section that can be read. Its fences are loaded at the first read and stay in memory.
 pub struct Section {
     descriptor: SectionDescriptor,
     runs: Arc<Runs>,
-    /// Keeps the file while somebody reads it.
+    /// Keeps the run file until the section is dropped.
     _handle: RunHandle,
     fences: OnceLock<Fences>,
 }
@@ -67,6 +66,7 @@ impl std::fmt::Debug for Section {
 }
 
 impl Section {
+    /// Opens a section. Fails if its run does not exist. Nothing is read yet.
     pub fn open(runs: &Arc<Runs>, descriptor: SectionDescriptor) -> Result<Section, StorageError> {
         let handle = runs.handle(descriptor.run)?;
         Ok(Section {
@@ -77,16 +77,17 @@ impl Section {
         })
     }
 
+    /// Returns the descriptor, as the catalog has it.
     pub fn descriptor(&self) -> &SectionDescriptor {
         &self.descriptor
     }
 
-    /// Whether all of this section's places are before all of the other's.
+    /// Returns `true` if all entries of this section are before all entries of the other.
     pub fn is_before(&self, other: &Section) -> bool {
         self.descriptor.is_before(&other.descriptor)
     }
 
-    /// An error that names a block which passed its checksum and yet makes no sense.
+    /// Returns the error of a block whose checksum is correct but whose content is not.
     fn undecodable(&self, address: BlockAddress) -> StorageError {
         StorageError::Damaged {
             place: format!("run {} at byte {}", address.run.0, address.offset),
@@ -94,11 +95,11 @@ impl Section {
         }
     }
 
-    fn address(&self, offset: u64, length_stored: u32) -> BlockAddress {
+    fn address(&self, span: BlockSpan) -> BlockAddress {
         BlockAddress {
             run: self.descriptor.run,
-            offset,
-            length_stored,
+            offset: span.offset,
+            length_stored: span.length,
         }
     }
 
@@ -111,14 +112,17 @@ impl Section {
     }
 
     fn read_fences(&self) -> Result<Fences, StorageError> {
-        let address = self.address(self.descriptor.root_offset, self.descriptor.root_length);
+        let address = self.address(BlockSpan {
+            offset: self.descriptor.root_offset,
+            length: self.descriptor.root_length,
+        });
         let root = self.runs.open_block(address, Caching::Past)?;
         let of_postings = self.descriptor.postings.is_some();
         let root = fences::Root::read(&root, of_postings);
         let mut root = root.ok_or_else(|| self.undecodable(address))?;
         let mut fences = Fences::new(&mut root, of_postings);
-        for (offset, length) in root.fences {
-            let address = self.address(offset, length);
+        for span in root.fences {
+            let address = self.address(span);
             let block = self.runs.open_block(address, Caching::Past)?;
             fences
                 .read_block(&block)
@@ -144,17 +148,17 @@ impl Section {
         StorageError::Damaged { place, what }
     }
 
-    /// The number of data blocks.
+    /// Returns the number of data blocks.
     pub fn block_count(&self) -> Result<usize, StorageError> {
         Ok(self.fences()?.len())
     }
 
-    /// The block in which a place is or would be.
+    /// Returns the number of the block that may have an entry key.
     pub fn block_of(&self, key: &[u8], id: RecordId) -> Result<usize, StorageError> {
         Ok(self.fences()?.find(key, id))
     }
 
-    /// The beginnings of about every `step`th entry's block.
+    /// Appends the first keys of blocks, about one for every `step` entries.
     pub fn sample(&self, step: u64, into: &mut Vec<Vec<u8>>) -> Result<(), StorageError> {
         let fences = self.fences()?;
         let mut next = 0;
@@ -167,13 +171,13 @@ impl Section {
         Ok(())
     }
 
-    /// How many entries a block holds.
+    /// Returns the number of entries of a block.
     pub fn entries_in(&self, block: usize) -> Result<u64, StorageError> {
         let fences = self.fences()?;
         Ok(fences.entries_before(block + 1) - fences.entries_before(block))
     }
 
-    /// How many entries the blocks before this one hold.
+    /// Returns the number of entries in the blocks before this one.
     pub fn entries_before(&self, block: usize) -> Result<u64, StorageError> {
         Ok(self.fences()?.entries_before(block))
     }
@@ -181,20 +185,21 @@ impl Section {
     /// Reads a data block.
     pub fn read(&self, block: usize, caching: Caching) -> Result<Block, StorageError> {
         let fences = self.fences()?;
-        let (offset, length) = fences.address(block).ok_or_else(|| {
+        let span = fences.address(block).ok_or_else(|| {
             let blocks = fences.len();
             Bug::new(format!(
-                "block {block} of a section with {blocks} blocks is read"
+                "block {block} of a section of {blocks} blocks was requested"
             ))
         })?;
-        let address = self.address(offset, length);
-        match self.descriptor.packed {
-            true => self.runs.open_packed(address, caching, columns::unpack),
-            false => self.runs.open_block(address, caching),
+        let address = self.address(span);
+        if self.descriptor.packed {
+            self.runs.open_packed(address, caching, columns::unpack)
+        } else {
+            self.runs.open_block(address, caching)
         }
     }
 
-    /// Decodes a interval of a data block.
+    /// Decodes a restart interval of a data block.
     pub(crate) fn decode(
         &self,
         block: &Block,
@@ -207,7 +212,7 @@ impl Section {
             .ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Decodes a interval of a data block from a place on: see [`RestartInterval::decode_from`].
+    /// Decodes a restart interval from an entry key on, see [`RestartInterval::decode_from`].
     pub(crate) fn decode_from(
         &self,
         block: &Block,
@@ -221,7 +226,8 @@ impl Section {
             .ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Reads what stands beside a interval, if that is a piece of packed postings.
+    /// Reads the positions and field lengths of a restart interval that is a piece of packed
+    /// postings.
     fn beside(
         &self,
         block: &Block,
@@ -250,45 +256,45 @@ impl Section {
         Ok(PieceContext { positions, lengths })
     }
 
-    /// The part of a key that tells the field, in a section of postings.
+    /// Returns the part of a key that names the field. Empty if the section has no postings.
     pub(crate) fn field_of<'k>(&self, key: &'k [u8]) -> &'k [u8] {
         let form = self.descriptor.postings;
         form.map_or(&[], |form| form.field(key))
     }
 
-    /// The positions of a data block's pieces, if it has some.
+    /// Reads the positions of a data block. `None` if it has none.
     pub(crate) fn positions(&self, block: usize) -> Result<Option<Block>, StorageError> {
-        let address = self.fences()?.positions(block);
-        self.read_aside(address)
+        let span = self.fences()?.positions(block);
+        self.read_span(span)
     }
 
-    /// A page of the lengths of a field, if there is one.
+    /// Reads a page of the lengths of a field. `None` if there is none.
     pub(crate) fn lengths_page(
         &self,
         field: &[u8],
         page: u64,
     ) -> Result<Option<Block>, StorageError> {
-        let address = self.fences()?.lengths(field, page);
-        self.read_aside(address)
+        let span = self.fences()?.lengths(field, page);
+        self.read_span(span)
     }
 
-    /// How many records have a length in a field, and the sum of these lengths: of those that are packed.
+    /// Returns the number of packed records with a length in a field, and the sum of these lengths.
     pub(crate) fn length_totals(&self, field: &[u8]) -> Result<(u64, u64), StorageError> {
         Ok(self.fences()?.length_totals(field))
     }
 
-    fn read_aside(&self, address: Option<(u64, u32)>) -> Result<Option<Block>, StorageError> {
-        let address = address.map(|(offset, length)| self.address(offset, length));
-        let open = |address| self.runs.open_block(address, Caching::Keep);
-        address.map(open).transpose()
+    fn read_span(&self, span: Option<BlockSpan>) -> Result<Option<Block>, StorageError> {
+        let open = |span| self.runs.open_block(self.address(span), Caching::Keep);
+        span.map(open).transpose()
     }
 
-    /// A key at or before a block's first one, and behind those of the block before.
+    /// Returns the separator of a block: a key at or before its first one and after those of the
+    /// block before.
     pub(crate) fn separator(&self, block: usize) -> Result<&[u8], StorageError> {
         Ok(self.fences()?.separator(block))
     }
 
-    /// Where a block can be entered.
+    /// Reads the restart offsets of a data block.
     pub(crate) fn layout<'b>(
         &self,
         block: &'b Block,
@@ -297,8 +303,8 @@ impl Section {
         BlockLayout::read(block).ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// What a snapshot sees at a place: None where nothing, Some(None) where it is deleted, else the
-    /// payload. `interval` is where it is decoded.
+    /// Looks up the version of an entry that is visible at a snapshot. `None` if there is none,
+    /// `Some(None)` if it is a tombstone, otherwise the payload. `interval` is a reusable buffer.
     pub(crate) fn find(
         &self,
         key: &[u8],
@@ -327,7 +333,7 @@ impl Section {
         Ok(None)
     }
 
-    /// The interval of a block in which a place is or would be.
+    /// Returns the restart interval of a block that may have an entry key.
     pub(crate) fn interval_of(
         &self,
         block: &Block,
@@ -339,7 +345,7 @@ impl Section {
         found.ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// The sum of its entries as its descriptor has it.
+    /// Returns the digest of the entries from the descriptor, if it has one.
     pub fn digest(&self) -> Option<EntryDigest> {
         self.descriptor.hash.map(|hash| EntryDigest {
             entries: self.descriptor.entries,
@@ -347,14 +353,13 @@ impl Section {
         })
     }
 
-    /// Reads all of it, past the cache, and says by an error what is not as it was written.
+    /// Reads the whole section without the cache. Fails if its content is not what was written.
     pub fn check(&self, should_continue: &dyn Fn() -> bool) -> Result<(), StorageError> {
         let (mut sum, mut entries, mut interval) =
             (EntryDigest::default(), 0, RestartInterval::default());
         let (mut last_key, mut last_id) = (Vec::new(), RecordId::MIN);
-        for address in self.fences()?.all_lengths() {
-            self.runs
-                .open_block(self.address(address.0, address.1), Caching::Past)?;
+        for span in self.fences()?.all_lengths() {
+            self.runs.open_block(self.address(span), Caching::Past)?;
         }
         for number in 0..self.block_count()? {
             if !should_continue() {
@@ -393,13 +398,13 @@ impl Section {
     }
 
     pub(crate) fn undecodable_block(&self, number: usize) -> StorageError {
-        let address = self.fences.get().and_then(|fences| fences.address(number));
-        // The place only helps the message.
-        let (offset, length) = address.unwrap_or_default();
-        self.undecodable(self.address(offset, length))
+        let span = self.fences.get().and_then(|fences| fences.address(number));
+        // Only the message needs the span.
+        self.undecodable(self.address(span.unwrap_or_default()))
     }
 
-    /// False only where the section has no entry with that key. Of empty keys filters know the ids.
+    /// Returns `false` only if the section has no entry with this key. Always `true` for the empty
+    /// key: filters then have ids.
     pub fn may_contain(&self, key: &[u8]) -> Result<bool, StorageError> {
         if !self.descriptor.may_contain_key(key) {
             return Ok(false);
@@ -410,7 +415,7 @@ impl Section {
         }
         let hash = filter::hash(key);
         let mut page = fences.find(key, RecordId::MIN) / FILTER_BLOCKS;
-        // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
+        // A key can continue behind the blocks of a page. One comparison mostly excludes that.
         loop {
             match self.filter_bits(page, Caching::Keep)? {
                 Some(bits) if !filter::may_contain(&bits, hash) => page += 1,
@@ -423,7 +428,7 @@ impl Section {
         }
     }
 
-    /// False only where the section has no entry at that place.
+    /// Returns `false` only if the section has no entry with this key and id.
     pub fn may_contain_entry(&self, key: &[u8], id: RecordId) -> Result<bool, StorageError> {
         if !key.is_empty() {
             return self.may_contain(key);
@@ -433,8 +438,9 @@ impl Section {
         Ok(bits.is_none_or(|bits| filter::may_contain(&bits, filter::id_hash(id))))
     }
 
-    /// The numbers of those of these keys, in order, which the section may hold: see
-    /// [`may_contain`](Self::may_contain). Neighbours mostly share a page of filters.
+    /// Returns the indexes of the keys that the section may have, see
+    /// [`may_contain`](Self::may_contain). `keys` must be sorted: neighbours mostly share a filter
+    /// page.
     pub(crate) fn candidates(&self, keys: &[HashedKey<'_>]) -> Result<Vec<usize>, StorageError> {
         let (mut from, end) = self.descriptor.keys_within(keys);
         let mut candidates = Vec::new();
@@ -459,8 +465,7 @@ impl Section {
         Ok(candidates)
     }
 
-    /// The page of filters for a key; None where there are none, nor of empty keys, of which filters know
-    /// the ids.
+    /// Reads the filter page of a key. `None` for the empty key, and if there is no page.
     fn filter_page(&self, key: &[u8]) -> Result<Option<FilterPage<'_>>, StorageError> {
         if key.is_empty() {
             return Ok(None);
@@ -473,19 +478,18 @@ impl Section {
         Ok(bits.map(|bits| FilterPage { bits, end }))
     }
 
-    /// A page of filters by its number; None where there is none.
+    /// Reads a filter page. `None` if it was not written.
     fn filter_bits(&self, page: usize, caching: Caching) -> Result<Option<Block>, StorageError> {
-        let address = self.fences()?.filter(page);
-        let address = address.map(|(offset, length)| self.address(offset, length));
-        let open = |address| self.runs.open_block(address, caching);
-        address.map(open).transpose()
+        let span = self.fences()?.filter(page);
+        let open = |span| self.runs.open_block(self.address(span), caching);
+        span.map(open).transpose()
     }
 }
 
-/// The filters of some blocks.
+/// The filter of some blocks.
 struct FilterPage<'s> {
     bits: Block,
-    /// Where the next page's blocks begin, if there are more.
+    /// The first key of the next page. `None` if this is the last page.
     end: Option<&'s [u8]>,
 }
 

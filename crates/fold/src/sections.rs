@@ -1,20 +1,20 @@
-//! The sections of a map: ordered by age, and read as chains.
+//! The sections of a map, ordered by age.
 //!
-//! Where somebody reads at an old position, folds and merges keep versions for him that have a newer one.
-//! They stand in sections of their own, the past ones, so that who reads what is there now meets none of
-//! them:
+//! If a snapshot at an old position is open, folds and merges keep the versions that only it needs.
+//! They are written to *past* sections, which current readers do not read:
 //!
 //! ```text
 //!              position 40           position 70           position 90
-//! past         A(12) B(7) C(30)                            A(41) D gone(80) D(66)
+//! past         A(12) B(7) C(30)                            A(41) D deleted(80) D(66)
 //! present      A(35) B(20)           D(66) A(41)           A(85)
 //! ```
 //!
-//! A past section has versions that were replaced or deleted up to its position, by what present ones of
-//! that position or later ones have. A deletion that hides nothing present is past, too. Who reads at the
-//! position of a past section or behind it needs none of that; for others it ranks as older than the present
-//! sections of its position, and younger than all of earlier ones. Nobody reads before what was there at a
-//! start: no catalog knows past sections.
+//! A past section has versions that were replaced or deleted up to its position. Present sections
+//! of that position or a later one have the newer versions. A tombstone that hides nothing present
+//! is past, too. A reader at the position of a past section or later needs nothing of it. For other
+//! readers it ranks as older than the present sections of its position and younger than all earlier
+//! ones. The catalog does not know past sections: after a start, no snapshot is older than the
+//! start.
 
 use std::sync::Arc;
 
@@ -22,18 +22,28 @@ use windrow_storage::Position;
 
 use crate::section::{Section, SectionDescriptor};
 
-/// The sections of a map, oldest first, grouped into chains. Immutable: a change makes a new one.
+/// The sections of a map, oldest first, grouped into chains. It is immutable: changes create a new
+/// one.
 #[derive(Clone, Debug, Default)]
 pub struct Sections {
-    all: Vec<Arc<Section>>,
+    present: Vec<Arc<Section>>,
     chains: Vec<Chain>,
     past: Vec<Arc<Section>>,
 }
 
-/// Sections that follow each other without overlap, in order of their keys: read as one.
+/// Consecutive sections that do not overlap, in the order of their keys. A cursor reads them as one
+/// source.
 pub type Chain = Arc<Vec<Arc<Section>>>;
 
-/// Sections, oldest first, as chains.
+/// A section with its kind, in a list ordered by age.
+#[derive(Clone, Debug)]
+pub struct RankedSection {
+    /// The section.
+    pub section: Arc<Section>,
+    /// It is a past section.
+    pub is_past: bool,
+}
+
 pub(crate) fn chains_of<'s>(sections: impl Iterator<Item = &'s Arc<Section>>) -> Vec<Chain> {
     let mut chains: Vec<Vec<Arc<Section>>> = Vec::new();
     for section in sections {
@@ -52,115 +62,129 @@ fn position(section: &Arc<Section>) -> Position {
 }
 
 impl Sections {
-    /// Sections in any order; the position up to which each has folded tells their age.
-    pub fn new(all: Vec<Arc<Section>>) -> Sections {
-        Sections::with_past(all, Vec::new())
+    /// Creates a list without past sections. The sections can be in any order: their age is the
+    /// position up to which they have folded.
+    pub fn new(present: Vec<Arc<Section>>) -> Sections {
+        Sections::with_past(present, Vec::new())
     }
 
-    /// The same with past ones.
-    pub fn with_past(mut all: Vec<Arc<Section>>, mut past: Vec<Arc<Section>>) -> Sections {
-        all.sort_by_key(position);
+    /// Creates a list with past sections.
+    pub fn with_past(mut present: Vec<Arc<Section>>, mut past: Vec<Arc<Section>>) -> Sections {
+        present.sort_by_key(position);
         past.sort_by_key(position);
-        let chains = chains_of(all.iter());
-        Sections { all, chains, past }
+        let chains = chains_of(present.iter());
+        Sections {
+            present,
+            chains,
+            past,
+        }
     }
 
-    /// With others, which are present or past.
-    pub fn and(
+    /// Returns the list with further sections.
+    pub fn with_added(
         &self,
-        all: impl IntoIterator<Item = Arc<Section>>,
+        present: impl IntoIterator<Item = Arc<Section>>,
         past: impl IntoIterator<Item = Arc<Section>>,
     ) -> Sections {
-        let joined = self.all.iter().cloned().chain(all);
+        let joined = self.present.iter().cloned().chain(present);
         let joined_past = self.past.iter().cloned().chain(past);
         Sections::with_past(joined.collect(), joined_past.collect())
     }
 
-    /// Without those of which `is_gone` says so.
+    /// Returns the list without the sections for which `is_gone` returns `true`.
     pub fn without(&self, is_gone: impl Fn(&Arc<Section>) -> bool) -> Sections {
         let left = |sections: &[Arc<Section>]| {
             let left = sections.iter().filter(|section| !is_gone(section));
             left.cloned().collect()
         };
-        Sections::with_past(left(&self.all), left(&self.past))
+        Sections::with_past(left(&self.present), left(&self.past))
     }
 
-    /// Those that have what a snapshot sees, as present ones.
+    /// Returns the sections that a snapshot needs, all as present ones.
     pub fn visible_at(self: &Arc<Sections>, snapshot: Position) -> Arc<Sections> {
         match self.past_at(snapshot).next() {
             None => self.clone(),
             Some(_) => {
-                let wanted = self.by_age().into_iter();
-                let wanted =
-                    wanted.filter(|(section, is_past)| !is_past || position(section) > snapshot);
-                let all: Vec<Arc<Section>> = wanted.map(|(section, _)| section).collect();
-                let chains = chains_of(all.iter());
+                let by_age = self.by_age().into_iter();
+                let visible = by_age.filter(|it| !it.is_past || position(&it.section) > snapshot);
+                let present: Vec<Arc<Section>> = visible.map(|it| it.section).collect();
+                let chains = chains_of(present.iter());
                 let past = Vec::new();
-                Arc::new(Sections { all, chains, past })
+                Arc::new(Sections {
+                    present,
+                    chains,
+                    past,
+                })
             }
         }
     }
 
-    /// The past ones that somebody needs who reads at a position.
+    /// Returns the past sections that a snapshot at this position needs.
     pub fn past_at(&self, snapshot: Position) -> impl Iterator<Item = &Arc<Section>> {
         let first = self.past.partition_point(|it| position(it) <= snapshot);
         self.past[first..].iter()
     }
 
-    /// The present ones, oldest first.
-    pub fn all(&self) -> &[Arc<Section>] {
-        &self.all
+    /// Returns the present sections, oldest first.
+    pub fn present(&self) -> &[Arc<Section>] {
+        &self.present
     }
 
-    /// The past ones, oldest first.
+    /// Returns the past sections, oldest first.
     pub fn past(&self) -> &[Arc<Section>] {
         &self.past
     }
 
-    /// All, oldest first, each with whether it is past.
-    pub fn by_age(&self) -> Vec<(Arc<Section>, bool)> {
-        let past = self.past.iter().map(|it| (it.clone(), true));
-        let all = self.all.iter().map(|it| (it.clone(), false));
-        let mut by_age: Vec<(Arc<Section>, bool)> = past.chain(all).collect();
-        // Stable: of one position the past ones stay in front.
-        by_age.sort_by_key(|(section, _)| position(section));
+    /// Returns all sections, oldest first.
+    pub fn by_age(&self) -> Vec<RankedSection> {
+        let ranked = |section: &Arc<Section>, is_past| RankedSection {
+            section: section.clone(),
+            is_past,
+        };
+        let past = self.past.iter().map(|it| ranked(it, true));
+        let present = self.present.iter().map(|it| ranked(it, false));
+        let mut by_age: Vec<RankedSection> = past.chain(present).collect();
+        // The sort is stable: past sections stay before the present ones of the same position.
+        by_age.sort_by_key(|it| position(&it.section));
         by_age
     }
 
-    /// Chains of the present ones, oldest first. A younger chain overrides what an older one holds.
+    /// Returns the chains of the present sections, oldest first. Entries of a younger chain
+    /// override those of an older one.
     pub fn chains(&self) -> &[Chain] {
         &self.chains
     }
 
-    /// What the catalog knows.
+    /// Returns the descriptors of the present sections, which the catalog has.
     pub fn descriptors(&self) -> impl Iterator<Item = &SectionDescriptor> {
-        self.all.iter().map(|section| section.descriptor())
+        self.present.iter().map(|section| section.descriptor())
     }
 
-    /// The same of the past ones, which no catalog knows.
+    /// Returns the descriptors of the past sections, which the catalog does not have.
     pub fn past_descriptors(&self) -> impl Iterator<Item = &SectionDescriptor> {
         self.past.iter().map(|section| section.descriptor())
     }
 
-    /// Bytes of blocks before they are compressed, of the present ones.
+    /// Returns the bytes of the blocks of the present sections, before compression.
     pub fn bytes_raw(&self) -> u64 {
         self.descriptors()
             .map(|descriptor| descriptor.bytes_raw)
             .sum()
     }
 
-    /// Bytes in run files.
+    /// Returns the bytes of all sections in run files.
     pub fn bytes_stored(&self) -> u64 {
         let present: u64 = self.descriptors().map(|it| it.bytes_stored).sum();
         present + self.past_bytes()
     }
 
-    /// The same of the past ones alone.
+    /// Returns the bytes of the past sections in run files.
     pub fn past_bytes(&self) -> u64 {
         self.past_descriptors().map(|it| it.bytes_stored).sum()
     }
 
-    /// Entries of the present ones, with deletions and what they delete.
+    /// Returns the number of entries of the present sections, including tombstones and older
+    /// versions.
     pub fn entries(&self) -> u64 {
         self.descriptors()
             .map(|descriptor| descriptor.entries)

@@ -1,4 +1,4 @@
-//! Which positions are being read: what a merge must keep.
+//! The registry of open snapshots. Merges keep the versions that these see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,14 +8,26 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use windrow_storage::Position;
 
-/// The positions that open snapshots read at.
+/// The positions at which open snapshots read.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_fold::{Position, SnapshotLifetime, Snapshots};
+///
+/// let snapshots = Arc::new(Snapshots::default());
+/// let newest = || Position(9);
+/// let old = snapshots.open(SnapshotLifetime::Limited, || Position(5));
+/// assert_eq!(snapshots.positions(newest), [Position(5), Position(9)]);
+/// drop(old);
+/// assert_eq!(snapshots.oldest(newest), Position(9));
+/// ```
 #[derive(Debug, Default)]
 pub struct Snapshots(Mutex<OpenSnapshots>);
 
 #[derive(Debug, Default)]
 struct OpenSnapshots {
     next: u64,
-    /// By position, then in the order in which they were opened.
+    /// Ordered by position, then in the order of opening.
     all: BTreeMap<(Position, u64), OpenSnapshot>,
 }
 
@@ -26,15 +38,16 @@ struct OpenSnapshot {
     ended: Arc<AtomicBool>,
 }
 
-/// How old a snapshot may become.
+/// How long a snapshot may stay open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotLifetime {
-    /// It ends at [`Snapshots::end_older`].
+    /// [`Snapshots::end_older`] ends it.
     Limited,
+    /// As long as its owner needs it.
     Unlimited,
 }
 
-/// A position to read at. While it is open and has not ended, merges keep what it sees.
+/// A position to read at. Merges keep what it sees until it is dropped or has ended.
 #[derive(Debug)]
 pub struct Snapshot {
     place: (Position, u64),
@@ -43,8 +56,8 @@ pub struct Snapshot {
 }
 
 impl Snapshots {
-    /// Opens a snapshot at the position that `newest` answers. It is asked under the lock, so that
-    /// no merge decides in between that nobody reads there.
+    /// Opens a snapshot at the position that `newest` returns. It is called under the lock.
+    /// Otherwise a merge could decide in between that nobody reads at the position.
     pub fn open(
         self: &Arc<Self>,
         age: SnapshotLifetime,
@@ -68,8 +81,8 @@ impl Snapshots {
         }
     }
 
-    /// The positions that snapshots read at, in order, and behind them the newest there is, before
-    /// which none is opened from now on.
+    /// Returns the positions of the open snapshots in ascending order, followed by the newest
+    /// position. No snapshot will be opened before it.
     pub fn positions(&self, newest: impl FnOnce() -> Position) -> Vec<Position> {
         let open = self.0.lock();
         let mut positions: Vec<Position> = open.all.keys().map(|(position, _)| *position).collect();
@@ -78,15 +91,15 @@ impl Snapshots {
         positions
     }
 
-    /// The oldest of the [positions](Self::positions).
+    /// Returns the oldest of the [positions](Self::positions).
     pub fn oldest(&self, newest: impl FnOnce() -> Position) -> Position {
         let open = self.0.lock();
         let first = open.all.keys().map(|(position, _)| *position).next();
         first.unwrap_or_else(newest)
     }
 
-    /// Ends snapshots that have been open for longer than `limit` and may not be: merges keep nothing
-    /// for them from now on.
+    /// Ends the limited snapshots that have been open for longer than `limit`. Merges drop what
+    /// only these see.
     pub fn end_older(&self, limit: Duration) {
         let mut open = self.0.lock();
         open.all.retain(|_, entry| {
@@ -96,18 +109,19 @@ impl Snapshots {
         });
     }
 
-    /// How many snapshots are open.
+    /// Returns the number of open snapshots.
     pub fn count(&self) -> usize {
         self.0.lock().all.len()
     }
 }
 
 impl Snapshot {
+    /// Returns the position.
     pub fn position(&self) -> Position {
         self.place.0
     }
 
-    /// Whether it has become too old: what it sees may be gone.
+    /// Returns `true` if the snapshot was ended. What it sees may have been dropped.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -117,7 +131,7 @@ impl Drop for Snapshot {
     fn drop(&mut self) {
         let mut open = self.registry.0.lock();
         let was_open = open.all.remove(&self.place).is_some();
-        // One that has ended was taken out then.
+        // An ended snapshot was removed then.
         debug_assert_ne!(was_open, self.has_ended(), "a snapshot at {:?}", self.place);
     }
 }
@@ -127,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_ones_and_the_newest_count() {
+    fn positions_are_those_of_open_snapshots_and_the_newest() {
         let snapshots = Arc::new(Snapshots::default());
         assert_eq!(snapshots.positions(|| Position(9)), [9].map(Position));
         assert_eq!(snapshots.oldest(|| Position(9)), Position(9));
@@ -145,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn old_ones_end() {
+    fn old_snapshots_end() {
         let snapshots = Arc::new(Snapshots::default());
         let old = snapshots.open(SnapshotLifetime::Limited, || Position(5));
         let lasting = snapshots.open(SnapshotLifetime::Unlimited, || Position(6));

@@ -1,4 +1,4 @@
-//! A sorted stretch of entries in memory.
+//! Sorted entries in memory.
 
 use std::cmp::Ordering;
 
@@ -8,15 +8,15 @@ use windrow_storage::Position;
 use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::entry_buffer::{BufferSlot, EntryBuffer};
 
-/// So often it is guessed where an id stands, before it is searched for.
+/// The number of interpolation steps before a binary search for an id.
 const GUESSES: u32 = 4;
 
-/// Entries in order, immutable. Cheap to read from many threads.
+/// Immutable entries in order.
 #[derive(Debug)]
 pub struct SortedBuffer(EntryBuffer);
 
 impl SortedBuffer {
-    /// Puts entries in order.
+    /// Sorts a copy of the entries.
     pub fn from_buffer(buffer: &EntryBuffer) -> SortedBuffer {
         let as_they_are = || buffer.pick(0..buffer.len() as u32);
         let ordered = buffer.in_order().unwrap_or_else(as_they_are);
@@ -24,78 +24,83 @@ impl SortedBuffer {
         SortedBuffer(ordered)
     }
 
-    /// Takes entries that are in order, and gives back others.
+    /// Wraps entries that are sorted already. Returns unsorted ones as the error.
     pub fn try_from_sorted(buffer: EntryBuffer) -> Result<SortedBuffer, EntryBuffer> {
-        match buffer.is_in_order() {
-            true => Ok(SortedBuffer(buffer)),
-            false => Err(buffer),
+        if buffer.is_in_order() {
+            Ok(SortedBuffer(buffer))
+        } else {
+            Err(buffer)
         }
     }
 
-    /// A sorted whose entries are not in order, as none should be.
+    /// Wraps entries without a check, for tests of unsorted input.
     #[cfg(test)]
     pub(crate) fn unsorted(buffer: EntryBuffer) -> SortedBuffer {
         SortedBuffer(buffer)
     }
 
+    /// Returns the entries as a buffer.
     pub fn buffer(&self) -> &EntryBuffer {
         &self.0
     }
 
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The entry of that number in order.
+    /// Returns the entry with this number in the order.
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
         self.0.get(number)
     }
 
-    /// The first bytes of an entry's key: see [`KeyHead::number`].
+    /// Returns the head of an entry's key as a number, see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
         self.0.head(number)
     }
 
-    /// The payload of an entry as a shared view.
+    /// Returns the payload of an entry as a view of a shared buffer.
     pub fn payload(&self, number: usize) -> Bytes {
         self.0.payload(number)
     }
 
-    /// The number of the first entry at or after a place.
+    /// Returns the number of the first entry at or after an entry key.
     pub fn lower_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Less)
     }
 
-    /// The number of the first entry after a place.
+    /// Returns the number of the first entry after an entry key.
     pub fn upper_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Equal)
     }
 
-    /// Orders an entry's key and a key with this head.
+    /// Compares the key of an entry with a key whose head is `head`.
     #[inline]
     fn compare_slot(&self, slot: &BufferSlot, head: u128, key: &[u8]) -> Ordering {
         let heads = slot.key.head().cmp(&head);
         heads.then_with(|| compare_keys(self.0.key(slot), key))
     }
 
-    /// The number of the first entry behind one that is of another place.
+    /// Returns the number of the first entry after `number` that is not a version of the same
+    /// entry.
     pub fn skip_versions(&self, number: usize) -> usize {
         self.gallop(number, |_| true)
     }
 
-    /// The number of the first entry behind one, which is too new, that is of another place or that a
-    /// snapshot sees.
+    /// Returns the number of the first entry after `number` that is visible at the snapshot or not
+    /// a version of the same entry.
     pub fn skip_newer(&self, number: usize, snapshot: Position) -> usize {
         self.gallop(number, |slot| self.0.position(slot) > snapshot)
     }
 
-    /// The number of the first version of an entry's place.
+    /// Returns the number of the newest version of the entry at `number`.
     pub fn first_version(&self, number: usize) -> usize {
         let slots = self.0.slots();
         let slot = &slots[number];
@@ -117,8 +122,9 @@ impl SortedBuffer {
         one.id == other.id && is_same().is_eq()
     }
 
-    /// The number of the first entry behind one that is of another place or of which `holds` is not true, as
-    /// it is of those before. There are mostly few, and sometimes thousands.
+    /// Returns the number of the first entry after `number` that is not a version of the same entry
+    /// or for which `holds` is false. `holds` must be true for a prefix of the versions. The search
+    /// doubles its steps: most entries have few versions, and some have thousands.
     fn gallop(&self, number: usize, holds: impl Fn(&BufferSlot) -> bool) -> usize {
         let slots = self.0.slots();
         let slot = &slots[number];
@@ -141,7 +147,7 @@ impl SortedBuffer {
         let (Some(first), Some(last)) = (self.0.slots().first(), self.0.slots().last()) else {
             return 0;
         };
-        // Many sorted_buffers hold a narrow range, of documents above all.
+        // Many buffers cover a narrow range of ids, above all those of documents.
         if order(last) <= before {
             return self.0.slots().len();
         }
@@ -159,8 +165,9 @@ impl SortedBuffer {
         low + 1 + between.partition_point(|slot| order(slot) <= before)
     }
 
-    /// In a sorted of one key, as documents by record have it, ids tell about where to look: the numbers of
-    /// two entries between which the bound is. `is_before`: of the first entry, not of the last.
+    /// Narrows a search for an id by interpolation, in a buffer with one key such as that of
+    /// documents by record. Returns the numbers of two entries between which the bound is.
+    /// `is_before` must be true for the first entry and false for the last.
     fn near_id(&self, id: RecordId, is_before: impl Fn(&BufferSlot) -> bool) -> (usize, usize) {
         let (mut low, mut high) = (0, self.0.slots().len().saturating_sub(1));
         let id_of = |number: usize| self.0.slots()[number].id.0;
@@ -172,9 +179,10 @@ impl SortedBuffer {
             let (gone, all) = (id.0.saturating_sub(from), to.saturating_sub(from).max(1));
             let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
             let guess = (low + share as usize).clamp(low + 1, high - 1);
-            match is_before(&self.0.slots()[guess]) {
-                true => low = guess,
-                false => high = guess,
+            if is_before(&self.0.slots()[guess]) {
+                low = guess
+            } else {
+                high = guess
             }
         }
         (low, high)
@@ -254,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Ids without gaps, with even and uneven ones, with versions, few and many.
+    /// Ids without gaps, with even and uneven gaps, and with few and many versions.
     #[test]
     fn bounds_are_found_among_the_ids_of_one_key() {
         let uneven = |n: u64| n * n * n + n % 3;
@@ -285,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_a_place_are_passed_over() {
+    fn versions_are_skipped() {
         let counts = [1usize, 2, 3, 7, 1, 40, 5, 300, 1];
         let key = |place: usize| format!("a key longer than its head, {}", place / 2).into_bytes();
         let mut builder = EntryBufferBuilder::new(Position(5), 0);

@@ -1,12 +1,13 @@
-//! Sorting many settled entries in little memory: what an index build is made of.
+//! Sorting of settled entries for index builds, in little memory.
 //!
-//! Entries are grouped by key as they come (`lists`): then only the keys are sorted, and an entry takes
-//! few bytes. If hardly any key comes again, a table of keys costs more than it saves. Then entries are
-//! sorted one by one (`slots`).
+//! Entries are grouped by key as they arrive (`entry_lists`). Only the keys are sorted then, and an
+//! entry takes few bytes. If keys hardly repeat, a table of keys costs more than it saves, and
+//! entries are sorted one by one (`entry_slots`).
 
 mod entry_lists;
 mod entry_slots;
 
+use windrow_invariant::Bug;
 use windrow_storage::StorageError;
 
 use crate::entry::RecordId;
@@ -16,41 +17,75 @@ use entry_slots::EntrySlots;
 
 /// The number of bits of a record id.
 const ID_BITS: u32 = 40;
-/// After so many entries the sorter looks at how many different keys they have.
+/// The number of entries between two decisions on grouping.
 const ENTRIES_PER_LOOK: usize = 1 << 15;
-/// If a key has fewer entries on average, entries are not grouped by key any more.
+/// Entries are no longer grouped if keys have fewer entries than this on average.
 const ENTRIES_PER_KEY_MIN: usize = 2;
 
-/// Collects entries in any order, then writes them in order. Recycled by [`write`](Self::write).
+/// Collects entries in any order and writes them as a section. [`write`](Self::write) empties it
+/// for reuse.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_fold::{Position, RecordId, RunSink, SectionOptions, Sorter};
+/// use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
+///
+/// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+/// let run = RunSink::new(storage.runs.create()?);
+/// let mut sorter = Sorter::new();
+/// sorter.add(b"b", RecordId(1), b"");
+/// sorter.add(b"a", RecordId(2), b"");
+/// let options = SectionOptions {
+///     filter_bits: 10,
+///     with_digest: true,
+///     mark_byte: None,
+///     compression: Compression::Lz4,
+///     packed: false,
+///     postings: None,
+///     position: Position(1),
+/// };
+/// let descriptor = sorter.write(&run, options)?.expect("there are entries");
+/// run.finish()?;
+/// assert_eq!(descriptor.first_key, b"a");
+/// # Ok::<(), windrow_fold::StorageError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Sorter {
-    /// All entries, if there are no slots.
+    /// All entries while they are grouped.
     lists: EntryLists,
-    /// All entries, if there are no lists.
+    /// All entries once they are not grouped.
     slots: EntrySlots,
     is_ungrouped: bool,
-    /// How many entries were added before the last look, and since.
+    /// Entries were lost when they were ungrouped. [`write`](Self::write) fails with it.
+    bug: Option<Bug>,
+    /// The number of entries before and since the last decision.
     looked: usize,
     since_look: usize,
 }
 
 impl Sorter {
+    /// Creates an empty sorter.
     pub fn new() -> Sorter {
         Sorter::default()
     }
 
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.slots.is_empty()
     }
 
-    /// Bytes of memory that the entries take, and sorting them.
+    /// Returns the memory of the entries and of sorting them, in bytes.
     pub fn bytes(&self) -> usize {
         self.lists.bytes() + self.slots.bytes()
     }
 
-    /// Adds an entry. Record ids have at most 40 bits.
+    /// Adds an entry.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the record id has more than 40 bits.
     pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
-        // A longer one would be taken for a part of the key's length, or for a smaller one.
+        // A greater id would overwrite the length of the key.
         assert!(id.0 < 1 << ID_BITS, "record id {id}");
         if self.is_ungrouped {
             return self.slots.add(key, id, payload);
@@ -62,27 +97,36 @@ impl Sorter {
         }
     }
 
-    /// Decides by the keys and entries so far if entries are still grouped.
+    /// Decides by the number of distinct keys so far if entries stay grouped.
     fn look(&mut self) {
         self.lists.end_batch();
         self.looked += self.since_look;
         self.since_look = 0;
         if self.lists.keys() * ENTRIES_PER_KEY_MIN > self.looked {
             let slots = &mut self.slots;
-            self.lists
+            let moved = self
+                .lists
                 .each(|key, id, payload| slots.add(key, id, payload));
+            self.bug = moved.err();
             self.lists.clear();
             self.is_ungrouped = true;
         }
     }
 
-    /// Sorts the entries and writes them as a section; of equal slots the one with the smallest
-    /// payload. The sorter is empty afterwards and keeps its memory.
+    /// Sorts the entries and writes them as a section. Of entries with the same key and id, the one
+    /// with the smallest payload is written. The sorter is empty afterwards and keeps its memory.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a bug if an entry was lost.
     pub fn write(
         &mut self,
         sink: &RunSink,
         options: SectionOptions,
     ) -> Result<Option<SectionDescriptor>, StorageError> {
+        if let Some(bug) = self.bug.take() {
+            return Err(bug.into());
+        }
         let mut writer = SectionWriter::new(sink, options);
         self.lists.write(&mut writer)?;
         self.slots.write(&mut writer)?;
@@ -108,7 +152,7 @@ mod tests {
     struct Case {
         beginning: &'static str,
         entries: u64,
-        /// How many different numbers the keys have.
+        /// The number of distinct keys.
         keys: u64,
         ids_descend: bool,
     }
@@ -121,7 +165,7 @@ mod tests {
     };
 
     #[test]
-    fn what_goes_in_in_any_order_comes_out_in_order() {
+    fn entries_are_written_in_order() {
         let mut sorter = Sorter::new();
         let beginning = "a beginning that is longer than the head of a key-";
         for case in [CASE, Case { beginning, ..CASE }] {
@@ -154,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Adds the entries of a case, some of them twice, and reads what is written.
+    /// Adds the entries of a case, some of them twice, and compares what is written.
     fn check(sorter: &mut Sorter, case: Case) {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
@@ -177,7 +221,7 @@ mod tests {
                 _ => number % 3,
             };
             let payload = vec![1; length as usize];
-            // Of equal slots the smallest payload counts.
+            // The entry with the smallest payload counts.
             if number % 100 == 0 {
                 sorter.add(&key, RecordId(id), &[2]);
             }

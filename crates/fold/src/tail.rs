@@ -1,9 +1,9 @@
-//! The tail of a map: parts in the order of the log, joined so that there are never many.
+//! The tail of a map: parts in the order of the log, which are joined to keep their number small.
 //!
-//! Several parts of like size are joined at once, so that an entry is seldom moved: few entries by who
-//! makes the last of them, which is often a reader, more by whoever is asked to [`Tail::join_parts`]. Large
-//! parts stay a little longer, since a fold merges them all the same, and moving them before costs more
-//! than a dozen of them costs a reader.
+//! Several parts of similar size are joined at once, so that an entry is seldom copied. Small ones
+//! are joined by the thread that creates the last of them, which is often a reader. Larger ones are
+//! left to [`Tail::join_parts`]. Parts that are large together stay longer: a fold merges them
+//! anyway, and copying them before costs more than a dozen parts cost a reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,25 +13,26 @@ use windrow_storage::Position;
 
 use crate::tail_part::TailPart;
 
-/// So many parts of like size become one.
+/// This many parts of similar size become one.
 const JOINED: usize = 4;
-/// So many, where they have together more than [`LARGE_ENTRIES`].
+/// This many parts become one if they have together more than [`LARGE_ENTRIES`].
 const JOINED_LARGE: usize = 12;
 const LARGE_ENTRIES: usize = 256 << 10;
-/// With so few entries, parts are joined at once.
+/// Parts with at most this many entries together are joined at once.
 const SMALL_ENTRIES: usize = 4 << 10;
-/// With so many parts, too: whoever should join_parts is too far behind.
+/// With this many parts they are joined at once, whatever their size: the background thread is too
+/// far behind.
 const PARTS_MAX: usize = 64;
 
-/// Parts, oldest first.
+/// The entries of a map that are not folded yet, in parts.
 #[derive(Debug, Default)]
 pub struct Tail {
     state: Mutex<TailState>,
-    /// Whether there are parts that should be joined.
+    /// There are parts that should be joined.
     has_joinable_parts: AtomicBool,
-    /// Held by who makes some, before the state.
+    /// Held while parts are created. Taken before `state`.
     making: Mutex<()>,
-    /// Held by who joins some.
+    /// Held while parts are joined.
     joining: Mutex<()>,
 }
 
@@ -42,7 +43,7 @@ struct TailState {
 }
 
 impl Tail {
-    /// A tail that has taken in everything up to `settled`.
+    /// Creates a tail whose parts begin after the position `settled`.
     pub fn new(settled: Position) -> Tail {
         Tail {
             state: Mutex::new(TailState {
@@ -53,9 +54,13 @@ impl Tail {
         }
     }
 
-    /// Returns the parts up to at least `position`. If they are not made yet, `make` is called with the
-    /// position up to which parts exist. It returns the parts after it, oldest first, and the position
-    /// up to which they go.
+    /// Returns the parts up to at least `position`. If they do not exist yet, `make` is called with
+    /// the position up to which parts exist. It returns the parts after it, oldest first, and the
+    /// position up to which they go.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `make` returns a position before `position`.
     pub fn parts_up_to(
         &self,
         position: Position,
@@ -73,10 +78,13 @@ impl Tail {
         drop(parts);
         let (made, settled) = make(from);
         let mut state = self.state.lock();
-        debug_assert_eq!(state.settled, from, "a tail is settled by one at a time");
+        debug_assert_eq!(
+            state.settled, from,
+            "only one thread creates parts at a time"
+        );
         assert!(
             settled >= position && settled > from,
-            "a tail is settled up to {settled}, from {from} on, for who reads at {position}"
+            "parts after {from} go up to {settled}, but a reader needs them up to {position}"
         );
         state.settled = settled;
         let made: Vec<TailPart> = made.into_iter().filter(|part| !part.is_empty()).collect();
@@ -86,7 +94,7 @@ impl Tail {
             for part in made {
                 debug_assert!(
                     part.newest_position() <= settled,
-                    "an entry of position {} in a tail that is settled up to {settled}",
+                    "a part has an entry of position {}, but parts go up to {settled}",
                     part.newest_position()
                 );
                 let is_tidy = push(parts, part);
@@ -96,24 +104,25 @@ impl Tail {
         state.parts.clone()
     }
 
-    /// The parts that are made, and up to which position. Does not wait for who makes others.
+    /// Returns the existing parts and the position up to which they go. Does not wait for a thread
+    /// that creates others.
     pub fn made(&self) -> (Arc<Vec<Arc<TailPart>>>, Position) {
         let state = self.state.lock();
         (state.parts.clone(), state.settled)
     }
 
-    /// Whether [`join_parts`](Self::join_parts) would find something to do.
+    /// Returns `true` if [`join_parts`](Self::join_parts) has parts to join.
     pub fn has_joinable_parts(&self) -> bool {
         self.has_joinable_parts.load(Ordering::Relaxed)
     }
 
-    /// Joins parts while others read and add; whether there were any to join.
+    /// Joins parts while others read and add. Returns `true` if there were any to join.
     pub fn join_parts(&self) -> bool {
         let _alone = self.joining.lock();
         let state = self.state.lock();
         let parts = state.parts.clone();
         let Some(JoinableParts { start, .. }) = JoinableParts::find(&parts) else {
-            // Within the lock, so that it is not what somebody adds who finds too much.
+            // Inside the lock, so that a part which is added now is not overlooked.
             self.has_joinable_parts.store(false, Ordering::Relaxed);
             return false;
         };
@@ -123,7 +132,7 @@ impl Tail {
         let mut state = self.state.lock();
         let places = start..start + alike.len();
         let still = state.parts.get(places.clone()).unwrap_or_default();
-        // Who added meanwhile may have joined some of them.
+        // A thread that added parts meanwhile may have joined some of them.
         let same = |(one, other): (&Arc<TailPart>, &Arc<TailPart>)| Arc::ptr_eq(one, other);
         if still.len() == alike.len() && still.iter().zip(alike).all(same) {
             Arc::make_mut(&mut state.parts).splice(places, [joined]);
@@ -131,19 +140,19 @@ impl Tail {
         true
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory of the parts, in bytes.
     pub fn bytes(&self) -> usize {
         let state = self.state.lock();
         state.parts.iter().map(|it| it.bytes()).sum()
     }
 
-    /// Up to which position entries were made.
+    /// Returns the position up to which parts exist.
     pub fn settled(&self) -> Position {
         self.state.lock().settled
     }
 }
 
-/// Adds a part and joins what is joined at once; whether nothing is left to join.
+/// Adds a part and joins small ones. Returns `true` if nothing is left to join.
 fn push(parts: &mut Vec<Arc<TailPart>>, part: TailPart) -> bool {
     parts.push(Arc::new(part));
     while let Some(JoinableParts { start, entries }) = JoinableParts::find(parts) {
@@ -156,7 +165,8 @@ fn push(parts: &mut Vec<Arc<TailPart>>, part: TailPart) -> bool {
     true
 }
 
-/// The youngest parts, of which so many are of like size, the others smaller, that they should be one.
+/// The youngest parts that should become one: enough of them have similar size, and the others are
+/// smaller.
 struct JoinableParts {
     start: usize,
     entries: usize,
@@ -165,9 +175,12 @@ struct JoinableParts {
 impl JoinableParts {
     fn find(parts: &[Arc<TailPart>]) -> Option<JoinableParts> {
         let (mut largest, mut count, mut entries) = (0, 0, 0);
-        let is_enough = |count: usize, entries: usize| match entries > LARGE_ENTRIES {
-            true => count >= JOINED_LARGE,
-            false => count >= JOINED,
+        let is_enough = |count: usize, entries: usize| {
+            if entries > LARGE_ENTRIES {
+                count >= JOINED_LARGE
+            } else {
+                count >= JOINED
+            }
         };
         for (place, part) in parts.iter().enumerate().rev() {
             let class = class(part.len());
@@ -185,9 +198,10 @@ impl JoinableParts {
     }
 }
 
-/// Parts of a class have sizes within a factor of [`JOINED`].
+/// Returns the size class of a part. Sizes within a class differ by less than a factor of
+/// [`JOINED`].
 fn class(entries: usize) -> u32 {
-    // No entries are as few as one.
+    // A part without entries is in the class of the smallest.
     entries.checked_ilog(JOINED).unwrap_or_default()
 }
 
@@ -196,7 +210,7 @@ mod tests {
     use super::*;
     use crate::{Entry, EntryBufferBuilder, RecordId};
 
-    /// Entries of one position, so many, whose keys no other position has.
+    /// Creates a part with this many entries, with keys that no other position has.
     fn part(position: u64, entries: u64) -> TailPart {
         let mut builder = EntryBufferBuilder::new(Position(position), 1);
         for number in 0..entries {
@@ -214,7 +228,8 @@ mod tests {
         builder.finish().into()
     }
 
-    /// Adds parts with so many entries each; returns how many parts are left at most at any time.
+    /// Adds parts with this many entries each. Returns the largest number of parts that existed at
+    /// a time.
     fn check(tail: &Tail, count: u64, entries: u64, joins: bool) -> usize {
         let mut parts_max = 0;
         for position in 1..=count {
@@ -237,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_stay_few_and_hold_everything() {
+    fn parts_stay_few_and_lose_no_entries() {
         let classes = class(1000) as usize + 1;
         let tail = Tail::default();
         let found = check(&tail, 1000, 1, false);
@@ -248,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_join_much_only_where_nobody_tidies() {
+    fn readers_join_large_parts_only_if_there_are_too_many() {
         let tail = Tail::default();
         check(&tail, JOINED as u64, SMALL_ENTRIES as u64 / 2, false);
         assert!(tail.has_joinable_parts());
@@ -256,9 +271,9 @@ mod tests {
         assert!(found <= PARTS_MAX, "{found}");
     }
 
-    /// While the youngest are joined, others come.
+    /// Parts are added while others are joined.
     #[test]
-    fn tidying_and_adding_at_once_lose_nothing() {
+    fn joining_while_adding_loses_no_entries() {
         let tail = Tail::default();
         let added = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,7 +1,8 @@
-//! What a tail is made of: entries as they came, which are put in order when somebody needs that.
+//! A part of a tail: entries in order of arrival, which are sorted when a reader needs their order.
 //!
-//! Who lookups for one key finds it by fingerprints, in a few microseconds, where sorting takes a millisecond: so
-//! writers and readers that take turns need not sort what the next fold sorts all the same.
+//! A lookup of one key compares fingerprints, which takes some microseconds. Sorting takes a
+//! millisecond. If writers and readers take turns, lookups therefore need no sort before the next
+//! fold.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,21 +14,22 @@ use crate::entry_buffer::{EntryBuffer, fingerprint};
 use crate::marks::Marks;
 use crate::sorted_buffer::SortedBuffer;
 
-/// More entries than this are put in order by who makes the part: looking through them takes too long.
+/// Larger parts are sorted when they are created: a scan of the fingerprints would take too long.
 pub const UNSORTED_MAX: usize = 64 << 10;
-/// After so many lookups through a buffer, it pays to have it in order.
+/// A part is sorted after this many lookups.
 const LOOKUPS_MAX: u32 = 64;
-/// A key that more than such a part of the entries have, and a few, is not copied out of them.
+/// A lookup sorts the part if a key has more than this fraction of the entries, and not only a few.
+/// A copy at each lookup would cost more.
 const COPIED_FRACTION: usize = 16;
 const COPIED_MIN: usize = 64;
-/// So many fingerprints are compared at once.
+/// The number of fingerprints that are compared at once.
 const FINGERPRINTS_COMPARED: usize = 256;
 
-/// PartEntries of a tail.
+/// Entries of a tail.
 #[derive(Debug)]
 pub struct TailPart {
     entries: PartEntries,
-    /// Counted when they are asked for first.
+    /// Counted at the first request.
     marks: OnceLock<Marks>,
 }
 
@@ -45,10 +47,10 @@ enum LookupForm<'p> {
 #[derive(Debug)]
 struct UnsortedEntries {
     buffer: EntryBuffer,
-    /// Made when somebody lookups for a key first.
+    /// Created at the first lookup of a key.
     fingerprints: OnceLock<Vec<u32>>,
     lookups: AtomicU32,
-    /// From when somebody needs their order first.
+    /// Created when a reader first needs the order.
     sorted: OnceLock<Arc<SortedBuffer>>,
 }
 
@@ -84,19 +86,20 @@ impl From<EntryBuffer> for TailPart {
 }
 
 impl TailPart {
-    /// The entries of several parts.
+    /// Joins the entries of several parts.
     pub fn join(parts: &[Arc<TailPart>]) -> TailPart {
         let buffer = EntryBuffer::join(parts.iter().map(|part| part.buffer()));
         let is_unsorted = parts.iter().all(|part| part.known_order().is_none());
-        let joined = match is_unsorted {
-            true => TailPart::from(buffer),
-            false => TailPart::from(SortedBuffer::from_buffer(&buffer)),
+        let joined = if is_unsorted {
+            TailPart::from(buffer)
+        } else {
+            TailPart::from(SortedBuffer::from_buffer(&buffer))
         };
         let known: Option<Vec<&Marks>> = parts.iter().map(|part| part.marks.get()).collect();
         if let Some(known) = known {
             joined.marks.get_or_init(|| {
                 let mut marks = Marks::default();
-                known.into_iter().for_each(|one| marks.join(one));
+                known.into_iter().for_each(|one| marks.add_all(one));
                 marks
             });
         }
@@ -108,7 +111,7 @@ impl TailPart {
         joined
     }
 
-    /// Keeps what is in order by now in no other way besides.
+    /// Drops the unsorted entries of a part that has been sorted since.
     pub fn shed(part: &mut Arc<TailPart>) {
         if let PartEntries::Unsorted(unsorted) = &part.entries
             && let Some(sorted) = unsorted.sorted.get()
@@ -119,24 +122,27 @@ impl TailPart {
         }
     }
 
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.buffer().len()
     }
 
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.buffer().is_empty()
     }
 
-    /// Memory held, in bytes, without shared buffers.
+    /// Returns the memory of the entries, in bytes, without shared arenas.
     pub fn bytes(&self) -> usize {
         self.buffer().bytes()
     }
 
+    /// Returns the newest position of the entries.
     pub fn newest_position(&self) -> Position {
         self.buffer().newest_position()
     }
 
-    /// The entries, in order where that is known.
+    /// Returns the entries, sorted if they have been sorted.
     fn buffer(&self) -> &EntryBuffer {
         match &self.entries {
             PartEntries::Sorted(sorted) => sorted.buffer(),
@@ -147,17 +153,17 @@ impl TailPart {
         }
     }
 
-    /// The entry of that number, in no certain order.
+    /// Returns the entry with this number, in no particular order.
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
         self.buffer().get(number)
     }
 
-    /// All of them, in no certain order.
+    /// Iterates over the entries, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.buffer().entries()
     }
 
-    /// Where their order is known.
+    /// Returns the sorted entries if they have been sorted.
     fn known_order(&self) -> Option<&Arc<SortedBuffer>> {
         match &self.entries {
             PartEntries::Sorted(sorted) => Some(sorted),
@@ -165,7 +171,7 @@ impl TailPart {
         }
     }
 
-    /// The entries in order.
+    /// Returns the sorted entries. Sorts them at the first call.
     pub fn sorted(&self) -> &Arc<SortedBuffer> {
         match &self.entries {
             PartEntries::Sorted(sorted) => sorted,
@@ -173,7 +179,7 @@ impl TailPart {
         }
     }
 
-    /// A sorted that has all entries of this key, and perhaps others. None where it has none.
+    /// Returns a buffer with all entries of this key, and perhaps others. `None` if there are none.
     pub fn of_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
         match self.lookup_form() {
             LookupForm::Sorted(sorted) => {
@@ -184,7 +190,7 @@ impl TailPart {
         }
     }
 
-    /// How many entries lie between two places, the first included, the second not.
+    /// Counts the entries from `from` up to, but not including, `to`.
     pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
         match self.lookup_form() {
             LookupForm::Sorted(sorted) => {
@@ -195,7 +201,8 @@ impl TailPart {
         }
     }
 
-    /// Its entries as somebody lookups at them who can do so in order and as they came.
+    /// Returns the entries for a lookup that works on sorted and unsorted entries. Counts the
+    /// lookup.
     fn lookup_form(&self) -> LookupForm<'_> {
         match &self.entries {
             PartEntries::Sorted(sorted) => LookupForm::Sorted(sorted),
@@ -207,11 +214,11 @@ impl TailPart {
         }
     }
 
-    /// Its marks, whose keys begin with this byte.
+    /// Returns the counts of the marks, whose keys begin with `first`.
     pub fn marks(&self, first: u8) -> &Marks {
         self.marks.get_or_init(|| {
             let mut marks = Marks::default();
-            let mut note = |entry: Entry<'_>| marks.note(entry.key, entry.deleted);
+            let mut note = |entry: Entry<'_>| marks.count(entry.key, entry.deleted);
             match self.known_order() {
                 Some(sorted) => {
                     let entries = sorted.buffer().entries();
@@ -236,7 +243,7 @@ impl UnsortedEntries {
         self.lookups.fetch_add(1, Ordering::Relaxed) >= LOOKUPS_MAX
     }
 
-    /// The entries of this key.
+    /// Finds the entries of this key by fingerprints.
     fn find_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
         let fingerprints = self
             .fingerprints
@@ -247,20 +254,20 @@ impl UnsortedEntries {
             entry.is_some_and(|entry| same_key(entry.key, key))
         };
         let mut found: Vec<u32> = Vec::new();
-        // Most stretches are passed over without looking at single ones.
-        for (stretch, first) in fingerprints
+        // Most groups do not have the fingerprint. Comparing them as a whole is vectorized.
+        for (group, first) in fingerprints
             .chunks(FINGERPRINTS_COMPARED)
             .zip((0..).step_by(FINGERPRINTS_COMPARED))
         {
-            if stretch.contains(&wanted) {
-                let numbers = (first..).zip(stretch);
+            if group.contains(&wanted) {
+                let numbers = (first..).zip(group);
                 let numbers = numbers.filter(|(_, one)| **one == wanted);
                 found.extend(numbers.map(|(number, _)| number).filter(has_key));
             }
         }
         match found.len() {
             0 => None,
-            // Copied at each look, they would cost more than their order.
+            // A copy at each lookup would cost more than sorting.
             many if many > self.buffer.len() / COPIED_FRACTION + COPIED_MIN => {
                 Some(self.sorted().clone())
             }
@@ -276,7 +283,8 @@ mod tests {
     use super::*;
     use crate::EntryBufferBuilder;
 
-    /// Keys of all lengths, many of them several times; `first` tells the positions apart.
+    /// Creates entries with keys of several lengths, most of which repeat. Positions begin at
+    /// `first`.
     fn buffer(first: u64, entries: u64) -> EntryBuffer {
         let mut builder = EntryBufferBuilder::new(Position(first), 0);
         for number in 0..entries {
@@ -310,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_without_order_as_with_it() {
+    fn lookups_agree_on_sorted_and_unsorted_parts() {
         let part = TailPart::from(buffer(1, 1_000));
         let known_order = TailPart::from(SortedBuffer::from_buffer(&buffer(1, 1_000)));
         for number in (0..LOOKUPS_MAX as u64 - 3).chain([499, 501, 70_000]) {
@@ -323,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_between_places_are_counted_without_order_as_with_it() {
+    fn counts_agree_on_sorted_and_unsorted_parts() {
         let part = TailPart::from(buffer(1, 1_000));
         let known_order = TailPart::from(SortedBuffer::from_buffer(&buffer(1, 1_000)));
         let (short, long) = (key(3), key(71));
@@ -350,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_at_often_or_read_in_order_or_large_is_put_in_order() {
+    fn parts_are_sorted_if_read_often_or_in_order_or_large() {
         let part = TailPart::from(buffer(1, 100));
         for _ in 0..=LOOKUPS_MAX {
             assert!(part.of_key(b"none").is_none());

@@ -1,5 +1,7 @@
-//! Unsigned numbers in 7-bit groups, lowest first; the top bit says that more follow.
+//! Variable-length numbers: 7 bits a byte, lowest first. The top bit says that another byte
+//! follows.
 
+/// Appends a number.
 pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -8,13 +10,13 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// The bytes that a number takes.
+/// Returns the encoded length of a number, in bytes.
 #[inline]
 pub fn length(number: u64) -> usize {
     (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
 }
 
-/// Writes a number to the front of bytes that have room for it; returns those behind it.
+/// Writes a number to the front of a slice and returns the rest. Panics if the slice is too short.
 #[inline]
 pub fn write(bytes: &mut [u8], mut number: u64) -> &mut [u8] {
     let mut at = 0;
@@ -27,7 +29,8 @@ pub fn write(bytes: &mut [u8], mut number: u64) -> &mut [u8] {
     &mut bytes[at + 1..]
 }
 
-/// Takes a number off the front; None where the bytes end or it has more than 64 bits.
+/// Takes a number off the front. Returns `None` if the bytes end before, or if the number has more
+/// than 64 bits.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -41,14 +44,15 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// Takes a number that begins with these eight bytes: all its groups at once, where they are no more.
+/// Takes a number whose first eight bytes are `word`. Decodes all bytes at once if the number ends
+/// within them.
 #[inline]
 fn take_word(bytes: &mut &[u8], word: u64) -> Option<u64> {
     let ends = !word & 0x8080_8080_8080_8080;
     if ends == 0 {
         return take_long(bytes);
     }
-    // All bits up to the last group's top one.
+    // Keeps the bits up to the last byte of the number.
     let groups = word & (ends ^ ends.wrapping_sub(1)) & 0x7F7F_7F7F_7F7F_7F7F;
     let pairs = groups & 0x007F_007F_007F_007F | (groups & 0x7F00_7F00_7F00_7F00) >> 1;
     let fours = pairs & 0x0000_3FFF_0000_3FFF | (pairs & 0x3FFF_0000_3FFF_0000) >> 2;
@@ -57,9 +61,9 @@ fn take_word(bytes: &mut &[u8], word: u64) -> Option<u64> {
     Some(number)
 }
 
-/// Goes past so many numbers; None where the bytes end before.
+/// Skips `count` numbers. Returns `None` if the bytes end before.
 pub fn skip(bytes: &mut &[u8], mut count: u64) -> Option<()> {
-    // A number ends with its first byte without the top bit; of eight bytes no more than eight do.
+    // A number ends at its first byte without the top bit. Eight bytes end at most eight numbers.
     while count >= 8
         && let Some(word) = bytes.first_chunk()
     {
@@ -94,7 +98,7 @@ fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// Takes so many bytes off the front.
+/// Takes `count` bytes off the front. Returns `None` if there are fewer.
 pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(count).ok()?)?;
     *bytes = rest;
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back() {
+    fn numbers_round_trip() {
         for number in [
             0,
             1,

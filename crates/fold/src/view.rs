@@ -1,4 +1,4 @@
-//! What a reader of a map sees: sections and parts of tails, each list oldest first.
+//! Views: a map at a snapshot, as a reader sees it.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,20 +18,22 @@ use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::tail_part::TailPart;
 
-/// A map at a snapshot.
+/// A map at a snapshot: sections and parts of tails.
 #[derive(Clone, Debug)]
 pub struct View {
+    /// The sections.
     pub sections: Arc<Sections>,
-    /// Parts of tails, oldest first; all younger than the sections.
+    /// The parts of tails, oldest first. All are younger than the sections.
     pub parts: Vec<Arc<TailPart>>,
-    /// Entries after this log position are not seen, but for those of the last `own` parts.
+    /// Entries after this position are not visible, except in the transaction's own parts.
     pub snapshot: Position,
-    /// So many of the parts, the youngest, are a transaction's own writes: it sees all of them.
+    /// The number of parts at the end that are writes of the reader's transaction. All their
+    /// entries are visible.
     pub own_parts: usize,
 }
 
 impl View {
-    /// A cursor before the first entry (after the last, backward).
+    /// Returns a cursor before the first entry, or, backward, behind the last one.
     pub fn cursor(&self, direction: Direction) -> Cursor {
         let chains = self.sections.chains();
         let buffers = self.parts.iter().map(|part| part.sorted().clone());
@@ -39,12 +41,12 @@ impl View {
         cursor.with_own_sources(self.own_parts)
     }
 
-    /// The number of the first part that is a transaction's own.
+    /// Returns the index of the first part of the reader's transaction.
     fn first_own(&self) -> usize {
         self.parts.len() - self.own_parts
     }
 
-    /// The payload under a key and id, or None.
+    /// Returns the payload of an entry, or `None` if there is no such entry.
     pub fn get(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
         if let Some(found) = self.get_in_tail(key, id) {
             return Ok(found);
@@ -52,8 +54,8 @@ impl View {
         self.get_in_sections(key, id)
     }
 
-    /// What the youngest section with the place says. All but the oldest are asked by their filters
-    /// first; what the younger ones do not hold is mostly in that.
+    /// Looks an entry up in the sections, from the youngest on. The filters of all but the oldest
+    /// are tested first: an entry that the younger sections do not have is mostly in the oldest.
     fn get_in_sections(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
         LOOK_UP.with_borrow_mut(|interval| {
             let chains = self.sections.chains().iter();
@@ -75,7 +77,8 @@ impl View {
         })
     }
 
-    /// What the tail says: None where it says nothing.
+    /// Looks an entry up in the tail. `None` if the tail has no version, `Some(None)` if it is
+    /// deleted.
     fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<Option<Bytes>> {
         for (place, part) in self.parts.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
@@ -93,8 +96,8 @@ impl View {
         None
     }
 
-    /// A forward cursor for reading one key: parts without the key and sections whose filters exclude
-    /// it are left out.
+    /// Returns a forward cursor of one key. Parts and sections that do not have the key are left
+    /// out.
     pub fn cursor_for_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
         let mut kept: Vec<Chain> = Vec::new();
         for chain in self.sections.chains() {
@@ -112,19 +115,19 @@ impl View {
         let own = buffers.len() - first_own;
         let buffers = buffers.into_iter();
         let cursor = Cursor::new(kept.iter(), buffers, self.snapshot, Direction::Forward);
-        Ok(cursor.with_own_sources(own).of_key(key))
+        Ok(cursor.with_own_sources(own).for_key(key))
     }
 
-    /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of
-    /// those that stand on many records, perhaps some that are newer or deleted, until they are merged
-    /// away. Sections were written with the same byte. None: too many different ones to be told.
+    /// Returns the marks of the map, whose keys begin with `first`. The result can have further
+    /// ones: marks of many records that are newer than the snapshot or deleted, until a merge drops
+    /// them. Returns `None` if there are too many distinct marks to count.
     pub fn marks(&self, first: u8) -> Result<Option<Vec<Vec<u8>>>, StorageError> {
         let mut marks = Marks::default();
         self.sections
             .descriptors()
-            .for_each(|section| marks.join(&section.marks));
+            .for_each(|section| marks.add_all(&section.marks));
         let parts = self.parts.iter();
-        parts.for_each(|part| marks.join(part.marks(first)));
+        parts.for_each(|part| marks.add_all(part.marks(first)));
         if marks.has_more() {
             return Ok(None);
         }
@@ -139,7 +142,7 @@ impl View {
         Ok(Some(found))
     }
 
-    /// Whether nothing in it is newer than the snapshot.
+    /// Returns `true` if the view has nothing that is newer than the snapshot.
     fn sees_all(&self) -> bool {
         let mut sections = self.sections.descriptors();
         let mut others = self.parts.iter().take(self.first_own());
@@ -147,7 +150,8 @@ impl View {
             && others.all(|part| part.newest_position() <= self.snapshot)
     }
 
-    /// Looks for a mark that may be deleted everywhere or be too new, if that is soon known.
+    /// Looks up a mark that may be deleted or too new. Returns `true` without a lookup if that
+    /// could take long.
     fn may_have(&self, mark: &MarkCount) -> Result<bool, StorageError> {
         if mark.put + mark.deleted > MARKS_READ_MAX {
             return Ok(true);
@@ -157,16 +161,17 @@ impl View {
         Ok(cursor.next()? && cursor.key() == mark.key)
     }
 
-    /// The sum of its entries, from what sections keep of theirs and from the tail. None where only
-    /// reading tells: where something was deleted, or the snapshot is older than a section. Where a place
-    /// stands in two sources it counts twice: a sum that is not the expected one proves nothing yet.
+    /// Returns the digest of the map from those of the sections and the entries of the tail.
+    /// Returns `None` if only reading could tell: an entry was deleted, or a section is newer than
+    /// the snapshot. An entry in two sources is counted twice, so that an unexpected digest proves
+    /// nothing.
     pub fn digest(&self) -> Option<EntryDigest> {
         let mut sum = EntryDigest::default();
-        for section in self.sections.all() {
+        for section in self.sections.present() {
             if section.descriptor().position > self.snapshot {
                 return None;
             }
-            sum.join(section.digest()?);
+            sum.combine(section.digest()?);
         }
         for part in &self.parts {
             let entries = part.entries();
@@ -180,19 +185,19 @@ impl View {
         Some(sum)
     }
 
-    /// How many entries its sources have, with deletions and versions.
+    /// Returns the number of entries in all sources, including tombstones and older versions.
     pub fn approximate_entries(&self) -> u64 {
         let in_tail: u64 = self.parts.iter().map(|part| part.len() as u64).sum();
         self.sections.entries() + in_tail
     }
 
-    /// About so many keys, in order, that cut the entries into parts of like size. From fences and
-    /// tails alone.
+    /// Returns about `count` keys in ascending order that divide the entries into parts of similar
+    /// size. Reads only fences and tails.
     pub fn split_keys(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
         let total = self.approximate_entries();
         let step = (total / (count * SAMPLES_PER_CUT).max(1)).max(1);
         let mut samples = Vec::new();
-        for section in self.sections.all() {
+        for section in self.sections.present() {
             section.sample(step, &mut samples)?;
         }
         for part in &self.parts {
@@ -207,16 +212,16 @@ impl View {
         Ok(split_keys)
     }
 
-    /// About how many entries lie between two places (the first included, the second not), from
-    /// fences, buffer bounds and the intervals in which the places are: off by at most a block at each
-    /// end of each section, and by what is deleted.
+    /// Estimates the number of entries from `from` up to, but not including, `to`. Reads fences,
+    /// and the restart intervals of both bounds. The error is at most a block at each end of each
+    /// section, and the deleted entries.
     pub fn approximate_count(
         &self,
         from: EntryKey<'_>,
         to: EntryKey<'_>,
     ) -> Result<u64, StorageError> {
         let mut count = 0;
-        for section in self.sections.all() {
+        for section in self.sections.present() {
             count += count_in_section(section, from, to)?;
         }
         let in_parts = self.parts.iter().map(|part| part.count(from, to) as u64);
@@ -225,10 +230,10 @@ impl View {
 }
 
 impl View {
-    /// How many entries lie between two places (the first included, the second not): from fences, and
-    /// from the blocks in which the places are. None where only reading tells: where something was
-    /// deleted, has versions or is newer than the snapshot (such sections have no sum), or where two
-    /// sources have entries, which may be of one place.
+    /// Counts the entries from `from` up to, but not including, `to`. Reads fences, and the blocks
+    /// of both bounds. Returns `None` if only reading all could tell: entries were deleted, have
+    /// versions or are newer than the snapshot (such sections have no digest), or two sources have
+    /// entries, which may be versions of one.
     pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> Result<Option<u64>, StorageError> {
         if self.parts.iter().any(|part| part.count(from, to) > 0) {
             return Ok(None);
@@ -251,8 +256,8 @@ impl View {
     }
 }
 
-/// The numbers of those of these keys, in order, which a section has, as a snapshot sees it; where keys are
-/// equal, of all of them. A younger section may delete one.
+/// Returns the indexes of the keys that a section has at a snapshot. `keys` must be sorted. Of
+/// equal keys all are returned. A younger section may have deleted one.
 pub fn keys_in_section(
     section: &Arc<Section>,
     snapshot: Position,
@@ -270,7 +275,7 @@ pub fn keys_in_section(
         let wanted = keys.get(number).ok_or_else(|| {
             let keys = keys.len();
             Bug::new(format!(
-                "key {number} of {keys} keys is looked for in a section"
+                "key {number} of {keys} keys was requested from a section"
             ))
         })?;
         cursor.seek(wanted.key, RecordId::MIN)?;
@@ -281,7 +286,7 @@ pub fn keys_in_section(
     Ok(held)
 }
 
-/// Whether a section may have entries between two places.
+/// Returns `true` if a section may have entries from `from` up to `to`.
 fn meets(section: &Section, from: EntryKey<'_>, to: EntryKey<'_>) -> bool {
     let descriptor = section.descriptor();
     let first = EntryKey::new(&descriptor.first_key, descriptor.first_id);
@@ -300,27 +305,27 @@ fn count_exactly(
     count_in_blocks(section, (first, last), (from, to), decoded)
 }
 
-/// Where there are more of a mark, with those that delete it, it is not looked for: nobody is to go
-/// through thousands of deletions only to plan.
+/// Marks with more entries and tombstones than this are not looked up: planning must not read
+/// thousands of tombstones.
 const MARKS_READ_MAX: u64 = 1 << 12;
 
-/// So many keys are looked at for each that split_keys.
+/// The number of keys that are sampled for each split key.
 const SAMPLES_PER_CUT: u64 = 4;
 
 thread_local! {
-    /// Where a look-up decodes: used again by the next.
+    /// A buffer for lookups, which is reused.
     static LOOK_UP: RefCell<RestartInterval> = RefCell::default();
 }
 
-/// The section of a chain in which a place is, if in any.
+/// Returns the section of a chain that may have an entry key.
 fn section_with<'c>(chain: &'c Chain, key: &[u8], id: RecordId) -> Option<&'c Arc<Section>> {
     let ends_before = |section: &Arc<Section>| section.descriptor().ends_before(key, id);
     let section = chain.get(chain.partition_point(ends_before))?;
     (!section.descriptor().begins_after(key, id)).then_some(section)
 }
 
-/// Whole blocks between the places, and half of those at the ends; blocks are opened where the places fall
-/// into one, or into two that meet.
+/// Counts the blocks between the bounds, and half of those at the bounds. Blocks are read only if
+/// both bounds are in one block or in neighbouring ones.
 fn count_in_section(
     section: &Section,
     from: EntryKey<'_>,
@@ -341,14 +346,14 @@ fn count_in_section(
     Ok(between + half(first)? + half(end)?)
 }
 
-/// A block that is open, with its number.
+/// An open block and its number.
 type Open<'o> = (&'o Block, usize);
 
-/// How many entries the intervals of a block have that lie between two places as a whole.
+/// Returns the number of entries of some restart intervals of a block.
 type Between =
     fn(&Section, Open<'_>, Range<usize>, &mut RestartInterval) -> Result<u64, StorageError>;
 
-/// The entries between two places, which lie in these blocks.
+/// Counts the entries between two bounds, which are in these blocks.
 fn count_in_blocks(
     section: &Section,
     (first, last): (usize, usize),
@@ -363,7 +368,7 @@ fn count_in_blocks(
     Ok(in_first + between + count_in_block(section, last, places, whole)?)
 }
 
-/// How many entries of one block lie between two places.
+/// Counts the entries of one block between two bounds.
 fn count_in_block(
     section: &Section,
     block: usize,
@@ -399,7 +404,7 @@ fn decoded(
     Ok(count)
 }
 
-/// As many as the block's intervals have by and large: a plan is not worth decoding them all.
+/// Estimates from the mean of the block. Planning is not worth decoding all intervals.
 fn estimated(
     section: &Section,
     (bytes, block): Open<'_>,

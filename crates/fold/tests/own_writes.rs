@@ -1,4 +1,4 @@
-//! A transaction reads at its snapshot, and over it all that it has written itself.
+//! A transaction reads at its snapshot, and sees all its own writes besides.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)])
 }
 
 #[test]
-fn what_others_wrote_later_is_not_seen_and_what_it_wrote_itself_is() {
+fn later_writes_of_others_are_invisible_and_own_writes_are_visible() {
     let others = [("a", 5, Some("old")), ("b", 6, Some("later"))];
     check(&others, &[], &[("a", "old")]);
     check(&others, &[("a", 7, Some("own"))], &[("a", "own")]);

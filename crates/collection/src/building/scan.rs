@@ -152,9 +152,12 @@ struct Collected {
 impl Scan<'_> {
     fn work(&self) {
         let indexes = self.indexes.to_vec();
-        let interrupt = move || match indexes.iter().any(|index| index.is_dropped()) {
-            true => Err(LanguageError::new(INTERRUPTED, DROPPED)),
-            false => Ok(()),
+        let interrupt = move || {
+            if indexes.iter().any(|index| index.is_dropped()) {
+                Err(LanguageError::new(INTERRUPTED, DROPPED))
+            } else {
+                Ok(())
+            }
         };
         if let Err(error) = with_interrupt(Arc::new(interrupt), || self.try_work()) {
             self.failed.lock().get_or_insert(error);
@@ -313,7 +316,7 @@ impl Scan<'_> {
         let shown = self.collection.try_change_state(|state| {
             for (map, section) in maps.into_iter().zip(opened) {
                 let sections = state.sections_of(map, self.collection.records_map)?;
-                *sections = Arc::new(sections.and([section], []));
+                *sections = Arc::new(sections.with_added([section], []));
             }
             Ok::<(), Bug>(())
         });

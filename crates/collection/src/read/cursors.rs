@@ -40,9 +40,10 @@ impl RecordCursor {
 
     /// The place where it stands: see [`Reader::range`].
     pub(crate) fn place(&self) -> Vec<u8> {
-        match self.reader.is_clustered() {
-            true => self.cursor.key().to_vec(),
-            false => self.id().0.to_be_bytes().to_vec(),
+        if self.reader.is_clustered() {
+            self.cursor.key().to_vec()
+        } else {
+            self.id().0.to_be_bytes().to_vec()
         }
     }
 

@@ -61,7 +61,7 @@ impl Reader {
         let mut of_others = None;
         let mut found: Vec<usize> = Vec::new();
         let past = state.sections.past_at(self.position());
-        let present = state.sections.all().iter().map(|it| (it, false));
+        let present = state.sections.present().iter().map(|it| (it, false));
         for (section, is_past) in past.map(|it| (it, true)).chain(present) {
             let folded = section.descriptor().position;
             let asked = match &recent {

@@ -198,9 +198,10 @@ impl Reader {
                 INSERTED => StatementResult::Inserted(inserted.next()?.to_buf()),
                 UPDATED => StatementResult::Updated(Some(Image::After(updated.next()?.to_buf()))),
                 _ => {
-                    let document = match StatementResult::has_document(code)? {
-                        true => self.document()?,
-                        false => Bytes::new(),
+                    let document = if StatementResult::has_document(code)? {
+                        self.document()?
+                    } else {
+                        Bytes::new()
                     };
                     StatementResult::read(code, &document)?
                 }

@@ -29,9 +29,10 @@ impl Transaction {
     /// without them, or, if the log takes no more writes, its end is not known.
     pub fn commit(&self) -> Result<(), Error> {
         let mut state = self.state()?;
-        let committed = match state.created.is_empty() {
-            true => self.append(&mut state),
-            false => self.append_creating(&mut state),
+        let committed = if state.created.is_empty() {
+            self.append(&mut state)
+        } else {
+            self.append_creating(&mut state)
         };
         self.end(&mut state);
         drop(state);

@@ -121,9 +121,10 @@ enum Found {
 
 impl Found {
     fn of(reader: &Reader, number: usize) -> Result<Found, Error> {
-        Ok(match index_of(reader, number)?.definition().clustered {
-            true => Found::Clustered(reader.id_keys()),
-            false => Found::Entries(reader.all_entries(number)?.for_scan()),
+        Ok(if index_of(reader, number)?.definition().clustered {
+            Found::Clustered(reader.id_keys())
+        } else {
+            Found::Entries(reader.all_entries(number)?.for_scan())
         })
     }
 

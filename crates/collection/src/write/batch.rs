@@ -471,9 +471,10 @@ impl<'c> Batch<'c> {
     /// Commits where it has held locks for long: asked now and then by who looks for more documents to
     /// change, and may not find any for a long time.
     pub fn commit_if_old(&mut self) -> Result<(), Error> {
-        match self.schema.is_some() && self.since.elapsed() >= HELD_MAX {
-            true => self.commit(),
-            false => Ok(()),
+        if self.schema.is_some() && self.since.elapsed() >= HELD_MAX {
+            self.commit()
+        } else {
+            Ok(())
         }
     }
 

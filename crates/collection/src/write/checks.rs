@@ -20,9 +20,10 @@ pub enum DocumentValidation {
 impl DocumentValidation {
     /// As a client's `bypassDocumentValidation` says.
     pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
-        match bypassed {
-            true => DocumentValidation::Bypassed,
-            false => DocumentValidation::Asked,
+        if bypassed {
+            DocumentValidation::Bypassed
+        } else {
+            DocumentValidation::Asked
         }
     }
 

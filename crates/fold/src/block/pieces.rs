@@ -1,15 +1,16 @@
-//! Packing the entries of one key, if they are postings and there are many.
+//! Packing of the postings of one key into pieces.
 
+use windrow_invariant::Bug;
 use windrow_postings::piece::Packed;
 use windrow_postings::{GROUP, GROUPS_MAX, LengthsWriter, PieceWriter, PositionsWriter, Posting};
 
 use super::{GroupBuilder, PIECE};
 use crate::varint;
 
-/// A group of entries is written when it has so many: as many as one piece has room for.
+/// A group is written when it has this many entries, which is the room of one piece.
 pub const ROWS_MAX: usize = GROUP * GROUPS_MAX;
 
-/// Packs postings into pieces, and collects what stands beside them.
+/// Packs postings into pieces. Positions and field lengths are collected beside them.
 #[derive(Debug)]
 pub struct PiecePacker {
     form: PostingsForm,
@@ -22,17 +23,18 @@ pub struct PiecePacker {
     piece_bytes: Vec<u8>,
 }
 
-/// What keys of postings look like.
+/// How the keys of an index of postings name their field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostingsForm {
-    /// All keys are terms of one field: a record has one field length.
+    /// All keys are terms of one field. A record has one field length.
     OneField,
-    /// A key begins with the name of its field and a zero byte: a record has a length for each field.
+    /// A key begins with the name of its field and a zero byte. A record has a length in each
+    /// field.
     ByField,
 }
 
 impl PostingsForm {
-    /// The part of a key that tells the field.
+    /// Returns the part of a key that names the field.
     pub fn field(self, key: &[u8]) -> &[u8] {
         match self {
             PostingsForm::OneField => &[],
@@ -43,7 +45,7 @@ impl PostingsForm {
         }
     }
 
-    /// The number that the catalog has for it.
+    /// Returns the number that a section's descriptor has for the form.
     pub(crate) fn code(self) -> u64 {
         match self {
             PostingsForm::OneField => 1,
@@ -60,23 +62,23 @@ impl PostingsForm {
     }
 }
 
-/// What a data block has beside it.
+/// The positions of the pieces of a data block, which are stored in a block of their own.
 #[derive(Debug, Default)]
 pub struct PiecePositions {
-    /// The positions of its pieces.
+    /// The encoded positions.
     pub positions: Vec<u8>,
-    /// Whether it has pieces.
+    /// The data block has pieces, which the column format cannot pack again.
     pub has_pieces: bool,
 }
 
-/// The field lengths of a field.
+/// The lengths of one field in the records of a section.
 #[derive(Debug)]
 pub struct FieldLengths {
-    /// The first bytes of the keys.
+    /// The first bytes of the keys of the field.
     pub field: Vec<u8>,
-    /// The pages and their numbers, in order.
+    /// The numbers of the pages and their bytes, in ascending order.
     pub pages: Vec<(u64, Vec<u8>)>,
-    /// How many records there are, and the sum of their lengths.
+    /// The number of records, and the sum of their lengths.
     pub totals: (u64, u64),
 }
 
@@ -94,29 +96,27 @@ impl PiecePacker {
         }
     }
 
-    /// Takes as many of the first `plain` entries as a piece has room for. They have no versions. Returns
-    /// `false` if it took none: their ids are too far from each other.
-    pub fn fill(&mut self, group: &mut GroupBuilder, plain: usize) -> bool {
+    /// Fills a piece from the first `plain` entries, which are settled and not deleted. Returns
+    /// `false` if no postings fit: their ids are too far apart.
+    pub fn fill(&mut self, group: &mut GroupBuilder, plain: usize) -> Result<bool, Bug> {
         self.enter_field(&group.key);
         let mut taken = 0;
         let mut start = group.payloads_start;
         let mut packed = Vec::with_capacity(GROUP);
         while taken + GROUP <= plain
-            && let Some(bodies) = group.bodies.get(taken..taken + GROUP)
+            && let Some(rows) = group.rows.get(taken..taken + GROUP)
         {
             packed.clear();
             let mut end = start;
-            for body in bodies {
-                let payload = group.payload(end, body.payload_end);
-                let Some(posting) = payload.and_then(Posting::read) else {
-                    debug_assert!(false, "{payload:?} is no posting");
-                    break;
-                };
+            for row in rows {
+                let payload = group.payload(end, row.payload_end)?;
+                let posting = Posting::read(payload)
+                    .ok_or_else(|| Bug::new(format!("{payload:?} is not a posting")))?;
                 packed.push(Packed {
-                    id: body.id.0,
+                    id: row.id.0,
                     posting,
                 });
-                end = body.payload_end;
+                end = row.payload_end;
             }
             if packed.len() < GROUP || !self.piece.has_room(&packed) {
                 break;
@@ -130,7 +130,7 @@ impl PiecePacker {
             (taken, start) = (taken + GROUP, end);
         }
         group.forget(taken, start);
-        taken > 0
+        Ok(taken > 0)
     }
 
     fn enter_field(&mut self, key: &[u8]) {
@@ -152,7 +152,7 @@ impl PiecePacker {
         }
     }
 
-    /// Puts the head of a group that is a piece, and the piece that was filled.
+    /// Writes the head of a group and the piece that was filled.
     pub fn put_piece(&mut self, bytes: &mut Vec<u8>) {
         let positions = &mut self.aside.positions;
         let start = (!self.positions.is_empty()).then_some(positions.len() as u32);

@@ -1,4 +1,4 @@
-//! Sources read as one, in order.
+//! The merge of several sources into one order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,55 +8,54 @@ use windrow_storage::{Caching, Position, StorageError};
 
 use super::source::EntrySource;
 use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
-use crate::section::Section;
-use crate::sections::{Chain, chains_of};
+use crate::sections::{Chain, RankedSection, chains_of};
 use crate::sorted_buffer::SortedBuffer;
-use crate::tombstone_ranges::RangeEnds;
+use crate::tombstone_ranges::{RangeEnds, Skip};
 
-/// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`](super::Cursor) shows what
-/// a snapshot sees.
+/// Iterates over all versions of all sources in order: by entry key, the versions of younger
+/// sources first. Folds and merges read it. A [`Cursor`](super::Cursor) shows the visible versions
+/// of it.
 #[derive(Debug)]
 pub struct MergeCursor {
     pub(super) sources: Vec<EntrySource>,
-    /// A heap of the sources that have a current entry; the first comes first.
+    /// A heap of the sources that have a current entry, with the next entry at the top.
     pub(super) heap: Vec<HeapEntry>,
     pub(super) direction: Direction,
-    /// The numbers of the sources that have past versions.
+    /// The indexes of the sources that are past sections.
     past: Vec<u32>,
 }
 
-/// Where a source stands: mostly the first bytes of its key tell which of two comes first. Not kept where
-/// it is the only one.
+/// A source in the heap. The head of its current key mostly decides the order. It is not updated if
+/// this is the only source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeapEntry {
     head: u128,
     pub(super) source: u32,
 }
 
-/// What is asked for from a place on.
+/// The entries that a cursor can show after a seek.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SeekScope {
     AllKeys,
-    /// One key, for which the sources were chosen.
+    /// Those of one key, for which the sources were chosen.
     OnlyKey,
-    /// One key; sources are asked by their filters.
+    /// Those of one key. Sources are excluded by their filters.
     FilteredKey,
 }
 
-/// Where a cursor is sent.
+/// The target of a seek.
 #[derive(Clone, Copy)]
 pub(super) struct SeekTarget<'k> {
-    pub key: &'k [u8],
-    pub id: RecordId,
-    pub within: SeekScope,
-    /// The position of the log that is read at.
-    pub position: Position,
+    pub to: EntryKey<'k>,
+    pub scope: SeekScope,
+    pub snapshot: Position,
 }
 
 impl SeekTarget<'_> {
-    /// Whether something from a place on may be asked for.
-    fn asks_for(&self, to: EntryKey<'_>) -> bool {
-        self.within == SeekScope::AllKeys || to.id < RecordId::MAX && same_key(to.key, self.key)
+    /// Returns `true` if the cursor can show an entry at or after an entry key.
+    fn includes(&self, from: EntryKey<'_>) -> bool {
+        self.scope == SeekScope::AllKeys
+            || from.id < RecordId::MAX && same_key(from.key, self.to.key)
     }
 }
 
@@ -70,7 +69,7 @@ impl MergeCursor {
         }
     }
 
-    /// All entries of these chains, oldest chain first. For merges: reads past the cache.
+    /// Merges chains, oldest first. For merges: bypasses the block cache.
     pub fn from_chains<'c>(
         chains: impl Iterator<Item = &'c Chain>,
     ) -> Result<MergeCursor, StorageError> {
@@ -81,14 +80,14 @@ impl MergeCursor {
         Ok(merge)
     }
 
-    /// All entries of these sections, oldest first, each with whether it has past versions. For merges.
-    pub fn from_sections(by_age: &[(Arc<Section>, bool)]) -> Result<MergeCursor, StorageError> {
+    /// Merges sections, oldest first. For merges: bypasses the block cache.
+    pub fn from_sections(by_age: &[RankedSection]) -> Result<MergeCursor, StorageError> {
         let (mut chains, mut past) = (Vec::new(), Vec::new());
-        for alike in by_age.chunk_by(|(_, one), (_, other)| one == other) {
+        for alike in by_age.chunk_by(|one, other| one.is_past == other.is_past) {
             let first = chains.len();
-            let sections = alike.iter().map(|(section, _)| section);
+            let sections = alike.iter().map(|it| &it.section);
             chains.extend(chains_of(sections));
-            if alike.first().is_some_and(|(_, is_past)| *is_past) {
+            if alike.first().is_some_and(|first| first.is_past) {
                 past.extend(first as u32..chains.len() as u32);
             }
         }
@@ -96,7 +95,7 @@ impl MergeCursor {
         Ok(MergeCursor { past, ..merge })
     }
 
-    /// All entries of these buffers, oldest first. For folds.
+    /// Merges buffers, oldest first. For folds.
     pub fn from_buffers(
         buffers: impl IntoIterator<Item = Arc<SortedBuffer>>,
     ) -> Result<MergeCursor, StorageError> {
@@ -122,33 +121,34 @@ impl MergeCursor {
         Ok(())
     }
 
-    /// The same, but behind a interval in sources that have nothing newer than it; whether there are such. A
-    /// transaction's own are newer than all that it may know to be gone.
+    /// Seeks, and skips a range of tombstones in the sources that have nothing newer than it. Returns
+    /// `true` if there are such sources. Those of a transaction are not: they are newer than all ranges
+    /// that it can know.
     pub(super) fn seek_behind(
         &mut self,
-        sought: SeekTarget<'_>,
-        gone: &RangeEnds,
+        target: SeekTarget<'_>,
+        range: &RangeEnds,
     ) -> Result<bool, StorageError> {
-        let SeekTarget { key, id, .. } = sought;
-        let mut spares = false;
+        let SeekTarget {
+            to,
+            scope,
+            snapshot,
+        } = target;
+        let mut has_skipped = false;
         for source in &mut self.sources {
-            let newest = source.newest();
-            let end = gone.end(
-                EntryKey::new(key, id),
-                self.direction,
-                newest,
-                sought.position,
-            );
-            spares |= end.is_some();
-            match end {
-                Some(Some(to)) if sought.asks_for(to) => source.seek(to.key, to.id)?,
-                Some(_) => source.end(),
-                None if sought.within == SeekScope::FilteredKey => source.seek_key(key)?,
-                None => source.seek(key, id)?,
+            let skip = range.skip(to, self.direction, source.newest(), snapshot);
+            has_skipped |= skip != Skip::Nothing;
+            match skip {
+                Skip::To(behind) if target.includes(behind) => {
+                    source.seek(behind.key, behind.id)?;
+                }
+                Skip::To(_) | Skip::ToEnd => source.end(),
+                Skip::Nothing if scope == SeekScope::FilteredKey => source.seek_key(to.key)?,
+                Skip::Nothing => source.seek(to.key, to.id)?,
             }
         }
         self.build_heap();
-        Ok(spares)
+        Ok(has_skipped)
     }
 
     pub(super) fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
@@ -174,7 +174,8 @@ impl MergeCursor {
         }
     }
 
-    /// Whether one source comes before another: by place, then the younger first.
+    /// Returns `true` if the current entry of one source comes before that of another: by entry
+    /// key, then the younger source first.
     #[inline]
     fn comes_before(&self, one: HeapEntry, other: HeapEntry) -> bool {
         let heads = match self.direction {
@@ -195,13 +196,13 @@ impl MergeCursor {
                 a.entry_key().cmp(&b.entry_key())
             }
             (Some(a), Some(b)) => b.entry_key().cmp(&a.entry_key()),
-            // Such a source is found when its entry comes first: see `check_end`.
+            // A source without an entry is reported by `check_end`.
             _ => Ordering::Equal,
         };
         places.then(other.source.cmp(&one.source))
     }
 
-    /// Lets the heap_entry at `at` sink to where it belongs.
+    /// Moves the heap entry at `at` down to its place.
     fn sift_down(&mut self, mut at: usize) {
         let Some(sinking) = self.heap.get(at).copied() else {
             return;
@@ -232,26 +233,27 @@ impl MergeCursor {
             .map(|heap_entry| &self.sources[heap_entry.source as usize])
     }
 
-    /// The entry that comes next.
+    /// Returns the current entry. `None` at the end.
     pub fn current(&self) -> Option<Entry<'_>> {
         self.top()?.current()
     }
 
-    /// Fails where there is no [current](Self::current) entry and yet a source that has one: what
-    /// follows would be left out.
+    /// Fails with a bug if there is no [current](Self::current) entry although a source has one.
+    /// Its entries would be missing in the result.
     pub fn check_end(&self) -> Result<(), Bug> {
-        match self.heap.is_empty() {
-            true => Ok(()),
-            false => Err(Bug::new("a merge ends before its sources")),
+        if self.heap.is_empty() {
+            Ok(())
+        } else {
+            Err(Bug::new("a merge ended before its sources"))
         }
     }
 
-    /// The error of an entry that does not come behind the one before. Sections are read from the disk;
-    /// buffers are our own.
+    /// Returns the error of an entry that does not follow the one before. Sections are data of the
+    /// disk. Buffers are our own.
     #[cold]
     pub fn out_of_order(&self) -> StorageError {
-        let what = "entries that are to be written are not in order".to_owned();
-        match self.sources.iter().all(EntrySource::is_chunk) {
+        let what = "entries to write are not in order".to_owned();
+        match self.sources.iter().all(EntrySource::is_buffer) {
             true => Bug::new(what).into(),
             false => StorageError::Damaged {
                 place: "a section that is merged".to_owned(),
@@ -260,28 +262,28 @@ impl MergeCursor {
         }
     }
 
-    /// Goes past the current entry.
+    /// Moves to the next version.
     pub fn advance(&mut self) -> Result<(), StorageError> {
         self.move_first(EntrySource::advance)
     }
 
-    /// Whether the current entry stands in a past section.
+    /// Returns `true` if the current entry is from a past section.
     pub fn is_past(&self) -> bool {
         let first = self.heap.first();
         first.is_some_and(|first| self.past.contains(&first.source))
     }
 
-    /// Lets the source of the current entry go on.
+    /// Advances the source of the current entry.
     pub(super) fn move_first(
         &mut self,
-        advance_visible: impl FnOnce(&mut EntrySource) -> Result<(), StorageError>,
+        advance: impl FnOnce(&mut EntrySource) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
         let is_alone = self.heap.len() == 1;
         let Some(first) = self.heap.first_mut() else {
-            return Err(Bug::new("a merge goes on behind its end").into());
+            return Err(Bug::new("a merge was advanced past its end").into());
         };
         let source = &mut self.sources[first.source as usize];
-        advance_visible(source)?;
+        advance(source)?;
         if !is_alone {
             first.head = source.head();
         }

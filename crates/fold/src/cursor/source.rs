@@ -1,4 +1,4 @@
-//! One sorted source of entries: a chain of sections, or a buffer.
+//! The sources of a cursor: chains of sections and sorted buffers.
 
 use std::sync::Arc;
 
@@ -13,37 +13,37 @@ use crate::section::Section;
 use crate::sections::Chain;
 use crate::sorted_buffer::SortedBuffer;
 
-/// A place in a sorted source. Versions of one place are always met newest first, in both
-/// directions: going backward, a run of versions is entered at its newest.
+/// A position in a sorted source. Versions of one entry come with the newest first in both
+/// directions: a backward source enters a run of versions at its newest.
 #[derive(Debug)]
 pub struct EntrySource {
     kind: SourceKind,
     direction: Direction,
-    /// The entry's number among those at hand; None at the end.
+    /// The index of the current entry among the decoded ones. `None` at the end.
     at: Option<usize>,
-    /// Going backward: the run of versions that `at` is in, first and last number.
+    /// Backward: the first and last index of the run of versions that `at` is in.
     run: (usize, usize),
 }
 
 #[derive(Debug)]
 enum SourceKind {
-    SortedBuffer(Arc<SortedBuffer>),
+    Buffer(Arc<SortedBuffer>),
     Chain(Box<ChainReader>),
 }
 
-/// So many keys and payloads of a buffer are fetched from memory together.
+/// The number of entries whose keys and payloads are prefetched together.
 const PREFETCHED: usize = 16;
 
-/// How much of a interval is decoded at once.
+/// How much of a restart interval is decoded at once.
 #[derive(Clone, Copy, Debug)]
 enum DecodeAmount {
-    /// All of it is likely to be read.
+    /// All of it, for a scan.
     All,
-    /// As much as is likely to be read after a seek.
+    /// A few entries, for a seek.
     Some,
 }
 
-/// What is open of a chain: a section, a block, a interval.
+/// The open section, block and restart interval of a chain.
 #[derive(Debug)]
 struct ChainReader {
     chain: Chain,
@@ -75,7 +75,7 @@ impl EntrySource {
     }
 
     pub fn buffer(buffer: Arc<SortedBuffer>, direction: Direction) -> EntrySource {
-        EntrySource::new(SourceKind::SortedBuffer(buffer), direction)
+        EntrySource::new(SourceKind::Buffer(buffer), direction)
     }
 
     fn new(kind: SourceKind, direction: Direction) -> EntrySource {
@@ -93,12 +93,12 @@ impl EntrySource {
         }
     }
 
-    /// No entry is from behind this position of the log, but for what an index build has read ahead, which
-    /// younger sources have, too.
+    /// Returns the newest position of the source. An index build may have read entries of later
+    /// positions, but younger sources have these, too.
     pub fn newest(&self) -> Position {
         match &self.kind {
-            SourceKind::SortedBuffer(buffer) => buffer.buffer().newest_position(),
-            // By age, as by key.
+            SourceKind::Buffer(buffer) => buffer.buffer().newest_position(),
+            // The order of keys is also that of age.
             SourceKind::Chain(place) => {
                 let last = place.chain.last();
                 last.map_or(Position::ZERO, |section| section.descriptor().position)
@@ -106,7 +106,7 @@ impl EntrySource {
         }
     }
 
-    /// Goes behind everything.
+    /// Moves behind the last entry.
     pub fn end(&mut self) {
         self.at = None;
     }
@@ -115,21 +115,21 @@ impl EntrySource {
         self.at.is_some()
     }
 
-    /// The first bytes of the current key as a number; 0 at the end.
+    /// Returns the head of the current key as a number. 0 at the end.
     #[inline]
     pub fn head(&self) -> u128 {
         match (self.at, &self.kind) {
-            (Some(at), SourceKind::SortedBuffer(buffer)) => buffer.head(at),
+            (Some(at), SourceKind::Buffer(buffer)) => buffer.head(at),
             (Some(at), SourceKind::Chain(place)) => place.interval.head(at),
             (None, _) => 0,
         }
     }
 
-    pub fn is_chunk(&self) -> bool {
-        matches!(self.kind, SourceKind::SortedBuffer(_))
+    pub fn is_buffer(&self) -> bool {
+        matches!(self.kind, SourceKind::Buffer(_))
     }
 
-    /// The entry that is current, for what cannot be asked at the end.
+    /// Returns the index of the current entry. Fails with a bug at the end.
     #[inline]
     fn current_index(&self) -> Result<usize, Bug> {
         self.at.ok_or_else(at_end)
@@ -138,7 +138,7 @@ impl EntrySource {
     #[inline]
     fn get(&self, number: usize) -> Option<Entry<'_>> {
         match &self.kind {
-            SourceKind::SortedBuffer(buffer) => buffer.get(number),
+            SourceKind::Buffer(buffer) => buffer.get(number),
             SourceKind::Chain(place) => place.interval.get(place.bytes.as_ref()?, number),
         }
     }
@@ -148,11 +148,11 @@ impl EntrySource {
         self.get(self.at?)
     }
 
-    /// The current payload as a view that outlives the source; None at the end.
+    /// Returns the current payload as shared bytes. `None` at the end.
     pub fn payload_bytes(&mut self) -> Option<Bytes> {
         let at = self.at?;
         match &mut self.kind {
-            SourceKind::SortedBuffer(buffer) => Some(buffer.payload(at)),
+            SourceKind::Buffer(buffer) => Some(buffer.payload(at)),
             SourceKind::Chain(place) => match place.interval.payload_range(at) {
                 Some(range) => Some(place.shared_block()?.slice(range)),
                 None => {
@@ -165,45 +165,45 @@ impl EntrySource {
 
     fn len(&self) -> usize {
         match &self.kind {
-            SourceKind::SortedBuffer(buffer) => buffer.len(),
+            SourceKind::Buffer(buffer) => buffer.len(),
             SourceKind::Chain(place) => place.interval.len(),
         }
     }
 
-    /// Goes to the first entry in the source's direction.
+    /// Moves to the first entry in the source's direction.
     pub fn start(&mut self) -> Result<(), StorageError> {
         match (&mut self.kind, self.direction) {
-            (SourceKind::SortedBuffer(_), _) => {}
+            (SourceKind::Buffer(_), _) => {}
             (SourceKind::Chain(place), Direction::Forward) => place.open_first()?,
             (SourceKind::Chain(place), Direction::Backward) => place.open_last()?,
         }
         match self.direction {
-            Direction::Forward => self.settle_forward(0, DecodeAmount::All),
-            Direction::Backward => self.settle_backward(self.len()),
+            Direction::Forward => self.move_forward(0, DecodeAmount::All),
+            Direction::Backward => self.move_backward(self.len()),
         }
     }
 
-    /// Goes to the first entry at or after a place, or going backward the last at or before.
+    /// Moves to the first entry at or after an entry key, or, backward, to the last one at or
+    /// before it.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         if let SourceKind::Chain(place) = &mut self.kind {
             place.open_at(key, id, self.direction)?;
         }
         let backward = self.direction == Direction::Backward;
         let number = match (&self.kind, backward) {
-            (SourceKind::SortedBuffer(buffer), false) => buffer.lower_bound(key, id),
-            (SourceKind::SortedBuffer(buffer), true) => buffer.upper_bound(key, id),
+            (SourceKind::Buffer(buffer), false) => buffer.lower_bound(key, id),
+            (SourceKind::Buffer(buffer), true) => buffer.upper_bound(key, id),
             (SourceKind::Chain(place), false) => place.interval.lower_bound(key, id),
             (SourceKind::Chain(place), true) => place.interval.upper_bound(key, id),
         };
         if backward {
-            self.settle_backward(number)
+            self.move_backward(number)
         } else {
-            self.settle_forward(number, DecodeAmount::Some)
+            self.move_forward(number, DecodeAmount::Some)
         }
     }
 
-    /// Goes to the first entry of a key. Where it surely has none, it may stand nowhere, without having
-    /// looked.
+    /// Moves to the first entry of a key. Ends without a read if the filters exclude the key.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         if let SourceKind::Chain(place) = &self.kind
             && !place.may_contain(key)?
@@ -217,51 +217,52 @@ impl EntrySource {
     pub fn advance(&mut self) -> Result<(), StorageError> {
         let at = self.current_index()?;
         match self.direction {
-            Direction::Forward => self.settle_forward(at + 1, DecodeAmount::All),
+            Direction::Forward => self.move_forward(at + 1, DecodeAmount::All),
             Direction::Backward if at < self.run.1 => {
                 self.at = Some(at + 1);
                 Ok(())
             }
-            Direction::Backward => self.settle_backward(self.run.0),
+            Direction::Backward => self.move_backward(self.run.0),
         }
     }
 
-    /// Goes past the current entry and, as far as they are at hand, all other versions of its place.
-    pub fn pass_place(&mut self) -> Result<(), StorageError> {
+    /// Skips the current entry and those of its other versions that are decoded.
+    pub fn skip_versions(&mut self) -> Result<(), StorageError> {
         let at = self.current_index()?;
         match (self.direction, &self.kind) {
-            (Direction::Backward, _) => self.settle_backward(self.run.0),
-            (Direction::Forward, SourceKind::SortedBuffer(buffer)) => {
+            (Direction::Backward, _) => self.move_backward(self.run.0),
+            (Direction::Forward, SourceKind::Buffer(buffer)) => {
                 let behind = buffer.skip_versions(at);
-                self.settle_forward(behind, DecodeAmount::All)
+                self.move_forward(behind, DecodeAmount::All)
             }
             (Direction::Forward, SourceKind::Chain(_)) => {
-                let behind = self.behind_at_hand(at, |_| true)?;
-                self.settle_forward(behind, DecodeAmount::All)
+                let behind = self.skip_decoded(at, |_| true)?;
+                self.move_forward(behind, DecodeAmount::All)
             }
         }
     }
 
-    /// Goes past the current entry, which is newer than a snapshot, and further versions of its place that
-    /// are.
-    pub fn pass_newer(&mut self, snapshot: Position) -> Result<(), StorageError> {
+    /// Skips the current entry, which is newer than the snapshot, and those of its other versions
+    /// that are.
+    pub fn skip_newer(&mut self, snapshot: Position) -> Result<(), StorageError> {
         let at = self.current_index()?;
         let next = match &self.kind {
-            SourceKind::SortedBuffer(buffer) => buffer.skip_newer(at, snapshot),
-            SourceKind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot)?,
+            SourceKind::Buffer(buffer) => buffer.skip_newer(at, snapshot),
+            SourceKind::Chain(_) => self.skip_decoded(at, |entry| entry.position > snapshot)?,
         };
         match self.direction {
-            Direction::Forward => self.settle_forward(next, DecodeAmount::All),
+            Direction::Forward => self.move_forward(next, DecodeAmount::All),
             Direction::Backward if next <= self.run.1 => {
                 self.at = Some(next);
                 Ok(())
             }
-            Direction::Backward => self.settle_backward(self.run.0),
+            Direction::Backward => self.move_backward(self.run.0),
         }
     }
 
-    /// The number behind an entry and those of its place behind it of which `holds` is true.
-    fn behind_at_hand(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> Result<usize, Bug> {
+    /// Returns the index of the first decoded entry after `at` that is not a version of it or for
+    /// which `holds` is false.
+    fn skip_decoded(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> Result<usize, Bug> {
         let entry = self.get(at).ok_or_else(at_end)?;
         let should_continue = |next: &usize| {
             let next = self.get(*next);
@@ -271,15 +272,11 @@ impl EntrySource {
         Ok(behind.unwrap_or(self.len()))
     }
 
-    /// Stands on entry `number`, or on the first of what follows.
-    fn settle_forward(
-        &mut self,
-        mut number: usize,
-        next: DecodeAmount,
-    ) -> Result<(), StorageError> {
+    /// Moves to the entry with this index, or to the first one of what follows.
+    fn move_forward(&mut self, mut number: usize, next: DecodeAmount) -> Result<(), StorageError> {
         while number >= self.len() {
             let more = match &mut self.kind {
-                SourceKind::SortedBuffer(_) => false,
+                SourceKind::Buffer(_) => false,
                 SourceKind::Chain(place) => place.open_next(next)?,
             };
             if !more {
@@ -292,11 +289,12 @@ impl EntrySource {
         Ok(())
     }
 
-    /// Stands on the run of versions that ends before entry `end`, or on the last of what precedes.
-    fn settle_backward(&mut self, mut end: usize) -> Result<(), StorageError> {
+    /// Moves to the run of versions that ends before index `end`, or to the last one of what
+    /// precedes.
+    fn move_backward(&mut self, mut end: usize) -> Result<(), StorageError> {
         while end == 0 {
             let more = match &mut self.kind {
-                SourceKind::SortedBuffer(_) => false,
+                SourceKind::Buffer(_) => false,
                 SourceKind::Chain(place) => place.open_previous()?,
             };
             if !more {
@@ -307,7 +305,7 @@ impl EntrySource {
         }
         let last = end - 1;
         let mut first = last;
-        if let SourceKind::SortedBuffer(buffer) = &self.kind {
+        if let SourceKind::Buffer(buffer) = &self.kind {
             first = buffer.first_version(last);
         }
         while first > 0 && self.same_entry(first - 1, last)? {
@@ -326,7 +324,7 @@ impl EntrySource {
 
     fn move_to(&mut self, number: usize) {
         self.at = Some(number);
-        if let SourceKind::SortedBuffer(buffer) = &self.kind
+        if let SourceKind::Buffer(buffer) = &self.kind
             && number.is_multiple_of(PREFETCHED)
             && self.direction == Direction::Forward
         {
@@ -348,7 +346,7 @@ impl ChainReader {
         Ok(false)
     }
 
-    /// The open section; None behind the last.
+    /// Returns the open section. `None` behind the last one.
     fn section_here(&self) -> Option<Arc<Section>> {
         self.chain.get(self.section).cloned()
     }
@@ -357,13 +355,12 @@ impl ChainReader {
         self.section_here().ok_or_else(|| {
             let (section, sections) = (self.section, self.chain.len());
             Bug::new(format!(
-                "section {section} of a chain of {sections} is opened"
+                "section {section} of a chain of {sections} sections was requested"
             ))
         })
     }
 
-    /// Opens a block of the open section, and of it a interval: the one that `choose` names of so
-    /// many.
+    /// Opens a block of the open section and decodes the restart interval that `choose` selects.
     fn open(
         &mut self,
         block: usize,
@@ -384,7 +381,7 @@ impl ChainReader {
         Ok(())
     }
 
-    /// As [`open`](Self::open) where a place is or would be, and no more of it than is likely to be read.
+    /// Opens a block of the open section and decodes some entries from an entry key on.
     fn open_from(&mut self, block: usize, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         let section = self.open_section()?;
         let bytes = self.enter_block(&section, block, |layout| layout.interval_of(key, id))?;
@@ -394,7 +391,7 @@ impl ChainReader {
         Ok(())
     }
 
-    /// A block of a section, which is the open one now; the interval is chosen.
+    /// Reads a block, unless it is open, and selects a restart interval of it.
     fn enter_block(
         &mut self,
         section: &Section,
@@ -414,7 +411,7 @@ impl ChainReader {
         Ok(bytes)
     }
 
-    /// Forgets the open block, since the section changes.
+    /// Moves to a section and closes the open block.
     fn enter_section(&mut self, section: usize) {
         self.section = section;
         (self.bytes, self.shared, self.intervals) = (None, None, 0);
@@ -431,10 +428,10 @@ impl ChainReader {
         self.open_last_block()
     }
 
-    /// Opens the last interval of the open section.
+    /// Opens the last restart interval of the open section.
     fn open_last_block(&mut self) -> Result<(), StorageError> {
         let blocks = self.open_section()?.block_count()?;
-        self.open(blocks.saturating_sub(1), DecodeAmount::All, last_stretch)
+        self.open(blocks.saturating_sub(1), DecodeAmount::All, last_interval)
     }
 
     fn open_at(
@@ -443,7 +440,7 @@ impl ChainReader {
         id: RecordId,
         direction: Direction,
     ) -> Result<(), StorageError> {
-        if direction == Direction::Forward && self.go_on_from(key, id) {
+        if direction == Direction::Forward && self.continue_from(key, id) {
             return Ok(());
         }
         let section = match direction {
@@ -453,13 +450,13 @@ impl ChainReader {
             Direction::Backward => self
                 .chain
                 .partition_point(|section| !section.descriptor().begins_after(key, id))
-                // Before all of them, the first has nothing to show.
+                // If all sections begin behind the entry key, the first one has nothing to show.
                 .saturating_sub(1),
         };
         if section != self.section || section >= self.chain.len() {
             self.enter_section(section);
         }
-        // Behind all of them nothing is open, and nothing is shown.
+        // Behind the last section, nothing is shown.
         let Some(section) = self.section_here() else {
             return Ok(());
         };
@@ -472,16 +469,16 @@ impl ChainReader {
         }
     }
 
-    /// Whether the place, or what comes next behind it, is in what is left of the open interval, which
-    /// stands there now.
-    fn go_on_from(&mut self, key: &[u8], id: RecordId) -> bool {
+    /// Continues in the open restart interval if it may have the entry key. Returns `false` if it
+    /// does not.
+    fn continue_from(&mut self, key: &[u8], id: RecordId) -> bool {
         let Some(bytes) = &self.bytes else {
             return false;
         };
-        self.interval.go_on_from(bytes, key, id).is_some() && !self.interval.is_empty()
+        self.interval.continue_from(bytes, key, id).is_some() && !self.interval.is_empty()
     }
 
-    /// Opens what follows what is decoded; false at the end of the chain.
+    /// Decodes what follows the decoded entries. Returns `false` at the end of the chain.
     fn open_next(&mut self, decoded: DecodeAmount) -> Result<bool, StorageError> {
         let Some(section) = self.section_here() else {
             return Ok(false);
@@ -506,13 +503,13 @@ impl ChainReader {
         Ok(true)
     }
 
-    /// Opens what precedes the open interval; false at the start of the chain.
+    /// Decodes what precedes the open restart interval. Returns `false` at the start of the chain.
     fn open_previous(&mut self) -> Result<bool, StorageError> {
         if self.interval_number > 0 {
             let previous = self.interval_number - 1;
             self.open(self.block, DecodeAmount::All, |_| Some(previous))?;
         } else if self.block > 0 {
-            self.open(self.block - 1, DecodeAmount::All, last_stretch)?;
+            self.open(self.block - 1, DecodeAmount::All, last_interval)?;
         } else if self.section > 0 {
             self.enter_section(self.section - 1);
             self.open_last_block()?;
@@ -522,7 +519,7 @@ impl ChainReader {
         Ok(true)
     }
 
-    /// The open block as shared bytes, made once a block.
+    /// Returns the open block as shared bytes. They are created once for a block.
     fn shared_block(&mut self) -> Option<&Bytes> {
         let block = self.bytes.as_ref()?;
         let shared = || Bytes::from_owner(block.clone());
@@ -532,9 +529,9 @@ impl ChainReader {
 
 #[cold]
 fn at_end() -> Bug {
-    Bug::new("a source of entries is asked for one behind its end")
+    Bug::new("an entry past the end of a source was requested")
 }
 
-fn last_stretch(layout: &BlockLayout<'_>) -> Option<usize> {
+fn last_interval(layout: &BlockLayout<'_>) -> Option<usize> {
     Some(layout.intervals().saturating_sub(1))
 }

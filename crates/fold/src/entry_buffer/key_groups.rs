@@ -1,15 +1,15 @@
-//! The order of entries of which many have the same key, such as the postings of words: only the different
-//! keys are sorted. The entries of a key mostly come in order.
+//! Sorting of entries many of which have the same key, such as the postings of words. Only the
+//! distinct keys are sorted. The entries of a key mostly arrive in order.
 
 use super::{BufferSlot, EntryBuffer};
 use crate::key_sort::KeySort;
 
-/// Fewer entries are sorted one by one.
+/// Smaller buffers are sorted entry by entry.
 const ENTRIES_MIN: usize = 16 << 10;
 
 /// Entries grouped by their keys.
 struct KeyGroups {
-    /// By the numbers of the entries: the number of the group.
+    /// The number of the group of each entry.
     of_entries: Vec<u32>,
     groups: Vec<KeyGroup>,
 }
@@ -21,7 +21,7 @@ struct KeyGroup {
     entries: u32,
 }
 
-/// Returns the numbers of the entries in order, or `None` if hardly any key comes again.
+/// Returns the numbers of the entries in sorted order, or `None` if few keys repeat.
 pub(super) fn numbers_in_order(buffer: &EntryBuffer) -> Option<Vec<u32>> {
     let KeyGroups { of_entries, groups } = KeyGroups::new(buffer)?;
     let slot = |group: &KeyGroup| &buffer.slots[group.first as usize];
@@ -37,7 +37,7 @@ pub(super) fn numbers_in_order(buffer: &EntryBuffer) -> Option<Vec<u32>> {
         Some(numbers) => numbers.collect(),
         None => (0..groups.len() as u32).collect(),
     };
-    // The order becomes the place of each group's next entry.
+    // Counting sort: each group gets the offset of its first entry.
     let mut places = vec![0; groups.len()];
     let mut end = 0;
     for group in &order {
@@ -61,8 +61,9 @@ pub(super) fn numbers_in_order(buffer: &EntryBuffer) -> Option<Vec<u32>> {
 }
 
 impl KeyGroups {
-    /// Groups the entries by a hash table of their keys: open addressing; a slot has the fingerprint of a
-    /// key in its upper half, and the number of its group plus one in the lower half.
+    /// Groups the entries by a hash table with open addressing. A slot of the table has the
+    /// fingerprint of a key in its upper half and the number of its group plus one in the lower
+    /// half. Returns `None` if few keys repeat.
     fn new(buffer: &EntryBuffer) -> Option<KeyGroups> {
         if buffer.len() < ENTRIES_MIN {
             return None;
@@ -131,12 +132,12 @@ impl KeyGroups {
     }
 }
 
-/// Returns `true` if at most about half of all entries have different keys, judged by the keys of those that
-/// were seen.
+/// Estimates from the first entries if at most about half of all entries have distinct keys.
 ///
-/// If each of `k` keys is equally likely, `seen` entries repeat a key about `seen² / 2k` times, and `all`
-/// entries have `k (1 - exp(-all / k))` keys. That is less than half of `all` if `all` is more than 1.6 `k`.
-/// Some keys are more likely than others in most buffers, and then fewer keys come.
+/// If each of `k` keys is equally likely, `seen` entries repeat a key about `seen² / 2k` times, and
+/// `all` entries have `k (1 - exp(-all / k))` keys. That is less than half of `all` if `all` is
+/// more than 1.6 `k`. In most buffers some keys are more likely than others, and there are fewer
+/// keys.
 fn has_few_keys(seen: usize, keys: usize, all: usize) -> bool {
     let (seen, all) = (seen as f64, all as f64);
     let repeated = seen - keys as f64;
@@ -163,8 +164,8 @@ mod tests {
         mixed ^ mixed >> 31
     }
 
-    /// Entries whose keys come in turn: so many different ones, some short and some long. The ids ascend or
-    /// fall.
+    /// Creates entries whose keys repeat in turn, some short and some long, with ascending or
+    /// descending ids.
     fn buffer(entries: u64, keys: u64, ids_fall: bool) -> EntryBuffer {
         let word = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
         pile_of(entries, word, ids_fall)
@@ -179,9 +180,10 @@ mod tests {
                 1 => format!("a common beginning of keys {word}"),
                 _ => format!("{word}\0"),
             };
-            let id = match ids_fall {
-                true => entries - number,
-                false => number / 2,
+            let id = if ids_fall {
+                entries - number
+            } else {
+                number / 2
             };
             builder.add(Entry {
                 key: key.as_bytes(),
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn grouped_entries_come_in_order() {
+    fn grouped_entries_are_sorted() {
         let entries = 3 * ENTRIES_MIN as u64;
         for ids_fall in [false, true] {
             let buffer = buffer(entries, entries / 5, ids_fall);
@@ -226,9 +228,9 @@ mod tests {
         }
     }
 
-    /// The first entries have mostly different keys, but there are many more entries than keys.
+    /// The first entries have mostly distinct keys, but there are many more entries than keys.
     #[test]
-    fn entries_of_many_keys_are_grouped_if_most_keys_come_again() {
+    fn entries_of_many_keys_are_grouped_if_most_keys_repeat() {
         let entries = 16 * ENTRIES_MIN as u64;
         let random_keys = |keys| pile_of(entries, |number| mix(number) % keys, false);
         assert!(numbers_in_order(&random_keys(entries / 3)).is_some());
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_are_told_by_the_entries_that_were_seen() {
+    fn few_distinct_keys_are_recognized_by_the_first_entries() {
         assert!(!has_few_keys(16_000, 16_000, 1 << 30));
         assert!(has_few_keys(16_000, 12_000, 16_000));
         assert!(has_few_keys(16_000, 15_360, 1_000_000));

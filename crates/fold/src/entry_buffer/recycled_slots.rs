@@ -1,13 +1,13 @@
-//! Buffers of buffers that are gone, kept for the next ones: memory touched for the first time costs
-//! more than all else that is done with a slot.
+//! A pool of slot vectors of dropped buffers. Memory that is touched for the first time costs more
+//! than all other work on a slot.
 
 use parking_lot::Mutex;
 
 use super::BufferSlot;
 
-/// So much is kept, in bytes.
+/// The size of the pool, in bytes.
 const KEPT_BYTES_MAX: usize = 48 << 20;
-/// Smaller buffers the allocator has at hand.
+/// Smaller vectors are not pooled: the allocator reuses them as fast.
 const KEPT_FROM_BYTES: usize = 64 << 10;
 
 static KEPT: Mutex<Vec<Vec<BufferSlot>>> = Mutex::new(Vec::new());
@@ -16,8 +16,8 @@ fn bytes(buffer: &Vec<BufferSlot>) -> usize {
     buffer.capacity() * size_of::<BufferSlot>()
 }
 
-/// An empty buffer: the smallest that has room for so many slots and is not much too large, or a new
-/// one.
+/// Returns an empty vector with room for this many slots: the smallest of the pool that fits and is
+/// at most twice as large, or a new one.
 pub fn take(slots: usize) -> Vec<BufferSlot> {
     if slots * size_of::<BufferSlot>() < KEPT_FROM_BYTES {
         return Vec::with_capacity(slots);
@@ -31,7 +31,7 @@ pub fn take(slots: usize) -> Vec<BufferSlot> {
     }
 }
 
-/// Keeps a buffer for later, where there is room.
+/// Returns a vector to the pool if there is room.
 pub fn give(mut buffer: Vec<BufferSlot>) {
     if bytes(&buffer) < KEPT_FROM_BYTES {
         return;

@@ -1,8 +1,8 @@
-//! What a slot of a buffer has of its entry's key.
+//! The part of a key that is stored in a slot of a buffer.
 
 use crate::entry::KeyHead;
 
-/// The first bytes of a key, as a slot holds them, zeros behind a shorter one.
+/// The first bytes of a key, padded with zeros.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotKey([u8; SlotKey::BYTES]);
 
@@ -43,7 +43,7 @@ impl SlotKey {
         (u128::from_be_bytes(first), u32::from_be_bytes([a, b, c, d]))
     }
 
-    /// A number that tells most keys of up to this length apart.
+    /// Returns a hash of a key of this length, which must fit into the slot.
     #[inline]
     pub fn fingerprint(&self, length: usize) -> u32 {
         let (head, last) = self.halves();
@@ -53,7 +53,7 @@ impl SlotKey {
         (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
     }
 
-    /// The whole key, where it is no longer than this.
+    /// Returns the whole key of `length` bytes, or `None` if it is longer.
     #[inline]
     pub fn key(&self, length: usize) -> Option<&[u8]> {
         self.0.get(..length)
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_all_lengths() {
+    fn heads_and_keys_are_returned_for_all_lengths() {
         let bytes: Vec<u8> = (1..=30).rev().collect();
         for length in 0..bytes.len() {
             let key = &bytes[..length];
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_most_apart_that_differ_in_a_byte() {
+    fn fingerprints_of_keys_that_differ_in_a_byte_mostly_differ() {
         let mut fingerprints = std::collections::BTreeSet::new();
         for place in 0..SlotKey::BYTES {
             for byte in 1..=100 {

@@ -1,4 +1,4 @@
-//! Postings that are not packed, decoded: those of a group of rows, or of a part of a tail.
+//! Decoded postings: those of a group of rows, or of a buffer of a tail.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::groups::{BlockGroup, GroupForm, take_payload};
 use crate::sorted_buffer::SortedBuffer;
 use crate::varint;
 
-/// Decoded rows of one key, as a snapshot sees them: at most one for a record.
+/// The postings of one key that are visible at a snapshot, at most one for a record.
 #[derive(Debug, Default)]
 pub struct DecodedRows {
     rows: Vec<Row>,
-    /// The positions of all rows, as payloads have them.
+    /// The encoded positions of all rows.
     positions: Vec<u8>,
-    /// Bounds the scores.
+    /// Bounds the scores of all rows.
     impact: Impact,
     score: f64,
     deletions: usize,
@@ -26,7 +26,7 @@ pub struct DecodedRows {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub id: RecordId,
-    /// The record does not have the term any more. The rest means nothing then.
+    /// The posting is deleted. The other fields have no meaning then.
     pub deleted: bool,
     pub frequency: u32,
     pub length: u32,
@@ -34,7 +34,7 @@ pub struct Row {
     positions: (u32, u32),
 }
 
-/// One version of a posting that is read.
+/// One version of a posting.
 struct Version<'a> {
     id: RecordId,
     position: Position,
@@ -66,9 +66,10 @@ impl DecodedRows {
                 let mut id = 0_u64;
                 for _ in 0..group.count {
                     id = id.checked_add(varint::take(&mut rest)?)?;
-                    let version = match group.has_versions {
-                        true => varint::take(&mut rest)?,
-                        false => 0,
+                    let version = if group.has_versions {
+                        varint::take(&mut rest)?
+                    } else {
+                        0
                     };
                     let version = Version {
                         id: RecordId(id),
@@ -83,7 +84,8 @@ impl DecodedRows {
         Some(Arc::new(rows))
     }
 
-    /// Decodes entries of a buffer, which are all of one key. Returns `None` if a payload is no posting.
+    /// Decodes entries of a buffer, which have one key. Returns `None` if a payload is not a
+    /// posting.
     pub fn from_buffer(
         buffer: &SortedBuffer,
         numbers: std::ops::Range<usize>,
@@ -103,7 +105,7 @@ impl DecodedRows {
         Some(Arc::new(rows))
     }
 
-    /// Adds a version. Of one record the newest that the snapshot sees comes first and counts.
+    /// Adds a version. The first visible version of a record is the newest and counts.
     fn add(&mut self, version: &Version<'_>, snapshot: Position) -> Option<()> {
         let is_known = self.rows.last().is_some_and(|last| last.id == version.id);
         if is_known || version.position > snapshot {
@@ -167,13 +169,13 @@ impl DecodedRows {
         self.rows.last().map(|row| row.id)
     }
 
-    /// The number of the first row, from `from` on, with that id or a greater one.
+    /// Returns the index of the first row from `from` on with this id or a greater one.
     pub fn seek(&self, id: RecordId, from: usize) -> usize {
         let rows = self.rows.get(from..).unwrap_or(&[]);
         from + rows.partition_point(|row| row.id < id)
     }
 
-    /// Bounds the scores of all rows.
+    /// Returns the score bound of all rows.
     pub fn bound(&self) -> ([Impact; 2], f64) {
         ([self.impact, Impact::default()], self.score)
     }
@@ -192,8 +194,9 @@ impl DecodedRows {
 }
 
 fn payload<'a>(rest: &mut &'a [u8], has_payload: bool) -> Option<&'a [u8]> {
-    match has_payload {
-        true => take_payload(rest),
-        false => Some(&[]),
+    if has_payload {
+        take_payload(rest)
+    } else {
+        Some(&[])
     }
 }

@@ -1,7 +1,7 @@
 //! The postings of one key in one source, segment by segment.
 //!
-//! A segment is a piece of packed postings or some decoded [`DecodedRows`]. Going from one to the next does not
-//! unpack a piece.
+//! A segment is a piece of packed postings or a group of [`DecodedRows`]. Moving from one to the
+//! next does not unpack a piece.
 
 use std::sync::Arc;
 
@@ -14,18 +14,19 @@ use crate::groups::{self, BlockGroup, GroupForm};
 use crate::section::Section;
 use crate::sorted_buffer::SortedBuffer;
 
-/// A place among the segments of a source.
+/// A position among the segments of a source.
 #[derive(Clone, Debug)]
 pub struct SegmentCursor {
     origin: Origin,
     key: Arc<[u8]>,
     snapshot: Position,
     pub here: Segment,
-    /// The rows that were decoded last in a section. A second walk through a short list finds them here.
+    /// The last rows that were decoded in a section. A second pass through a short list finds them
+    /// here.
     decoded: Option<Decoded>,
 }
 
-/// Decoded rows of a group, and the place of the group.
+/// Decoded rows and the location of their group.
 #[derive(Clone, Debug)]
 struct Decoded {
     block: usize,
@@ -33,10 +34,10 @@ struct Decoded {
     rows: Arc<DecodedRows>,
 }
 
-/// The segment at a place.
+/// The segment at a position.
 #[derive(Clone, Debug)]
 pub enum Segment {
-    /// A piece in the open block, and the group in it.
+    /// A piece in the open block, and the index of the group in it.
     Piece {
         start: usize,
         end: usize,
@@ -44,37 +45,38 @@ pub enum Segment {
         group: usize,
     },
     Rows(Arc<DecodedRows>),
-    /// Behind all.
+    /// Behind the last segment.
     End,
 }
 
 #[derive(Clone, Debug)]
 enum Origin {
     Section(SectionPlace),
-    SortedBuffer {
+    Buffer {
         buffer: Arc<SortedBuffer>,
-        /// The next entry, and the end of those of the key.
+        /// The next entry, and the end of the entries of the key.
         next: usize,
         end: usize,
     },
 }
 
-/// A place in a section.
+/// A position in a section.
 #[derive(Clone, Debug)]
 struct SectionPlace {
     section: Arc<Section>,
     block: usize,
     bytes: Block,
-    /// The offset of the next group, and the offset behind the last group of the block.
+    /// The offset of the next group, and the end of the last group of the block.
     next: usize,
     end: usize,
 }
 
-/// So many entries of a buffer are decoded together.
-const CHUNK_ROWS: usize = 128;
+/// The number of entries of a buffer that are decoded together.
+const ROWS_DECODED: usize = 128;
 
 impl SegmentCursor {
-    /// The segments of a section, at the first. `None` if it does not have the key.
+    /// Opens the segments of a section at the first one. `None` if the section does not have the
+    /// key.
     pub fn in_section(
         section: &Arc<Section>,
         key: &Arc<[u8]>,
@@ -100,7 +102,7 @@ impl SegmentCursor {
         Ok(Some(segments))
     }
 
-    /// The segments of a buffer, at the first. `None` if it does not have the key.
+    /// Opens the segments of a buffer at the first one. `None` if the buffer does not have the key.
     pub fn in_buffer(
         buffer: Arc<SortedBuffer>,
         key: &Arc<[u8]>,
@@ -114,7 +116,7 @@ impl SegmentCursor {
             return Ok(None);
         }
         let mut segments = SegmentCursor {
-            origin: Origin::SortedBuffer { buffer, next, end },
+            origin: Origin::Buffer { buffer, next, end },
             key: key.clone(),
             snapshot,
             here: Segment::End,
@@ -128,15 +130,15 @@ impl SegmentCursor {
         &self.key
     }
 
-    /// The open block and section, of a piece.
+    /// Returns the section, the number of the open block, and the block. `None` for a buffer.
     pub fn piece_at(&self) -> Option<(&Arc<Section>, usize, &Block)> {
         match &self.origin {
             Origin::Section(place) => Some((&place.section, place.block, &place.bytes)),
-            Origin::SortedBuffer { .. } => None,
+            Origin::Buffer { .. } => None,
         }
     }
 
-    /// The piece at this place. `None` if the segment is none.
+    /// Returns the piece and the index of the group in it. `None` if the segment is not a piece.
     #[inline]
     pub fn piece(&self) -> Option<(Piece<'_>, usize)> {
         let Segment::Piece {
@@ -149,8 +151,8 @@ impl SegmentCursor {
         Some((Piece::read(bytes.get(start..end)?)?, group))
     }
 
-    /// Goes to the first segment, and in a piece to the first group, which can have this id or a greater
-    /// one.
+    /// Moves to the first segment, and in a piece to the first group, that may have this id or a
+    /// greater one.
     pub fn seek(&mut self, id: RecordId) -> Result<(), StorageError> {
         loop {
             match self.last_id() {
@@ -161,7 +163,7 @@ impl SegmentCursor {
         }
     }
 
-    /// Goes to the group of a piece which can have the id, or a greater one.
+    /// Moves to the group of a piece that may have this id or a greater one.
     fn seek_group(&mut self, id: RecordId) -> Result<(), StorageError> {
         let found = self.piece().map(|(piece, from)| piece.group_of(id.0, from));
         match (found, &mut self.here) {
@@ -172,10 +174,10 @@ impl SegmentCursor {
         Ok(())
     }
 
-    /// Leaves the segment, towards an id.
+    /// Moves behind the segment, toward an id.
     fn leave(&mut self, id: RecordId) -> Result<(), StorageError> {
         match &mut self.origin {
-            Origin::SortedBuffer { buffer, next, .. } => {
+            Origin::Buffer { buffer, next, .. } => {
                 *next = (*next).max(buffer.lower_bound(&self.key, id));
             }
             Origin::Section(place) => {
@@ -187,7 +189,7 @@ impl SegmentCursor {
         self.advance()
     }
 
-    /// Goes to the next segment that is not empty.
+    /// Moves to the next segment that is not empty.
     pub fn advance(&mut self) -> Result<(), StorageError> {
         loop {
             match &mut self.origin {
@@ -195,10 +197,10 @@ impl SegmentCursor {
                     Some(group) => self.stand_on(&group)?,
                     None => self.here = Segment::End,
                 },
-                Origin::SortedBuffer { buffer, next, end } => {
+                Origin::Buffer { buffer, next, end } => {
                     let start = *next;
-                    *next = (start + CHUNK_ROWS).min(*end);
-                    // Versions of one record stay together.
+                    *next = (start + ROWS_DECODED).min(*end);
+                    // Versions of one record are decoded together.
                     if *next < *end {
                         *next = buffer.skip_versions(*next - 1).min(*end);
                     }
@@ -217,7 +219,7 @@ impl SegmentCursor {
         }
     }
 
-    /// Makes a group of the open block the segment. Goes on if the snapshot sees nothing of it.
+    /// Makes a group of the open block the current segment. Moves on if no entry of it is visible.
     fn stand_on(&mut self, group: &BlockGroup) -> Result<(), StorageError> {
         let Origin::Section(place) = &self.origin else {
             return Ok(());
@@ -254,12 +256,13 @@ impl SegmentCursor {
         }
     }
 
-    /// Takes over the rows that another place in the same source has decoded last.
+    /// Takes the rows that another cursor of the same source has decoded.
     pub fn share_decoded(&mut self, other: &SegmentCursor) {
         self.decoded = other.decoded.clone();
     }
 
-    /// The first and the last id that the segment, or the group in it, may have. `None` at the end.
+    /// Returns the first and the last id that the segment, or the group in it, may have. `None` at
+    /// the end.
     pub fn span(&self) -> Option<(RecordId, RecordId)> {
         match &self.here {
             Segment::End => None,
@@ -275,7 +278,7 @@ impl SegmentCursor {
         }
     }
 
-    /// Bounds the scores of the segment, or of the group in it.
+    /// Returns the score bound of the segment, or of the group in it.
     pub fn bound(&self) -> Option<([Impact; 2], f64)> {
         match &self.here {
             Segment::End => None,
@@ -289,7 +292,7 @@ impl SegmentCursor {
         }
     }
 
-    /// The last id of the segment. `None` at the end.
+    /// Returns the last id of the segment. `None` at the end.
     pub fn last_id(&self) -> Option<RecordId> {
         match &self.here {
             Segment::End => None,
@@ -298,7 +301,7 @@ impl SegmentCursor {
         }
     }
 
-    /// How many records the segment has, and how many of its rows are deletions.
+    /// Returns the number of records of the segment, and the number of deletions.
     pub fn len(&self) -> (usize, usize) {
         match &self.here {
             Segment::End => (0, 0),
@@ -310,13 +313,13 @@ impl SegmentCursor {
     pub fn undecodable(&self) -> StorageError {
         match &self.origin {
             Origin::Section(place) => place.section.undecodable_block(place.block),
-            Origin::SortedBuffer { .. } => no_posting(),
+            Origin::Buffer { .. } => no_posting(),
         }
     }
 }
 
 fn no_posting() -> StorageError {
-    windrow_invariant::Bug::new("an entry in memory has a payload that is no posting").into()
+    windrow_invariant::Bug::new("the payload of an entry in memory is not a posting").into()
 }
 
 impl SectionPlace {
@@ -336,8 +339,7 @@ impl SectionPlace {
         self.section.undecodable_block(self.block)
     }
 
-    /// Finds the first group of the key in the open block whose entries may have this id or a greater one:
-    /// that of the interval in which it is or would be.
+    /// Finds the first group of the key in the open block that may have this id or a greater one.
     fn find(&mut self, key: &[u8], id: RecordId) -> Result<Option<BlockGroup>, StorageError> {
         let layout = self.section.layout(&self.bytes, self.block)?;
         let interval = layout.interval_of(key, id);
@@ -363,8 +365,8 @@ impl SectionPlace {
         Ok(None)
     }
 
-    /// The group after the one that was returned last, if it is of the same key. Opens the next block if
-    /// the key goes on there.
+    /// Returns the next group if it has the same key. Opens the next block if the key continues
+    /// there.
     fn next_group(&mut self, key: &[u8]) -> Result<Option<BlockGroup>, StorageError> {
         if self.next < self.end {
             let read = groups::read(&self.bytes, self.next, self.end);
@@ -385,9 +387,9 @@ impl SectionPlace {
         self.find(key, RecordId::MIN)
     }
 
-    /// Goes to a later block if an id is there. `None`: it is not, or may be in the open one.
+    /// Moves to a later block if an id is there. `None` if it is not, or may be in the open block.
     fn jump(&mut self, key: &[u8], id: RecordId) -> Result<Option<BlockGroup>, StorageError> {
-        // What is left of the block is asked first: it is mostly there.
+        // The id is mostly in the rest of the open block.
         if self.next < self.end {
             return Ok(None);
         }

@@ -12,12 +12,12 @@ use crate::entry::RecordId;
 /// Reads the postings of one source forward.
 #[derive(Clone, Debug)]
 pub struct SourceList {
-    /// Where the list is.
+    /// The current segment.
     place: SegmentCursor,
-    /// Where the list looks for bounds: at `place` or behind it.
+    /// The segment of the look-ahead for bounds, at or behind `place`.
     look: Option<SegmentCursor>,
     unpacked: Box<Unpacked>,
-    /// The number of the posting in the segment or group, and how many there are.
+    /// The index of the posting in the segment or group, and the number of postings there.
     at: usize,
     count: usize,
     id: RecordId,
@@ -25,68 +25,68 @@ pub struct SourceList {
     positions: PositionsReader,
     /// The positions that were read last.
     positions_at: Option<PositionsAt>,
-    /// None before it was asked for.
+    /// Computed at the first request.
     extent: Option<SourceExtent>,
-    /// Groups that were unpacked.
+    /// The number of groups that were unpacked.
     pub groups_read: u64,
 }
 
-/// A group of packed postings, as far as it was unpacked.
+/// The unpacked parts of a group of packed postings.
 #[derive(Clone, Debug)]
 struct Unpacked {
     ids: [u64; GROUP],
     frequencies: [u32; GROUP],
     lengths: [u32; GROUP],
-    /// The sums of the frequencies before each posting.
+    /// The sum of the frequencies before each posting.
     sums: [u32; GROUP],
     has_sums: bool,
     has_frequencies: bool,
-    /// None: not asked yet. False: lengths stand beside.
+    /// `None` if not requested yet. `false` if the lengths are in pages of the section.
     has_lengths: Option<bool>,
     has_scores: bool,
 }
 
-/// Where the positions of a group are.
+/// The location of the positions of a group.
 #[derive(Clone, Debug)]
 struct PositionsAt {
-    /// The number of the data block, and the positions of all its pieces.
+    /// The number of the data block.
     block: usize,
     bytes: Block,
-    /// The number of the group in its piece. None after the list has left it.
+    /// The index of the group in its piece. `None` after the list has left it.
     group: Option<usize>,
-    /// Where the positions of the piece begin.
+    /// The offset of the positions of the piece.
     start: usize,
-    /// How many positions of the piece are those of groups before.
+    /// The number of positions of the piece before those of the group.
     before: u32,
 }
 
-/// What a source has in all.
+/// The range and the size of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SourceExtent {
     pub first_id: RecordId,
     pub last_id: RecordId,
     pub records: u64,
-    /// Records that do not have the term any more.
+    /// The number of deleted postings.
     pub deletions: u64,
 }
 
-/// Postings of one group that follow each other.
+/// Consecutive postings of one group.
 #[derive(Clone, Copy, Debug)]
 pub struct PostingBatch<'l> {
-    /// The record ids.
+    /// The record ids. They are bare numbers, as they are unpacked.
     pub ids: &'l [u64],
-    /// How often the term occurs in each record.
+    /// The number of occurrences of the term in each record.
     pub frequencies: &'l [u32],
     /// The number of tokens of the field in each record.
     pub lengths: &'l [u32],
-    /// The stored scores, each with the place of its posting.
+    /// The stored scores, each with the index of its posting.
     pub scores: &'l [(usize, f64)],
 }
 
-/// What bounds the scores up to an id.
+/// The score bound of the postings from one id to another.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentBounds {
-    /// The first id that there may be.
+    /// The first id that may have a posting.
     pub first: RecordId,
     /// The last id for which the bound holds.
     pub last: RecordId,
@@ -95,7 +95,7 @@ pub struct SegmentBounds {
 }
 
 impl Unpacked {
-    /// The sum of the frequencies before a posting of the group.
+    /// Returns the sum of the frequencies before a posting of the group.
     #[inline]
     fn frequencies_before(&mut self, at: usize) -> u32 {
         if !self.has_sums {
@@ -144,7 +144,7 @@ impl SourceList {
         self.id
     }
 
-    /// Whether the record does not have the term any more.
+    /// Returns `true` if the current posting is deleted.
     #[inline]
     pub fn is_deleted(&self) -> bool {
         match &self.place.here {
@@ -208,7 +208,7 @@ impl SourceList {
 
     #[inline(never)]
     fn seek_segment(&mut self, id: RecordId) -> Result<RecordId, StorageError> {
-        // What was looked at for bounds is not gone through again.
+        // The look-ahead has skipped the segments before it already.
         if let Some(look) = self.look.take()
             && look.span().is_some_and(|(first, _)| first <= id)
         {
@@ -219,8 +219,8 @@ impl SourceList {
         Ok(self.id)
     }
 
-    /// Unpacks the segment or group of the place, and stands on the first posting with this id or a greater
-    /// one.
+    /// Unpacks the current segment or group and moves to the first posting with this id or a
+    /// greater one.
     fn enter(&mut self, id: RecordId) -> Result<(), StorageError> {
         self.positions.clear();
         if let Some(at) = &mut self.positions_at {
@@ -281,13 +281,15 @@ impl SourceList {
         if let Some(row) = self.row() {
             return Ok(row.length);
         }
-        match self.has_lengths()? {
-            true => Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0)),
-            false => self.length_of(self.id),
+        if self.has_lengths()? {
+            Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0))
+        } else {
+            self.length_of(self.id)
         }
     }
 
-    /// Whether the lengths of the group are unpacked. Otherwise they stand beside.
+    /// Returns `true` if the group has its lengths. They are unpacked then. Otherwise they are in
+    /// pages of the section.
     #[inline]
     fn has_lengths(&mut self) -> Result<bool, StorageError> {
         if let Some(known) = self.unpacked.has_lengths {
@@ -300,7 +302,7 @@ impl SourceList {
         Ok(found)
     }
 
-    /// The field's length of a record from the section's pages.
+    /// Reads the field length of a record from a page of the section.
     #[inline]
     fn length_of(&mut self, id: RecordId) -> Result<u32, StorageError> {
         self.open_lengths(id.0 / PAGE_IDS)?;
@@ -328,9 +330,9 @@ impl SourceList {
         Ok(())
     }
 
-    /// Passes on the postings of an unpacked group from the current one up to the record `last`, so many
-    /// at most, and moves behind them. Returns how many there were: 0 also if the postings here are not
-    /// packed.
+    /// Passes postings of the unpacked group to `take`, from the current one up to the record
+    /// `last`, at most `most`, and moves behind them. Returns their number, which is 0 if the
+    /// postings here are not packed.
     pub fn read_batch(
         &mut self,
         last: RecordId,
@@ -344,9 +346,10 @@ impl SourceList {
         if !self.has_lengths()? {
             self.unpack_lengths()?;
         }
-        let scores = match self.unpacked.has_scores {
-            true => self.scores_from(self.at)?,
-            false => Vec::new(),
+        let scores = if self.unpacked.has_scores {
+            self.scores_from(self.at)?
+        } else {
+            Vec::new()
         };
         let unpacked = &self.unpacked;
         let rest = unpacked.ids.get(self.at..).unwrap_or(&[]);
@@ -375,7 +378,8 @@ impl SourceList {
         Ok(count)
     }
 
-    /// The stored scores of the group from a posting on, each with its place behind that.
+    /// Returns the stored scores of the group from a posting on, each with its index relative to
+    /// that.
     fn scores_from(&self, first: usize) -> Result<Vec<(usize, f64)>, StorageError> {
         let scores = group_at(&self.place).and_then(|group| group.scores());
         let scores = scores.ok_or_else(|| self.place.undecodable())?;
@@ -487,13 +491,13 @@ impl SourceList {
         Ok(true)
     }
 
-    /// The look for bounds begins again where the list is.
+    /// Moves the look-ahead back to the list.
     pub fn restart_bounds(&mut self) {
         self.look = None;
     }
 
-    /// Moves the look for bounds to the first segment or group that may have this id or a greater one.
-    /// `None`: there is none.
+    /// Moves the look-ahead to the first segment or group that may have this id or a greater one,
+    /// and returns its bound. `None` if there is none.
     pub fn bounds_from(&mut self, id: RecordId) -> Result<Option<SegmentBounds>, StorageError> {
         let Some((first, last)) = self.place.span() else {
             return Ok(None);
@@ -518,7 +522,7 @@ impl SourceList {
         Ok(bounds_at(look))
     }
 
-    /// How many records the section has a length of, and the sum of these lengths.
+    /// Returns the number of records with a length in the section, and the sum of these lengths.
     pub fn length_totals(&self) -> Result<(u64, u64), StorageError> {
         match self.place.piece_at() {
             Some((section, ..)) => section.length_totals(section.field_of(self.place.key())),
@@ -526,7 +530,7 @@ impl SourceList {
         }
     }
 
-    /// What the source has in all. Ask before the list is moved for the first time.
+    /// Returns the range and size of the source. Must be called before the list is moved.
     pub fn extent(&mut self) -> Result<SourceExtent, StorageError> {
         if let Some(extent) = self.extent {
             return Ok(extent);
@@ -566,10 +570,10 @@ fn bounds_at(segments: &SegmentCursor) -> Option<SegmentBounds> {
     })
 }
 
-/// The place of the first of these ids, from `from` on, that is not less than `id`. One of them is.
+/// Returns the index of the first id from `from` on that is not less than `id`. There must be one.
 #[inline]
 fn first_at_least(ids: &[u64; GROUP], from: usize, id: RecordId) -> usize {
-    // Most seeks go a few postings far.
+    // Most seeks move by a few postings.
     let near = ids.get(from..(from + NEAR).min(GROUP)).unwrap_or(&[]);
     if near.last().is_some_and(|last| *last >= id.0) {
         return from + near.iter().take_while(|one| **one < id.0).count();

@@ -1,4 +1,4 @@
-//! Packed postings as entries: their payloads are put together again.
+//! Packed postings as entries: their payloads are assembled again.
 
 use windrow_postings::payload::{FREQUENCY_MAX, put_position_step};
 use windrow_postings::{GROUP, LengthsPage, PAGE_IDS, Piece, Positions, Posting};
@@ -8,17 +8,17 @@ use super::{OpenGroup, RestartInterval, UNPACKED};
 use crate::entry::RecordId;
 use crate::groups::{RowFormat, take_payload};
 
-/// What stands beside a piece of packed postings: parts of its payloads.
+/// The positions and field lengths of a piece of packed postings, which are stored apart from it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PieceContext {
-    /// The positions of the block.
+    /// The positions of the data block.
     pub positions: Option<Block>,
-    /// Pages of field lengths, by their numbers.
+    /// The pages of field lengths, with their numbers.
     pub lengths: Vec<(u64, Block)>,
 }
 
 impl PieceContext {
-    /// The length of a record's field. None if it does not stand here.
+    /// Returns the length of a record's field. `None` if its page is missing.
     fn length(&self, id: u64) -> Option<u32> {
         let page = id / PAGE_IDS;
         let (_, block) = self.lengths.iter().find(|(number, _)| *number == page)?;
@@ -40,8 +40,7 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Unpacks postings of the open piece with ids from this one on, until there are so many entries:
-    /// group by group.
+    /// Unpacks groups of the open piece with ids from `first` on, until there are `slots` entries.
     pub(super) fn decode_piece(
         &mut self,
         block: &[u8],
@@ -55,7 +54,7 @@ impl RestartInterval {
         while next < piece.groups() && self.slots.len() < slots {
             self.unpack(&piece, next)?;
             next += 1;
-            // Only the first group can have ids before this one.
+            // Only the first group can have ids before `first`.
             self.slots.retain(|slot| slot.id >= first);
         }
         self.group.rows.count = ((piece.groups() - next) * GROUP) as u64;

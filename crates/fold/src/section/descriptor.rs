@@ -1,4 +1,4 @@
-//! What the catalog says of a section.
+//! The row of the catalog that describes a section.
 
 use windrow_storage::{Position, RunId};
 
@@ -8,60 +8,68 @@ use crate::filter::HashedKey;
 use crate::marks::Marks;
 use crate::varint;
 
-/// A section's place and contents. Keys longer than `KEY_BYTES_MAX` are cut here: the first is
-/// then a lower bound, the last is unknown.
+/// The location and the content of a section. Keys longer than `KEY_BYTES_MAX` are cut: the first
+/// key is then a lower bound, and the last one is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionDescriptor {
+    /// The run that has the section.
     pub run: RunId,
+    /// The offset of the root block in the run.
     pub root_offset: u64,
+    /// The stored length of the root block, in bytes.
     pub root_length: u32,
     /// The newest log position that the section has folded.
     pub position: Position,
-    /// All entries, deletions and versions with them.
+    /// The number of entries, including tombstones and older versions.
     pub entries: u64,
-    /// Entries that say "deleted".
+    /// The number of tombstones.
     pub deletions: u64,
-    /// Bytes in the run file.
+    /// The bytes of the section in the run file.
     pub bytes_stored: u64,
-    /// Bytes of blocks before compression.
+    /// The bytes of its blocks before compression.
     pub bytes_raw: u64,
-    /// Whether its data blocks are packed: see [`columns`](crate::columns).
+    /// Data blocks are packed, see [`columns`](crate::columns).
     pub packed: bool,
-    /// `Some` if its entries are postings, see [`SectionOptions`](super::SectionOptions).
+    /// The form of the keys if the entries are postings, see
+    /// [`SectionOptions`](super::SectionOptions).
     pub postings: Option<PostingsForm>,
+    /// The first key, cut to `KEY_BYTES_MAX`.
     pub first_key: Vec<u8>,
+    /// The id of the first entry. 0 if the key was cut.
     pub first_id: RecordId,
-    /// None where the last key was too long to be kept here.
+    /// The last key. `None` if it is too long.
     pub last_key: Option<Vec<u8>>,
+    /// The id of the last entry.
     pub last_id: RecordId,
-    /// The sum of the entries' hashes, see [`EntryDigest`](crate::EntryDigest). None where some are deletions
-    /// or versions of the same, which can only be with_digest up together with what they hide, and where
-    /// entries are not with_digest up at all.
+    /// The sum of the entries' hashes, see [`EntryDigest`](crate::EntryDigest). `None` if the
+    /// section has tombstones or several versions of an entry, whose digest depends on other
+    /// sections, or if it was written without a digest.
     pub hash: Option<u64>,
+    /// The counts of the marks.
     pub marks: Marks,
 }
 
-/// Descriptors are rows of the catalog, which are small.
+/// Rows of the catalog must be small.
 pub const KEY_BYTES_MAX: usize = 1024;
 
 impl SectionDescriptor {
-    /// Whether all places here are before all of the other's.
+    /// Returns `true` if all entries of this section are before all entries of the other.
     pub fn is_before(&self, other: &SectionDescriptor) -> bool {
         self.ends_before(&other.first_key, other.first_id)
     }
 
-    /// Whether all places here are before this one.
+    /// Returns `true` if all entries are before an entry key.
     pub fn ends_before(&self, key: &[u8], id: RecordId) -> bool {
         let last = self.last_key.as_ref();
         last.is_some_and(|last| EntryKey::new(last, self.last_id) < EntryKey::new(key, id))
     }
 
-    /// Whether all places here are after this one.
+    /// Returns `true` if all entries are after an entry key.
     pub fn begins_after(&self, key: &[u8], id: RecordId) -> bool {
         EntryKey::new(&self.first_key, self.first_id) > EntryKey::new(key, id)
     }
 
-    /// False where the key lies outside of what the section spans.
+    /// Returns `false` if a key is outside of the range of the section.
     pub fn may_contain_key(&self, key: &[u8]) -> bool {
         self.first_key.as_slice() <= key
             && self
@@ -70,8 +78,8 @@ impl SectionDescriptor {
                 .is_none_or(|last| key <= last.as_slice())
     }
 
-    /// Which of these keys, in order, do not lie outside of what the section spans: from the first to,
-    /// without, the second.
+    /// Returns the range of indexes of the keys that are inside the range of the section: from the
+    /// first up to, but not including, the second. `keys` must be sorted.
     pub(crate) fn keys_within(&self, keys: &[HashedKey<'_>]) -> (usize, usize) {
         let is_before = |wanted: &HashedKey<'_>| wanted.key < self.first_key.as_slice();
         let is_within = |wanted: &HashedKey<'_>| {
@@ -84,7 +92,8 @@ impl SectionDescriptor {
         )
     }
 
-    /// Whether counts and keys go together, as they do in what a [writer](super::SectionWriter) made.
+    /// Returns `true` if counts and keys are consistent, as a [writer](super::SectionWriter) makes
+    /// them.
     fn is_sound(&self) -> bool {
         self.deletions <= self.entries
             && self.first_key.len() <= KEY_BYTES_MAX
@@ -93,12 +102,13 @@ impl SectionDescriptor {
             })
     }
 
-    /// Says whether it is packed, and the form of its entries if they are postings.
+    /// Encodes `packed` and `postings` as one number.
     fn form(&self) -> u64 {
         let postings = self.postings.map_or(0, PostingsForm::code);
         postings << 1 | u64::from(self.packed)
     }
 
+    /// Encodes the descriptor as the value of a row.
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.is_sound(), "{self:?}");
         let mut bytes = Vec::new();
@@ -133,7 +143,7 @@ impl SectionDescriptor {
         bytes
     }
 
-    /// None where the bytes are not what [`encode`](Self::encode) makes.
+    /// Decodes a descriptor. Returns `None` if [`encode`](Self::encode) cannot have made the bytes.
     pub fn decode(mut bytes: &[u8]) -> Option<SectionDescriptor> {
         let mut numbers = [0; 11];
         for number in &mut numbers {
@@ -191,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_come_back() {
+    fn descriptors_round_trip() {
         let descriptor = SectionDescriptor {
             run: RunId(1),
             root_offset: 1 << 40,
@@ -245,7 +255,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);
         }
-        // What no writer makes.
+        // Descriptors that no writer makes.
         let refused: [fn(&mut SectionDescriptor); 3] = [
             |it| it.deletions = it.entries + 1,
             |it| it.last_key = Some(b"".to_vec()),

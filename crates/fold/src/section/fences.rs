@@ -1,17 +1,19 @@
-//! Fences: for every data block where it begins, where it stands, how much it holds.
+//! Fences: the first key of every data block, its location, and the number of its entries.
+
+use windrow_storage::BlockAddress;
 
 use crate::entry::{EntryKey, RecordId, compare_keys};
 use crate::varint;
 
-/// The fences of a section, in memory: about 40 bytes for a block of 32 KB.
+/// The fences of a section in memory, about 40 bytes for a block of 32 KB.
 #[derive(Debug, Default)]
 pub struct Fences {
     separators: Vec<u8>,
     separator_ends: Vec<u32>,
     blocks: Vec<Fence>,
-    filters: Vec<(u64, u32)>,
-    /// Where the positions of each block stand, in a section of postings.
-    positions: Vec<(u64, u32)>,
+    filters: Vec<BlockSpan>,
+    /// The locations of the positions of each block, in a section of postings.
+    positions: Vec<BlockSpan>,
     lengths: Vec<FieldLengthPages>,
     of_postings: bool,
 }
@@ -19,18 +21,53 @@ pub struct Fences {
 #[derive(Clone, Copy, Debug)]
 struct Fence {
     id: RecordId,
-    offset: u64,
-    length: u32,
-    /// Entries in the blocks before.
+    span: BlockSpan,
+    /// The number of entries in the blocks before.
     entries_before: u64,
     entries: u64,
 }
 
-/// In the place of a filter page that would be of no use.
-pub const NO_PAGE: (u64, u32) = (0, 0);
+/// The location of a block in the run file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockSpan {
+    pub offset: u64,
+    /// The stored length, in bytes.
+    pub length: u32,
+}
+
+impl BlockSpan {
+    /// A block that was not written.
+    pub const NONE: BlockSpan = BlockSpan {
+        offset: 0,
+        length: 0,
+    };
+
+    /// Takes a span off the front of encoded bytes.
+    fn take(bytes: &mut &[u8]) -> Option<BlockSpan> {
+        Some(BlockSpan {
+            offset: varint::take(bytes)?,
+            length: u32::try_from(varint::take(bytes)?).ok()?,
+        })
+    }
+
+    fn put(self, bytes: &mut Vec<u8>) {
+        varint::put(bytes, self.offset);
+        varint::put(bytes, u64::from(self.length));
+    }
+}
+
+impl From<BlockAddress> for BlockSpan {
+    fn from(address: BlockAddress) -> BlockSpan {
+        BlockSpan {
+            offset: address.offset,
+            length: address.length_stored,
+        }
+    }
+}
 
 impl Fences {
-    /// The fences of a section with this root. None were read yet.
+    /// Creates the fences of a section with this root. The fence blocks are added by
+    /// [`read_block`](Self::read_block).
     pub fn new(root: &mut Root, of_postings: bool) -> Fences {
         Fences {
             filters: std::mem::take(&mut root.filters),
@@ -40,30 +77,32 @@ impl Fences {
         }
     }
 
-    /// Where the positions of a data block stand, if it has some.
-    pub fn positions(&self, block: usize) -> Option<(u64, u32)> {
+    /// Returns the location of the positions of a data block, if it has some.
+    pub fn positions(&self, block: usize) -> Option<BlockSpan> {
         let found = self.positions.get(block).copied();
-        found.filter(|address| *address != NO_PAGE)
+        found.filter(|span| *span != BlockSpan::NONE)
     }
 
-    /// Where a page of the lengths of a field stands, if there is one.
-    pub fn lengths(&self, field: &[u8], page: u64) -> Option<(u64, u32)> {
+    /// Returns the location of a page of field lengths, if there is one.
+    pub fn lengths(&self, field: &[u8], page: u64) -> Option<BlockSpan> {
         let field = self.lengths.iter().find(|it| it.field == field)?;
-        let at = field.pages.binary_search_by_key(&page, |it| it.0).ok()?;
-        let (_, offset, length) = *field.pages.get(at)?;
-        Some((offset, length))
+        let at = field
+            .pages
+            .binary_search_by_key(&page, |it| it.number)
+            .ok()?;
+        field.pages.get(at).map(|page| page.span)
     }
 
-    /// How many records have a length in a field, and the sum of these lengths.
+    /// Returns the number of records with a length in a field, and the sum of these lengths.
     pub fn length_totals(&self, field: &[u8]) -> (u64, u64) {
         let field = self.lengths.iter().find(|it| it.field == field);
         field.map_or((0, 0), |field| field.totals)
     }
 
-    /// Where all pages of lengths stand.
-    pub fn all_lengths(&self) -> impl Iterator<Item = (u64, u32)> {
+    /// Returns the locations of all pages of field lengths.
+    pub fn all_lengths(&self) -> impl Iterator<Item = BlockSpan> {
         let pages = self.lengths.iter().flat_map(|field| &field.pages);
-        pages.map(|(_, offset, length)| (*offset, *length))
+        pages.map(|page| page.span)
     }
 
     pub fn len(&self) -> usize {
@@ -74,22 +113,22 @@ impl Fences {
         !self.filters.is_empty()
     }
 
-    /// Where a filter page stands, if there is one.
-    pub fn filter(&self, page: usize) -> Option<(u64, u32)> {
+    /// Returns the location of a filter page, if there is one.
+    pub fn filter(&self, page: usize) -> Option<BlockSpan> {
         let found = self.filters.get(page).copied();
-        found.filter(|address| *address != NO_PAGE)
+        found.filter(|span| *span != BlockSpan::NONE)
     }
 
-    /// Where a data block stands.
-    pub fn address(&self, block: usize) -> Option<(u64, u32)> {
-        self.blocks
-            .get(block)
-            .map(|fence| (fence.offset, fence.length))
+    /// Returns the location of a data block.
+    pub fn address(&self, block: usize) -> Option<BlockSpan> {
+        self.blocks.get(block).map(|fence| fence.span)
     }
 
-    /// A key at or before a block's first one, and behind those of the block before.
+    /// Returns the separator of a block: a key at or before its first one and after those of the
+    /// block before.
     ///
     /// # Panics
+    ///
     /// Panics if there is no such block.
     pub fn separator(&self, block: usize) -> &[u8] {
         let start = match block.checked_sub(1) {
@@ -102,7 +141,7 @@ impl Fences {
         found.unwrap_or_else(|| no_block(block, self.blocks.len()))
     }
 
-    /// How many entries stand in the blocks before one; behind the last block, in all.
+    /// Returns the number of entries before a block, or of all entries behind the last block.
     pub fn entries_before(&self, block: usize) -> u64 {
         match self.blocks.get(block) {
             Some(fence) => fence.entries_before,
@@ -113,7 +152,7 @@ impl Fences {
         }
     }
 
-    /// The last block whose fence is at or before a place; 0 where none is.
+    /// Returns the last block whose fence is at or before an entry key, or 0 if there is none.
     pub fn find(&self, key: &[u8], id: RecordId) -> usize {
         let (mut low, mut high) = (0, self.blocks.len());
         while high - low > 1 {
@@ -127,14 +166,14 @@ impl Fences {
         low
     }
 
-    /// The separator and id of a block.
+    /// Returns the separator and id of a block.
     fn place(&self, block: usize) -> EntryKey<'_> {
         let fence = self.blocks.get(block);
         let fence = fence.unwrap_or_else(|| no_block(block, self.blocks.len()));
         EntryKey::new(self.separator(block), fence.id)
     }
 
-    /// Whether a block begins behind the one before, if there is one.
+    /// Returns `true` if a block begins after the one before.
     fn is_in_order(&self, block: usize) -> bool {
         match block.checked_sub(1) {
             None => true,
@@ -142,7 +181,7 @@ impl Fences {
         }
     }
 
-    /// Adds the fences of a fence block. None where it is damaged.
+    /// Adds the fences of a fence block. Returns `None` if it is damaged.
     pub fn read_block(&mut self, mut bytes: &[u8]) -> Option<()> {
         let mut last_start = self.separators.len();
         let mut first = true;
@@ -163,16 +202,13 @@ impl Fences {
             let entries_before = self.entries_before(self.blocks.len());
             let fence = Fence {
                 id: RecordId(varint::take(&mut bytes)?),
-                offset: varint::take(&mut bytes)?,
-                length: u32::try_from(varint::take(&mut bytes)?).ok()?,
+                span: BlockSpan::take(&mut bytes)?,
                 entries_before,
                 entries: varint::take(&mut bytes)?,
             };
             fence.entries_before.checked_add(fence.entries)?;
             if self.of_postings {
-                let offset = varint::take(&mut bytes)?;
-                let length = u32::try_from(varint::take(&mut bytes)?).ok()?;
-                self.positions.push((offset, length));
+                self.positions.push(BlockSpan::take(&mut bytes)?);
             }
             self.blocks.push(fence);
             if !self.is_in_order(self.blocks.len() - 1) {
@@ -185,26 +221,26 @@ impl Fences {
 
 #[cold]
 fn no_block(block: usize, blocks: usize) -> ! {
-    panic!("block {block} of a section with {blocks} blocks is asked for");
+    panic!("block {block} of a section of {blocks} blocks was requested");
 }
 
-/// Writes fences into blocks.
+/// Encodes fences into blocks.
 #[derive(Debug, Default)]
 pub struct FenceWriter {
     bytes: Vec<u8>,
     last: Vec<u8>,
 }
 
-/// A fence that is written.
+/// A fence to encode.
 #[derive(Clone, Copy, Debug)]
 pub struct FenceRow<'f> {
     pub separator: &'f [u8],
     pub id: RecordId,
-    /// Where the data block stands.
-    pub block: (u64, u32),
+    /// The location of the data block.
+    pub block: BlockSpan,
     pub entries: u64,
-    /// Where its positions stand, in a section of postings.
-    pub positions: Option<(u64, u32)>,
+    /// The location of its positions, in a section of postings.
+    pub positions: Option<BlockSpan>,
 }
 
 impl FenceWriter {
@@ -224,48 +260,53 @@ impl FenceWriter {
         varint::put(&mut self.bytes, shared as u64);
         varint::put(&mut self.bytes, suffix.len() as u64);
         self.bytes.extend_from_slice(suffix);
-        let (offset, length) = fence.block;
-        for number in [fence.id.0, offset, u64::from(length), entries] {
-            varint::put(&mut self.bytes, number);
-        }
-        if let Some((offset, length)) = fence.positions {
-            varint::put(&mut self.bytes, offset);
-            varint::put(&mut self.bytes, u64::from(length));
+        varint::put(&mut self.bytes, fence.id.0);
+        fence.block.put(&mut self.bytes);
+        varint::put(&mut self.bytes, entries);
+        if let Some(positions) = fence.positions {
+            positions.put(&mut self.bytes);
         }
         self.last.clear();
         self.last.extend_from_slice(separator);
     }
 
-    /// Bytes of the block so far.
+    /// Returns the size of the current block, in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The block's bytes; the next begins.
+    /// Returns the bytes of the block and begins the next one.
     pub fn finish(&mut self) -> Vec<u8> {
         self.last.clear();
         std::mem::take(&mut self.bytes)
     }
 }
 
-/// The root block: where fence blocks, filter pages and pages of field lengths stand.
+/// The root block: the locations of fence blocks, filter pages and pages of field lengths.
 #[derive(Debug, Default)]
 pub struct Root {
-    pub fences: Vec<(u64, u32)>,
-    pub filters: Vec<(u64, u32)>,
-    /// In a section of postings.
+    pub fences: Vec<BlockSpan>,
+    pub filters: Vec<BlockSpan>,
+    /// Empty unless the section has postings.
     pub lengths: Vec<FieldLengthPages>,
 }
 
-/// Where the lengths of a field stand.
+/// The locations of the lengths of a field.
 #[derive(Debug, Default)]
 pub struct FieldLengthPages {
     /// The first bytes of the field's keys.
     pub field: Vec<u8>,
-    /// How many records there are, and the sum of their lengths.
+    /// The number of records, and the sum of their lengths.
     pub totals: (u64, u64),
-    /// Number, offset and stored length of each page, in the order of their numbers.
-    pub pages: Vec<(u64, u64, u32)>,
+    /// The pages, in ascending order of their numbers.
+    pub pages: Vec<LengthsPageSpan>,
+}
+
+/// The location of a page of field lengths.
+#[derive(Clone, Copy, Debug)]
+pub struct LengthsPageSpan {
+    pub number: u64,
+    pub span: BlockSpan,
 }
 
 impl Root {
@@ -273,10 +314,7 @@ impl Root {
         let mut bytes = Vec::new();
         for list in [&self.fences, &self.filters] {
             varint::put(&mut bytes, list.len() as u64);
-            for (offset, length) in list {
-                varint::put(&mut bytes, *offset);
-                varint::put(&mut bytes, u64::from(*length));
-            }
+            list.iter().for_each(|span| span.put(&mut bytes));
         }
         if of_postings {
             varint::put(&mut bytes, self.lengths.len() as u64);
@@ -291,8 +329,7 @@ impl Root {
         let mut lists = [Vec::new(), Vec::new()];
         for list in &mut lists {
             for _ in 0..varint::take(&mut bytes)? {
-                let offset = varint::take(&mut bytes)?;
-                list.push((offset, u32::try_from(varint::take(&mut bytes)?).ok()?));
+                list.push(BlockSpan::take(&mut bytes)?);
             }
         }
         let [fences, filters] = lists;
@@ -319,10 +356,9 @@ impl FieldLengthPages {
         for number in [records, length, self.pages.len() as u64] {
             varint::put(bytes, number);
         }
-        for (number, offset, length) in &self.pages {
-            varint::put(bytes, *number);
-            varint::put(bytes, *offset);
-            varint::put(bytes, u64::from(*length));
+        for page in &self.pages {
+            varint::put(bytes, page.number);
+            page.span.put(bytes);
         }
     }
 
@@ -330,14 +366,14 @@ impl FieldLengthPages {
         let length = varint::take(bytes)?;
         let field = varint::take_bytes(bytes, length)?.to_vec();
         let totals = (varint::take(bytes)?, varint::take(bytes)?);
-        let mut pages: Vec<(u64, u64, u32)> = Vec::new();
+        let mut pages: Vec<LengthsPageSpan> = Vec::new();
         for _ in 0..varint::take(bytes)? {
-            let (number, offset) = (varint::take(bytes)?, varint::take(bytes)?);
-            let length = u32::try_from(varint::take(bytes)?).ok()?;
-            if pages.last().is_some_and(|last| last.0 >= number) {
+            let number = varint::take(bytes)?;
+            if pages.last().is_some_and(|last| last.number >= number) {
                 return None;
             }
-            pages.push((number, offset, length));
+            let span = BlockSpan::take(bytes)?;
+            pages.push(LengthsPageSpan { number, span });
         }
         Some(FieldLengthPages {
             field,

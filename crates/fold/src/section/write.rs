@@ -1,4 +1,4 @@
-//! Writing a section: entries in order in, a descriptor out.
+//! Writing of sections: sorted entries in, a descriptor out.
 
 use parking_lot::Mutex;
 use windrow_invariant::Bug;
@@ -9,7 +9,7 @@ use windrow_storage::{
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
-use super::fences::{FenceRow, FenceWriter, FieldLengthPages, NO_PAGE, Root};
+use super::fences::{BlockSpan, FenceRow, FenceWriter, FieldLengthPages, LengthsPageSpan, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder, PiecePositions, PostingsForm};
 use crate::columns;
 use crate::entry::{Entry, EntryKey, RecordId, common_prefix};
@@ -17,11 +17,11 @@ use crate::entry_digest::EntryDigest;
 use crate::filter;
 use crate::marks::Marks;
 
-/// A run file into which several threads write sections. Blocks are compressed by their threads;
-/// only appending them is done one after the other.
+/// A run file to which several threads write sections. Each thread compresses its blocks. Only
+/// appending them is serialized.
 pub struct RunSink {
     writer: Mutex<RunWriter>,
-    /// Called after each block, by the thread that appended it.
+    /// Called after each block by the thread that appended it.
     pause: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -32,6 +32,7 @@ impl std::fmt::Debug for RunSink {
 }
 
 impl RunSink {
+    /// Wraps a new run file.
     pub fn new(writer: RunWriter) -> RunSink {
         RunSink {
             writer: Mutex::new(writer),
@@ -39,7 +40,7 @@ impl RunSink {
         }
     }
 
-    /// Calls `pause` after each block: for work that lets other work go first.
+    /// Calls `pause` after each block. Background work sleeps there so that other work goes first.
     pub fn with_pause(self, pause: impl Fn() + Send + Sync + 'static) -> RunSink {
         RunSink {
             pause: Some(Box::new(pause)),
@@ -55,21 +56,22 @@ impl RunSink {
         Ok(address)
     }
 
-    /// Whether nothing was written.
+    /// Returns `true` if nothing was written.
     pub fn is_empty(&self) -> bool {
         self.writer.lock().is_empty()
     }
 
+    /// Returns the id of the run.
     pub fn run(&self) -> RunId {
         self.writer.lock().run()
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.writer.lock().bytes()
     }
 
-    /// Syncs the file: its sections are durable.
+    /// Syncs the file. Its sections are durable afterwards.
     pub fn finish(self) -> Result<(), StorageError> {
         self.writer.into_inner().finish().map(drop)
     }
@@ -78,35 +80,36 @@ impl RunSink {
 /// How a section is written.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionOptions {
-    /// How many bits of the filter pages each key takes, or each id where keys are empty; 0: single ones
-    /// are not looked up here, and there are none.
+    /// The number of filter bits for each key, or for each id if keys are empty. 0 for no filters,
+    /// if single entries are not looked up.
     pub filter_bits: usize,
-    /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
-    /// prove.
+    /// The descriptor gets a digest of the entries. Sections of documents need none: checksums
+    /// protect them.
     pub with_digest: bool,
-    /// What the keys of the map's marks begin with, if it has any: see [`marks`](crate::marks).
+    /// The first byte of the keys of marks, if the map has marks, see [`marks`](crate::marks).
     pub mark_byte: Option<u8>,
+    /// The compression of blocks.
     pub compression: Compression,
-    /// Whether data blocks are as short as can be, whatever that costs: see [`columns`].
+    /// Data blocks are packed as small as possible, at any cost, see [`columns`].
     pub packed: bool,
-    /// `Some` if the entries are postings.
+    /// The form of the keys if the entries are postings, which are then packed.
     pub postings: Option<PostingsForm>,
-    /// The newest log position that is being folded.
+    /// The newest log position of the entries.
     pub position: Position,
 }
 
-/// Packs blocks, one after the other.
+/// Encodes packed blocks: by rows or by columns, whichever is smaller.
 #[derive(Debug, Default)]
 struct PackedBlockEncoder {
     blocks: usize,
     by_columns: bool,
 }
 
-/// For so many blocks one comparison of both ways holds.
+/// Both encodings are compared once in this many blocks.
 const PACKED_ALIKE: usize = 8;
 
 impl PackedBlockEncoder {
-    /// By columns where that is shorter: not where keys are texts that have much in common.
+    /// Encodes a block. Keys that are texts with long common parts are smaller by rows.
     fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
         let compares = self.blocks.is_multiple_of(PACKED_ALIKE);
         self.blocks += 1;
@@ -127,21 +130,22 @@ impl PackedBlockEncoder {
     }
 }
 
-/// What the next filter page speaks of: keys, or the ids of entries with an empty key.
+/// Collects the hashes of a filter page: of keys, or of the ids of entries with an empty key.
 #[derive(Debug, Default)]
 struct FilterPageBuilder {
     hashes: Vec<u64>,
     first_id: RecordId,
-    /// The last of those with an empty key.
+    /// The last id of the entries with an empty key.
     last_id: Option<RecordId>,
 }
 
-/// Where so great a part of all ids is there, hardly one is absent: a filter would be of no use.
+/// If at least one in this many ids exists, few lookups are for absent ids, and the filter is left
+/// out.
 const IDS_DENSE: u64 = 2;
 
 impl FilterPageBuilder {
-    /// `is_first`: of its key, or of its block.
-    fn note(&mut self, entry: &Entry<'_>, is_first: bool, key_hash: u64) {
+    /// Adds an entry. `is_first`: it is the first of its key or of its block.
+    fn add(&mut self, entry: &Entry<'_>, is_first: bool, key_hash: u64) {
         if !entry.key.is_empty() {
             if is_first {
                 self.hashes.push(key_hash);
@@ -157,7 +161,7 @@ impl FilterPageBuilder {
         self.hashes.push(filter::id_hash(entry.id));
     }
 
-    /// None where there is none to write.
+    /// Returns the page, or `None` if it would be of no use.
     fn page(&mut self, bits: usize) -> Option<Vec<u8>> {
         let count = self.hashes.len() as u64;
         let span = self.last_id.take().map(|last| last.0 - self.first_id.0);
@@ -169,6 +173,38 @@ impl FilterPageBuilder {
 }
 
 /// Writes one section of a run.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_fold::{Entry, Position, RecordId, RunSink, Section, SectionOptions, SectionWriter};
+/// use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
+///
+/// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+/// let run = RunSink::new(storage.runs.create()?);
+/// let options = SectionOptions {
+///     filter_bits: 10,
+///     with_digest: true,
+///     mark_byte: None,
+///     compression: Compression::Lz4,
+///     packed: false,
+///     postings: None,
+///     position: Position(1),
+/// };
+/// let mut writer = SectionWriter::new(&run, options);
+/// let entry = Entry {
+///     key: b"a",
+///     id: RecordId(1),
+///     position: Position::ZERO,
+///     deleted: false,
+///     payload: b"",
+/// };
+/// writer.push(&entry, true)?;
+/// let descriptor = writer.finish()?.expect("there is an entry");
+/// run.finish()?;
+/// let section = Section::open(&storage.runs, descriptor)?;
+/// assert!(section.may_contain(b"a")?);
+/// # Ok::<(), windrow_fold::StorageError>(())
+/// ```
 #[derive(Debug)]
 pub struct SectionWriter<'s> {
     sink: &'s RunSink,
@@ -181,20 +217,20 @@ pub struct SectionWriter<'s> {
     root: Root,
     filter_page: FilterPageBuilder,
     blocks: usize,
-    /// The separator and id of the block being written.
+    /// The separator of the current block.
     separator: Vec<u8>,
     separator_id: RecordId,
     last_key: Vec<u8>,
     last_key_hash: u64,
     last_id: RecordId,
-    /// None once there is something that cannot be with_digest up.
+    /// `None` after an entry that a digest cannot include.
     sum: Option<EntryDigest>,
     marks: Marks,
-    /// What the next entry's key begins with if it is a mark; None behind the last.
+    /// The first byte of marks. `None` after the last mark, or if the map has none.
     mark_byte: Option<u8>,
     first: Option<(Vec<u8>, RecordId)>,
     entries: u64,
-    /// How many of the entries are in blocks that have ended.
+    /// The number of entries in finished blocks.
     entries_in_blocks: u64,
     deletions: u64,
     bytes_stored: u64,
@@ -202,6 +238,7 @@ pub struct SectionWriter<'s> {
 }
 
 impl<'s> SectionWriter<'s> {
+    /// Creates a writer. Several writers can share a run.
     pub fn new(sink: &'s RunSink, options: SectionOptions) -> SectionWriter<'s> {
         SectionWriter {
             sink,
@@ -234,23 +271,28 @@ impl<'s> SectionWriter<'s> {
         }
     }
 
-    /// Entries so far.
+    /// Returns the number of entries so far.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Bytes of blocks so far, before compression.
+    /// Returns the bytes of blocks so far, before compression.
     pub fn bytes_raw(&self) -> u64 {
         self.bytes_raw + self.block.len() as u64
     }
 
-    /// Adds the next entry in order. `new_key`: none of its key was added before.
+    /// Adds the next entry in order. `new_key`: no entry with its key was added before.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a bug if the entry is not in order. Without debug assertions only the first entry
+    /// of each block is checked.
     pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) -> Result<(), StorageError> {
         debug_assert_eq!(new_key, self.entries == 0 || self.last_key != entry.key);
         if self.block.is_full_before(entry) {
             self.end_block()?;
         }
-        // Each entry is looked at where assertions are on; otherwise the first of each block.
+        // The check of each entry is too slow for production.
         if cfg!(debug_assertions) || self.block.is_empty() {
             self.check_order(entry)?;
         }
@@ -262,7 +304,7 @@ impl<'s> SectionWriter<'s> {
         }
         if self.has_filter() {
             let is_first = new_key || self.block.is_empty();
-            self.filter_page.note(entry, is_first, self.last_key_hash);
+            self.filter_page.add(entry, is_first, self.last_key_hash);
         }
         self.add_to_sum(entry, new_key);
         self.count_mark(entry);
@@ -271,7 +313,7 @@ impl<'s> SectionWriter<'s> {
             self.last_key.extend_from_slice(entry.key);
         }
         self.last_id = entry.id;
-        self.block.push(entry, new_key);
+        self.block.push(entry, new_key)?;
         self.entries += 1;
         self.deletions += u64::from(entry.deleted);
         Ok(())
@@ -287,26 +329,27 @@ impl<'s> SectionWriter<'s> {
         }
     }
 
-    /// Marks come before all others.
+    /// Counts the entry if it is a mark. Marks come before all other entries.
     #[inline]
     fn count_mark(&mut self, entry: &Entry<'_>) {
         if self.mark_byte.is_none() {
             return;
         }
-        match entry.key.first() == self.mark_byte.as_ref() {
-            true => self.marks.note(entry.key, entry.deleted),
-            false => self.mark_byte = None,
+        if entry.key.first() == self.mark_byte.as_ref() {
+            self.marks.count(entry.key, entry.deleted)
+        } else {
+            self.mark_byte = None
         }
     }
 
-    /// Fails if an entry does not come behind the last one.
+    /// Fails if an entry does not follow the last one.
     fn check_order(&self, entry: &Entry<'_>) -> Result<(), Bug> {
         let last = EntryKey::new(&self.last_key, self.last_id);
         if self.entries == 0 || last <= entry.entry_key() {
             return Ok(());
         }
         Err(Bug::new(format!(
-            "a section gets {entry:?} after key {:?} and id {}",
+            "{entry:?} was added to a section after key {:?} and id {}",
             self.last_key, self.last_id
         )))
     }
@@ -328,7 +371,7 @@ impl<'s> SectionWriter<'s> {
             self.separator_id = entry.id;
             return;
         }
-        // A larger key has a byte behind what it has in common with the last one.
+        // A greater key has a byte after the common prefix.
         let common = common_prefix(&self.last_key, entry.key);
         self.separator
             .extend_from_slice(entry.key.split_at(common + 1).0);
@@ -337,7 +380,7 @@ impl<'s> SectionWriter<'s> {
     fn end_block(&mut self) -> Result<(), StorageError> {
         let entries = u64::from(self.block.entries());
         let mut raw = std::mem::take(&mut self.raw);
-        self.block.finish(&mut raw);
+        self.block.finish(&mut raw)?;
         let aside = self.block.take_aside();
         let has_pieces = aside.as_ref().is_some_and(|aside| aside.has_pieces);
         let positions = aside
@@ -353,7 +396,7 @@ impl<'s> SectionWriter<'s> {
         self.fence_writer.push(&FenceRow {
             separator: &self.separator,
             id: self.separator_id,
-            block: (address.offset, address.length_stored),
+            block: address.into(),
             entries,
             positions,
         });
@@ -368,13 +411,13 @@ impl<'s> SectionWriter<'s> {
         Ok(())
     }
 
-    /// Appends the positions that belong to a data block. Returns where they stand.
-    fn append_positions(&mut self, aside: &PiecePositions) -> Result<(u64, u32), StorageError> {
+    /// Appends the positions of a data block and returns their location.
+    fn append_positions(&mut self, aside: &PiecePositions) -> Result<BlockSpan, StorageError> {
         if aside.positions.is_empty() {
-            return Ok(NO_PAGE);
+            return Ok(BlockSpan::NONE);
         }
         let address = self.append(encode_block(&aside.positions, Compression::None))?;
-        Ok((address.offset, address.length_stored))
+        Ok(address.into())
     }
 
     /// Appends the pages of field lengths.
@@ -383,7 +426,8 @@ impl<'s> SectionWriter<'s> {
             let mut pages = Vec::with_capacity(table.pages.len());
             for (number, page) in table.pages {
                 let address = self.append(encode_block(&page, Compression::Lz4))?;
-                pages.push((number, address.offset, address.length_stored));
+                let span = address.into();
+                pages.push(LengthsPageSpan { number, span });
             }
             self.root.lengths.push(FieldLengthPages {
                 field: table.field,
@@ -407,9 +451,7 @@ impl<'s> SectionWriter<'s> {
     fn end_fences(&mut self) -> Result<(), StorageError> {
         let bytes = self.fence_writer.finish();
         let address = self.append(encode_block(&bytes, Compression::Lz4))?;
-        self.root
-            .fences
-            .push((address.offset, address.length_stored));
+        self.root.fences.push(address.into());
         Ok(())
     }
 
@@ -418,15 +460,16 @@ impl<'s> SectionWriter<'s> {
         let address = match page {
             Some(page) => {
                 let address = self.append(encode_block(&page, Compression::None))?;
-                (address.offset, address.length_stored)
+                address.into()
             }
-            None => NO_PAGE,
+            None => BlockSpan::NONE,
         };
         self.root.filters.push(address);
         Ok(())
     }
 
-    /// Writes what is left; None where there was no entry. The run is not synced yet.
+    /// Writes the last block, the fences and the root. Returns `None` if there were no entries. The
+    /// run is not synced yet.
     pub fn finish(mut self) -> Result<Option<SectionDescriptor>, StorageError> {
         let Some((first_key, first_id)) = self.first.take() else {
             debug_assert_eq!(self.entries, 0);
@@ -485,8 +528,8 @@ mod tests {
         }
     }
 
-    /// A section whose entries were not in order would have been written, and readers would not have
-    /// found what stands in it.
+    /// A section of unsorted entries would have been written, and readers would not have found
+    /// them.
     #[test]
     fn entries_out_of_order_are_refused() {
         let storage =

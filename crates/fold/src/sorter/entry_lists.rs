@@ -1,18 +1,19 @@
-//! Entries that are grouped by key as they come: a hash table of keys, and a list of entries for each.
+//! Entries grouped by key: a hash table of keys, and a list of entries for each.
 //!
 //! ```text
-//! list    buffer*, each twice as long as the one before, up to a limit
-//! buffer   bytes of entries | the place of the next buffer u64 LE
-//! entry   id varint, less the last one's, modulo 2^40 | payload length varint | payload
+//! list    chunk*, each twice as long as the one before, up to a limit
+//! chunk   bytes of entries | offset of the next chunk u64 LE
+//! entry   id minus the last id, modulo 2^40, varint | payload length varint | payload
 //! ```
-//! An entry may begin in one buffer and end in the next.
+//! An entry may begin in one chunk and end in the next.
 //!
-//! The lists of most keys are in no cache of the processor. So a batch of entries is collected first, and
-//! the memory that they need is fetched for all of them at once.
+//! The lists of most keys are not in the processor's caches. Entries are therefore collected in a
+//! batch, and the memory that they need is prefetched for all of them at once.
 
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
+use windrow_invariant::Bug;
 use windrow_storage::{Position, StorageError};
 
 use super::ID_BITS;
@@ -22,27 +23,28 @@ use crate::prefetch;
 use crate::section::SectionWriter;
 use crate::varint;
 
-/// The bytes of entries in the first buffer of a list.
+/// The bytes of entries in the first chunk of a list.
 const CHUNK_BYTES_MIN: usize = 16;
 const CHUNK_BYTES_MAX: usize = 4 << 10;
-/// The bytes of the place of the next buffer.
+/// The size of the link to the next chunk.
 const LINK_BYTES: usize = 8;
 const SLOTS_MIN: usize = 64;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 
-/// Entries in lists. Recycled by [`write`](Self::write).
+/// Entries in lists. [`write`](Self::write) empties it for reuse.
 #[derive(Debug, Default)]
 pub struct EntryLists {
     hasher: RandomState,
-    /// Open addressing: the upper half of the key's hash, and the number of its list plus one in the lower
-    /// half; 0 if the slot is free. The length is a power of two.
+    /// A hash table with open addressing. A slot has the upper half of the key's hash, and in the
+    /// lower half the number of its list plus one, or 0 if it is free. The length is a power of
+    /// two.
     slots: Vec<u64>,
     lists: Vec<KeyList>,
-    /// The keys that are longer than a head.
+    /// The keys that do not fit into a head.
     keys: Vec<u8>,
-    buffers: Vec<u8>,
+    chunks: Vec<u8>,
     batch: PendingBatch,
-    /// An entry on its way into two buffers.
+    /// An entry that is divided between two chunks.
     added: Vec<u8>,
 }
 
@@ -50,11 +52,11 @@ pub struct EntryLists {
 #[derive(Debug, Default)]
 struct PendingBatch {
     entries: Vec<PendingEntry>,
-    /// The keys and payloads.
+    /// The keys and payloads of the entries, one after the other.
     bytes: Vec<u8>,
 }
 
-/// An entry of a batch: its key and payload are the next bytes.
+/// An entry of a batch. Its key and payload are the next bytes.
 #[derive(Clone, Copy, Debug)]
 struct PendingEntry {
     hash: u64,
@@ -63,30 +65,30 @@ struct PendingEntry {
     payload_length: usize,
 }
 
-/// So many lists are fetched before the first of them is written.
+/// The number of lists that are prefetched together.
 const LISTS_PREFETCHED: usize = 32;
-/// The entries of a batch.
+/// The largest number of entries of a batch.
 const BATCH: usize = 64;
-/// A batch with so many bytes is full, too.
+/// The largest number of bytes of a batch.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// A key and its entries. In one line of the processor's caches.
+/// A key and its entries. It fits into one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct KeyList {
     head: KeyHead,
-    /// Where the key stands, if it is longer than the head.
+    /// The offset of the key, if it does not fit into the head.
     key_start: usize,
     key_length: u32,
-    /// The bytes that are left in the last buffer.
+    /// The bytes that are left in the last chunk.
     left: u16,
-    /// Whether an id was not greater than the one before.
+    /// An id was not greater than the one before.
     is_unordered: bool,
     last_id: RecordId,
     first_chunk: usize,
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     end: usize,
-    /// The bytes of entries in the last buffer.
+    /// The bytes of entries in the last chunk.
     chunk_bytes: u16,
 }
 
@@ -95,15 +97,15 @@ impl EntryLists {
         self.lists.is_empty() && self.batch.entries.is_empty()
     }
 
-    /// The number of different keys, without those of the last few entries.
+    /// Returns the number of distinct keys, without those of the current batch.
     pub fn keys(&self) -> usize {
         self.lists.len()
     }
 
-    /// Bytes of memory that the entries take, and sorting their keys.
+    /// Returns the memory of the entries and of sorting their keys, in bytes.
     pub fn bytes(&self) -> usize {
         let lists = self.lists.len() * (size_of::<KeyList>() + key_sort::ENTRY_BYTES);
-        let bytes = self.keys.len() + self.buffers.len() + self.batch.bytes.len();
+        let bytes = self.keys.len() + self.chunks.len() + self.batch.bytes.len();
         self.slots.len() * size_of::<u64>() + lists + bytes
     }
 
@@ -124,7 +126,7 @@ impl EntryLists {
         }
     }
 
-    /// Adds the entries of the batch to their lists.
+    /// Moves the entries of the batch to their lists.
     pub fn end_batch(&mut self) {
         while (self.lists.len() + self.batch.entries.len()) * 2 >= self.slots.len() {
             self.grow();
@@ -144,7 +146,7 @@ impl EntryLists {
         self.batch = batch;
     }
 
-    /// Fetches the slots, the lists and the ends of the lists that the batch needs.
+    /// Prefetches the slots, the lists and the ends of the lists that the batch needs.
     fn touch(&self) {
         let mask = self.slots.len() - 1;
         let mut numbers = [0_u32; BATCH];
@@ -160,10 +162,7 @@ impl EntryLists {
             let list = self.lists.get((number as usize).wrapping_sub(1));
             *end = list.map_or(0, |list| list.end);
         }
-        prefetch::load(
-            ends.iter()
-                .filter_map(|end| self.buffers.get(*end).copied()),
-        );
+        prefetch::load(ends.iter().filter_map(|end| self.chunks.get(*end).copied()));
     }
 
     fn append(&mut self, number: usize, id: RecordId, payload: &[u8]) {
@@ -181,7 +180,7 @@ impl EntryLists {
             self.added.extend_from_slice(payload);
             return self.put_across(number);
         }
-        let (head, content) = self.buffers[list.end..list.end + length].split_at_mut(head_length);
+        let (head, content) = self.chunks[list.end..list.end + length].split_at_mut(head_length);
         let rest = varint::write(head, step);
         varint::write(rest, payload.len() as u64);
         content.copy_from_slice(payload);
@@ -189,31 +188,31 @@ impl EntryLists {
         list.left -= length as u16;
     }
 
-    /// Appends the added entry to a list whose last buffer has no room for it.
+    /// Appends the divided entry to a list whose last chunk has no room for all of it.
     #[cold]
     fn put_across(&mut self, number: usize) {
         let list = &mut self.lists[number];
         let mut rest = self.added.as_slice();
         while !rest.is_empty() {
             if list.left == 0 {
-                let next = self.buffers.len();
-                self.buffers[list.end..list.end + LINK_BYTES]
+                let next = self.chunks.len();
+                self.chunks[list.end..list.end + LINK_BYTES]
                     .copy_from_slice(&(next as u64).to_le_bytes());
                 list.chunk_bytes = next_chunk_bytes(usize::from(list.chunk_bytes)) as u16;
                 (list.end, list.left) = (next, list.chunk_bytes);
                 let grown = next + usize::from(list.chunk_bytes) + LINK_BYTES;
-                self.buffers.resize(grown, 0);
+                self.chunks.resize(grown, 0);
             }
             let length = rest.len().min(usize::from(list.left));
             let (part, behind) = rest.split_at(length);
-            self.buffers[list.end..list.end + length].copy_from_slice(part);
+            self.chunks[list.end..list.end + length].copy_from_slice(part);
             list.end += length;
             list.left -= length as u16;
             rest = behind;
         }
     }
 
-    /// Returns the number of the list of a key. Begins one if the key is new.
+    /// Returns the number of the list of a key. Creates one for a new key.
     fn number(&mut self, key: &[u8], hash: u64) -> usize {
         let head = KeyHead::new(key);
         let mask = self.slots.len() - 1;
@@ -232,7 +231,7 @@ impl EntryLists {
             at = (at + 1) & mask;
         }
         let number = self.lists.len();
-        // A worker's share of the memory has room for far fewer.
+        // The memory of a worker has room for far fewer.
         assert!(number < u32::MAX as usize, "{number} keys");
         self.slots[at] = hash >> 32 << 32 | (number as u64 + 1);
         self.begin(head, key);
@@ -240,11 +239,11 @@ impl EntryLists {
     }
 
     fn begin(&mut self, head: KeyHead, key: &[u8]) {
-        let (key_start, first_chunk) = (self.keys.len(), self.buffers.len());
+        let (key_start, first_chunk) = (self.keys.len(), self.chunks.len());
         if key.len() > KeyHead::BYTES {
             self.keys.extend_from_slice(key);
         }
-        self.buffers
+        self.chunks
             .resize(first_chunk + CHUNK_BYTES_MIN + LINK_BYTES, 0);
         self.lists.push(KeyList {
             head,
@@ -297,33 +296,39 @@ impl EntryLists {
         }
     }
 
-    /// Calls `visit` with each entry that is in a list: the lists in the order in which they began.
-    pub fn each(&self, mut visit: impl FnMut(&[u8], RecordId, &[u8])) {
+    /// Calls `visit` for each entry that is in a list, list by list.
+    pub fn each(&self, mut visit: impl FnMut(&[u8], RecordId, &[u8])) -> Result<(), Bug> {
         let mut bytes = Vec::new();
         for list in &self.lists {
-            self.copy(list, &mut bytes);
+            self.copy(list, &mut bytes)?;
             let key = self.key(list);
-            entries(&bytes).for_each(|(id, payload)| visit(key, id, payload));
+            for entry in entries(&bytes) {
+                let (id, payload) = entry?;
+                visit(key, id, payload);
+            }
         }
+        Ok(())
     }
 
-    /// Copies the entries of a list to one place. What was there is removed.
-    fn copy(&self, list: &KeyList, bytes: &mut Vec<u8>) {
+    /// Replaces `bytes` by the entries of a list.
+    fn copy(&self, list: &KeyList, bytes: &mut Vec<u8>) -> Result<(), Bug> {
         bytes.clear();
         let (mut start, mut length) = (list.first_chunk, CHUNK_BYTES_MIN);
         let last = list.end + usize::from(list.left) - usize::from(list.chunk_bytes);
         while start != last {
             let link = start + length;
-            bytes.extend_from_slice(&self.buffers[start..link]);
-            let next = self.buffers[link..].first_chunk::<LINK_BYTES>();
-            start = next.map_or(last, |next| u64::from_le_bytes(*next) as usize);
+            bytes.extend_from_slice(&self.chunks[start..link]);
+            let next = self.chunks[link..].first_chunk::<LINK_BYTES>();
+            let next = next.ok_or_else(|| broken_list(list))?;
+            start = u64::from_le_bytes(*next) as usize;
             length = next_chunk_bytes(length);
         }
-        bytes.extend_from_slice(&self.buffers[last..list.end]);
+        bytes.extend_from_slice(&self.chunks[last..list.end]);
+        Ok(())
     }
 
-    /// Sorts the keys and writes the entries; of equal places the one with the smallest payload. Forgets
-    /// them and keeps the memory.
+    /// Sorts the keys and writes the entries. Of entries with the same key and id, the one with the
+    /// smallest payload is written. The lists are empty afterwards and keep their memory.
     pub fn write(&mut self, writer: &mut SectionWriter<'_>) -> Result<(), StorageError> {
         self.end_batch();
         let order = KeySort {
@@ -340,7 +345,7 @@ impl EntryLists {
                 self.prefetch_lists(&numbers[at..]);
             }
             let list = &self.lists[*number as usize];
-            self.copy(list, &mut bytes);
+            self.copy(list, &mut bytes)?;
             let key = self.key(list);
             if list.is_unordered {
                 write_unordered(key, &bytes, writer)?;
@@ -352,21 +357,21 @@ impl EntryLists {
         Ok(())
     }
 
-    /// Fetches the first of these lists and the beginnings of their entries.
+    /// Prefetches the first chunks of the next lists.
     fn prefetch_lists(&self, numbers: &[u32]) {
         let lists = numbers.iter().take(LISTS_PREFETCHED);
         let firsts = lists.map(|number| self.lists[*number as usize].first_chunk);
-        prefetch::load(firsts.filter_map(|first| self.buffers.get(first).copied()));
+        prefetch::load(firsts.filter_map(|first| self.chunks.get(first).copied()));
     }
 
-    /// Forgets the entries and keeps the memory.
+    /// Removes the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.slots.fill(0);
         self.batch.entries.clear();
         self.batch.bytes.clear();
         self.lists.clear();
         self.keys.clear();
-        self.buffers.clear();
+        self.chunks.clear();
     }
 }
 
@@ -374,23 +379,46 @@ fn next_chunk_bytes(bytes: usize) -> usize {
     (bytes * 2).min(CHUNK_BYTES_MAX)
 }
 
-/// The entries of a list that was copied to one place.
-fn entries(mut bytes: &[u8]) -> impl Iterator<Item = (RecordId, &[u8])> {
+/// Iterates over the encoded entries of a list. A decoding error is the last item: the entries
+/// behind it would be missing in the section.
+fn entries(mut bytes: &[u8]) -> impl Iterator<Item = Result<(RecordId, &[u8]), Bug>> {
     let mut id = 0_u64;
     std::iter::from_fn(move || {
-        id = id.wrapping_add(varint::take(&mut bytes)?) & ID_MASK;
-        let length = varint::take(&mut bytes)?;
-        Some((RecordId(id), varint::take_bytes(&mut bytes, length)?))
+        if bytes.is_empty() {
+            return None;
+        }
+        let entry = take_entry(&mut bytes, &mut id);
+        Some(entry.ok_or_else(|| {
+            let left = std::mem::take(&mut bytes).len();
+            Bug::new(format!(
+                "{left} bytes of a list of entries cannot be decoded"
+            ))
+        }))
     })
 }
 
+fn take_entry<'b>(bytes: &mut &'b [u8], id: &mut u64) -> Option<(RecordId, &'b [u8])> {
+    *id = id.wrapping_add(varint::take(bytes)?) & ID_MASK;
+    let length = varint::take(bytes)?;
+    Some((RecordId(*id), varint::take_bytes(bytes, length)?))
+}
+
+#[cold]
+fn broken_list(list: &KeyList) -> Bug {
+    Bug::new(format!(
+        "a chunk of a list of entries has no link: {list:?}"
+    ))
+}
+
+/// Writes the entries of one key.
 fn write_ordered<'e>(
     key: &[u8],
-    entries: impl Iterator<Item = (RecordId, &'e [u8])>,
+    entries: impl Iterator<Item = Result<(RecordId, &'e [u8]), Bug>>,
     writer: &mut SectionWriter<'_>,
 ) -> Result<(), StorageError> {
     let mut is_first = true;
-    for (id, payload) in entries {
+    for entry in entries {
+        let (id, payload) = entry?;
         let entry = Entry {
             key,
             id,
@@ -410,8 +438,8 @@ fn write_unordered(
     bytes: &[u8],
     writer: &mut SectionWriter<'_>,
 ) -> Result<(), StorageError> {
-    let mut all: Vec<(RecordId, &[u8])> = entries(bytes).collect();
+    let mut all = entries(bytes).collect::<Result<Vec<_>, Bug>>()?;
     all.sort_unstable();
     all.dedup_by_key(|(id, _)| *id);
-    write_ordered(key, all.into_iter(), writer)
+    write_ordered(key, all.into_iter().map(Ok), writer)
 }

@@ -1,8 +1,7 @@
 //! Entries that are sorted one by one.
 //!
-//! An entry with a key of at most 16 bytes and a payload of at most 8 is 32 bytes and stands in one
-//! slot: sorting moves it, and writing reads it in order. A larger one has its key and payload in the
-//! arena.
+//! An entry with a key of at most 16 bytes and a payload of at most 8 bytes fits into a slot of 32
+//! bytes. Sorting moves slots, and writing reads them in order. A larger entry is in the arena.
 //!
 //! ```text
 //! arena   key length varint | key | payload length varint | payload, for each larger entry
@@ -20,28 +19,28 @@ use crate::radix::RadixSort;
 use crate::section::SectionWriter;
 use crate::varint;
 
-/// Entries in any order. Recycled by [`write`](Self::write).
+/// Entries in any order. [`write`](Self::write) empties it for reuse.
 #[derive(Debug, Default)]
 pub struct EntrySlots {
     arena: Vec<u8>,
     slots: Vec<EntrySlot>,
-    /// How many of the entries stand in the arena.
+    /// The number of entries in the arena.
     in_arena: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct EntrySlot {
     head: KeyHead,
-    /// The record id, of 40 bits; the key's length, of 16, its largest value for one in the arena;
-    /// the payload's length, of 8.
+    /// The record id (40 bits), the length of the key (16 bits, all ones for an entry in the
+    /// arena), and the length of the payload (8 bits).
     id_and_lengths: u64,
-    /// The payload, or where in the arena the entry stands.
+    /// The payload, or the offset of the entry in the arena.
     payload: [u8; 8],
 }
 
-/// A key's length that says "in the arena".
+/// The length of a key that marks an entry in the arena.
 const IN_ARENA: u64 = 0xFFFF;
-/// So many entries are touched before the first of them is read.
+/// The number of entries that are prefetched together.
 const PREFETCHED: usize = 64;
 
 impl EntrySlot {
@@ -57,7 +56,7 @@ impl EntrySlot {
         self.key_length() == IN_ARENA
     }
 
-    /// Where in the arena the entry stands, if it does.
+    /// Returns the offset of the entry in the arena, if it is there.
     fn offset(&self) -> usize {
         u64::from_le_bytes(self.payload) as usize
     }
@@ -72,7 +71,7 @@ impl EntrySlots {
         self.slots.is_empty()
     }
 
-    /// Bytes of memory that the entries take, and sorting them.
+    /// Returns the memory of the entries and of sorting them, in bytes.
     pub fn bytes(&self) -> usize {
         let sorting = self.in_arena * key_sort::ENTRY_BYTES;
         self.arena.len() + self.slots.len() * size_of::<EntrySlot>() + sorting
@@ -176,13 +175,13 @@ impl EntrySlots {
         }
     }
 
-    /// Fetches these entries from the arena.
+    /// Prefetches entries from the arena.
     fn touch(&self, slots: &[EntrySlot]) {
         let in_arena = slots.iter().filter(|slot| slot.is_in_arena());
         prefetch::load(in_arena.filter_map(|slot| self.arena.get(slot.offset()).copied()));
     }
 
-    /// Orders slots with equal heads.
+    /// Compares slots with equal heads.
     fn compare_rest(&self, a: &EntrySlot, b: &EntrySlot) -> Ordering {
         if a.is_in_arena() || b.is_in_arena() {
             let (a, b) = (self.entry(a), self.entry(b));
@@ -197,8 +196,8 @@ impl EntrySlots {
             .then_with(|| self.entry(a).payload.cmp(self.entry(b).payload))
     }
 
-    /// Sorts the entries and writes them; of equal slots the one with the smallest payload. Forgets them
-    /// and keeps the memory.
+    /// Sorts and writes the entries. Of entries with the same key and id, the one with the smallest
+    /// payload is written. The slots are empty afterwards and keep their memory.
     pub fn write(&mut self, writer: &mut SectionWriter<'_>) -> Result<(), StorageError> {
         self.sort();
         let mut last: Option<Entry<'_>> = None;
@@ -217,7 +216,7 @@ impl EntrySlots {
         Ok(())
     }
 
-    /// Forgets the entries and keeps the memory.
+    /// Removes the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.slots.clear();
@@ -227,10 +226,10 @@ impl EntrySlots {
 
 #[cold]
 fn not_in_arena(slot: &EntrySlot) -> ! {
-    panic!("an entry of a sorter stands nowhere: {slot:?}");
+    panic!("the arena of a sorter lacks the entry of {slot:?}");
 }
 
-/// Puts slots where the order has their numbers.
+/// Moves the slots into the order of these numbers, in place.
 #[allow(
     clippy::indexing_slicing,
     reason = "an order has every slot's number once"

@@ -1,5 +1,5 @@
-//! Random writes, folds and merges on one side, a plain map on the other: every read at every open
-//! snapshot answers the same, forward, backward, by place and by key.
+//! Random writes, folds and merges are compared with a plain map: every read at every open snapshot
+//! has the same result, forward, backward, by entry key and by key.
 
 mod map;
 mod postings;
@@ -9,14 +9,14 @@ use windrow_fold::postings::END;
 use windrow_fold::{Entry, EntryBufferBuilder, Position, RecordId, SnapshotLifetime};
 
 use map::{Map, Places, Random, first_of, posting};
-use reads::{check_gone, check_presence, check_view};
+use reads::{check_presence, check_tombstone_ranges, check_view};
 
 fn check(places: Places, seed: u64, splits: bool) {
     let (mut map, mut random) = (Map::new(places), Random(seed));
     map.splits = splits;
     for step in 0..places.steps() {
         match random.below(21) {
-            20 => map.take_out(&mut random),
+            20 => map.delete_first(&mut random),
             0..=12 => map.write(&mut random),
             13..=15 => map.fold(),
             16 => map.merge(),
@@ -29,15 +29,15 @@ fn check(places: Places, seed: u64, splits: bool) {
                 let number = random.below(map.open.len() as u64) as usize;
                 map.open.swap_remove(number);
             }
-            18 => map.let_go(),
+            18 => map.drop_past_sections(),
             _ => map.check(map.position, &map.model.clone(), &mut random),
         }
         if let Some((snapshot, view, model)) = map.open.last().filter(|_| random.below(4) == 0) {
             check_view(view, model, places, &mut random);
             map.check(snapshot.position(), model, &mut random);
-            check_gone(view, model, &map, &mut random);
+            check_tombstone_ranges(view, model, &map, &mut random);
         }
-        check_gone(&map.view(), &map.model, &map, &mut random);
+        check_tombstone_ranges(&map.view(), &map.model, &map, &mut random);
         if step % 8 == 0 {
             check_presence(&map);
             if splits {
@@ -48,7 +48,7 @@ fn check(places: Places, seed: u64, splits: bool) {
 }
 
 #[test]
-fn every_read_agrees() {
+fn every_read_matches_the_model() {
     for seed in 1..=8 {
         for places in [Places::ByKey, Places::ById, Places::Postings] {
             // Maps of postings are large.
@@ -61,7 +61,7 @@ fn every_read_agrees() {
     }
 }
 
-/// Where many records have a key, their postings are packed, and a seek unpacks only what it goes to.
+/// Many postings of a key are packed, and a seek unpacks only the groups that it moves to.
 #[test]
 fn packed_postings_are_skipped() {
     let (mut map, mut random) = (Map::new(Places::Postings), Random(5));
@@ -93,7 +93,7 @@ fn packed_postings_are_skipped() {
     assert_eq!(list.seek(ids[ids.len() - 1].next()), END);
 }
 
-/// One section of which nothing was deleted is counted without reading all of it.
+/// A section without tombstones is counted without reading all of it.
 #[test]
 fn counts_come_from_fences() {
     let (mut map, mut random) = (Map::new(Places::ByKey), Random(7));
@@ -108,7 +108,7 @@ fn counts_come_from_fences() {
 }
 
 #[test]
-fn counts_are_near() {
+fn approximate_counts_are_near() {
     let (mut map, mut random) = (Map::new(Places::ByKey), Random(7));
     for _ in 0..300 {
         map.write(&mut random);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windrow_fold::cursor::MergeCursor;
 use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
-use windrow_fold::sections::Sections;
+use windrow_fold::sections::{RankedSection, Sections};
 use windrow_fold::{
     Entry, EntryBufferBuilder, EntryKey, Position, PostingsForm, RecordId, RunSink, Section,
     SectionOptions, Snapshot, Snapshots, Tail, TailPart, TombstoneRanges, View,
@@ -22,7 +22,7 @@ pub type Model = BTreeMap<Place, Vec<u8>>;
 /// Keys that begin with it are marks.
 pub const MARK: u8 = b'a';
 
-/// A small generator (xorshift), so that a seed names a run.
+/// A small generator (xorshift). A seed identifies a run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// A posting of a record. Mostly the length of its field is the same for all keys.
+/// Creates a posting of a record. The length of its field is mostly the same for all keys.
 pub fn posting(id: RecordId, random: &mut Random) -> Vec<u8> {
     let frequency = 1 + [0, 0, 1, 5][random.below(4) as usize];
     let (mut positions, mut last) = (Vec::new(), None);
@@ -67,10 +67,10 @@ pub struct Map {
     pub snapshots: Arc<Snapshots>,
     pub model: Model,
     pub open: Vec<(Snapshot, View, Model)>,
-    /// Whether past versions stand in sections of their own.
+    /// Past versions are in sections of their own.
     pub splits: bool,
-    /// What cursors have found gone.
-    pub gone: Arc<TombstoneRanges>,
+    /// The tombstone ranges that cursors have recorded.
+    pub tombstone_ranges: Arc<TombstoneRanges>,
 }
 
 pub fn key_of(number: u64) -> Vec<u8> {
@@ -81,12 +81,12 @@ pub fn key_of(number: u64) -> Vec<u8> {
     key
 }
 
-/// What places a map has.
+/// The kinds of entry keys of a map.
 #[derive(Clone, Copy, Debug)]
 pub enum Places {
     /// Keys, some of them long, each with several ids.
     ByKey,
-    /// The empty key with ids, most of which are never there.
+    /// The empty key with ids, most of which never exist.
     ById,
     /// Few keys, each with many ids, and payloads that are postings.
     Postings,
@@ -105,7 +105,7 @@ impl Places {
         }
     }
 
-    /// How many places a commit may touch, at most.
+    /// Returns the largest number of entries of a commit.
     pub fn written(self) -> u64 {
         match self {
             Places::Postings => 300,
@@ -147,7 +147,7 @@ impl Map {
             model: Model::new(),
             open: Vec::new(),
             splits: true,
-            gone: Arc::default(),
+            tombstone_ranges: Arc::default(),
         }
     }
 
@@ -163,8 +163,8 @@ impl Map {
         }
     }
 
-    /// Takes out what is first behind a place, as from a queue.
-    pub fn take_out(&mut self, random: &mut Random) {
+    /// Deletes the first entries from an entry key on, as from a queue.
+    pub fn delete_first(&mut self, random: &mut Random) {
         self.position = self.position.next();
         let position = self.position;
         let mut builder = EntryBufferBuilder::new(position, 0);
@@ -196,9 +196,10 @@ impl Map {
                 continue;
             }
             let deleted = self.model.contains_key(&(key.clone(), id)) && random.below(3) > 0;
-            let payload = match deleted {
-                true => vec![],
-                false => self.places.payload(id, position, random),
+            let payload = if deleted {
+                vec![]
+            } else {
+                self.places.payload(id, position, random)
             };
             builder.add(Entry {
                 key: &key,
@@ -207,9 +208,10 @@ impl Map {
                 deleted,
                 payload: &payload,
             });
-            match deleted {
-                true => self.model.remove(&(key, id)),
-                false => self.model.insert((key, id), payload),
+            if deleted {
+                self.model.remove(&(key, id))
+            } else {
+                self.model.insert((key, id), payload)
             };
         }
         self.tail
@@ -223,7 +225,7 @@ impl Map {
         }
     }
 
-    /// The sections of what is there now, and of what was.
+    /// Writes a present and a past section.
     pub fn write_sections(
         &self,
         merge: &mut MergeCursor,
@@ -258,26 +260,31 @@ impl Map {
         let mut merge = MergeCursor::from_buffers(buffers).unwrap();
         let keep = self.keep(OlderData::Present);
         let (present, past) = self.write_sections(&mut merge, &keep, self.position);
-        self.sections = Arc::new(self.sections.and(present, past));
+        self.sections = Arc::new(self.sections.with_added(present, past));
         self.tail = Tail::new(self.position);
     }
 
     pub fn merge(&mut self) {
-        let range = merge::pick_sections(self.sections.all());
+        let range = merge::pick_sections(self.sections.present());
         let chosen = range.and_then(|range| MergeInput::present(&self.sections, range));
         let Some(chosen) = chosen.or_else(|| MergeInput::past(&self.sections)) else {
             return;
         };
-        let mut merge = MergeCursor::from_sections(&chosen.by_age).unwrap();
+        let mut merge = MergeCursor::from_sections(&chosen.sections).unwrap();
         let keep = self.keep(chosen.older);
         let (present, past) = self.write_sections(&mut merge, &keep, chosen.position);
-        let is_gone = |it: &Arc<Section>| chosen.by_age.iter().any(|(one, _)| Arc::ptr_eq(one, it));
+        let is_gone = |it: &Arc<Section>| {
+            chosen
+                .sections
+                .iter()
+                .any(|one| Arc::ptr_eq(&one.section, it))
+        };
         let left = self.sections.without(is_gone);
-        self.sections = Arc::new(left.and(present, past));
+        self.sections = Arc::new(left.with_added(present, past));
     }
 
-    /// Past sections that nobody reads any more go.
-    pub fn let_go(&mut self) {
+    /// Drops the past sections that no snapshot needs.
+    pub fn drop_past_sections(&mut self) {
         let oldest = self.snapshots.positions(|| self.position)[0];
         let is_past = |it: &Arc<Section>| {
             let mut past = self.sections.past().iter();
@@ -286,10 +293,14 @@ impl Map {
         self.sections = Arc::new(self.sections.without(is_past));
     }
 
-    /// Who reads what is there now meets no versions: each place stands once in a section.
+    /// Present sections have one version of each entry.
     pub fn check_present(&self) {
-        for section in self.sections.all() {
-            let mut merge = MergeCursor::from_sections(&[(section.clone(), false)]).unwrap();
+        for section in self.sections.present() {
+            let alone = RankedSection {
+                section: section.clone(),
+                is_past: false,
+            };
+            let mut merge = MergeCursor::from_sections(&[alone]).unwrap();
             let mut last = None;
             while let Some(entry) = merge.current() {
                 let place = Some((entry.key.to_vec(), entry.id));

@@ -8,7 +8,8 @@ use windrow_postings::{Impact, Posting};
 
 use crate::map::{Model, Random, all_of};
 
-/// The keys of a range with their ids are those of the model, whether ids are read, counted or passed.
+/// The ids of all keys of a range are those of the model, whether they are read, counted or
+/// skipped.
 pub fn check_key_lists(
     view: &View,
     model: &Model,
@@ -46,7 +47,7 @@ pub fn check_key_lists(
     check_key_seeks(view, model, (from, to), random);
 }
 
-/// Seeks among the keys of a range find the least key that is not less, and its ids.
+/// Seeks find the least key that is not less, and its ids.
 pub fn check_key_seeks(
     view: &View,
     model: &Model,
@@ -75,7 +76,7 @@ pub fn check_key_seeks(
             assert_eq!(later.next(), None, "from {least:?}");
             return;
         }
-        // Keys without ids may be there, but no key with ids is left out.
+        // Keys without ids are possible, but no key with ids is left out.
         let key = lists.key().to_vec();
         assert!(key >= least && key.as_slice() < to);
         assert!(later.next().is_none_or(|first| **first >= key), "{key:?}");
@@ -97,7 +98,7 @@ pub fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Rando
         assert_eq!(count, expected.len() as u64);
     }
     assert!(list.count_at_most() >= expected.len() as u64);
-    // To ask for the bounds of all moves nothing.
+    // Computing the bounds does not move the list.
     let whole = list.bounds();
     for (_, payload) in &expected {
         let posting = Posting::read(payload).unwrap();
@@ -116,9 +117,10 @@ pub fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Rando
         if random.below(4) == 0 {
             check_bounds(&mut list, &expected[at..], target);
         }
-        match is_next {
-            true => list.next(),
-            false => list.seek(target),
+        if is_next {
+            list.next()
+        } else {
+            list.seek(target)
         };
         at += expected[at..]
             .iter()
@@ -140,7 +142,7 @@ pub fn check_posting(list: &mut PostingList, payload: &[u8]) {
     assert!(expected.positions().eq(positions));
 }
 
-/// What is passed on in runs is what is there.
+/// Batches have the postings of the model.
 pub fn check_batches(
     view: &View,
     expected: &[(RecordId, &Vec<u8>)],
@@ -177,7 +179,7 @@ pub fn check_batches(
     assert!(found.into_iter().eq(wanted));
 }
 
-/// Bounds from a record on hold up to the end that is told.
+/// Score bounds hold up to the end that `block_end` returns.
 pub fn check_bounds(list: &mut PostingList, expected: &[(RecordId, &Vec<u8>)], from: RecordId) {
     let end = list.block_end(from);
     let bounds = list.block_bounds();

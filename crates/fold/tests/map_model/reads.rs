@@ -25,7 +25,7 @@ pub fn read(view: &View, direction: Direction, from: Option<&Place>) -> Vec<(Pla
     found
 }
 
-/// The id of the entry that comes next, if it is of this key.
+/// Returns the id of the next entry, if it has this key.
 pub fn next_of_key(cursor: &mut Cursor, key: &[u8]) -> Option<RecordId> {
     let is_there = cursor.next().unwrap() && cursor.key() == key;
     is_there.then(|| cursor.id())
@@ -72,9 +72,10 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
         let end = places.any(random);
         let count = view.count(as_key(&place), as_key(&end)).unwrap();
         if let Some(count) = count {
-            let expected = match place < end {
-                true => model.range(place.clone()..end).count(),
-                false => 0,
+            let expected = if place < end {
+                model.range(place.clone()..end).count()
+            } else {
+                0
             };
             assert_eq!(count, expected as u64);
         }
@@ -94,14 +95,16 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
     assert_eq!(marks, expected);
 }
 
-/// What others have noted to be gone hides nothing, and what is gone through is noted.
-pub fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
+/// Cursors that skip and record tombstone ranges show what the model has.
+pub fn check_tombstone_ranges(view: &View, model: &Model, map: &Map, random: &mut Random) {
     for _ in 0..6 {
         let direction = match random.below(3) {
             0 => Direction::Backward,
             _ => Direction::Forward,
         };
-        let mut cursor = view.cursor(direction).with_tombstone_ranges(&map.gone);
+        let mut cursor = view
+            .cursor(direction)
+            .with_tombstone_ranges(&map.tombstone_ranges);
         if direction == Direction::Forward && random.below(3) == 0 {
             assert!(places_of(&mut cursor, usize::MAX).iter().eq(model.keys()));
             continue;
@@ -123,7 +126,7 @@ pub fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
             let mut of_key = view
                 .cursor_for_key(&place.0)
                 .unwrap()
-                .with_tombstone_ranges(&map.gone);
+                .with_tombstone_ranges(&map.tombstone_ranges);
             of_key.seek(&place.0, place.1).unwrap();
             check_key(&mut of_key, place, model);
             if direction == Direction::Forward && random.below(2) == 0 {
@@ -135,7 +138,7 @@ pub fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
     }
 }
 
-/// A cursor that was sent to a place shows what there is of its key from there on.
+/// After a seek, a cursor shows the entries of its key from there on.
 pub fn check_key(cursor: &mut Cursor, place: Place, model: &Model) {
     let mut found = places_of(cursor, usize::MAX);
     found.retain(|it| it.0 == place.0);
@@ -143,7 +146,7 @@ pub fn check_key(cursor: &mut Cursor, place: Place, model: &Model) {
     assert!(found.iter().eq(model.range(place..=last).map(|it| it.0)));
 }
 
-/// At most so many of the places that a cursor shows next.
+/// Returns at most `count` entry keys that a cursor shows next.
 pub fn places_of(cursor: &mut Cursor, count: usize) -> Vec<Place> {
     let mut found = Vec::new();
     while found.len() < count && cursor.next().unwrap() {
@@ -152,7 +155,7 @@ pub fn places_of(cursor: &mut Cursor, count: usize) -> Vec<Place> {
     found
 }
 
-/// Keys that are there are told from keys that never were.
+/// Existing keys are distinguished from keys that never existed.
 pub fn check_presence(map: &Map) {
     let model = &map.model;
     let mut keys: Vec<Vec<u8>> = model.keys().map(|place| place.0.clone()).collect();
@@ -167,7 +170,7 @@ pub fn check_presence(map: &Map) {
     let view = map.view();
     let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
     let mut held: Vec<bool> = keys.iter().map(has).collect();
-    for section in view.sections.all() {
+    for section in view.sections.present() {
         let found = keys_in_section(section, view.snapshot, &wanted).unwrap();
         found.into_iter().for_each(|number| held[number] = true);
     }

@@ -86,10 +86,10 @@ fn encode(entries: &[OwnedEntry]) -> Vec<u8> {
             deleted: *deleted,
             payload,
         };
-        builder.push(&entry, last != Some(key));
+        builder.push(&entry, last != Some(key)).unwrap();
         last = Some(key);
     }
-    builder.finish(&mut raw);
+    builder.finish(&mut raw).unwrap();
     raw
 }
 
