@@ -10,7 +10,7 @@ use windrow_collection::{
     AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, Namespace, Origin,
     Reader, RecordedResult, Transaction,
 };
-use windrow_storage::{Compression, MemoryDisk, Position, StorageError};
+use windrow_storage::{Compression, MasterKey, MemoryDisk, Position, StorageError};
 
 use crate::model::{Documents, Model, ModelCollection, RetryableWrite};
 use crate::random::{Random, mix};
@@ -93,12 +93,16 @@ struct EngineSettings {
     checkpoint_bytes: u64,
     cache_bytes: u64,
     compression: Compression,
+    is_encrypted: bool,
 }
 
 /// The number of the only statement of each retryable write.
 pub(crate) const STATEMENT: i32 = 3;
 /// The minimal time for which the engine remembers a session.
 const SESSION_MEMORY_MS: u64 = 29 * 60 * 1000;
+
+/// The master key of encrypted data folders.
+const MASTER_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
 /// The maximal nesting of steps.
 const DEPTH_MAX: usize = 3;
@@ -122,6 +126,7 @@ impl World {
             checkpoint_bytes: 1 << (8 + random.below(12)),
             cache_bytes: 1 << (10 + random.below(14)),
             compression: random.pick(&[Compression::None, Compression::Lz4]),
+            is_encrypted: seed % 3 == 1,
         };
         Arc::new_cyclic(|this: &Weak<World>| {
             let disk = MemoryDisk::new();
@@ -359,6 +364,10 @@ fn open_engine(
     options.storage.log.clock = clock;
     options.storage.catalog.checkpoint_bytes = settings.checkpoint_bytes;
     options.storage.runs.cache_bytes = settings.cache_bytes;
+    if settings.is_encrypted {
+        let key = MasterKey::parse(MASTER_KEY).expect("32 bytes in base64");
+        options.storage.encryption = Some(Arc::new(key));
+    }
     let engine = Engine::open(Arc::new(disk.clone()), options)?;
     // Snapshots must not expire by the real clock, or runs would not be deterministic.
     engine.set_snapshot_window(Duration::MAX);

@@ -29,6 +29,7 @@ use parking_lot::{Mutex, RwLock};
 use windrow_invariant::Bug;
 
 use crate::disk::Disk;
+use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::log::{Log, Position};
 
@@ -110,6 +111,8 @@ impl std::error::Error for CatalogError {}
 pub struct Catalog {
     disk: Arc<dyn Disk>,
     options: CatalogOptions,
+    /// The keys of an encrypted data folder.
+    keys: Option<Arc<DataKeys>>,
     log: Arc<Log>,
     rows: Arc<RwLock<Rows>>,
     /// Serializes changes: no other change may run between the comparison and the append.
@@ -131,8 +134,8 @@ pub(crate) struct LoadedRows {
 }
 
 impl LoadedRows {
-    pub fn checkpoint(disk: &Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let (checkpointed, rows) = checkpoint::load(disk)?;
+    pub fn checkpoint(disk: &Arc<dyn Disk>, keys: Option<&DataKeys>) -> Result<Self, StorageError> {
+        let (checkpointed, rows) = checkpoint::load(disk, keys)?;
         Ok(Self {
             rows,
             checkpointed,
@@ -166,12 +169,14 @@ impl Catalog {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         options: CatalogOptions,
+        keys: Option<Arc<DataKeys>>,
         log: Arc<Log>,
         loaded: LoadedRows,
     ) -> Self {
         Self {
             disk,
             options,
+            keys,
             log,
             rows: Arc::new(RwLock::new(loaded.rows)),
             changing: Mutex::new(()),
@@ -262,7 +267,7 @@ impl Catalog {
         // Otherwise the log could end before the checkpoint after a crash, and the next start would
         // fail.
         self.log.sync(position)?;
-        checkpoint::save(&self.disk, position, &rows)?;
+        checkpoint::save(&self.disk, self.keys.as_deref(), position, &rows)?;
         self.checkpointed.store(position.0, Ordering::Release);
         // Changes since the copy stay counted.
         let counted = self

@@ -44,6 +44,21 @@ pub enum StorageError {
         /// One of the files in it.
         found: String,
     },
+    /// Fault of the operator: the folder is encrypted, and no master key was given.
+    Encrypted {
+        /// The data folder.
+        folder: String,
+    },
+    /// Fault of the operator: a master key was given, and the folder is not encrypted.
+    NotEncrypted {
+        /// The data folder.
+        folder: String,
+    },
+    /// Fault of the operator: the master key is not the one that the folder was encrypted with.
+    WrongKey {
+        /// The file with the data keys.
+        place: String,
+    },
     /// Fault of the operator: the file system denies access.
     NoPermission {
         /// The file or folder.
@@ -140,6 +155,18 @@ impl fmt::Display for StorageError {
             Self::NotADataFolder { folder, found } => write!(
                 f,
                 "{folder} is not a Windrow data folder: it has no FORMAT file but holds {found:?}; name an empty or a new folder"
+            ),
+            Self::Encrypted { folder } => write!(
+                f,
+                "the data folder {folder} is encrypted: an encryption key file is needed"
+            ),
+            Self::NotEncrypted { folder } => write!(
+                f,
+                "the data folder {folder} is not encrypted, so it cannot be opened with an encryption key; a new folder can be encrypted"
+            ),
+            Self::WrongKey { place } => write!(
+                f,
+                "the encryption key is not the one that protects {place}, or that file is damaged"
             ),
             Self::NoPermission { place } => {
                 write!(

@@ -4,35 +4,86 @@
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskLock, LockOutcome, read_all};
+use crate::encryption::{DataKeys, KEYS_PATH, KEYS_TEMPORARY, MasterKey, create_keys, load_keys};
 use crate::error::StorageError;
 
 /// The content of the FORMAT file of this version. It is text for readers of the folder.
 const FORMAT: &str = "windrow data format 1, draft 3\n";
+/// The content of the FORMAT file of an encrypted folder.
+const FORMAT_ENCRYPTED: &str = "windrow data format 1, draft 3, encrypted\n";
 const FORMAT_PATH: &str = "FORMAT";
 const FORMAT_TEMPORARY: &str = "FORMAT.new";
 const LOCK_PATH: &str = "LOCK";
 const FOLDERS: [&str; 3] = ["log", "runs", "catalog"];
 
-/// Locks the folder, checks or writes its FORMAT file, and creates its sub-folders.
+/// A locked data folder.
+pub(crate) struct OpenFolder {
+    pub lock: DiskLock,
+    /// The keys of an encrypted folder.
+    pub keys: Option<DataKeys>,
+}
+
+/// Locks the folder, checks or writes its FORMAT file, and creates its sub-folders. A new folder is
+/// encrypted if there is a master key.
 ///
 /// Fails with `InUse` if another process has the lock, with `UnknownFormat` or `Damaged` if the
-/// FORMAT file is not that of this version, and with `NotADataFolder` if the folder has no FORMAT
-/// file but other files.
-pub(crate) fn open_folder(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError> {
+/// FORMAT file is not that of this version, with `NotADataFolder` if the folder has no FORMAT file
+/// but other files, and with `Encrypted`, `NotEncrypted` or `WrongKey` if the master key does not
+/// suit the folder.
+pub(crate) fn open_folder(
+    disk: &Arc<dyn Disk>,
+    master: Option<&MasterKey>,
+) -> Result<OpenFolder, StorageError> {
     let lock = take_lock(disk.as_ref())?;
-    match disk.open(FORMAT_PATH) {
-        Ok(file) => {
-            let found = read_all(file.as_ref()).map_err(at(disk, FORMAT_PATH))?;
-            check_format(disk.as_ref(), &found)?;
+    let keys = match (read_format(disk)?, master) {
+        (Some(Format::Plain), None) => None,
+        (Some(Format::Encrypted), Some(master)) => Some(load_keys(disk, master)?),
+        (Some(Format::Plain), Some(_)) => return Err(not_encrypted(disk)),
+        (Some(Format::Encrypted), None) => {
+            let folder = disk.place("");
+            return Err(StorageError::Encrypted { folder });
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => start_folder(disk)?,
-        Err(error) => return Err(StorageError::from_io(disk.place(FORMAT_PATH), error)),
-    }
+        (None, master) => start_folder(disk, master)?,
+    };
     for folder in FOLDERS {
         disk.create_dir_all(folder).map_err(at(disk, folder))?;
     }
     disk.sync_dir("").map_err(at(disk, ""))?;
-    Ok(lock)
+    Ok(OpenFolder { lock, keys })
+}
+
+/// Locks an encrypted data folder without opening it. Fails with `NotEncrypted` if it is not one.
+pub(crate) fn lock_encrypted(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError> {
+    let lock = take_lock(disk.as_ref())?;
+    match read_format(disk)? {
+        Some(Format::Encrypted) => Ok(lock),
+        Some(Format::Plain) | None => Err(not_encrypted(disk)),
+    }
+}
+
+fn not_encrypted(disk: &Arc<dyn Disk>) -> StorageError {
+    StorageError::NotEncrypted {
+        folder: disk.place(""),
+    }
+}
+
+/// What a FORMAT file says.
+#[derive(Clone, Copy)]
+enum Format {
+    Plain,
+    Encrypted,
+}
+
+/// Returns the format of the folder, or `None` if there is no FORMAT file.
+fn read_format(disk: &Arc<dyn Disk>) -> Result<Option<Format>, StorageError> {
+    match disk.open(FORMAT_PATH) {
+        Ok(file) => {
+            let found = read_all(file.as_ref()).map_err(at(disk, FORMAT_PATH))?;
+            parse_format(disk.as_ref(), &found).map(Some)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StorageError::from_io(disk.place(FORMAT_PATH), error)),
+    }
 }
 
 /// Returns a function for `map_err` that adds the place of `path` to an I/O error.
@@ -55,9 +106,12 @@ fn take_lock(disk: &dyn Disk) -> Result<DiskLock, StorageError> {
     }
 }
 
-fn check_format(disk: &dyn Disk, found: &[u8]) -> Result<(), StorageError> {
+fn parse_format(disk: &dyn Disk, found: &[u8]) -> Result<Format, StorageError> {
     if found == FORMAT.as_bytes() {
-        return Ok(());
+        return Ok(Format::Plain);
+    }
+    if found == FORMAT_ENCRYPTED.as_bytes() {
+        return Ok(Format::Encrypted);
     }
     let place = disk.place(FORMAT_PATH);
     let text = String::from_utf8_lossy(found);
@@ -78,12 +132,17 @@ fn check_format(disk: &dyn Disk, found: &[u8]) -> Result<(), StorageError> {
 /// FORMAT, or files that are not of a database: the files of another program must not be mixed
 /// with ours.
 ///
-/// 1. Write and sync the text under a temporary name.
-/// 2. Rename it and sync the folder. A crash therefore never leaves an incomplete FORMAT file.
-fn start_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
+/// 1. If there is a master key, write the file with the data keys.
+/// 2. Write and sync the text under a temporary name.
+/// 3. Rename it and sync the folder. A crash therefore never leaves an incomplete FORMAT file.
+fn start_folder(
+    disk: &Arc<dyn Disk>,
+    master: Option<&MasterKey>,
+) -> Result<Option<DataKeys>, StorageError> {
     let mut names = disk.list("").map_err(at(disk, ""))?;
     names.sort();
-    let is_allowed = |name: &str| [LOCK_PATH, FORMAT_TEMPORARY, "lost+found"].contains(&name);
+    let own = [LOCK_PATH, FORMAT_TEMPORARY, KEYS_PATH, KEYS_TEMPORARY];
+    let is_allowed = |name: &str| own.contains(&name) || name == "lost+found";
     if let Some(name) = names.iter().find(|name| FOLDERS.contains(&name.as_str())) {
         let what = format!("it is missing, though {name:?} stands beside it");
         return Err(StorageError::damaged(disk.place(FORMAT_PATH), what));
@@ -97,13 +156,20 @@ fn start_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
             found: name.clone(),
         });
     }
+    let keys = master.map(|master| create_keys(disk, master)).transpose()?;
+    let format = if keys.is_some() {
+        FORMAT_ENCRYPTED
+    } else {
+        FORMAT
+    };
     let file = disk
         .create(FORMAT_TEMPORARY)
         .map_err(at(disk, FORMAT_PATH))?;
-    file.write_at(0, FORMAT.as_bytes())
+    file.write_at(0, format.as_bytes())
         .map_err(at(disk, FORMAT_PATH))?;
     file.sync_data().map_err(at(disk, FORMAT_PATH))?;
     disk.rename(FORMAT_TEMPORARY, FORMAT_PATH)
         .map_err(at(disk, FORMAT_PATH))?;
-    disk.sync_dir("").map_err(at(disk, ""))
+    disk.sync_dir("").map_err(at(disk, ""))?;
+    Ok(keys)
 }

@@ -7,6 +7,7 @@
 //!   files that are no longer used. A [`BlockAddress`] names a block.
 //! - [`Catalog`] holds small rows in memory. A change is a compare-and-set of several rows, and is
 //!   one record of the log.
+//! - A [`MasterKey`] opens an encrypted data folder.
 //! - [`Disk`] is the interface to the file system: [`RealDisk`] in the product, [`MemoryDisk`] with
 //!   simulated crashes and failures in tests. No other crate touches database files, and this crate
 //!   touches them through [`Disk`] only.
@@ -28,8 +29,8 @@
 //! # Ok::<(), windrow_storage::StorageError>(())
 //! ```
 //!
-//! Reading order: `error`, `disk`, `checksum`, `fields`, `compression_trial`, `folder`, `log`,
-//! `runs`, `catalog`, `storage`.
+//! Reading order: `error`, `disk`, `checksum`, `fields`, `compression_trial`, `encryption`,
+//! `folder`, `log`, `runs`, `catalog`, `storage`.
 
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -43,6 +44,7 @@ mod disk;
 
 mod checksum;
 mod compression_trial;
+mod encryption;
 mod fields;
 mod folder;
 
@@ -60,6 +62,7 @@ pub use catalog::{
 pub use disk::memory::{Crash, MemoryDisk};
 pub use disk::real::RealDisk;
 pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
+pub use encryption::{KEY_BYTES, MasterKey, rotate_keys};
 pub use error::StorageError;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,

@@ -31,6 +31,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::disk::{Disk, DiskLock};
+use crate::encryption::DataKeys;
 use crate::error::StorageError;
 
 pub use clock::ClusterTime;
@@ -127,6 +128,8 @@ pub struct Log {
 struct Shared {
     disk: Arc<dyn Disk>,
     options: LogOptions,
+    /// The keys of an encrypted data folder.
+    keys: Option<Arc<DataKeys>>,
     queue: Mutex<Queue>,
     /// Held by the leader of a group while it writes.
     writer: Mutex<Writer>,
@@ -155,6 +158,14 @@ struct Shared {
     marked: u64,
 }
 
+/// The data folder of a log.
+pub(crate) struct LogFolder {
+    pub disk: Arc<dyn Disk>,
+    /// The keys of an encrypted data folder.
+    pub keys: Option<Arc<DataKeys>>,
+    pub lock: Arc<DiskLock>,
+}
+
 impl Log {
     /// Recovers the log and starts the timer. Calls `visit` with each catalog record from `needed`
     /// on, in order. It may also call it with older ones.
@@ -162,13 +173,13 @@ impl Log {
     /// Fails with `Damaged` if durable bytes have changed, and with errors of the disk and of
     /// `visit`.
     pub(crate) fn open(
-        disk: Arc<dyn Disk>,
+        folder: LogFolder,
         options: LogOptions,
-        lock: Arc<DiskLock>,
         needed: Position,
         visit: impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<Log, StorageError> {
-        let recovered = recover::recover(&disk, &options, needed, visit)?;
+        let LogFolder { disk, keys, lock } = folder;
+        let recovered = recover::recover(&disk, keys.as_deref(), &options, needed, visit)?;
         let newest = recovered.newest.0;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
@@ -187,6 +198,7 @@ impl Log {
             untimed: recovered.untimed.0,
             refusing: OnceLock::new(),
             marked: if recovered.marked { newest } else { 0 },
+            keys,
             disk,
             options,
         });

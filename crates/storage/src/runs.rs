@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::RwLock;
 
 use crate::disk::{Disk, DiskFile, DiskLock};
+use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
 use crate::folder::at;
 
@@ -78,6 +79,8 @@ pub struct Runs {
 struct RunStore {
     disk: Arc<dyn Disk>,
     cache: BlockCache,
+    /// The keys of an encrypted data folder.
+    keys: Option<Arc<DataKeys>>,
     files: RwLock<HashMap<RunId, FileEntry>>,
     /// The id of the next run.
     next: AtomicU64,
@@ -105,6 +108,8 @@ struct RunFile {
     run: RunId,
     file: Arc<dyn DiskFile>,
     bytes: u64,
+    /// The key of an encrypted run.
+    cipher: Option<Cipher>,
     removed: AtomicBool,
     shared: Weak<RunStore>,
 }
@@ -129,10 +134,12 @@ impl Runs {
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         options: &RunsOptions,
+        keys: Option<Arc<DataKeys>>,
         lock: Arc<DiskLock>,
     ) -> Result<Self, StorageError> {
         let shared = Arc::new(RunStore {
             cache: BlockCache::new(options.cache_bytes),
+            keys,
             files: RwLock::default(),
             next: AtomicU64::new(1),
             disk,
@@ -152,7 +159,8 @@ impl Runs {
     /// Fails if the file cannot be created.
     pub fn create(&self) -> Result<RunWriter, StorageError> {
         let run = RunId(self.shared.next.fetch_add(1, Ordering::Relaxed));
-        RunWriter::create(self.shared.disk.clone(), run)
+        let RunStore { disk, keys, .. } = &*self.shared;
+        RunWriter::create(disk.clone(), keys.as_deref(), run)
     }
 
     /// Returns a handle to a run.
@@ -289,9 +297,12 @@ impl Runs {
 impl RunStore {
     fn load(self: &Arc<Self>, address: BlockAddress) -> Result<Block, StorageError> {
         let file = self.file(address.run)?;
-        block::read(file.file.as_ref(), file.bytes, address, || {
-            self.disk.place(&path(address.run))
-        })
+        let stored = block::StoredRun {
+            file: file.file.as_ref(),
+            bytes: file.bytes,
+            cipher: file.cipher.as_ref(),
+        };
+        block::read(&stored, address, || self.disk.place(&path(address.run)))
     }
 
     /// Returns the open file of a run, and opens it if necessary.
@@ -334,17 +345,36 @@ impl RunFile {
             opened => opened.map_err(at(&shared.disk, &path))?,
         };
         let bytes = file.len().map_err(at(&shared.disk, &path))?;
-        writer::check_ends(file.as_ref(), run, bytes)
+        let damaged = |what| StorageError::damaged(shared.disk.place(&path), what);
+        let field = writer::check_ends(file.as_ref(), run, bytes)
             .map_err(at(&shared.disk, &path))?
-            .map_err(|what| StorageError::damaged(shared.disk.place(&path), what))?;
+            .map_err(damaged)?;
+        let cipher = run_cipher(shared.keys.as_deref(), run, field).map_err(damaged)?;
         let removed = AtomicBool::new(false);
         Ok(Self {
             run,
             file,
             bytes,
+            cipher,
             removed,
             shared: Arc::downgrade(shared),
         })
+    }
+}
+
+/// Returns the key of a run by the field in its header. The error describes the defect.
+fn run_cipher(
+    keys: Option<&DataKeys>,
+    run: RunId,
+    field: [u8; 8],
+) -> Result<Option<Cipher>, &'static str> {
+    match keys {
+        None if field == [0; 8] => Ok(None),
+        None => Err("it is encrypted, and the data folder is not"),
+        Some(keys) => keys
+            .file_key(FileKind::Run, run.0, field)
+            .map(Some)
+            .ok_or("the data key that it uses is not in the file KEYS"),
     }
 }
 

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
 use crate::disk::Disk;
+use crate::encryption::MasterKey;
 use crate::error::StorageError;
 use crate::folder::open_folder;
-use crate::log::{Log, LogOptions, Position};
+use crate::log::{Log, LogFolder, LogOptions, Position};
 use crate::runs::{Runs, RunsOptions};
 
 /// The options of the three parts of a [`Storage`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct StorageOptions {
+    /// The master key of an encrypted data folder. A new folder is encrypted if there is one.
+    pub encryption: Option<Arc<MasterKey>>,
     /// The options of the log.
     pub log: LogOptions,
     /// The options of the runs.
@@ -36,7 +39,8 @@ impl Storage {
     ///
     /// # Errors
     /// Fails with `InUse` if another process has the folder open, with `UnknownFormat` or
-    /// `NotADataFolder` if it is no folder of this version, with `Damaged` if durable bytes have
+    /// `NotADataFolder` if it is no folder of this version, with `Encrypted`, `NotEncrypted` or
+    /// `WrongKey` if the master key does not suit the folder, with `Damaged` if durable bytes have
     /// changed, and with `NoPermission`, `Full` or `Io` if the file system fails.
     ///
     /// ```
@@ -53,15 +57,21 @@ impl Storage {
     /// # Ok::<(), StorageError>(())
     /// ```
     pub fn open(disk: Arc<dyn Disk>, options: StorageOptions) -> Result<Storage, StorageError> {
-        let lock = Arc::new(open_folder(&disk)?);
-        let mut loaded = LoadedRows::checkpoint(&disk)?;
+        let folder = open_folder(&disk, options.encryption.as_deref())?;
+        let (lock, keys) = (Arc::new(folder.lock), folder.keys.map(Arc::new));
+        let mut loaded = LoadedRows::checkpoint(&disk, keys.as_deref())?;
         let needed = loaded.checkpointed();
         let apply = |position, payload: &[u8]| loaded.apply(position, payload);
-        let log = Log::open(disk.clone(), options.log, lock.clone(), needed, apply)?;
+        let folder = LogFolder {
+            disk: disk.clone(),
+            keys: keys.clone(),
+            lock: lock.clone(),
+        };
+        let log = Log::open(folder, options.log, needed, apply)?;
         check_together(&disk, &log, loaded.checkpointed())?;
-        let runs = Runs::open(disk.clone(), &options.runs, lock)?;
+        let runs = Runs::open(disk.clone(), &options.runs, keys.clone(), lock)?;
         let log = Arc::new(log);
-        let catalog = Catalog::new(disk, options.catalog, log.clone(), loaded);
+        let catalog = Catalog::new(disk, options.catalog, keys, log.clone(), loaded);
         Ok(Storage {
             log,
             runs: Arc::new(runs),

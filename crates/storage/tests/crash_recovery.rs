@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Random, open, small, try_open};
+use common::{Random, open, set_encrypted, small, try_open};
 use windrow_storage::{
     CatalogError, Crash, Disk, Expectation, MemoryDisk, Position, RowChange, Storage,
 };
@@ -179,6 +179,7 @@ fn step(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
 
 /// Runs several lives of one disk. Each ends with a close or a crash.
 fn run(seed: u64) {
+    set_encrypted(seed % 2 == 1);
     let mut random = Random(seed);
     let mut disk = MemoryDisk::new();
     let mut model = Model::new();
@@ -220,6 +221,7 @@ fn crash_leaves_a_prefix() {
 #[test]
 fn power_loss_after_recovery_loses_nothing() {
     for seed in 0..200 {
+        set_encrypted(seed % 2 == 1);
         let mut random = Random(seed);
         let disk = MemoryDisk::new();
         let storage = open(&disk);
@@ -244,6 +246,7 @@ fn power_loss_after_recovery_loses_nothing() {
 fn crash_after_every_change_of_the_disk_leaves_a_prefix() {
     let (mut ends, mut starts) = (0, 0);
     for changes in 0..600 {
+        set_encrypted(changes % 2 == 1);
         let mut random = Random(changes / 50);
         let mut model = Model::new();
         let disk = MemoryDisk::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Rows, change};
 use crate::checksum::checksum;
 use crate::disk::{Disk, read_all};
+use crate::encryption::{DataKeys, FileKind, NONCE_BYTES, TAG_BYTES};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
 use crate::folder::at;
@@ -16,6 +17,12 @@ const FOLDER: &str = "catalog";
 const TEMPORARY: &str = "catalog/checkpoint.new";
 const MAGIC: &[u8; 8] = b"WRcat-01";
 const HEADER_BYTES: usize = 24;
+/// The beginning of an encrypted checkpoint.
+const MAGIC_ENCRYPTED: &[u8; 8] = b"WRcat-E1";
+/// The length of its header, which has the field of its key.
+const HEADER_ENCRYPTED_BYTES: usize = 32;
+/// Each checkpoint has a key of its own, which encrypts it once.
+const NONCE: [u8; NONCE_BYTES] = [0; NONCE_BYTES];
 const CHECKSUM_BYTES: usize = 8;
 
 fn path(position: u64) -> String {
@@ -29,11 +36,15 @@ fn path(position: u64) -> String {
 /// 3. Remove the older checkpoints.
 pub(crate) fn save(
     disk: &Arc<dyn Disk>,
+    keys: Option<&DataKeys>,
     position: Position,
     rows: &Rows,
 ) -> Result<(), StorageError> {
     let to = path(position.0);
-    let bytes = encode(position, rows);
+    let bytes = match keys {
+        None => encode(position, rows),
+        Some(keys) => encode_encrypted(keys, position, rows).map_err(at(disk, &to))?,
+    };
     let file = disk.create(TEMPORARY).map_err(at(disk, TEMPORARY))?;
     let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
     if let Err(error) = written {
@@ -47,49 +58,92 @@ pub(crate) fn save(
 }
 
 /// Returns the newest checkpoint. If there is none, returns position 0 and no rows.
-pub(crate) fn load(disk: &Arc<dyn Disk>) -> Result<(Position, Rows), StorageError> {
+pub(crate) fn load(
+    disk: &Arc<dyn Disk>,
+    keys: Option<&DataKeys>,
+) -> Result<(Position, Rows), StorageError> {
     match list(disk)?.last() {
-        Some(&position) => load_at(disk, position),
+        Some(&position) => load_at(disk, keys, position),
         None => Ok((Position::ZERO, Rows::new())),
     }
 }
 
-fn load_at(disk: &Arc<dyn Disk>, position: u64) -> Result<(Position, Rows), StorageError> {
+fn load_at(
+    disk: &Arc<dyn Disk>,
+    keys: Option<&DataKeys>,
+    position: u64,
+) -> Result<(Position, Rows), StorageError> {
     let path = path(position);
     let file = disk.open(&path).map_err(at(disk, &path))?;
     let bytes = read_all(file.as_ref()).map_err(at(disk, &path))?;
-    let rows =
-        decode(&bytes, position).map_err(|what| StorageError::damaged(disk.place(&path), what))?;
+    let rows = decode(&bytes, keys, position)
+        .map_err(|what| StorageError::damaged(disk.place(&path), what))?;
     Ok((Position(position), rows))
 }
 
 fn encode(position: Position, rows: &Rows) -> Vec<u8> {
+    let mut bytes = header(MAGIC, position, rows);
+    put_rows(&mut bytes, rows);
+    with_checksum(bytes, position)
+}
+
+/// Encodes a checkpoint whose rows are encrypted. Its header is bound to them.
+fn encode_encrypted(keys: &DataKeys, position: Position, rows: &Rows) -> io::Result<Vec<u8>> {
+    let (cipher, field) = keys.create_file_key(FileKind::Checkpoint, position.0)?;
+    let mut bytes = header(MAGIC_ENCRYPTED, position, rows);
+    bytes.extend_from_slice(&field);
+    put_rows(&mut bytes, rows);
+    let (header, rows) = bytes.split_at_mut(HEADER_ENCRYPTED_BYTES);
+    let tag = cipher.encrypt(NONCE, header, rows);
+    let tag = tag.ok_or_else(|| io::Error::other("the rows of the catalog are too long"))?;
+    bytes.extend_from_slice(&tag);
+    Ok(with_checksum(bytes, position))
+}
+
+fn header(magic: &[u8; 8], position: Position, rows: &Rows) -> Vec<u8> {
     let mut bytes = vec![0; HEADER_BYTES];
-    put(&mut bytes, 0, MAGIC);
+    put(&mut bytes, 0, magic);
     put(&mut bytes, 8, &position.0.to_le_bytes());
     put(&mut bytes, 16, &(rows.len() as u64).to_le_bytes());
+    bytes
+}
+
+fn put_rows(bytes: &mut Vec<u8>, rows: &Rows) {
     for (key, value) in rows {
-        change::put_row(&mut bytes, key, Some(value));
+        change::put_row(bytes, key, Some(value));
     }
+}
+
+fn with_checksum(mut bytes: Vec<u8>, position: Position) -> Vec<u8> {
     let sum = checksum(position.0, &bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }
 
-fn decode(bytes: &[u8], position: u64) -> Result<Rows, &'static str> {
+fn decode(bytes: &[u8], keys: Option<&DataKeys>, position: u64) -> Result<Rows, &'static str> {
     let short = "the file ends too early";
     let end = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(short)?;
     let covered = bytes.get(..end).ok_or(short)?;
     if u64_at(bytes, end) != Some(checksum(position, covered)) {
         return Err("its checksum does not match");
     }
-    if covered.get(..8) != Some(MAGIC.as_slice()) || u64_at(covered, 8) != Some(position) {
+    let magic = if keys.is_some() {
+        MAGIC_ENCRYPTED
+    } else {
+        MAGIC
+    };
+    if covered.get(..8) != Some(magic.as_slice()) || u64_at(covered, 8) != Some(position) {
         return Err("it does not begin as a checkpoint of this position does");
     }
-    let rows = covered
-        .get(HEADER_BYTES..)
-        .and_then(change::decode)
-        .ok_or("its rows are cut")?;
+    let decrypted;
+    let rows = match keys {
+        None => covered.get(HEADER_BYTES..),
+        Some(keys) => {
+            decrypted = decrypt(covered, keys, position)?;
+            Some(decrypted.as_slice())
+        }
+    };
+    let rows = rows.and_then(change::decode).ok_or("its rows are cut")?;
     let rows: Rows = rows
         .into_iter()
         .filter_map(|(key, value)| Some((key, value?.into())))
@@ -98,6 +152,24 @@ fn decode(bytes: &[u8], position: u64) -> Result<Rows, &'static str> {
         Some(count) if count == rows.len() as u64 => Ok(rows),
         _ => Err("it does not hold as many rows as it says"),
     }
+}
+
+/// Returns the rows of an encrypted checkpoint.
+fn decrypt(covered: &[u8], keys: &DataKeys, position: u64) -> Result<Vec<u8>, &'static str> {
+    let short = "the file ends too early";
+    let (header, rest) = covered
+        .split_at_checked(HEADER_ENCRYPTED_BYTES)
+        .ok_or(short)?;
+    let field = header.last_chunk().ok_or(short)?;
+    let (rows, tag) = rest.split_last_chunk::<TAG_BYTES>().ok_or(short)?;
+    let cipher = keys
+        .file_key(FileKind::Checkpoint, position, *field)
+        .ok_or("the data key that it uses is not in the file KEYS")?;
+    let mut rows = rows.to_vec();
+    cipher
+        .decrypt(NONCE, header, &mut rows, *tag)
+        .ok_or("its rows cannot be decrypted")?;
+    Ok(rows)
 }
 
 /// Returns the positions of the checkpoints, in ascending order.

@@ -13,6 +13,7 @@ use super::recover::damaged;
 use super::segment::path;
 use super::{Log, Position, Shared};
 use crate::disk::DiskFile;
+use crate::encryption::Cipher;
 use crate::error::StorageError;
 use crate::folder::at;
 
@@ -64,6 +65,8 @@ struct SegmentWindow {
     bytes: Vec<u8>,
     /// The offset of the next record in `bytes`.
     at: usize,
+    /// The key of an encrypted segment.
+    cipher: Option<Arc<Cipher>>,
 }
 
 /// The place in a segment file to read next.
@@ -73,6 +76,8 @@ struct ReadPlace {
     offset: u64,
     /// The end of the segment's records.
     end: u64,
+    /// The key of an encrypted segment.
+    cipher: Option<Arc<Cipher>>,
 }
 
 impl Follower {
@@ -120,7 +125,7 @@ impl Follower {
             if is_passed {
                 continue;
             }
-            let payload = found.payload().map_err(|what| {
+            let payload = found.payload(open.cipher.as_deref()).map_err(|what| {
                 let offset = open.offset as usize + at;
                 damaged(&self.shared.disk, open.number, offset, position, what)
             })?;
@@ -161,6 +166,7 @@ impl Follower {
             offset: place.offset,
             bytes,
             at: 0,
+            cipher: place.cipher,
         });
         Ok(())
     }
@@ -180,6 +186,7 @@ impl Follower {
             file: segment.file.clone(),
             offset,
             end: segment.end_bytes,
+            cipher: segment.cipher.clone(),
         })
     }
 

@@ -76,7 +76,7 @@ impl Shared {
     where
         P: FnOnce(Position) + Send + 'static,
     {
-        let mut record = EncodedRecord::new(kind, payload)?;
+        let mut record = EncodedRecord::new(kind, payload, self.keys.is_some())?;
         let mut queue = self.queue.lock();
         let result = if queue.leading {
             let turn = Arc::new(Turn::default());

@@ -7,6 +7,7 @@ use super::record::{Kind, StoredRecord};
 use super::recover::damaged;
 use super::segment::{Segment, Segments, path};
 use crate::disk::{Disk, read_all};
+use crate::encryption::Cipher;
 use crate::error::StorageError;
 use crate::folder::at;
 
@@ -43,6 +44,8 @@ struct LoadedSegment {
     number: u64,
     bytes: Vec<u8>,
     offset: usize,
+    /// The key of an encrypted segment.
+    cipher: Option<Arc<Cipher>>,
 }
 
 impl LogReader {
@@ -103,7 +106,7 @@ impl LogReader {
             };
             let is_returned = found.header.kind == Kind::Data && position >= self.from;
             let payload = is_returned
-                .then(|| found.payload())
+                .then(|| found.payload(current.cipher.as_deref()))
                 .transpose()
                 .map_err(|what| current.damaged(&self.disk, position, what))?;
             let millis = found.header.millis;
@@ -135,6 +138,7 @@ impl LogReader {
             number: segment.number,
             bytes,
             offset,
+            cipher: segment.cipher,
         });
         Ok(())
     }

@@ -10,6 +10,7 @@ use windrow_invariant::Bug;
 
 use crate::checksum::checksum;
 use crate::compression_trial::CompressionTrial;
+use crate::encryption::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
 
@@ -21,6 +22,9 @@ pub(crate) const ALIGNMENT: usize = 8;
 /// Shorter payloads are stored raw: LZ4 saves too little to pay for its call.
 const COMPRESSED_FROM_BYTES: usize = 512;
 const FLAG_LZ4: u8 = 1;
+const FLAG_ENCRYPTED: u8 = 2;
+/// The bytes that encryption adds to a payload: nonce and tag.
+const ENCRYPTION_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 /// A buffer larger than this is freed after use. Otherwise one large record would keep its memory
 /// for the life of the thread.
 const SPARE_BYTES_MAX: usize = 8 << 20;
@@ -48,6 +52,7 @@ pub(crate) struct Header {
     pub raw_bytes: u32,
     pub kind: Kind,
     pub lz4: bool,
+    pub encrypted: bool,
     /// The time of the write, in milliseconds since 1970. It is never less than that of the record
     /// before. 0 if an earlier version wrote the record.
     pub millis: u64,
@@ -83,6 +88,7 @@ impl Header {
                 _ => return None,
             },
             lz4: header.get(41)? & FLAG_LZ4 != 0,
+            encrypted: header.get(41)? & FLAG_ENCRYPTED != 0,
             millis: u64_at(header, 40)? >> 16,
         })
     }
@@ -91,6 +97,8 @@ impl Header {
 /// A record in the bytes of a segment, with verified checksums.
 pub(crate) struct StoredRecord<'a> {
     pub header: Header,
+    /// The part of the header that is bound to an encrypted payload.
+    context: Context,
     pub stored: &'a [u8],
     /// The offset of the next record.
     pub end: usize,
@@ -113,25 +121,75 @@ impl<'a> StoredRecord<'a> {
         let (stored, _) = padded.split_at(header.stored_bytes as usize);
         Ok(StoredRecord {
             header,
+            context: context(bytes.get(offset..start).unwrap_or_default()),
             stored,
             end,
         })
     }
 
-    /// Returns the decompressed payload. The error describes the defect.
-    pub fn payload(&self) -> Result<Vec<u8>, &'static str> {
+    /// Returns the decrypted and decompressed payload. `cipher` is that of the segment. The error
+    /// describes the defect.
+    pub fn payload(&self, cipher: Option<&Cipher>) -> Result<Vec<u8>, &'static str> {
+        match (self.header.encrypted, cipher) {
+            (false, None) => self.decompress(self.stored.to_vec()),
+            (true, Some(cipher)) => self.decompress(self.decrypt(cipher)?),
+            (true, None) => Err("the record is encrypted, and its segment is not"),
+            (false, Some(_)) => Err("the record is not encrypted, and its segment is"),
+        }
+    }
+
+    fn decrypt(&self, cipher: &Cipher) -> Result<Vec<u8>, &'static str> {
+        let short = "the record is shorter than an encrypted one can be";
+        let (rest, tag) = self.stored.split_last_chunk().ok_or(short)?;
+        let (stored, nonce) = rest.split_last_chunk().ok_or(short)?;
+        let mut stored = stored.to_vec();
+        let decrypted = cipher.decrypt(*nonce, &self.context, &mut stored, *tag);
+        decrypted.ok_or("the record cannot be decrypted")?;
+        Ok(stored)
+    }
+
+    fn decompress(&self, stored: Vec<u8>) -> Result<Vec<u8>, &'static str> {
         if !self.header.lz4 {
-            return Ok(self.stored.to_vec());
+            return Ok(stored);
         }
         let raw_bytes = self.header.raw_bytes as usize;
         if raw_bytes > PAYLOAD_BYTES_MAX {
             return Err("the record claims to be longer than a record can be");
         }
-        match lz4_flex::block::decompress(self.stored, raw_bytes) {
+        match lz4_flex::block::decompress(&stored, raw_bytes) {
             Ok(payload) if payload.len() == raw_bytes => Ok(payload),
             _ => Err("the record's payload does not decompress"),
         }
     }
+}
+
+/// The parts of a header that are bound to an encrypted payload: position, raw length, kind and
+/// flags.
+type Context = [u8; 14];
+
+fn context(header: &[u8]) -> Context {
+    let mut context = [0; 14];
+    let position = header.get(8..16).unwrap_or_default();
+    let rest = header.get(36..42).unwrap_or_default();
+    let parts = position.iter().chain(rest);
+    context
+        .iter_mut()
+        .zip(parts)
+        .for_each(|(to, from)| *to = *from);
+    context
+}
+
+/// What a record gets when the leader of a group places it.
+pub(crate) struct Seal<'s> {
+    pub position: u64,
+    /// The position up to which the log is durable.
+    pub synced: u64,
+    /// The number of the segment.
+    pub segment: u64,
+    /// The time, in milliseconds since 1970.
+    pub millis: u64,
+    /// The key of an encrypted segment, and a nonce that was never used with it.
+    pub cipher: Option<(&'s Cipher, [u8; NONCE_BYTES])>,
 }
 
 /// An encoded record. Its position, time and header checksum are added by
@@ -141,6 +199,9 @@ impl<'a> StoredRecord<'a> {
 pub(crate) struct EncodedRecord {
     buffer: Vec<u8>,
     length: usize,
+    /// The length of the payload before encryption, after compression.
+    plain_bytes: usize,
+    is_encrypted: bool,
     /// The concatenation of the pieces of a payload, for compression.
     gathered: Vec<u8>,
     /// The compression attempts of the thread.
@@ -152,9 +213,10 @@ thread_local! {
 }
 
 impl EncodedRecord {
-    /// Compresses a payload and computes its checksum, in the buffer of this thread. Fails with
-    /// `TooLarge` if the payload is longer than [`PAYLOAD_BYTES_MAX`].
-    pub fn new(kind: Kind, payload: &[&[u8]]) -> Result<Self, StorageError> {
+    /// Compresses a payload and computes its checksum, in the buffer of this thread. A record that
+    /// is to be encrypted gets its checksum by [`seal`](Self::seal). Fails with `TooLarge` if the
+    /// payload is longer than [`PAYLOAD_BYTES_MAX`].
+    pub fn new(kind: Kind, payload: &[&[u8]], is_encrypted: bool) -> Result<Self, StorageError> {
         let raw_bytes: usize = payload.iter().map(|piece| piece.len()).sum();
         if raw_bytes > PAYLOAD_BYTES_MAX {
             return Err(StorageError::TooLarge {
@@ -165,11 +227,12 @@ impl EncodedRecord {
         }
         let mut encoded = SPARE.take().unwrap_or_default();
         let compressed = encoded.compress(payload, raw_bytes);
-        let stored_bytes = compressed.unwrap_or(raw_bytes);
+        encoded.plain_bytes = compressed.unwrap_or(raw_bytes);
+        encoded.is_encrypted = is_encrypted;
         if compressed.is_none() {
             encoded.copy(payload, raw_bytes);
         }
-        encoded.finish(kind, compressed.is_some(), stored_bytes, raw_bytes);
+        encoded.finish(kind, compressed.is_some(), raw_bytes);
         Ok(encoded)
     }
 
@@ -213,40 +276,71 @@ impl EncodedRecord {
         }
     }
 
-    fn finish(&mut self, kind: Kind, lz4: bool, stored_bytes: usize, raw_bytes: usize) {
+    fn finish(&mut self, kind: Kind, lz4: bool, raw_bytes: usize) {
+        let mut flags = if lz4 { FLAG_LZ4 } else { 0 };
+        let mut stored_bytes = self.plain_bytes;
+        if self.is_encrypted {
+            flags |= FLAG_ENCRYPTED;
+            stored_bytes += ENCRYPTION_BYTES;
+        }
+        self.reserve(stored_bytes);
         self.length = HEADER_BYTES + padded(stored_bytes);
         let (header, rest) = self.buffer.split_at_mut(HEADER_BYTES);
         let (padded, _) = rest.split_at_mut(padded(stored_bytes));
         padded.split_at_mut(stored_bytes).1.fill(0);
-        put(header, 24, &checksum(0, padded).to_le_bytes());
         put(header, 32, &(stored_bytes as u32).to_le_bytes());
         put(header, 36, &(raw_bytes as u32).to_le_bytes());
-        put(
-            header,
-            40,
-            &[kind as u8, if lz4 { FLAG_LZ4 } else { 0 }, 0, 0, 0, 0, 0, 0],
-        );
+        put(header, 40, &[kind as u8, flags, 0, 0, 0, 0, 0, 0]);
+        if !self.is_encrypted {
+            put(header, 24, &checksum(0, padded).to_le_bytes());
+        }
     }
 
-    /// Writes the fields that are known only when the leader places the record in segment `number`,
-    /// and the checksum of the header.
-    pub fn seal(
-        &mut self,
-        position: u64,
-        synced: u64,
-        number: u64,
-        millis: u64,
-    ) -> Result<(), Bug> {
+    /// Writes the fields that are known only when the leader places the record in a segment,
+    /// encrypts the payload, and writes the checksum of the header.
+    pub fn seal(&mut self, seal: &Seal<'_>) -> Result<(), Bug> {
+        let Seal {
+            position, synced, ..
+        } = *seal;
         debug_assert!(synced <= position, "record {position} follows {synced}");
         let Some(header) = self.buffer.first_chunk_mut::<HEADER_BYTES>() else {
             return Err(self.short_buffer());
         };
         put(header, 8, &position.to_le_bytes());
         put(header, 16, &synced.to_le_bytes());
-        let millis = millis.min(MILLIS_MAX).to_le_bytes();
+        let millis = seal.millis.min(MILLIS_MAX).to_le_bytes();
         put(header, 42, millis.split_at(MILLIS_BYTES).0);
-        let sum = checksum(number, header.split_at(8).1);
+        self.encrypt(seal)?;
+        let Some(header) = self.buffer.first_chunk_mut::<HEADER_BYTES>() else {
+            return Err(self.short_buffer());
+        };
+        let sum = checksum(seal.segment, header.split_at(8).1);
         put(header, 0, &sum.to_le_bytes());
+        Ok(())
+    }
+
+    /// Encrypts the payload if the segment is encrypted, and writes its checksum.
+    fn encrypt(&mut self, seal: &Seal<'_>) -> Result<(), Bug> {
+        let (true, Some((cipher, nonce))) = (self.is_encrypted, &seal.cipher) else {
+            if self.is_encrypted != seal.cipher.is_some() {
+                let message = "a log record and its segment are not both encrypted";
+                return Err(Bug::new(message));
+            }
+            return Ok(());
+        };
+        let plain_bytes = self.plain_bytes;
+        let used = self.buffer.get_mut(..self.length);
+        let Some((header, rest)) = used.and_then(|used| used.split_at_mut_checked(HEADER_BYTES))
+        else {
+            return Err(self.short_buffer());
+        };
+        let context = context(header);
+        let plain = rest.get_mut(..plain_bytes);
+        let tag = plain.and_then(|plain| cipher.encrypt(*nonce, &context, plain));
+        let tag = tag.ok_or_else(|| Bug::new("a log record cannot be encrypted"))?;
+        put(rest, plain_bytes, nonce);
+        put(rest, plain_bytes + NONCE_BYTES, &tag);
+        put(header, 24, &checksum(0, rest).to_le_bytes());
         Ok(())
     }
 
@@ -291,9 +385,17 @@ fn padded(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
+    const SEAL: Seal<'_> = Seal {
+        position: 7,
+        synced: 5,
+        segment: 3,
+        millis: 0x0605_0403_0201,
+        cipher: None,
+    };
+
     fn sealed(payload: &[&[u8]]) -> Vec<u8> {
-        let mut encoded = EncodedRecord::new(Kind::Data, payload).unwrap();
-        encoded.seal(7, 5, 3, 0x0605_0403_0201).unwrap();
+        let mut encoded = EncodedRecord::new(Kind::Data, payload, false).unwrap();
+        encoded.seal(&SEAL).unwrap();
         let bytes = encoded.bytes().unwrap().to_vec();
         encoded.recycle();
         bytes
@@ -303,7 +405,7 @@ mod tests {
         let bytes = sealed(payload);
         let raw = payload.concat();
         let found = StoredRecord::read(&bytes, 0, 3).unwrap();
-        assert_eq!(found.payload().unwrap(), raw);
+        assert_eq!(found.payload(None).unwrap(), raw);
         assert_eq!(
             (found.end, found.header.lz4),
             (bytes.len(), lz4),

@@ -26,6 +26,7 @@ use super::segment::{
 };
 use super::{LogOptions, Position};
 use crate::disk::{Disk, DiskFile, read_all_into};
+use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::fields::u64_at;
 use crate::folder::at;
@@ -56,6 +57,8 @@ struct Flaw {
 
 struct Recovery<'a> {
     disk: &'a Arc<dyn Disk>,
+    /// The keys of an encrypted data folder.
+    keys: Option<&'a DataKeys>,
     /// The numbers of all segment files, ascending.
     numbers: Vec<u64>,
     /// The segments that were read or skipped.
@@ -75,6 +78,7 @@ struct Recovery<'a> {
 /// older ones. Fails with `Damaged` if durable bytes have changed.
 pub(crate) fn recover(
     disk: &Arc<dyn Disk>,
+    keys: Option<&DataKeys>,
     options: &LogOptions,
     needed: Position,
     mut visit: impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
@@ -83,6 +87,7 @@ pub(crate) fn recover(
     let numbers = find_segments(disk)?;
     let mut recovery = Recovery {
         disk,
+        keys,
         numbers,
         list: Vec::new(),
         next: 1,
@@ -163,7 +168,10 @@ impl Recovery<'_> {
         if !is_timed || !follows || header.first >= next {
             return Ok(false);
         }
-        let mut segment = Segment::new(number, header.first, file);
+        let Ok(cipher) = header.cipher(self.keys) else {
+            return Ok(false);
+        };
+        let mut segment = Segment::new(number, header.first, file, cipher);
         segment.end_bytes = segment.file.len().map_err(at(self.disk, &path))?;
         self.list.push(segment);
         self.next = next;
@@ -220,7 +228,10 @@ impl Recovery<'_> {
             return Ok(flaw(0, self.next, what));
         }
         let next_first = self.first_of(index + 1)?;
-        let mut segment = Segment::new(number, header.first, file);
+        let cipher = header.cipher(self.keys);
+        let cipher =
+            cipher.map_err(|what| StorageError::damaged(self.disk.place(&path(number)), what))?;
+        let mut segment = Segment::new(number, header.first, file, cipher);
         let mut offset = HEADER_BYTES;
         let mut stopped = None;
         // The last segment is read up to a flaw. The others end where the next one begins.
@@ -274,7 +285,7 @@ impl Recovery<'_> {
         }
         if found.header.kind == Kind::Catalog {
             let payload = found
-                .payload()
+                .payload(segment.cipher.as_deref())
                 .map_err(|what| damaged(self.disk, segment.number, offset, self.next, what))?;
             visit(Position(self.next), &payload)?;
         }

@@ -9,6 +9,7 @@ use super::Position;
 use super::record::{ALIGNMENT, HEADER_BYTES as RECORD_HEADER_BYTES};
 use crate::checksum::checksum;
 use crate::disk::DiskFile;
+use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::fields::{put, u64_at};
 
 pub(crate) const FOLDER: &str = "log";
@@ -42,6 +43,8 @@ pub(crate) struct SegmentHeader {
     pub first: u64,
     /// The position up to which the log was durable when the segment was begun.
     pub synced: u64,
+    /// The field of [`DataKeys::create_file_key`], or zeros if the segment is not encrypted.
+    pub key_field: [u8; 8],
 }
 
 impl SegmentHeader {
@@ -51,6 +54,7 @@ impl SegmentHeader {
         put(&mut bytes, 8, &self.number.to_le_bytes());
         put(&mut bytes, 16, &self.first.to_le_bytes());
         put(&mut bytes, 24, &self.synced.to_le_bytes());
+        put(&mut bytes, 32, &self.key_field);
         let sum = checksum(self.number, bytes.split_at(40).0);
         put(&mut bytes, 40, &sum.to_le_bytes());
         bytes
@@ -74,7 +78,23 @@ impl SegmentHeader {
             number: field(8)?,
             first: field(16)?,
             synced: field(24)?,
+            key_field: field(32)?.to_le_bytes(),
         })
+    }
+
+    /// Returns the key of the segment, or `None` if it is not encrypted. The error describes the
+    /// defect.
+    pub fn cipher(&self, keys: Option<&DataKeys>) -> Result<Option<Arc<Cipher>>, &'static str> {
+        let Some(keys) = keys else {
+            return if self.key_field == [0; 8] {
+                Ok(None)
+            } else {
+                Err("it is encrypted, and the data folder is not")
+            };
+        };
+        let cipher = keys.file_key(FileKind::Segment, self.number, self.key_field);
+        let cipher = cipher.ok_or("the data key that it uses is not in the file KEYS")?;
+        Ok(Some(Arc::new(cipher)))
     }
 }
 
@@ -85,6 +105,8 @@ pub(crate) struct Segment {
     /// The position of its first record.
     pub first: u64,
     pub file: Arc<dyn DiskFile>,
+    /// The key of an encrypted segment.
+    pub cipher: Option<Arc<Cipher>>,
     /// The offset after its last record.
     pub end_bytes: u64,
     /// Positions of records with their offsets, ascending, at least 256 KB apart.
@@ -92,11 +114,17 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub fn new(number: u64, first: u64, file: Arc<dyn DiskFile>) -> Self {
+    pub fn new(
+        number: u64,
+        first: u64,
+        file: Arc<dyn DiskFile>,
+        cipher: Option<Arc<Cipher>>,
+    ) -> Self {
         Self {
             number,
             first,
             file,
+            cipher,
             end_bytes: HEADER_BYTES as u64,
             sparse_index: Vec::new(),
         }

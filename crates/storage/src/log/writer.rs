@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use windrow_invariant::Bug;
 
 use super::clock::next_millis;
-use super::record::{EncodedRecord, Kind};
+use super::record::{EncodedRecord, Kind, Seal};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
 use super::{Position, Shared};
 use crate::disk::DiskFile;
+use crate::encryption::{Cipher, FileKind};
 use crate::error::StorageError;
 use crate::folder::at;
 
@@ -31,6 +32,8 @@ struct WritePlace {
     number: u64,
     file: Arc<dyn DiskFile>,
     offset: u64,
+    /// The key of an encrypted segment.
+    cipher: Option<Arc<Cipher>>,
 }
 
 impl Writer {
@@ -83,7 +86,14 @@ impl Writer {
         let clock = (shared.options.clock)();
         for (record, position) in records.iter_mut().zip(self.next..) {
             self.millis = next_millis(self.millis, clock, position);
-            record.seal(position, synced, place.number, self.millis)?;
+            let keys = place.cipher.as_deref().zip(shared.keys.as_ref());
+            record.seal(&Seal {
+                position,
+                synced,
+                segment: place.number,
+                millis: self.millis,
+                cipher: keys.map(|(cipher, keys)| (cipher, keys.next_nonce())),
+            })?;
         }
         // Stored before `written` advances. A reader that loads `written` and then `millis`
         // therefore gets a time that is not before that of the record.
@@ -132,6 +142,7 @@ impl Writer {
                         number: last.number,
                         file: last.file.clone(),
                         offset,
+                        cipher: last.cipher.clone(),
                     },
                     last.first,
                 )
@@ -157,10 +168,19 @@ impl Writer {
     fn begin_segment(&self, shared: &Shared, number: u64) -> Result<WritePlace, StorageError> {
         let file = take_file(shared, number)?;
         let synced = shared.synced.load(Ordering::Acquire);
+        let created = shared.keys.as_ref().map(|keys| {
+            let created = keys.create_file_key(FileKind::Segment, number);
+            created.map_err(at(&shared.disk, &path(number)))
+        });
+        let (cipher, key_field) = match created.transpose()? {
+            None => (None, [0; 8]),
+            Some((cipher, field)) => (Some(Arc::new(cipher)), field),
+        };
         let header = SegmentHeader {
             number,
             first: self.next,
             synced,
+            key_field,
         }
         .encode();
         if let Err(error) = file.write_at(0, &header) {
@@ -171,7 +191,7 @@ impl Writer {
                 error,
             ));
         }
-        let segment = Segment::new(number, self.next, file.clone());
+        let segment = Segment::new(number, self.next, file.clone(), cipher.clone());
         let offset = segment.end_bytes;
         let mut segments = shared.segments.lock();
         segments.list.push(segment);
@@ -180,6 +200,7 @@ impl Writer {
             number,
             file,
             offset,
+            cipher,
         })
     }
 }
@@ -321,9 +342,15 @@ impl Shared {
     fn mark(&self, newest: u64) -> Result<(Segment, Vec<u8>), StorageError> {
         let last = self.segments.lock().list.last().cloned();
         let last = last.ok_or_else(|| no_segment(newest))?;
-        let mut mark = EncodedRecord::new(Kind::Mark, &[])?;
+        let mut mark = EncodedRecord::new(Kind::Mark, &[], false)?;
         let millis = self.millis.load(Ordering::Acquire);
-        mark.seal(newest, newest, last.number, millis)?;
+        mark.seal(&Seal {
+            position: newest,
+            synced: newest,
+            segment: last.number,
+            millis,
+            cipher: None,
+        })?;
         let bytes = mark.bytes()?.to_vec();
         Ok((last, bytes))
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -13,6 +14,7 @@ use super::RunId;
 use crate::checksum::{checksum, seed_from};
 use crate::compression_trial::CompressionTrial;
 use crate::disk::DiskFile;
+use crate::encryption::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
 
@@ -104,7 +106,8 @@ pub struct EncodedBlock {
 }
 
 impl EncodedBlock {
-    /// Returns the length in the file with the header, in bytes.
+    /// Returns the length in a file that is not encrypted, with the header, in bytes. Encryption adds
+    /// 16 bytes.
     pub fn length_stored(&self) -> u32 {
         self.bytes.len() as u32
     }
@@ -118,12 +121,46 @@ impl EncodedBlock {
         self.raw_bytes
     }
 
-    /// Appends the bytes of the block to `target`, with the checksum for `offset` in `run`.
-    pub(crate) fn put(&self, run: RunId, offset: u64, target: &mut Vec<u8>) {
-        let placed = self.checksum ^ seed_from(run.0, offset);
-        target.extend_from_slice(&placed.to_le_bytes());
+    /// Appends the bytes of the block to `target`, encrypted if there is a cipher, with the checksum
+    /// for `offset` in `run`. Returns their number. A cipher must get each offset once.
+    pub(crate) fn put(
+        &self,
+        run: RunId,
+        offset: u64,
+        cipher: Option<&Cipher>,
+        target: &mut Vec<u8>,
+    ) -> Result<u32, Bug> {
+        let start = target.len();
+        target.extend_from_slice(&[0; 8]);
         target.extend_from_slice(self.bytes.split_at(8).1);
+        let checksum = match cipher {
+            None => self.checksum,
+            Some(cipher) => {
+                let (header, stored) = target.split_at_mut(start + HEADER_BYTES);
+                let tag = cipher.encrypt(nonce(offset), context(header), stored);
+                let tag = tag.ok_or_else(|| Bug::new("a block is too long to be encrypted"))?;
+                target.extend_from_slice(&tag);
+                checksum(0, target.split_at(start + 8).1)
+            }
+        };
+        let placed = checksum ^ seed_from(run.0, offset);
+        put(target, start, &placed.to_le_bytes());
+        Ok((target.len() - start) as u32)
     }
+}
+
+/// Returns the nonce of the block at an offset. A run is written once, with a key of its own.
+fn nonce(offset: u64) -> [u8; NONCE_BYTES] {
+    let mut nonce = [0; NONCE_BYTES];
+    put(&mut nonce, 0, &offset.to_le_bytes());
+    nonce
+}
+
+/// Returns the part of a header that is bound to an encrypted block: all but the checksum, which is
+/// that of the encrypted bytes.
+fn context(header: &[u8]) -> &[u8] {
+    let start = header.len().saturating_sub(HEADER_BYTES - 8);
+    header.get(start..).unwrap_or_default()
 }
 
 impl fmt::Debug for EncodedBlock {
@@ -315,10 +352,19 @@ impl From<Vec<u8>> for Block {
     }
 }
 
-/// Reads, verifies and decompresses a block. `place` returns the name of the file for errors.
+/// The file of a run.
+pub(crate) struct StoredRun<'a> {
+    pub file: &'a dyn DiskFile,
+    /// The length of the file, in bytes.
+    pub bytes: u64,
+    /// The key of an encrypted run.
+    pub cipher: Option<&'a Cipher>,
+}
+
+/// Reads, verifies, decrypts and decompresses a block. `place` returns the name of the file for
+/// errors.
 pub(crate) fn read(
-    file: &dyn DiskFile,
-    file_bytes: u64,
+    run: &StoredRun<'_>,
     address: BlockAddress,
     place: impl Fn() -> String,
 ) -> Result<Block, StorageError> {
@@ -326,19 +372,39 @@ pub(crate) fn read(
     let end = address
         .offset
         .saturating_add(u64::from(address.length_stored));
-    if end > file_bytes || (address.length_stored as usize) < HEADER_BYTES {
+    if end > run.bytes || (address.length_stored as usize) < HEADER_BYTES {
         let what = format!("it should have {} bytes there", address.length_stored);
         return Err(StorageError::damaged(here(), what));
     }
     let mut bytes = vec![0; address.length_stored as usize];
-    let count = file
+    let count = run
+        .file
         .read_at(address.offset, &mut bytes)
         .map_err(|error| StorageError::from_io(here(), error))?;
     bytes.truncate(count);
-    decode(&bytes, address).map_err(|what| StorageError::damaged(here(), what))
+    decode(&mut bytes, address, run.cipher).map_err(|what| StorageError::damaged(here(), what))
 }
 
-fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
+/// Decrypts the stored bytes of a block in place, and returns them.
+fn decrypt<'b>(
+    bytes: &'b mut [u8],
+    offset: u64,
+    cipher: &Cipher,
+) -> Result<&'b [u8], &'static str> {
+    let short = "the block is shorter than an encrypted one can be";
+    let (header, rest) = bytes.split_at_mut_checked(HEADER_BYTES).ok_or(short)?;
+    let (stored, tag) = rest.split_last_chunk_mut::<TAG_BYTES>().ok_or(short)?;
+    cipher
+        .decrypt(nonce(offset), context(header), stored, *tag)
+        .ok_or("it cannot be decrypted")?;
+    Ok(stored)
+}
+
+fn decode(
+    bytes: &mut [u8],
+    address: BlockAddress,
+    cipher: Option<&Cipher>,
+) -> Result<Block, &'static str> {
     let short = "the file ends within the block";
     let covered = bytes.get(8..).ok_or(short)?;
     let placed = u64_at(bytes, 0).ok_or(short)?;
@@ -349,13 +415,17 @@ fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
     if raw_bytes > RAW_BYTES_MAX {
         return Err("it claims to be longer than a block can be");
     }
-    let stored = bytes.get(HEADER_BYTES..).ok_or(short)?;
-    match bytes.get(12) {
-        Some(&STORED_RAW) if stored.len() == raw_bytes => Ok(Block(stored.into())),
-        Some(&STORED_LZ4) => decompress(raw_bytes, |target| {
+    let how = bytes.get(12).copied();
+    let stored = match cipher {
+        None => bytes.get(HEADER_BYTES..).ok_or(short)?,
+        Some(cipher) => decrypt(bytes, address.offset, cipher)?,
+    };
+    match how {
+        Some(STORED_RAW) if stored.len() == raw_bytes => Ok(Block(stored.into())),
+        Some(STORED_LZ4) => decompress(raw_bytes, |target| {
             lz4_flex::block::decompress_into(stored, target).ok()
         }),
-        Some(&STORED_ZSTD) => decompress(raw_bytes, |target| {
+        Some(STORED_ZSTD) => decompress(raw_bytes, |target| {
             ZSTD.with_borrow_mut(|zstd| {
                 let zstd = zstd.as_mut()?;
                 zstd.decompressor.decompress_to_buffer(stored, target).ok()
@@ -398,7 +468,9 @@ mod tests {
             length_stored,
         };
         let mut bytes = Vec::new();
-        encoded.put(address.run, address.offset, &mut bytes);
+        let length = encoded.put(address.run, address.offset, None, &mut bytes);
+        assert_eq!(length.unwrap(), length_stored);
+        let decode = |bytes: &[u8], address| decode(&mut bytes.to_vec(), address, None);
         assert_eq!(*decode(&bytes, address).unwrap(), *raw);
         for end in 0..bytes.len() {
             assert!(decode(&bytes[..end], address).is_err(), "cut at {end}");

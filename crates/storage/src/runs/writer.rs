@@ -7,6 +7,7 @@ use super::block::{BlockAddress, EncodedBlock};
 use super::{FOLDER, RunId, path, unfinished_path};
 use crate::checksum::checksum;
 use crate::disk::{Disk, DiskFile};
+use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
 use crate::folder::at;
@@ -24,6 +25,8 @@ pub struct RunWriter {
     disk: Arc<dyn Disk>,
     file: Arc<dyn DiskFile>,
     run: RunId,
+    /// The key of an encrypted run.
+    cipher: Option<Cipher>,
     buffer: Vec<u8>,
     /// The offset of the buffer's first byte in the file.
     offset: u64,
@@ -32,15 +35,28 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) fn create(disk: Arc<dyn Disk>, run: RunId) -> Result<Self, StorageError> {
+    pub(crate) fn create(
+        disk: Arc<dyn Disk>,
+        keys: Option<&DataKeys>,
+        run: RunId,
+    ) -> Result<Self, StorageError> {
         let path = unfinished_path(run);
+        let (cipher, field) = match keys {
+            None => (None, [0; 8]),
+            Some(keys) => {
+                let created = keys.create_file_key(FileKind::Run, run.0);
+                let (cipher, field) = created.map_err(at(&disk, &path))?;
+                (Some(cipher), field)
+            }
+        };
         let file = disk.create(&path).map_err(at(&disk, &path))?;
         let mut buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
-        buffer.extend_from_slice(&header(run));
+        buffer.extend_from_slice(&header(run, field));
         Ok(Self {
             disk,
             file,
             run,
+            cipher,
             buffer,
             offset: 0,
             block_count: 0,
@@ -70,12 +86,13 @@ impl RunWriter {
     /// Fails if the write of the buffer fails.
     pub fn append(&mut self, block: &EncodedBlock) -> Result<BlockAddress, StorageError> {
         debug_assert!(block.length_stored() as usize >= super::block::HEADER_BYTES);
+        let offset = self.bytes();
+        let length_stored = block.put(self.run, offset, self.cipher.as_ref(), &mut self.buffer)?;
         let address = BlockAddress {
             run: self.run,
-            offset: self.bytes(),
-            length_stored: block.length_stored(),
+            offset,
+            length_stored,
         };
-        block.put(self.run, address.offset, &mut self.buffer);
         self.block_count += 1;
         if self.buffer.len() >= WRITE_BYTES {
             self.write_buffer()?;
@@ -127,10 +144,12 @@ impl Drop for RunWriter {
     }
 }
 
-fn header(run: RunId) -> [u8; HEADER_BYTES] {
+/// Returns the header of a run. `key_field` is that of [`DataKeys::create_file_key`], or zeros.
+fn header(run: RunId, key_field: [u8; 8]) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     put(&mut bytes, 0, MAGIC);
     put(&mut bytes, 8, &run.0.to_le_bytes());
+    put(&mut bytes, 16, &key_field);
     let sum = checksum(run.0, bytes.split_at(24).0);
     put(&mut bytes, 24, &sum.to_le_bytes());
     bytes
@@ -147,19 +166,20 @@ fn footer(run: RunId, offset: u64, block_count: u64) -> [u8; FOOTER_BYTES] {
     bytes
 }
 
-/// Checks that a file of `bytes` bytes has the header and the footer of `run`. The inner error
-/// describes the defect.
+/// Checks that a file of `bytes` bytes has the header and the footer of `run`. Returns the field of
+/// the header with its key. The inner error describes the defect.
 pub(crate) fn check_ends(
     file: &dyn DiskFile,
     run: RunId,
     bytes: u64,
-) -> io::Result<Result<(), &'static str>> {
+) -> io::Result<Result<[u8; 8], &'static str>> {
     let Some(offset) = bytes.checked_sub(FOOTER_BYTES as u64) else {
         return Ok(Err("it is shorter than a run can be"));
     };
     let mut first = [0; HEADER_BYTES];
     file.read_at(0, &mut first)?;
-    if first != header(run) {
+    let key_field = u64_at(&first, 16).unwrap_or_default().to_le_bytes();
+    if first != header(run, key_field) {
         return Ok(Err(
             "its header, the first 32 bytes, is not what was written",
         ));
@@ -167,7 +187,7 @@ pub(crate) fn check_ends(
     let mut last = [0; FOOTER_BYTES];
     file.read_at(offset, &mut last)?;
     match u64_at(&last, 24) {
-        Some(block_count) if last == footer(run, offset, block_count) => Ok(Ok(())),
+        Some(block_count) if last == footer(run, offset, block_count) => Ok(Ok(key_field)),
         _ => Ok(Err(
             "its footer, the last 40 bytes, is not what was written",
         )),

@@ -2,11 +2,28 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use windrow_storage::{
-    CatalogOptions, LogOptions, MemoryDisk, RunsOptions, Storage, StorageError, StorageOptions,
+    CatalogOptions, LogOptions, MasterKey, MemoryDisk, RunsOptions, Storage, StorageError,
+    StorageOptions,
 };
+
+thread_local! {
+    static ENCRYPTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets whether this thread opens folders with a master key.
+pub fn set_encrypted(is_encrypted: bool) {
+    ENCRYPTED.set(is_encrypted);
+}
+
+/// Returns a master key: the same one for the same byte.
+pub fn master_key(byte: char) -> Arc<MasterKey> {
+    let text: String = [byte; 42].iter().chain(&['A', '=']).collect();
+    Arc::new(MasterKey::parse(&text).expect("a key"))
+}
 
 /// The generator SplitMix64 (Steele, Lea and Flood, 2014), for reproducible cases.
 pub struct Random(pub u64);
@@ -34,6 +51,7 @@ impl Random {
 /// Returns options with small segments, and without a timer: only the test syncs.
 pub fn small() -> StorageOptions {
     StorageOptions {
+        encryption: ENCRYPTED.get().then(|| master_key('a')),
         log: LogOptions {
             segment_bytes: 8 << 10,
             recycled_max: 2,

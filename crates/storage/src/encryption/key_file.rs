@@ -1,0 +1,179 @@
+//! The file KEYS of a data folder: its data keys, each wrapped by the master key.
+//!
+//! ```text
+//! windrow data keys 1
+//! 1 <base64: nonce (12 bytes), wrapped key (32), tag (16)>
+//! 2 …
+//! ```
+//!
+//! The number is the generation of the key. It is bound to the wrapped key.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+use super::data_keys::{DataKey, DataKeys};
+use super::{KEY_BYTES, MasterKey, NONCE_BYTES, TAG_BYTES, fill_random};
+use crate::disk::{Disk, read_all};
+use crate::error::StorageError;
+use crate::folder::at;
+
+pub(crate) const KEYS_PATH: &str = "KEYS";
+pub(crate) const KEYS_TEMPORARY: &str = "KEYS.new";
+const FIRST_LINE: &str = "windrow data keys 1";
+
+/// Creates the file with a first data key.
+pub(crate) fn create_keys(
+    disk: &Arc<dyn Disk>,
+    master: &MasterKey,
+) -> Result<DataKeys, StorageError> {
+    let keys = vec![new_key(disk, 1)?];
+    save(disk, master, &keys)?;
+    DataKeys::new(keys).map_err(at(disk, KEYS_PATH))
+}
+
+/// Reads the data keys. Fails with `WrongKey` if the master key is not the one that wrapped them.
+pub(crate) fn load_keys(
+    disk: &Arc<dyn Disk>,
+    master: &MasterKey,
+) -> Result<DataKeys, StorageError> {
+    DataKeys::new(load(disk, master)?).map_err(at(disk, KEYS_PATH))
+}
+
+/// Adds a data key for new files, and wraps all data keys with the master key `new`. Files are not
+/// rewritten: merges do that. Returns the generation of the new data key. The folder must not be open.
+///
+/// # Errors
+/// Fails with `InUse` if a process has the folder open, with `WrongKey` if `old` is not the master
+/// key, with `NotEncrypted` if the folder is not encrypted, and if the file system fails.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_storage::{MasterKey, MemoryDisk, Storage, StorageOptions, rotate_keys};
+///
+/// let disk = Arc::new(MemoryDisk::new());
+/// let (old, new) = (MasterKey::generate()?, MasterKey::generate()?);
+/// let open = |key: &MasterKey| {
+///     let encryption = Some(Arc::new(key.clone()));
+///     Storage::open(disk.clone(), StorageOptions { encryption, ..StorageOptions::default() })
+/// };
+/// drop(open(&old)?);
+/// assert_eq!(rotate_keys(disk.clone(), &old, &new)?, 2);
+/// assert!(open(&old).is_err());
+/// assert!(open(&new).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn rotate_keys(
+    disk: Arc<dyn Disk>,
+    old: &MasterKey,
+    new: &MasterKey,
+) -> Result<u16, StorageError> {
+    let _lock = crate::folder::lock_encrypted(&disk)?;
+    let mut keys = load(&disk, old)?;
+    let newest = keys.last().map_or(0, |key| key.generation);
+    let generation = newest
+        .checked_add(1)
+        .ok_or_else(|| StorageError::TooLarge {
+            what: "the generation of a data key".to_owned(),
+            bytes: u64::from(newest) + 1,
+            bytes_max: u64::from(u16::MAX),
+        })?;
+    keys.push(new_key(&disk, generation)?);
+    save(&disk, new, &keys)?;
+    Ok(generation)
+}
+
+fn new_key(disk: &Arc<dyn Disk>, generation: u16) -> Result<DataKey, StorageError> {
+    let mut key = Zeroizing::new([0; KEY_BYTES]);
+    fill_random(key.as_mut()).map_err(at(disk, KEYS_PATH))?;
+    Ok(DataKey { generation, key })
+}
+
+fn context(generation: u16) -> Vec<u8> {
+    [b"windrow data key ".as_slice(), &generation.to_le_bytes()].concat()
+}
+
+/// Writes the file:
+///
+/// 1. Write and sync the text under a temporary name.
+/// 2. Rename it and sync the folder. A crash leaves the old keys or the new ones.
+fn save(disk: &Arc<dyn Disk>, master: &MasterKey, keys: &[DataKey]) -> Result<(), StorageError> {
+    let mut text = format!("{FIRST_LINE}\n");
+    for key in keys {
+        let wrapped = wrap(master, key).map_err(at(disk, KEYS_PATH))?;
+        let line = format!("{} {}\n", key.generation, STANDARD.encode(wrapped));
+        text.push_str(&line);
+    }
+    let file = disk.create(KEYS_TEMPORARY).map_err(at(disk, KEYS_PATH))?;
+    file.write_at(0, text.as_bytes())
+        .and_then(|()| file.sync_data())
+        .map_err(at(disk, KEYS_PATH))?;
+    disk.rename(KEYS_TEMPORARY, KEYS_PATH)
+        .map_err(at(disk, KEYS_PATH))?;
+    disk.sync_dir("").map_err(at(disk, ""))
+}
+
+fn wrap(master: &MasterKey, key: &DataKey) -> std::io::Result<Vec<u8>> {
+    let mut nonce = [0; NONCE_BYTES];
+    fill_random(&mut nonce)?;
+    let mut bytes = key.key.clone();
+    let context = context(key.generation);
+    let tag = master.cipher().encrypt(nonce, &context, bytes.as_mut());
+    let tag = tag.ok_or_else(|| std::io::Error::other("a data key cannot be encrypted"))?;
+    Ok([nonce.as_slice(), bytes.as_slice(), tag.as_slice()].concat())
+}
+
+fn load(disk: &Arc<dyn Disk>, master: &MasterKey) -> Result<Vec<DataKey>, StorageError> {
+    let file = disk.open(KEYS_PATH).map_err(at(disk, KEYS_PATH))?;
+    let bytes = read_all(file.as_ref()).map_err(at(disk, KEYS_PATH))?;
+    let damaged = |what: &str| StorageError::damaged(disk.place(KEYS_PATH), what);
+    let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
+    let mut lines = text.lines();
+    if lines.next() != Some(FIRST_LINE) {
+        return Err(damaged("it does not begin as a file of data keys does"));
+    }
+    let mut keys: Vec<DataKey> = Vec::new();
+    for line in lines {
+        let (generation, wrapped) = parse_line(line).ok_or_else(|| damaged("a line is cut"))?;
+        if keys
+            .last()
+            .is_some_and(|last| last.generation >= generation)
+        {
+            return Err(damaged("its keys are not in order"));
+        }
+        let wrong = || StorageError::WrongKey {
+            place: disk.place(KEYS_PATH),
+        };
+        let key = unwrap_key(master, generation, &wrapped).ok_or_else(wrong)?;
+        keys.push(DataKey { generation, key });
+    }
+    if keys.is_empty() {
+        return Err(damaged("it has no keys"));
+    }
+    Ok(keys)
+}
+
+fn parse_line(line: &str) -> Option<(u16, Vec<u8>)> {
+    let (generation, wrapped) = line.split_once(' ')?;
+    let wrapped = STANDARD.decode(wrapped).ok()?;
+    let is_whole = wrapped.len() == NONCE_BYTES + KEY_BYTES + TAG_BYTES;
+    let generation = generation.parse().ok().filter(|it| *it > 0)?;
+    is_whole.then_some((generation, wrapped))
+}
+
+fn unwrap_key(
+    master: &MasterKey,
+    generation: u16,
+    wrapped: &[u8],
+) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    let (nonce, rest) = wrapped.split_first_chunk()?;
+    let (key, tag) = rest.split_last_chunk()?;
+    let mut key = Zeroizing::new(<[u8; KEY_BYTES]>::try_from(key).ok()?);
+    let context = context(generation);
+    master
+        .cipher()
+        .decrypt(*nonce, &context, key.as_mut(), *tag)?;
+    Some(key)
+}
