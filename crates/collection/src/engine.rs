@@ -40,7 +40,7 @@ impl Engine {
     /// Opens a data folder: its collections as they were, what was not folded from the log; index
     /// builds that were not finished go on.
     pub fn open(disk: Arc<dyn Disk>, options: EngineOptions) -> Result<Arc<Engine>, Error> {
-        let storage = Storage::open(disk, options.storage)?;
+        let storage = Storage::open(disk, options.storage.clone())?;
         let collections = Arc::new(recovery::recover(storage, options)?);
         let engine = Arc::new(Engine {
             core: collections.core.clone(),

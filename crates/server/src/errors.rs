@@ -174,9 +174,11 @@ impl IntoCommandError for StorageError {
             StorageError::NoPermission { .. } | StorageError::Io { .. } => {
                 ErrorCode::FileStreamFailed
             }
-            StorageError::UnknownFormat { .. } | StorageError::NotADataFolder { .. } => {
-                ErrorCode::UnsupportedFormat
-            }
+            StorageError::UnknownFormat { .. }
+            | StorageError::NotADataFolder { .. }
+            | StorageError::Encrypted { .. }
+            | StorageError::NotEncrypted { .. }
+            | StorageError::WrongKey { .. } => ErrorCode::UnsupportedFormat,
         };
         CommandError::new(code, self.to_string())
     }

@@ -9,6 +9,8 @@
 //! Blocks of runs, the payloads of log records and checkpoints are encrypted one by one. New files
 //! use the newest data key. Merges therefore replace files that use an older one.
 //!
+//! Temporary files have random keys of their own, which are never stored ([`TemporaryWriter`]).
+//!
 //! A key is never used twice with one nonce:
 //!
 //! - A run has a new salt each time it is written, and the nonce of a block is its offset.
@@ -20,6 +22,7 @@
 
 mod data_keys;
 mod key_file;
+mod temporary;
 
 use std::fmt;
 
@@ -32,6 +35,7 @@ use zeroize::Zeroizing;
 pub(crate) use data_keys::{DataKeys, FileKind};
 pub use key_file::rotate_keys;
 pub(crate) use key_file::{KEYS_PATH, KEYS_TEMPORARY, create_keys, load_keys};
+pub use temporary::{TemporaryReader, TemporaryWriter};
 
 /// The length of a key, in bytes.
 pub const KEY_BYTES: usize = 32;

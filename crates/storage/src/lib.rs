@@ -62,7 +62,7 @@ pub use catalog::{
 pub use disk::memory::{Crash, MemoryDisk};
 pub use disk::real::RealDisk;
 pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
-pub use encryption::{KEY_BYTES, MasterKey, rotate_keys};
+pub use encryption::{KEY_BYTES, MasterKey, TemporaryReader, TemporaryWriter, rotate_keys};
 pub use error::StorageError;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,

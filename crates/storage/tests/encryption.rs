@@ -67,7 +67,10 @@ fn check_secrets(storage: &Storage, addresses: &[BlockAddress]) {
     let records = storage.log.read_from(Position(1));
     let payloads: Vec<Vec<u8>> = records.map(|record| record.unwrap().payload).collect();
     assert_eq!(payloads[..2], [SECRET.to_vec(), SECRET.repeat(100)]);
-    assert_eq!(storage.catalog.get(b"row of secrets").as_deref(), Some(SECRET));
+    assert_eq!(
+        storage.catalog.get(b"row of secrets").as_deref(),
+        Some(SECRET)
+    );
     for (address, times) in addresses.iter().zip([1, 50, 50]) {
         let block = storage.runs.open_block(*address, Caching::Past).unwrap();
         assert_eq!(*block, *SECRET.repeat(times));

@@ -10,6 +10,7 @@ use windrow_storage::RealDisk;
 
 use crate::address_file::{self, ServerAddress};
 use crate::command_line::Failure;
+use crate::encryption;
 
 /// How long the lock of a process that died may remain. The process can have been about to start another
 /// one, which has the lock until it runs its own program.
@@ -38,6 +39,7 @@ impl DataFolder {
         let disk = Arc::new(RealDisk::new(folder).map_err(Failure::runtime)?);
         let mut options = EngineOptions::with_memory(memory_bytes);
         options.threads = threads.unwrap_or(options.threads);
+        options.storage.encryption = encryption::key_from_environment()?;
         let started = Instant::now();
         loop {
             match Engine::open(disk.clone(), options.clone()) {

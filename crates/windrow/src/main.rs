@@ -15,6 +15,7 @@
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
 //! - `address_file`, `serve`: `windrow serve`
 //! - `certificate`: `windrow certificate`
+//! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
@@ -32,6 +33,7 @@ mod completion;
 mod config;
 mod data_folder;
 mod doctor;
+mod encryption;
 mod extract_worker;
 mod failures;
 mod help_page;
@@ -60,6 +62,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &status::STATUS,
     &failures::FAILURES,
     &certificate::CERTIFICATE,
+    &encryption::ENCRYPTION,
     &doctor::DOCTOR,
     &config::CONFIG,
     &completion::COMPLETION,

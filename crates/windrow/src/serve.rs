@@ -19,6 +19,7 @@ use windrow_storage::RealDisk;
 
 use crate::address_file::{AddressFile, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
+use crate::encryption;
 use help::HELP;
 use options::{Options, parse};
 use problem_log::{log_problem, set_log};
@@ -127,12 +128,16 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
     let disk = RealDisk::new(&options.data_folder).map_err(Failure::runtime)?;
-    let engine_options = EngineOptions {
+    let mut engine_options = EngineOptions {
         on_problem: log_problem,
         build_priority: options.build_priority,
         snapshot_age_max: options.snapshot_age_max,
         history_bytes: options.history_bytes,
         ..EngineOptions::with_memory(options.memory_bytes)
+    };
+    engine_options.storage.encryption = match &options.encryption_key_file {
+        Some(path) => Some(encryption::read_key(path)?),
+        None => encryption::key_from_environment()?,
     };
     let disk = Arc::new(disk);
     let started = Instant::now();

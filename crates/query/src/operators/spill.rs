@@ -8,14 +8,16 @@
 //! ```
 //!
 //! The file is in the folder for temporary files (`TMPDIR`). Its name is removed as soon as it is
-//! open, so nothing is left of it when the process ends, even after a crash.
+//! open, so nothing is left of it when the process ends, even after a crash. It is encrypted with a
+//! key that only this process has, because the data folder may be encrypted.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, SearchDetails, interrupt};
+use windrow_storage::{TemporaryReader, TemporaryWriter};
 
 use super::keyed_row::KeyedRow;
 use crate::row::{Content, Row};
@@ -42,10 +44,10 @@ fn count_row(keyed: &KeyedRow) -> Result<(), Error> {
 const ROW_OVERHEAD: usize = 512;
 
 /// A run that is being written.
-pub(super) struct RunWriter(BufWriter<File>);
+pub(super) struct RunWriter(BufWriter<TemporaryWriter<File>>);
 
 /// A run that is read from its start.
-pub(super) struct Run(BufReader<File>);
+pub(super) struct Run(BufReader<TemporaryReader<File>>);
 
 impl RunWriter {
     pub fn begin() -> Result<RunWriter, Error> {
@@ -59,7 +61,8 @@ impl RunWriter {
         options.read(true).write(true).create_new(true);
         let file = options.open(&path).map_err(failed)?;
         fs::remove_file(&path).map_err(failed)?;
-        Ok(RunWriter(BufWriter::with_capacity(1 << 16, file)))
+        let encrypted = TemporaryWriter::new(file).map_err(failed)?;
+        Ok(RunWriter(BufWriter::with_capacity(1 << 16, encrypted)))
     }
 
     pub fn push(&mut self, keyed: &KeyedRow) -> Result<(), Error> {
@@ -89,12 +92,10 @@ impl RunWriter {
     }
 
     pub fn finish(self) -> Result<Run, Error> {
-        let mut file = self
-            .0
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
-        file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        Ok(Run(BufReader::with_capacity(1 << 16, file)))
+        let written = self.0.into_inner();
+        let written = written.map_err(|error| failed(error.into_error()))?;
+        let reader = written.finish().map_err(failed)?;
+        Ok(Run(BufReader::with_capacity(1 << 16, reader)))
     }
 }
 

@@ -55,6 +55,9 @@ Options:
                       how much of the log is preserved for change streams once a stream was opened,
                       for example 1GB; streams that resume from an earlier point fail
                       [default: 256MiB]
+  --encryption-key-file FILE
+                      encrypt a new data folder, or open an encrypted one; windrow encryption
+                      new-key makes such a file
   --logpath FILE      append the log to a file [default: standard error]
   -h, --help          show this help
 

@@ -66,6 +66,8 @@ pub struct Draft {
     pub parameters: Vec<(String, Value)>,
     pub history_bytes: Option<u64>,
     pub logpath: Option<PathBuf>,
+    pub encryption: bool,
+    pub encryption_key_file: Option<PathBuf>,
 }
 
 const fn option(
@@ -343,6 +345,26 @@ pub const OPTIONS: &[ServerOption] = &[
         Kind::Text,
         |draft, value| {
             draft.logpath = Some(PathBuf::from(value));
+            Ok(())
+        },
+    ),
+    option(
+        "enable-encryption",
+        &["enableEncryption"],
+        "security.enableEncryption",
+        Kind::Switch,
+        |draft, value| {
+            draft.encryption = parse_switch(value)?;
+            Ok(())
+        },
+    ),
+    option(
+        "encryption-key-file",
+        &["encryptionKeyFile"],
+        "security.encryptionKeyFile",
+        Kind::Text,
+        |draft, value| {
+            draft.encryption_key_file = Some(PathBuf::from(value));
             Ok(())
         },
     ),

@@ -36,6 +36,7 @@ pub struct Options {
     pub replica_set: Option<String>,
     pub history_bytes: u64,
     pub logpath: Option<PathBuf>,
+    pub encryption_key_file: Option<PathBuf>,
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
 }
@@ -94,6 +95,12 @@ fn parse_command_line(mut arguments: lexopt::Parser) -> Result<Option<Vec<GivenO
 /// Fills in the defaults, and checks options that depend on each other.
 fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
     let listen = addresses(&draft)?;
+    if draft.encryption && draft.encryption_key_file.is_none() {
+        return Err(Failure::missing_argument(
+            "--encryption-key-file FILE",
+            "serve",
+        ));
+    }
     Ok(Options {
         unix_socket: unix_socket(&draft, &listen)?,
         tls: tls_settings(&draft)?,
@@ -114,6 +121,7 @@ fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
         logpath: draft.logpath,
+        encryption_key_file: draft.encryption_key_file,
     })
 }
 
@@ -344,6 +352,7 @@ mod tests {
             replica_set: None,
             history_bytes: HISTORY_BYTES_DEFAULT,
             logpath: None,
+            encryption_key_file: None,
             shown,
         }
     }
@@ -385,6 +394,7 @@ mod tests {
             replica_set: Some("rs0".into()),
             history_bytes: 1_000_000_000,
             logpath: Some("l".into()),
+            encryption_key_file: None,
             connections_max: 7,
             idle_time_max: Some(Duration::from_secs(9)),
             shown,
