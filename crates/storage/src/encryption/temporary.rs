@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn changed_and_cut_streams_fail() {
         let stored = written(&[b"one", b"two"]).inner.into_inner();
-        for at in 0..stored.len() {
+        for (at, byte) in stored.iter().enumerate() {
             let mut reader = written(&[b"one", b"two"]);
             // Another key has written it.
-            reader.inner.get_mut()[at] = !stored[at];
+            reader.inner.get_mut()[at] = !byte;
             assert!(read(reader).is_err(), "byte {at}");
             let mut reader = written(&[b"one", b"two"]);
             reader.inner.get_mut().truncate(at);
