@@ -55,6 +55,7 @@ Options:
                       how much of the log is preserved for change streams once a stream was opened,
                       for example 1GB; streams that resume from an earlier point fail
                       [default: 256MiB]
+  --enable-encryption do not start without a key for the data folder
   --encryption-key-file FILE
                       encrypt a new data folder, or open an encrypted one; windrow encryption
                       new-key makes such a file
