@@ -14,22 +14,23 @@ pub enum Error {
     /// A SCRAM proof is wrong, which means a wrong password.
     WrongProof,
     /// Roles inherit from too many roles.
-    TooManyRoles,
+    TooManyRoles {
+        /// The largest number.
+        max: usize,
+    },
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Invalid(sentence) => formatter.write_str(sentence),
-            Error::UnknownAction(name) => write!(formatter, "unknown privilege action {name:?}"),
+            Error::UnknownAction(name) => {
+                write!(formatter, "Unrecognized action privilege strings: {name}")
+            }
             Error::Malformed(what) => write!(formatter, "invalid SCRAM message: {what}"),
             Error::WrongProof => formatter.write_str("the proof of the password is wrong"),
-            Error::TooManyRoles => {
-                write!(
-                    formatter,
-                    "the roles inherit from more than {} roles",
-                    crate::ROLES_MAX
-                )
+            Error::TooManyRoles { max } => {
+                write!(formatter, "the roles inherit from more than {max} roles")
             }
         }
     }

@@ -38,7 +38,7 @@ pub fn resolve<E: From<Error>>(
             continue;
         }
         if seen.len() > ROLES_MAX {
-            return Err(Error::TooManyRoles.into());
+            return Err(Error::TooManyRoles { max: ROLES_MAX }.into());
         }
         if let Some(privileges) = built_in::privileges(&name) {
             resolved.privileges.extend(&privileges);

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use windrow_access::Endpoints;
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::access::login::Login;
 use crate::network_address::NetworkAddress;
 use crate::socket::Socket;
 use crate::sync::lock;
@@ -16,6 +18,10 @@ use crate::sync::lock;
 pub struct Client {
     pub id: i32,
     pub address: NetworkAddress,
+    /// The address of the server to which it is connected.
+    pub server_address: NetworkAddress,
+    /// The user of the connection.
+    pub login: Login,
     metadata: OnceLock<DocumentBuf>,
     encryption: OnceLock<Encryption>,
 }
@@ -31,10 +37,12 @@ const METADATA_BYTES_MAX: usize = 512;
 const APPLICATION_NAME_BYTES_MAX: usize = 128;
 
 impl Client {
-    pub fn new(id: i32, address: NetworkAddress) -> Client {
+    pub fn new(id: i32, address: NetworkAddress, server_address: NetworkAddress) -> Client {
         Client {
             id,
             address,
+            server_address,
+            login: Login::default(),
             metadata: OnceLock::new(),
             encryption: OnceLock::new(),
         }
@@ -63,6 +71,14 @@ impl Client {
     /// The name of the thread, which is also the context of its log lines.
     pub fn name(&self) -> String {
         format!("conn{}", self.id)
+    }
+
+    /// The addresses of both ends, which the restrictions of users name.
+    pub fn endpoints(&self) -> Endpoints {
+        Endpoints {
+            client: self.address.ip(),
+            server: self.server_address.ip(),
+        }
     }
 
     /// The metadata that the driver sent in `hello`.
@@ -105,7 +121,8 @@ impl Client {
     #[cfg(test)]
     pub fn for_tests() -> Arc<Client> {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
-        Arc::new(Client::new(1, NetworkAddress::Ip(address)))
+        let address = NetworkAddress::Ip(address);
+        Arc::new(Client::new(1, address.clone(), address))
     }
 }
 

@@ -3,6 +3,7 @@
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::common_arguments::is_generic;
 use crate::context::Context;
@@ -21,6 +22,10 @@ pub struct Command {
     pub kind: Kind,
     /// The class under which its latency is counted.
     pub class: LatencyClass,
+    /// What its client must be allowed to do.
+    pub needs: Needs,
+    /// The arguments with passwords, which are never shown.
+    pub secrets: &'static [&'static str],
     /// `true` if it runs on the database `admin` only.
     pub admin_only: bool,
     /// `true` if it accepts other read concerns than "local".
@@ -126,6 +131,8 @@ impl Command {
         help: "",
         kind: Kind::Command,
         class: LatencyClass::Command,
+        needs: Needs::Unstated,
+        secrets: &[],
         admin_only: false,
         read_concern: false,
         snapshot_reads: SnapshotReads::Refused,

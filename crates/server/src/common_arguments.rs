@@ -68,6 +68,16 @@ pub struct CommonArguments {
     pub api: Api,
 }
 
+impl CommonArguments {
+    /// Sets the session of the command and of its transaction.
+    pub fn set_session(&mut self, session: SessionId) {
+        self.session = Some(session);
+        if let Some(numbered) = &mut self.numbered {
+            numbered.session = session;
+        }
+    }
+}
+
 /// The stable API options of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Api {

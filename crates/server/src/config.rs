@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, Value};
 
+use crate::access::directory::AccessControl;
 use crate::tls::TlsSettings;
 
 /// The configuration of a server.
@@ -29,6 +30,8 @@ pub struct Config {
     pub slow_ms: u64,
     /// Server parameters that differ from their defaults.
     pub parameters: Vec<(String, Value)>,
+    /// When clients have to log in.
+    pub access_control: AccessControl,
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.
     pub replica_set: Option<String>,
@@ -50,6 +53,7 @@ impl Default for Config {
             cursors_max: 100_000,
             slow_ms: 100,
             parameters: Vec::new(),
+            access_control: AccessControl::default(),
             replica_set: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),

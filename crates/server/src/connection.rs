@@ -10,8 +10,10 @@ use windrow_wire::{
     CommandError, ErrorCode, Header, OpCode, Reply, ReplyTarget, Request, RequestError, WireError,
     read_header, read_message, write_reply,
 };
+use zeroize::Zeroize;
 
 use crate::client::Client;
+use crate::commands::find;
 use crate::dispatch;
 use crate::log::Severity;
 use crate::parameters::QUIET;
@@ -78,6 +80,22 @@ fn log_timeout(state: &State, client: &Client, error: &io::Error) {
 /// The id of the log line about an idle connection. MongoDB has no such event.
 const IDLE_CONNECTION: i32 = 9_000_007;
 
+/// The largest message of a client that has to log in, in bytes. Messages of logins are much smaller.
+const LOGIN_BYTES_MAX: usize = 64 << 10;
+
+/// The length of a compressed message without compression, as the message declares it. A wrong
+/// length is an error when the message is decompressed.
+fn declared_length(message: &[u8]) -> usize {
+    let declared = message.get(20..24).and_then(|bytes| bytes.try_into().ok());
+    let declared = declared.map_or(0, i32::from_le_bytes);
+    usize::try_from(declared).unwrap_or(usize::MAX)
+}
+
+/// Returns `true` if the command has arguments with passwords.
+fn has_secrets(request: &Request) -> bool {
+    find(request.command()).is_some_and(|command| !command.secrets.is_empty())
+}
+
 struct Connection<'a> {
     state: &'a State,
     transport: &'a Transport<'a>,
@@ -89,8 +107,12 @@ impl Connection<'_> {
         let incoming = self.transport.reader(&self.state.busy_connections);
         let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
+            self.check_length(header.length)?;
             let mut buffer = self.state.buffers.take();
             read_message(&mut reader, &header, &mut buffer)?;
+            if header.op_code == OpCode::COMPRESSED {
+                self.check_length(declared_length(&buffer))?;
+            }
             self.state
                 .metrics
                 .bytes_in
@@ -101,6 +123,19 @@ impl Connection<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Fails if a message is larger than a client may send before it logs in.
+    fn check_length(&self, length: usize) -> Result<(), WireError> {
+        let is_small = length <= LOGIN_BYTES_MAX || self.client.login.is_logged_in();
+        let state = self.state;
+        if is_small || !state.directory.is_required(&state.services.engine) {
+            return Ok(());
+        }
+        Err(WireError::TooLargeBeforeLogin {
+            length,
+            max: LOGIN_BYTES_MAX,
+        })
     }
 
     /// Answers one message. Returns `false` if the connection must be closed.
@@ -114,7 +149,13 @@ impl Connection<'_> {
         match Request::parse(header, buffer, &mut spare) {
             Ok(request) => {
                 self.answer(&request)?;
-                self.state.buffers.give(request.into_buffer());
+                let has_secrets = has_secrets(&request);
+                let mut buffer = request.into_buffer();
+                if has_secrets {
+                    buffer.zeroize();
+                    spare.zeroize();
+                }
+                self.state.buffers.give(buffer);
                 self.state.buffers.give(spare);
                 Ok(!self.state.stop.is_requested())
             }

@@ -9,12 +9,14 @@ use windrow_collection::{
 use windrow_document::Timestamp;
 use windrow_wire::CommandError;
 
+use crate::access::{Authority, Requirement};
 use crate::client::Client;
 use crate::clock::now_millis;
 use crate::common_arguments::CommonArguments;
 use crate::errors::OrCommandError;
 use crate::fail_points::RETRYABLE_WRITE;
 use crate::operations::Operation;
+use crate::sessions::SessionId;
 use crate::state::State;
 use crate::transaction_context::TransactionContext;
 
@@ -41,6 +43,10 @@ pub struct Context<'a> {
     pub state: &'a State,
     /// The client.
     pub client: &'a Client,
+    /// What the client may do.
+    pub authority: &'a Authority,
+    /// What the command needed, for its cursors.
+    pub requirement: &'a Requirement,
     /// The command in `currentOp`.
     pub operation: &'a Operation,
     /// Session, read and write concern, time limit.
@@ -55,6 +61,14 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Sessions of the client with ids that it sent.
+    pub fn own_sessions(&self, sent: Vec<SessionId>) -> Result<Vec<SessionId>, CommandError> {
+        let own = sent
+            .into_iter()
+            .map(|session| self.authority.session(session));
+        own.collect()
+    }
+
     /// Fails if the command must stop. See [`Operation::check`].
     pub fn check(&self) -> Result<(), CommandError> {
         self.operation.check()

@@ -22,6 +22,7 @@ use windrow_wire::{CommandError, ErrorCode};
 pub use self::cursor_info::{CursorInfo, Returned};
 pub use self::owner::{CursorClient, CursorOptions, CursorOwner};
 pub use self::source::{BatchSource, SourceBatch};
+use crate::access::Authority;
 use crate::operations::Operation;
 use crate::random;
 use crate::sessions::SessionId;
@@ -116,10 +117,12 @@ impl Cursors {
         id: i64,
         namespace: &str,
         asker: CursorClient,
+        authority: &Authority,
         operation: &Operation,
     ) -> Result<CheckedOutCursor<'_>, CommandError> {
         let mut open = lock(&self.open);
         let cursor = open.get_mut(&id).ok_or_else(|| not_found(id))?;
+        cursor.owner.check_user(id, authority)?;
         cursor.owner.check(id, namespace, asker)?;
         let in_use = CursorState::InUse {
             operation: operation.id,
@@ -144,6 +147,12 @@ impl Cursors {
                 Err(CommandError::new(ErrorCode::QueryPlanKilled, why))
             }
         }
+    }
+
+    /// The owner of a cursor.
+    pub fn owner(&self, id: i64) -> Option<Arc<CursorOwner>> {
+        let open = lock(&self.open);
+        open.get(&id).map(|cursor| Arc::clone(&cursor.owner))
     }
 
     /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation that
@@ -304,13 +313,19 @@ pub(crate) mod tests {
     use super::*;
     use crate::client::Client;
     use crate::metrics::Kind;
-    use crate::operations::Operations;
+    use crate::operations::{Operations, Starter};
     use windrow_document::doc;
 
     pub fn with_operation(check: impl FnOnce(&Operation)) {
         let (operations, client) = (Operations::default(), Client::for_tests());
         let request = crate::connection::request_for_tests(&doc! { "ping": 1, "$db": "a" });
-        let running = operations.start(&request, &client, Kind::GetMore, None, None);
+        let running = operations.start(
+            &request,
+            &client,
+            Starter::for_tests(Kind::GetMore),
+            None,
+            None,
+        );
         check(&running.operation);
     }
 
@@ -327,10 +342,22 @@ pub(crate) mod tests {
         );
         with_operation(|operation| {
             let mut taken = cursors
-                .take(id, "a.b", CursorClient::default(), operation)
+                .take(
+                    id,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .unwrap();
             let busy = cursors
-                .take(id, "a.b", CursorClient::default(), operation)
+                .take(
+                    id,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .err()
                 .unwrap();
             assert_eq!(busy.code, ErrorCode::CursorInUse);
@@ -344,12 +371,24 @@ pub(crate) mod tests {
             );
             taken.put_back();
             let mut taken = cursors
-                .take(id, "a.b", CursorClient::default(), operation)
+                .take(
+                    id,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .unwrap();
             assert!(taken.next_batch(operation, 9, 100).unwrap().finished);
             drop(taken);
             let error = cursors
-                .take(id, "a.b", CursorClient::default(), operation)
+                .take(
+                    id,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .err()
                 .unwrap();
             assert_eq!(error.code, ErrorCode::CursorNotFound);
@@ -368,7 +407,13 @@ pub(crate) mod tests {
         cursors.end_where(|namespace| namespace == "a.c", "dropped");
         with_operation(|operation| {
             cursors
-                .take(one, "a.b", CursorClient::default(), operation)
+                .take(
+                    one,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .unwrap()
                 .put_back();
             cursors.end_where(|namespace| namespace == "a.b", "dropped");
@@ -378,7 +423,13 @@ pub(crate) mod tests {
                 (other, ErrorCode::QueryPlanKilled),
             ] {
                 let error = cursors
-                    .take(id, "a.b", CursorClient::default(), operation)
+                    .take(
+                        id,
+                        "a.b",
+                        CursorClient::default(),
+                        &Authority::Unrestricted,
+                        operation,
+                    )
                     .err()
                     .unwrap();
                 assert_eq!(error.code, code);
@@ -395,7 +446,13 @@ pub(crate) mod tests {
             .unwrap();
         with_operation(|operation| {
             let taken = cursors
-                .take(id, "a.b", CursorClient::default(), operation)
+                .take(
+                    id,
+                    "a.b",
+                    CursorClient::default(),
+                    &Authority::Unrestricted,
+                    operation,
+                )
                 .unwrap();
             let in_use = Killed::InUse {
                 operation: operation.id,
@@ -409,7 +466,7 @@ pub(crate) mod tests {
     #[test]
     fn unused_cursors_expire() {
         let cursors = Cursors::new(9);
-        let session = SessionId([1; 16]);
+        let session = SessionId::for_tests([1; 16]);
         for (of, no_timeout) in [(None, false), (None, true), (Some(session), false)] {
             cursors
                 .open(owner(of, no_timeout), Box::new(Numbers(0..5)))

@@ -10,6 +10,9 @@ use windrow_mql::interrupt::with_interrupt;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::events::{self, Event};
+use crate::access::identification::authority_of;
+use crate::access::{AccessRequest, Authority, Requirement};
 use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
@@ -23,7 +26,7 @@ use crate::latency::LatencyClass;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
-use crate::operations::{Operation, RunningOperation};
+use crate::operations::{Operation, RunningOperation, Starter, shown_command};
 use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, EndedCommand};
 use crate::snapshot_reads;
@@ -60,18 +63,25 @@ struct Call<'a> {
     request: &'a Request,
     command: &'static Command,
     common: &'a CommonArguments,
+    authority: &'a Authority,
+    requirement: &'a Requirement,
 }
 
 /// The reply to a request, or its error with error labels.
 fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
     let label = |error| with_label_for(error, failure_kind(state, request));
-    let (command, common) = check_request(state, request).map_err(label)?;
+    let authority = authority_of(state, client).map_err(label)?;
+    let command = find_command(state, request).map_err(label)?;
+    let requirement = check_access(state, client, request, command, &authority).map_err(label)?;
+    let common = check_request(state, request, command, &authority).map_err(label)?;
     let call = Call {
         state,
         client,
         request,
         command,
         common: &common,
+        authority: &authority,
+        requirement: &requirement,
     };
     let run = |wait| execute(call, wait).map_err(label);
     let subject = FailPointCommand {
@@ -132,12 +142,8 @@ fn reads_stream(state: &State, request: &Request) -> bool {
     }
 }
 
-/// The command of a request, and its common arguments. Fails if a check before the execution
-/// fails.
-fn check_request(
-    state: &State,
-    request: &Request,
-) -> Result<(&'static Command, CommonArguments), CommandError> {
+/// The command of a request. Fails if there is none, or if it does not run on the database.
+fn find_command(state: &State, request: &Request) -> Result<&'static Command, CommandError> {
     let name = request.command();
     let command = find_enabled(state, name).ok_or_else(|| {
         CommandError::new(
@@ -153,20 +159,68 @@ fn check_request(
         );
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
+    Ok(command)
+}
+
+/// Fails with Unauthorized if the client may not run the command. Returns what it needed.
+fn check_access(
+    state: &State,
+    client: &Client,
+    request: &Request,
+    command: &Command,
+    authority: &Authority,
+) -> Result<Requirement, CommandError> {
+    if authority.is_unrestricted() || command.needs.is_free() {
+        return Ok(Requirement::Nothing);
+    }
+    let asked = AccessRequest::new(state, request, authority.identity());
+    let message = if matches!(authority, Authority::Nobody) {
+        format!("Command {} requires authentication", command.name)
+    } else {
+        let requirement = command.needs.requirement(&asked);
+        let is_enough = authority.user().is_some() || requirement != Requirement::Nothing;
+        if is_enough && authority.meets(&requirement) {
+            return Ok(requirement);
+        }
+        let shown = shown_command(request, command.secrets);
+        let database = request.database();
+        format!("not authorized on {database} to execute command {shown}")
+    };
+    let refused = Event::AuthCheck {
+        command: command.name,
+        database: request.database(),
+        user: authority.user(),
+        error: &message,
+    };
+    events::record(state, client, &refused);
+    Err(CommandError::new(ErrorCode::Unauthorized, message))
+}
+
+/// The common arguments of a request. Fails if a check before the execution fails.
+fn check_request(
+    state: &State,
+    request: &Request,
+    command: &Command,
+    authority: &Authority,
+) -> Result<CommonArguments, CommandError> {
     command.check_arguments(request.body(), request.sequence_names())?;
     let common = CommonArguments::parse(request, command, state.replica_set.is_some());
-    let common = common.map_err(|error| match request.get("startTransaction") {
+    let mut common = common.map_err(|error| match request.get("startTransaction") {
         Some(_) => with_transient_label(error),
         None => error,
     })?;
     if let Some(session) = common.session {
-        state.sessions.touch(session)?;
+        let session = authority.session(session)?;
+        common.set_session(session);
+        if !matches!(authority, Authority::Nobody) {
+            state.sessions.touch(session)?;
+        }
     }
     if state.stop.is_requested() {
         let message = "The server is in quiesce mode and will shut down";
         return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
     }
-    Ok((command, common))
+    Ok(common)
 }
 
 /// Runs a command after a wait, as an operation that is listed, limited and recorded.
@@ -187,12 +241,19 @@ fn start(call: Call<'_>) -> RunningOperation<'_> {
         request,
         command,
         common,
+        authority,
+        ..
     } = call;
     let time_limit = time_limit(state, request, command, common);
     let time_limit = state.fail_points.limit(time_limit);
+    let starter = Starter {
+        kind: command.kind,
+        secrets: command.secrets,
+        user: authority.user(),
+    };
     let running = state
         .operations
-        .start(request, client, command.kind, common.session, time_limit);
+        .start(request, client, starter, common.session, time_limit);
     let operation = &running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
     if command.ends_with_client || (command.is_limited_read)(request.body()) {
@@ -232,12 +293,16 @@ fn run_command(
         request,
         command,
         common,
+        authority,
+        requirement,
     } = call;
     let broken = || handle_panic(call, operation);
     let snapshot = catch_panic(|| snapshot_reads::open(state, command, common), broken)?;
     let context = Context {
         state,
         client,
+        authority,
+        requirement,
         operation,
         common,
         transaction_context,
@@ -487,6 +552,8 @@ mod tests {
             request: &request,
             command: broken,
             common: &CommonArguments::default(),
+            authority: &Authority::Unrestricted,
+            requirement: &Requirement::Nothing,
         };
         let error = execute(call, Duration::ZERO).unwrap_err();
         assert_eq!(error.code, ErrorCode::UnknownError);

@@ -1,5 +1,6 @@
 //! The table of errors: converts the errors of lower layers to MongoDB's codes and messages.
 
+use windrow_access::Error as AccessError;
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
@@ -41,6 +42,19 @@ impl IntoCommandError for CommandError {
 impl IntoCommandError for windrow_mql::Error {
     fn into_command_error(self) -> CommandError {
         CommandError::new(ErrorCode(self.code), self.message)
+    }
+}
+
+impl IntoCommandError for AccessError {
+    fn into_command_error(self) -> CommandError {
+        let message = self.to_string();
+        let code = match self {
+            AccessError::Invalid(_)
+            | AccessError::UnknownAction(_)
+            | AccessError::TooManyRoles { .. } => ErrorCode::BadValue,
+            AccessError::Malformed(_) | AccessError::WrongProof => ErrorCode::AuthenticationFailed,
+        };
+        CommandError::new(code, message)
     }
 }
 

@@ -78,6 +78,7 @@ mod tests {
     use windrow_document::ValueRef;
 
     use super::*;
+    use crate::access::{Authority, Requirement};
     use crate::client::Client;
     use crate::common_arguments::CommonArguments;
     use crate::cursors::tests::{Numbers, owner, with_operation};
@@ -94,6 +95,8 @@ mod tests {
                 let context = Context {
                     state: &state,
                     client: &client,
+                    authority: &Authority::Unrestricted,
+                    requirement: &Requirement::Nothing,
                     operation,
                     common: &common,
                     transaction_context: None,

@@ -28,6 +28,7 @@
 //!   `adaptive_wait` and `buffers` receive messages
 //! - `dispatch`: from a request to its reply; `command` and `commands`: the table of commands;
 //!   `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
+//! - `access`: users and what they may do
 //! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:
 //!   parsing of requests
 //! - `queries`, `views`, `first_batch`, `cursors`, `list_cursor`, `tailable_cursor`,
@@ -48,6 +49,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod access;
 mod adaptive_wait;
 mod arguments;
 mod buffers;
@@ -120,6 +122,7 @@ mod version;
 mod views;
 mod writes;
 
+pub use access::directory::AccessControl;
 pub use config::{Config, UnixSocket};
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, Severity};

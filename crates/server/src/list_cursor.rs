@@ -112,6 +112,8 @@ fn owner(
     CursorOwner {
         namespace: namespace.to_owned(),
         session: context.common.session,
+        user: context.authority.user().cloned(),
+        requirement: context.requirement.clone(),
         transaction: context
             .transaction_context
             .and_then(TransactionContext::transaction_number),

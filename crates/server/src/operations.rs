@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use windrow_access::UserName;
 use windrow_collection::Interrupt;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
@@ -24,6 +25,8 @@ pub struct Operation {
     pub kind: Kind,
     pub started: Instant,
     pub session: Option<SessionId>,
+    /// The user of its client.
+    pub user: Option<UserName>,
     client: Arc<Client>,
     command: DocumentBuf,
     /// The comment of the command that this one continues.
@@ -314,6 +317,9 @@ impl Operation {
         op.push("active", true);
         op.push("currentOpTime", clock::iso(SystemTime::now()));
         op.push("opid", self.id);
+        if let Some(user) = &self.user {
+            op.push("effectiveUsers", vec![user.to_document()]);
+        }
         if let Some(session) = self.session {
             op.push("lsid", session.to_document());
         }
@@ -379,10 +385,11 @@ const RECORDS_USUAL: usize = 8;
 /// shorter.
 const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
 
-fn shown_command(request: &Request) -> DocumentBuf {
+/// A command as it may be shown. `secrets` are the arguments that are hidden.
+pub fn shown_command(request: &Request, secrets: &[&str]) -> DocumentBuf {
     let body = request.body();
     if body.as_bytes().len() <= SHOWN_COMMAND_BYTES_MAX {
-        return body.to_buf();
+        return without_secrets(body, secrets);
     }
     let mut shown = DocumentBuilder::new();
     if let Some((name, value)) = body.first() {
@@ -398,11 +405,46 @@ fn shown_command(request: &Request) -> DocumentBuf {
     shown
 }
 
+fn without_secrets(body: Document<'_>, secrets: &[&str]) -> DocumentBuf {
+    if secrets.is_empty() {
+        return body.to_buf();
+    }
+    let hide = |(name, value)| {
+        let is_secret = secrets.contains(&name);
+        (name, if is_secret { HIDDEN } else { value })
+    };
+    body.iter().map(hide).collect()
+}
+
+/// What is shown in place of a password, as in MongoDB.
+const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
+
 /// All running operations, by their ids.
 #[derive(Debug, Default)]
 pub struct Operations {
     running: Mutex<BTreeMap<i32, Arc<Operation>>>,
     started: AtomicU64,
+}
+
+/// What starts an operation, besides its request.
+#[derive(Clone, Copy, Debug)]
+pub struct Starter<'a> {
+    pub kind: Kind,
+    /// The arguments with passwords.
+    pub secrets: &'static [&'static str],
+    pub user: Option<&'a UserName>,
+}
+
+impl Starter<'_> {
+    /// A command of this kind without secrets and without a user.
+    #[cfg(test)]
+    pub fn for_tests(kind: Kind) -> Starter<'static> {
+        Starter {
+            kind,
+            secrets: &[],
+            user: None,
+        }
+    }
 }
 
 impl Operations {
@@ -411,7 +453,7 @@ impl Operations {
         &self,
         request: &Request,
         client: &Arc<Client>,
-        kind: Kind,
+        started_by: Starter<'_>,
         session: Option<SessionId>,
         time_limit: Option<Duration>,
     ) -> RunningOperation<'_> {
@@ -420,11 +462,12 @@ impl Operations {
         let id = (self.started.fetch_add(1, Relaxed) % i32::MAX as u64) as i32 + 1;
         let operation = Arc::new(Operation {
             id,
-            kind,
+            kind: started_by.kind,
             started,
             session,
+            user: started_by.user.cloned(),
             client: Arc::clone(client),
-            command: shown_command(request),
+            command: shown_command(request, started_by.secrets),
             comment: OnceLock::new(),
             cursor: OnceLock::new(),
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),

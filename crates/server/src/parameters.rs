@@ -8,6 +8,7 @@ use windrow_collection::Engine;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::access::store::SCHEMA_VERSION;
 use crate::arguments::whole;
 use crate::sync::lock;
 use crate::verbosity::{Component, Verbosity};
@@ -46,6 +47,16 @@ pub const NO_TABLE_SCAN: &str = "notablescan";
 /// Allows finds and aggregates to write temporary files, unless they set this themselves.
 pub const DISK_USE: &str = "allowDiskUseByDefault";
 
+/// Lets clients on the machine create the first user.
+pub const LOCALHOST_BYPASS: &str = "enableLocalhostAuthBypass";
+
+/// The time in milliseconds after which a failed login is answered.
+pub const FAILED_LOGIN_DELAY: &str = "authFailedDelayMs";
+
+/// The iteration counts of new passwords.
+pub const SHA1_ITERATIONS: &str = "scramIterationCount";
+pub const SHA256_ITERATIONS: &str = "scramSHA256IterationCount";
+
 /// Does not log connections.
 pub const QUIET: &str = "quiet";
 
@@ -55,12 +66,18 @@ pub const TRANSACTION_SECONDS: &str = "transactionLifetimeLimitSeconds";
 /// Sorted by name. The names and defaults are MongoDB's, for those that have a meaning here.
 const TABLE: &[Parameter] = &[
     set(DISK_USE, Accepts::Flag, || true.into()),
+    set(FAILED_LOGIN_DELAY, Accepts::Whole(0, 5000), || 50.into()),
+    fixed("authSchemaVersion", || SCHEMA_VERSION.into()),
     fixed("authenticationMechanisms", || {
-        Value::Array(windrow_document::array![])
+        Value::Array(windrow_document::array!["SCRAM-SHA-1", "SCRAM-SHA-256"])
     }),
     set("cursorTimeoutMillis", Accepts::Whole(1, i64::MAX), || {
         600_000i64.into()
     }),
+    Parameter {
+        at_start: true,
+        ..set(LOCALHOST_BYPASS, Accepts::Flag, || true.into())
+    },
     Parameter {
         at_start: true,
         ..set(TEST_COMMANDS, Accepts::Flag, || false.into())
@@ -90,6 +107,16 @@ const TABLE: &[Parameter] = &[
     },
     set(NO_TABLE_SCAN, Accepts::Flag, || false.into()),
     set(QUIET, Accepts::Flag, || false.into()),
+    set(
+        SHA1_ITERATIONS,
+        Accepts::Whole(5000, i32::MAX as i64),
+        || 10_000.into(),
+    ),
+    set(
+        SHA256_ITERATIONS,
+        Accepts::Whole(5000, i32::MAX as i64),
+        || 15_000.into(),
+    ),
     set(
         TRANSACTION_SECONDS,
         Accepts::Whole(1, i32::MAX as i64),

@@ -360,6 +360,8 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     CursorOwner {
         namespace,
         session: context.common.session,
+        user: context.authority.user().cloned(),
+        requirement: context.requirement.clone(),
         transaction: context
             .transaction_context
             .and_then(TransactionContext::transaction_number),

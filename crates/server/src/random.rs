@@ -19,3 +19,13 @@ pub(crate) fn uuid() -> [u8; 16] {
     let versioned = bits & !(0xF << 76) & !(0b11 << 62) | 0x4 << 76 | 0b10 << 62;
     versioned.to_be_bytes()
 }
+
+/// Random bytes of the operating system for keys. Fails if it has none: a key must not be guessed.
+pub(crate) fn secret(length: usize) -> Result<Vec<u8>, windrow_wire::CommandError> {
+    let mut bytes = vec![0; length];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("the operating system returns no random numbers: {error}");
+        windrow_wire::CommandError::new(windrow_wire::ErrorCode::UnknownError, message)
+    })?;
+    Ok(bytes)
+}

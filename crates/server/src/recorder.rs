@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use windrow_access::UserName;
 use windrow_collection::{Collection, Error, Namespace};
 use windrow_document::json::display_prefix;
 use windrow_document::{DocumentBuf, ValueRef, doc};
@@ -60,6 +61,7 @@ pub fn record(state: &State, ended: &EndedCommand<'_>) {
     };
     let described = RecordedOperation {
         client: ended.client,
+        user: operation.user.as_ref(),
         namespace: operation.namespace(),
         component,
         kept: !of_statements || ended.outcome.is_err(),
@@ -84,6 +86,7 @@ pub fn record(state: &State, ended: &EndedCommand<'_>) {
 pub fn record_statement(state: &State, statement: &EndedStatement<'_>) {
     let described = RecordedOperation {
         client: statement.client,
+        user: statement.operation.user.as_ref(),
         namespace: statement.operation.namespace(),
         component: Component::WRITE,
         kept: true,
@@ -144,6 +147,8 @@ pub fn is_unrecorded(state: &State, took: Duration) -> bool {
 /// The description of an operation.
 struct RecordedOperation<'a> {
     client: &'a Client,
+    /// The user of the client.
+    user: Option<&'a UserName>,
     namespace: String,
     component: Component,
     /// `true` if the profile may store it.
@@ -320,8 +325,10 @@ impl RecordedOperation<'_> {
         if let Some(application) = all.get("appName") {
             profile.push("appName", application);
         }
-        profile.push("allUsers", windrow_document::array![]);
-        profile.push("user", "");
+        let user = self.user.map(UserName::to_document);
+        profile.push("allUsers", Vec::from_iter(user));
+        let name = self.user.map_or(String::new(), ToString::to_string);
+        profile.push("user", name);
         profile
     }
 }

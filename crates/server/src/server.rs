@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use windrow_document::doc;
 use windrow_wire::ErrorCode;
 
+use crate::access::Directory;
+use crate::access::directory::AccessControl;
 use crate::client::Client;
 use crate::config::{Config, UnixSocket};
 use crate::connection;
@@ -51,6 +53,7 @@ impl Server {
         if let Some(unix_socket) = &config.unix_socket {
             listeners.extend(bind_unix_sockets(unix_socket, &listeners, &services.log)?);
         }
+        let config = with_access_control(config, &services, &listeners)?;
         let port = listeners
             .iter()
             .find_map(|listener| listener.address().port());
@@ -153,6 +156,33 @@ impl Server {
     }
 }
 
+/// The configuration with the access control that its addresses need. Fails if other machines could
+/// connect without a login, unless the configuration says so.
+fn with_access_control(
+    config: Config,
+    services: &Services,
+    listeners: &[Arc<Listener>],
+) -> io::Result<Config> {
+    let mut addresses = listeners.iter().map(|listener| listener.address());
+    let reachable = addresses.find(|address| !address.ip().to_canonical().is_loopback());
+    let Some(address) = reachable.filter(|_| config.access_control == AccessControl::WithUsers)
+    else {
+        return Ok(config);
+    };
+    if !Directory::new(config.access_control).is_required(&services.engine) {
+        let message = format!(
+            "{address} can be reached from other machines, and there are no users: require logins \
+             with --auth, or let every client read and write all data with --no-auth"
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    // Logins stay necessary if the last user is dropped.
+    Ok(Config {
+        access_control: AccessControl::Always,
+        ..config
+    })
+}
+
 fn log_listening(log: &Log, address: &NetworkAddress) {
     let attr = match address {
         NetworkAddress::Ip(address) => {
@@ -247,7 +277,9 @@ fn accept(
         );
         return refuse(state, socket);
     }
-    let client = Arc::new(Client::new(next.fetch_add(1, Relaxed), address.clone()));
+    let id = next.fetch_add(1, Relaxed);
+    let own_address = socket.local_address().unwrap_or_else(|| address.clone());
+    let client = Arc::new(Client::new(id, address.clone(), own_address));
     let socket = Arc::new(socket);
     state
         .connections
@@ -335,7 +367,7 @@ fn run_housekeeping(state: &State) {
         }
         for session in state.sessions.expire(now) {
             state.session_transactions.forget(session);
-            state.services.engine.forget_session(&session.0);
+            state.services.engine.forget_session(&session.key());
             state.cursors.kill_session(session);
             state
                 .operations

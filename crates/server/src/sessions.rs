@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use windrow_access::UserName;
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -20,60 +21,119 @@ pub const TIMEOUT_MINUTES: i32 = 30;
 /// Maximum number of sessions, as MongoDB's `maxSessions`.
 const SESSIONS_MAX: usize = 1_000_000;
 
-/// The id of a session: the UUID that clients send as `lsid: {id: UUID}`.
+/// The id of a session: the UUID that clients send as `lsid: {id: UUID}`, and the user. Users
+/// cannot use each other's sessions, even if they know the UUIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionId(pub [u8; 16]);
+pub struct SessionId {
+    pub uuid: [u8; 16],
+    pub user: UserDigest,
+}
+
+/// The SHA-256 digest of "user@database", by which session ids name users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UserDigest(pub [u8; 32]);
+
+impl UserDigest {
+    /// The digest of the empty string, as in MongoDB, for clients without a user.
+    pub const NOBODY: UserDigest = UserDigest([
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9,
+        0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52,
+        0xb8, 0x55,
+    ]);
+
+    /// The digest of a user.
+    pub fn new(user: &UserName) -> UserDigest {
+        UserDigest(hmac_sha256::Hash::hash(user.to_string().as_bytes()))
+    }
+
+    /// The digest as a value.
+    pub fn to_value(self) -> Value {
+        Value::Binary {
+            subtype: 0,
+            bytes: self.0.to_vec(),
+        }
+    }
+}
 
 impl SessionId {
     /// Parses `{id: UUID}`. `field` is its name in errors, such as "lsid".
     pub fn parse(document: Document<'_>, field: &str) -> Result<SessionId, CommandError> {
         let fields = Arguments::within(field, document);
-        let mut id = None;
+        let (mut id, mut user) = (None, UserDigest::NOBODY);
         for (name, value) in document {
             match name {
-                "id" => id = Some(uuid(value, &fields, field)?),
-                "uid" => check_user(value, &fields)?,
+                "id" => id = Some(parse_uuid(value, &fields, field)?),
+                "uid" => user = parse_user(value, &fields)?,
                 "txnNumber" | "txnUUID" => {}
                 _ => return Err(fields.unknown(name)),
             }
         }
-        id.ok_or_else(|| fields.missing("id"))
+        let uuid = id.ok_or_else(|| fields.missing("id"))?;
+        Ok(SessionId { uuid, user })
+    }
+
+    /// The session of nobody with this UUID.
+    #[cfg(test)]
+    pub const fn for_tests(uuid: [u8; 16]) -> SessionId {
+        SessionId {
+            uuid,
+            user: UserDigest::NOBODY,
+        }
+    }
+
+    /// The session of a user with the same UUID.
+    pub fn with_user(self, user: UserDigest) -> SessionId {
+        SessionId { user, ..self }
+    }
+
+    /// The key under which results of retryable writes are stored: the UUID, or a hash of it if
+    /// there is a user.
+    pub fn key(self) -> [u8; 16] {
+        if self.user == UserDigest::NOBODY {
+            return self.uuid;
+        }
+        let digest = hmac_sha256::Hash::hash(&[&self.user.0[..], &self.uuid].concat());
+        let mut key = [0; 16];
+        key.iter_mut()
+            .zip(digest)
+            .for_each(|(byte, from)| *byte = from);
+        key
     }
 
     pub fn to_value(self) -> Value {
         Value::Binary {
             subtype: 4,
-            bytes: self.0.to_vec(),
+            bytes: self.uuid.to_vec(),
         }
     }
 
-    /// The id as `{id: UUID}`.
+    /// The id as `{id: UUID}`, with the digest of its user as `uid` if there is one.
     pub fn to_document(self) -> DocumentBuf {
-        doc! { "id": (self.to_value()) }
+        let mut document = doc! { "id": (self.to_value()) };
+        if self.user != UserDigest::NOBODY {
+            document.push("uid", self.user.to_value());
+        }
+        document
     }
 }
 
-/// The length of the digest of a user name. Clients send digests back that a server has sent.
-const USER_BYTES: usize = 32;
-
-fn check_user(value: ValueRef<'_>, fields: &Arguments<'_>) -> Result<(), CommandError> {
+fn parse_user(value: ValueRef<'_>, fields: &Arguments<'_>) -> Result<UserDigest, CommandError> {
     match value {
-        ValueRef::Binary { bytes, .. } if bytes.len() == USER_BYTES => Ok(()),
-        ValueRef::Binary { bytes, .. } => Err(CommandError::new(
-            ErrorCode::UnsupportedFormat,
-            format!("Unsupported SHA256Block hash length: {}", bytes.len()),
-        )),
+        ValueRef::Binary { bytes, .. } => bytes.try_into().map(UserDigest).map_err(|_| {
+            let message = format!("Unsupported SHA256Block hash length: {}", bytes.len());
+            CommandError::new(ErrorCode::UnsupportedFormat, message)
+        }),
         other => Err(fields.wrong_type("uid", other.type_of(), &[Type::Binary])),
     }
 }
 
-fn uuid(
+fn parse_uuid(
     value: ValueRef<'_>,
     fields: &Arguments<'_>,
     field: &str,
-) -> Result<SessionId, CommandError> {
+) -> Result<[u8; 16], CommandError> {
     match value {
-        ValueRef::Binary { subtype: 4, bytes } => uuid_of(bytes).map(SessionId),
+        ValueRef::Binary { subtype: 4, bytes } => uuid_of(bytes),
         ValueRef::Binary { subtype, .. } => {
             let message = format!(
                 "BSON field '{field}.id' is the wrong binData type '{subtype}', expected type 'UUID'"
@@ -122,9 +182,10 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Starts a session with a new id.
-    pub fn start(&self) -> Result<SessionId, CommandError> {
-        let id = SessionId(random::uuid());
+    /// Starts a session of a user with a new id.
+    pub fn start(&self, user: UserDigest) -> Result<SessionId, CommandError> {
+        let uuid = random::uuid();
+        let id = SessionId { uuid, user };
         self.touch(id)?;
         Ok(id)
     }
@@ -184,9 +245,10 @@ mod tests {
     #[test]
     fn unused_sessions_expire() {
         let sessions = Sessions::default();
-        let (one, other) = (sessions.start().unwrap(), sessions.start().unwrap());
+        let start = || sessions.start(UserDigest::NOBODY).unwrap();
+        let (one, other) = (start(), start());
         assert_ne!(one, other);
-        assert_eq!((one.0[6] >> 4, one.0[8] >> 6), (4, 0b10));
+        assert_eq!((one.uuid[6] >> 4, one.uuid[8] >> 6), (4, 0b10));
         sessions.end(other);
         let soon = Instant::now() + TIMEOUT - Duration::from_secs(1);
         assert!(sessions.expire(soon).is_empty());
@@ -204,13 +266,16 @@ mod tests {
             assert_eq!(found, expected, "{list:?}");
         };
         check(array![].into(), Ok(0));
-        check(array![(SessionId([1; 16]).to_document())].into(), Ok(1));
+        check(
+            array![(SessionId::for_tests([1; 16]).to_document())].into(),
+            Ok(1),
+        );
         check("x".into(), Err(10065));
         check(array![5].into(), Err(14));
         check(array![{}].into(), Err(40414));
         check(array![{ "id": 5 }].into(), Err(14));
         check(
-            array![{ "id": (SessionId([1; 16]).to_value()), "x": 1 }].into(),
+            array![{ "id": (SessionId::for_tests([1; 16]).to_value()), "x": 1 }].into(),
             Err(40415),
         );
     }

@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
+use crate::network_address::NetworkAddress;
+
 /// The socket of a connection. Several threads share it: one reads and writes, others look if the
 /// client is still there, or close it.
 #[derive(Debug)]
@@ -23,6 +25,14 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.shutdown(how),
             Socket::Unix(stream) => stream.shutdown(how),
+        }
+    }
+
+    /// The IP address and the port of the server's end. `None` for a Unix domain socket.
+    pub fn local_address(&self) -> Option<NetworkAddress> {
+        match self {
+            Socket::Tcp(stream) => stream.local_addr().ok().map(NetworkAddress::Ip),
+            Socket::Unix(_) => None,
         }
     }
 

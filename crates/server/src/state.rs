@@ -12,6 +12,8 @@ use windrow_query::PlannerSettings;
 use windrow_storage::MemoryDisk;
 use windrow_wire::CommandError;
 
+use crate::access::Directory;
+use crate::access::fake_users::FakeUsers;
 use crate::adaptive_wait::BusyConnections;
 use crate::buffers::Buffers;
 use crate::client::Connections;
@@ -69,6 +71,9 @@ pub struct State {
     /// TLS. The server sets it before it listens.
     pub(crate) tls: Option<Tls>,
     pub(crate) parameters: Parameters,
+    /// The users.
+    pub(crate) directory: Directory,
+    pub(crate) fake_users: FakeUsers,
     pub(crate) cluster_parameters: ClusterParameters,
     pub(crate) fail_points: FailPoints,
     /// The settings of the planner.
@@ -120,6 +125,8 @@ impl State {
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
             busy_connections: BusyConnections::new(),
+            directory: Directory::new(config.access_control),
+            fake_users: FakeUsers::default(),
             config,
             tls: None,
             parameters: Parameters::new(&services.engine),

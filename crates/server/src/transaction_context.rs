@@ -137,7 +137,7 @@ impl TransactionContext {
     ) -> Option<Statements<'n>> {
         self.is_retryable_write().then_some(Statements {
             origin: Origin {
-                session: self.numbered.session.0,
+                session: self.numbered.session.key(),
                 number: self.numbered.number,
             },
             numbers,

@@ -126,7 +126,7 @@ impl SessionTransactions {
         let mut all = lock(&self.all);
         let history = all.entry(session).or_insert_with(|| {
             Arc::new(SessionHistory {
-                state: Mutex::new(SessionState::after(engine.last_operation(&session.0))),
+                state: Mutex::new(SessionState::after(engine.last_operation(&session.key()))),
                 freed: Condvar::new(),
             })
         });
@@ -414,7 +414,7 @@ impl SessionGuard {
 
     fn origin(&self, number: i64) -> Origin {
         Origin {
-            session: self.session.0,
+            session: self.session.key(),
             number,
         }
     }
@@ -441,7 +441,7 @@ mod tests {
     use crate::cursors::tests::with_operation;
     use crate::state::Services;
 
-    const SESSION: SessionId = SessionId([1; 16]);
+    const SESSION: SessionId = SessionId::for_tests([1; 16]);
 
     /// Runs actions of one session in order, each with the expected error code. 0 is success.
     fn check(steps: &[(&str, i64, i32)]) {

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_document::doc;
-use windrow_server::{Config, Log, Server, Services, Severity, TlsMode, log_resumed_builds};
+use windrow_server::{
+    AccessControl, Config, Log, Server, Services, Severity, TlsMode, log_resumed_builds,
+};
 use windrow_storage::RealDisk;
 
 use crate::address_file::{AddressFile, ServerAddress};
@@ -46,6 +48,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     log_resumed_builds(&engine, &log);
     let config = Config {
         listen: options.listen.clone(),
+        access_control: options.access_control,
         unix_socket: options.unix_socket.clone(),
         tls: options.tls.clone(),
         handshake_time_max: options.handshake_time_max,
@@ -163,7 +166,8 @@ fn log_start(log: &Log, options: &Options) {
         "Windrow starting",
         attr,
     );
-    if options.listen.iter().any(|it| !it.ip().is_loopback()) {
+    let is_reachable = options.listen.iter().any(|it| !it.ip().is_loopback());
+    if is_reachable && options.access_control == AccessControl::Never {
         log.startup_warning(
             22_120,
             "Access control is not enabled: every client that reaches the server reads and writes all data",

@@ -22,6 +22,13 @@ pub enum WireError {
         /// The field.
         what: &'static str,
     },
+    /// A client that has not logged in sends a large message.
+    TooLargeBeforeLogin {
+        /// The length in bytes.
+        length: usize,
+        /// The largest length.
+        max: usize,
+    },
     /// A document, section or compressed message declares a length that does not fit.
     DeclaredLength {
         /// The document, section or message.
@@ -71,6 +78,10 @@ impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WireError::Io(error) => write!(f, "the connection failed: {error}"),
+            WireError::TooLargeBeforeLogin { length, max } => write!(
+                f,
+                "a message of {length} bytes before a login, which allows {max}"
+            ),
             WireError::MessageLength { length } => write!(
                 f,
                 "a message states a length of {length} bytes; it must be from 16 to {MESSAGE_BYTES_MAX}"

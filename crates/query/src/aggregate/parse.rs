@@ -181,6 +181,11 @@ impl Pipeline {
         Ok(pipeline)
     }
 
+    /// Returns `true` if there is a stage with this name, whether or not it is supported.
+    pub fn has_stage(name: &str) -> bool {
+        is_known(name) || SEARCH_SERVICE_STAGES.contains(&name)
+    }
+
     /// Parses a nested pipeline. Its text scores are checked with the outer pipeline.
     pub(crate) fn parse_inner(
         stages: Array<'_>,

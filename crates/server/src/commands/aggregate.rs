@@ -18,10 +18,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Array, Document, ValueRef};
 use windrow_query::{Aggregate, NoCollection, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::pipeline::{self as access_pipeline, PipelineScope};
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -43,6 +45,7 @@ use source_stages::NO_COLLECTION;
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
     help: "runs an aggregation pipeline",
+    needs: Needs::Computed(requirement),
     kind: Kind::Command,
     class: LatencyClass::Read,
     read_concern: true,
@@ -59,6 +62,17 @@ pub const AGGREGATE: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// What the pipeline needs.
+pub fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let scope = PipelineScope {
+        database: request.database,
+        collection: request.first().and_then(ValueRef::as_str),
+        bypasses_validation: request.flag("bypassDocumentValidation"),
+    };
+    let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
+    access_pipeline::requirement(scope, stages.unwrap_or(Array::EMPTY))
+}
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let database = request.database();

@@ -3,12 +3,14 @@
 mod operation;
 mod results;
 
+use windrow_access::Action;
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, Value, ValueRef};
 use windrow_invariant::Bug;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
 use super::{delete, insert, update};
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
@@ -24,6 +26,7 @@ use results::BulkResults;
 pub const BULK_WRITE: Command = Command {
     name: "bulkWrite",
     help: "inserts, updates and deletes documents of several collections",
+    needs: Needs::Computed(requirement),
     kind: Kind::Command,
     class: LatencyClass::Write,
     admin_only: true,
@@ -44,6 +47,49 @@ pub const BULK_WRITE: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// What the operations need: the actions on the namespaces that they name.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let list = |name: &str| {
+        let documents = request
+            .request
+            .and_then(|it| it.documents(name).ok().flatten());
+        documents.map_or(Vec::new(), |all| all.iter().collect())
+    };
+    let namespaces: Vec<Document<'_>> = list("nsInfo");
+    let mut needed = Requirement::Nothing;
+    for operation in list("ops") {
+        let Some((kind, number)) = operation.first() else {
+            continue;
+        };
+        let mut actions = match kind {
+            "insert" => vec![Action::insert],
+            "update" => vec![Action::update],
+            "delete" => vec![Action::remove],
+            // It will be refused.
+            _ => continue,
+        };
+        if operation.get("upsert").is_some_and(ValueRef::is_truthy) {
+            actions.push(Action::insert);
+        }
+        if request.flag("bypassDocumentValidation") {
+            actions.push(Action::bypassDocumentValidation);
+        }
+        let place = number
+            .as_whole()
+            .and_then(|number| usize::try_from(number).ok());
+        let namespace = place.and_then(|place| namespaces.get(place)?.get("ns")?.as_str());
+        if let Some((database, collection)) = namespace.and_then(|name| name.split_once('.')) {
+            let one = Requirement::on_namespace(database, collection, &actions);
+            needed = if needed == one {
+                needed
+            } else {
+                needed.and(one)
+            };
+        }
+    }
+    needed
+}
 
 /// The namespace of the cursor over the results.
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_access::Action;
 use windrow_collection::{Collection, Engine, Namespace, Renaming, WriteOptions};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::convert_to_capped;
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -20,11 +22,22 @@ use crate::{namespace, random, views};
 pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     name: "cloneCollectionAsCapped",
     help: "copies a collection into a new capped collection",
+    needs: Needs::Computed(requirement),
     write_concern: true,
     arguments: Accepted::Only(&["size", "toCollection"]),
     run,
     ..Command::EMPTY
 };
+
+/// It reads the one collection and creates the other one.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let created = [Action::insert, Action::createIndex, Action::convertToCapped];
+    let target = match request.string("toCollection") {
+        Some(name) => request.on_named(name, &created),
+        None => request.on_database(&created),
+    };
+    request.on_collection(&[Action::find]).and(target)
+}
 
 /// The name prefix of collections that are being filled.
 const PREFIX: &str = "tmp.cloneCollectionAsCapped.";

@@ -1,8 +1,10 @@
 //! `setClusterParameter` and `getClusterParameter`: persistent parameters.
 
+use windrow_access::Action;
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::cluster_parameters::DEFAULT_TIME_LIMIT;
 use crate::command::Command;
@@ -11,6 +13,7 @@ use crate::context::Context;
 pub const GET_CLUSTER_PARAMETER: Command = Command {
     name: "getClusterParameter",
     help: "returns cluster parameters: by name, by names, or all with \"*\"",
+    needs: Needs::OnServer(&[Action::getClusterParameter]),
     admin_only: true,
     run: get,
     ..Command::EMPTY
@@ -19,6 +22,7 @@ pub const GET_CLUSTER_PARAMETER: Command = Command {
 pub const SET_CLUSTER_PARAMETER: Command = Command {
     name: "setClusterParameter",
     help: "changes a cluster parameter, which is stored over restarts",
+    needs: Needs::OnServer(&[Action::setClusterParameter]),
     admin_only: true,
     run: set,
     ..Command::EMPTY

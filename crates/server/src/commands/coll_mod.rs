@@ -5,12 +5,14 @@ mod ddl_event;
 mod index;
 mod view;
 
+use windrow_access::Action;
 use windrow_collection::{DocumentChange, Modification, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use self::index::IndexChangeError;
 use super::create::{self, clustered};
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
@@ -21,6 +23,11 @@ use crate::{namespace, stable_api, validators};
 pub const COLL_MOD: Command = Command {
     name: "collMod",
     help: "changes options of a collection, an index or a view",
+    needs: Needs::Computed(|request| {
+        request
+            .on_collection(&[Action::collMod])
+            .and(create::view_requirement(request))
+    }),
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_coll_mod,

@@ -1,9 +1,11 @@
 //! `collStats`: the sizes of a collection and its indexes.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_query::checked_scale;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -15,6 +17,7 @@ pub const COLL_STATS: Command = Command {
     name: "collStats",
     aliases: &["collstats"],
     help: "returns the sizes of a collection and its indexes",
+    needs: Needs::OnCollection(&[Action::collStats]),
     in_api_version_1: false,
     arguments: Accepted::Only(&["scale", "verbose", "waitForLock"]),
     run,

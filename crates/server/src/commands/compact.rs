@@ -1,10 +1,12 @@
 //! `compact`: frees disk space. All collections of a data folder share files, so the space of other
 //! collections is freed too.
 
+use windrow_access::Action;
 use windrow_collection::Collection;
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,6 +16,7 @@ use crate::{namespace, views};
 pub const COMPACT: Command = Command {
     name: "compact",
     help: "frees the unused space of a collection",
+    needs: Needs::OnCollection(&[Action::compact]),
     arguments: Accepted::Only(&["dryRun", "force", "freeSpaceTargetMB"]),
     run,
     ..Command::EMPTY

@@ -4,6 +4,7 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -11,6 +12,7 @@ use crate::context::Context;
 pub const CONFIGURE_FAIL_POINT: Command = Command {
     name: "configureFailPoint",
     help: "makes selected commands fail, wait or lose their connection, for tests of applications",
+    needs: Needs::Login,
     admin_only: true,
     for_tests: true,
     arguments: Accepted::Only(&["data", "mode"]),

@@ -1,8 +1,10 @@
 //! `connPoolStats`: the outgoing connections of the server. There are none.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const CONN_POOL_STATS: Command = Command {
     name: "connPoolStats",
     help: "counts the outgoing connections of the server",
+    needs: Needs::OnServer(&[Action::connPoolStats]),
     run: stats,
     ..Command::EMPTY
 };
@@ -17,6 +20,7 @@ pub const CONN_POOL_STATS: Command = Command {
 pub const DROP_CONNECTIONS: Command = Command {
     name: "dropConnections",
     help: "closes the outgoing connections of the server",
+    needs: Needs::OnServer(&[Action::dropConnections]),
     admin_only: true,
     arguments: Accepted::Only(&["hostAndPort"]),
     run: drop_connections,

@@ -1,9 +1,11 @@
 //! `convertToCapped`: limits the size of an existing collection.
 
+use windrow_access::Action;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::create;
+use crate::access::Needs;
 use crate::arguments::{Arguments, whole};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -13,6 +15,7 @@ use crate::{namespace, views};
 pub const CONVERT_TO_CAPPED: Command = Command {
     name: "convertToCapped",
     help: "converts a collection to a capped collection",
+    needs: Needs::OnCollection(&[Action::convertToCapped]),
     write_concern: true,
     arguments: Accepted::Only(&["size"]),
     run,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use windrow_access::Action;
 use windrow_document::{Document, ValueRef, doc};
 use windrow_query::operators::Operator;
 use windrow_query::{Count, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -20,6 +22,7 @@ use crate::{collection_uuid, queries};
 pub const COUNT: Command = Command {
     name: "count",
     help: "counts the documents of a collection that match a query",
+    needs: Needs::OnCollection(&[Action::find]),
     kind: Kind::Command,
     class: LatencyClass::Read,
     read_concern: true,

@@ -5,11 +5,14 @@ pub mod view;
 
 use std::sync::Arc;
 
+use windrow_access::Action;
 use windrow_collection::{Namespace, View};
-use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_document::{Array, Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_index::{check_options_of_ids, check_version};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::pipeline::{self, PipelineScope};
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
@@ -20,6 +23,7 @@ use crate::{namespace, stable_api, validators};
 pub const CREATE: Command = Command {
     name: "create",
     help: "creates a collection or a view",
+    needs: Needs::Computed(requirement),
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_create,
@@ -49,6 +53,32 @@ pub const CREATE: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// What a new collection or view needs.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let create = request.on_collection(&[Action::createCollection]);
+    if request.body.contains("viewOn") {
+        return create.and(view_requirement(request));
+    }
+    if request.flag("capped") {
+        return create.and(request.on_collection(&[Action::convertToCapped]));
+    }
+    create.or(request.on_collection(&[Action::insert]))
+}
+
+/// What the pipeline of a view needs. Its readers only need to read the view.
+pub fn view_requirement(request: &AccessRequest<'_>) -> Requirement {
+    let Some(on) = request.string("viewOn") else {
+        return Requirement::Nothing;
+    };
+    let scope = PipelineScope {
+        database: request.database,
+        collection: Some(on),
+        bypasses_validation: false,
+    };
+    let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
+    pipeline::requirement(scope, stages.unwrap_or(Array::EMPTY))
+}
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let database = request.database();

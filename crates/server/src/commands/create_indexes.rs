@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use windrow_access::Action;
 use windrow_collection::{Collection, CreatedIndexes, Index};
 use windrow_document::order::compare_documents;
 use windrow_document::{Document, DocumentBuf, Type, ValueRef};
 use windrow_index::{Definition, without_unknown_options};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
@@ -25,6 +27,7 @@ use crate::{namespace, stable_api, views};
 pub const CREATE_INDEXES: Command = Command {
     name: "createIndexes",
     help: "builds indexes on a collection, which is created if it does not exist",
+    needs: Needs::OnCollection(&[Action::createIndex]),
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_create_indexes,

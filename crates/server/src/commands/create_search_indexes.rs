@@ -1,10 +1,12 @@
 //! `createSearchIndexes`: builds search indexes on a collection.
 
+use windrow_access::Action;
 use windrow_collection::Collection;
 use windrow_document::{Document, Type, Value, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::clock::now_millis;
 use crate::command::{Accepted, Command};
@@ -15,6 +17,7 @@ use crate::{namespace, search_indexes, views};
 pub const CREATE_SEARCH_INDEXES: Command = Command {
     name: "createSearchIndexes",
     help: "builds search indexes for $search",
+    needs: Needs::OnCollection(&[Action::createSearchIndexes]),
     write_concern: true,
     arguments: Accepted::Only(&["indexes"]),
     run,

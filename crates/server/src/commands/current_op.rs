@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::idle;
+use crate::idle::{self, OperationScope};
 use crate::index_builds::unfinished;
 use crate::operations::Operation;
 use crate::state::State;
@@ -20,16 +22,24 @@ use crate::state::State;
 pub const CURRENT_OP: Command = Command {
     name: "currentOp",
     help: "lists the running operations",
+    needs: Needs::Computed(requirement),
     admin_only: true,
     arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
 
+/// Everybody may list the own operations.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    if request.flag("$ownOps") {
+        return Requirement::Nothing;
+    }
+    Requirement::on_server(&[Action::inprog])
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    // There is one user, so all operations are its own.
-    arguments.flag("$ownOps")?;
+    let scope = OperationScope::new(context, arguments.flag("$ownOps")?);
     let with_connections = arguments.flag("$all")?;
     let filter: DocumentBuf = request
         .body()
@@ -40,14 +50,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let filter = Filter::parse(filter.as_document()).or_command_error()?;
     let state = context.state;
     let (running, idle) = state.operations.running_and_idle(&state.connections);
-    let mut shown: Vec<DocumentBuf> = running
-        .iter()
-        .map(|one| one.describe(&state.host))
-        .collect();
-    shown.extend(unattended_builds(state, &running));
-    shown.extend(idle::transactions(state));
+    let own = running.iter().filter(|one| scope.includes_operation(one));
+    let mut shown: Vec<DocumentBuf> = own.map(|one| one.describe(&state.host)).collect();
+    if scope.includes_all() {
+        shown.extend(unattended_builds(state, &running));
+    }
+    shown.extend(idle::transactions(state, &scope));
     if with_connections {
-        shown.extend(idle::connections(state, &idle));
+        shown.extend(idle::connections(state, &idle, &scope));
     }
     let mut found: Vec<Value> = Vec::new();
     for op in shown {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use windrow_access::Action;
 use windrow_collection::{Collection, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::{Definition, KeyField, KeyKind};
@@ -9,6 +10,7 @@ use windrow_mql::filter::Filter;
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -19,6 +21,7 @@ pub const DATA_SIZE: Command = Command {
     name: "dataSize",
     aliases: &["datasize"],
     help: "returns the size of the documents of a collection or of a range of an index",
+    needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&[
         "estimate",
         "keyPattern",
@@ -31,6 +34,17 @@ pub const DATA_SIZE: Command = Command {
     ends_with_client: true,
     ..Command::EMPTY
 };
+
+/// The collection is named with its database.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let name = request.first().and_then(ValueRef::as_str);
+    match name.and_then(|name| name.split_once('.')) {
+        Some((database, collection)) => {
+            Requirement::on_namespace(database, collection, &[Action::find])
+        }
+        None => request.on_database(&[Action::find]),
+    }
+}
 
 /// The range to count, and the limits at which counting stops.
 struct DataSizeRequest<'a> {

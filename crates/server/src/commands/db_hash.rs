@@ -3,12 +3,14 @@
 
 use std::time::Instant;
 
+use windrow_access::Action;
 use windrow_collection::Collection;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_query::{Direction, Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::queries::{self, RunningQuery};
@@ -17,6 +19,7 @@ pub const DB_HASH: Command = Command {
     name: "dbHash",
     aliases: &["dbhash"],
     help: "returns a hash of the documents of each collection",
+    needs: Needs::OnDatabase(&[Action::dbHash]),
     read_concern: true,
     arguments: Accepted::Only(&["collections"]),
     run,

@@ -1,9 +1,11 @@
 //! `dbStats`: the sizes of a database.
 
+use windrow_access::Action;
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use super::coll_stats::scale;
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,6 +16,7 @@ pub const DB_STATS: Command = Command {
     name: "dbStats",
     aliases: &["dbstats"],
     help: "returns the sizes of a database",
+    needs: Needs::OnDatabase(&[Action::dbStats]),
     arguments: Accepted::Only(&["freeStorage", "scale"]),
     run,
     ends_with_client: true,

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use windrow_access::Action;
 use windrow_collection::{Change, DocumentValidation, RetainedImage};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -23,6 +25,7 @@ use crate::writes::{self, WriteRequest, acknowledge};
 pub const DELETE: Command = Command {
     name: "delete",
     help: "deletes documents of a collection",
+    needs: Needs::OnCollection(&[Action::remove]),
     kind: Kind::Delete,
     class: LatencyClass::Write,
     write_concern: true,

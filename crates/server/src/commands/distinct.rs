@@ -1,11 +1,13 @@
 //! `distinct`: the distinct values of a field.
 
+use windrow_access::Action;
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::expression::DBREF_FIELDS;
 use windrow_query::Distinct;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
@@ -19,6 +21,7 @@ use crate::{collection_uuid, queries};
 pub const DISTINCT: Command = Command {
     name: "distinct",
     help: "returns the distinct values of a field",
+    needs: Needs::OnCollection(&[Action::find]),
     kind: Kind::Command,
     class: LatencyClass::Read,
     read_concern: true,

@@ -1,9 +1,11 @@
 //! `drop`: drops a collection with its indexes, or a view. Dropping a missing collection succeeds.
 
+use windrow_access::Action;
 use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
@@ -16,6 +18,7 @@ use crate::recorder::PROFILE;
 pub const DROP: Command = Command {
     name: "drop",
     help: "drops a collection with its indexes",
+    needs: Needs::OnCollection(&[Action::dropCollection]),
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&["collectionUUID"]),

@@ -1,8 +1,10 @@
 //! `dropDatabase`: drops all collections of a database.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::whole;
 use crate::command::Command;
 use crate::context::Context;
@@ -11,6 +13,7 @@ use crate::errors::OrCommandError;
 pub const DROP_DATABASE: Command = Command {
     name: "dropDatabase",
     help: "drops all collections of a database",
+    needs: Needs::OnDatabase(&[Action::dropDatabase]),
     write_concern: true,
     in_api_version_1: true,
     run,

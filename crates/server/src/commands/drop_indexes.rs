@@ -1,10 +1,12 @@
 //! `dropIndexes`: drops indexes by name, by key, or all of them.
 
+use windrow_access::Action;
 use windrow_collection::Collection;
 use windrow_document::{Array, Document, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
@@ -17,6 +19,7 @@ pub const DROP_INDEXES: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
     help: "drops indexes of a collection: by name, names, key, or \"*\" for all except that on _id",
+    needs: Needs::OnCollection(&[Action::dropIndex]),
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Any,

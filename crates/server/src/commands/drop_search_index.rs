@@ -1,8 +1,10 @@
 //! `dropSearchIndex`: drops a search index by name or id.
 
+use windrow_access::Action;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -12,6 +14,7 @@ use crate::{namespace, views};
 pub const DROP_SEARCH_INDEX: Command = Command {
     name: "dropSearchIndex",
     help: "drops a search index by name or id",
+    needs: Needs::OnCollection(&[Action::dropSearchIndex]),
     write_concern: true,
     arguments: Accepted::Only(&["id", "name"]),
     run,

@@ -1,5 +1,6 @@
 //! `explain`: the plan of another command.
 
+use windrow_access::Action;
 use windrow_document::{Document, ValueRef};
 use windrow_query::{ExplainedCommand, Find, ReturnedDocument, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -10,6 +11,7 @@ use super::distinct::DistinctRequest;
 use super::find::FindRequest;
 use super::find_and_modify::FindAndModifyRequest;
 use super::{aggregate, delete, update};
+use crate::access::{AccessRequest, Requirement};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
@@ -32,6 +34,27 @@ pub const EXPLAIN: Command = Command {
     ends_with_client: true,
     ..Command::EMPTY
 };
+
+/// What the explained command needs.
+pub fn requirement(
+    request: &AccessRequest<'_>,
+    find_command: fn(&str) -> Option<&'static Command>,
+) -> Requirement {
+    let explained = request.first().and_then(ValueRef::as_document);
+    let named = explained.and_then(|body| Some((body, find_command(body.first()?.0)?)));
+    match named {
+        // A command that cannot be explained will be refused.
+        Some((body, command)) if command.name != "explain" => {
+            let within = AccessRequest {
+                body,
+                request: None,
+                ..*request
+            };
+            command.needs.requirement(&within)
+        }
+        _ => request.on_database(&[Action::find]),
+    }
+}
 
 /// Explains a command. `find_command` looks up the accepted arguments of a command.
 pub fn run(

@@ -1,8 +1,10 @@
 //! `setFeatureCompatibilityVersion`. There is one version, so it can be set without an effect.
 
+use windrow_access::Action;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
     name: "setFeatureCompatibilityVersion",
     help: "sets the feature compatibility version, of which there is one",
+    needs: Needs::OnServer(&[Action::setFeatureCompatibilityVersion]),
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Only(&["confirm"]),

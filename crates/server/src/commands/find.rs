@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use windrow_access::Action;
 use windrow_document::{Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::{Arguments, whole};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
@@ -26,6 +28,7 @@ use crate::views::{self, ViewQuery};
 pub const FIND: Command = Command {
     name: "find",
     help: "returns the documents of a collection that match a query",
+    needs: Needs::OnCollection(&[Action::find]),
     kind: Kind::Query,
     class: LatencyClass::Read,
     read_concern: true,

@@ -1,5 +1,6 @@
 //! `findAndModify`: changes or removes one document, and returns its old or new version.
 
+use windrow_access::Action;
 use windrow_collection::{Change, RetainedImage, StatementResult};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
@@ -11,6 +12,7 @@ use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
 use windrow_query::{ExplainedCommand, Find, ReturnedDocument, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::Target;
@@ -31,6 +33,7 @@ pub const FIND_AND_MODIFY: Command = Command {
     name: "findAndModify",
     aliases: &["findandmodify"],
     help: "updates or removes one document and returns it",
+    needs: Needs::Computed(requirement),
     kind: Kind::Command,
     class: LatencyClass::Write,
     write_concern: true,
@@ -43,6 +46,23 @@ pub const FIND_AND_MODIFY: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// It reads, and updates or removes.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let mut actions = vec![Action::find];
+    if request.flag("remove") {
+        actions.push(Action::remove);
+    } else {
+        actions.push(Action::update);
+        if request.flag("upsert") {
+            actions.push(Action::insert);
+        }
+        if request.flag("bypassDocumentValidation") {
+            actions.push(Action::bypassDocumentValidation);
+        }
+    }
+    request.on_collection(&actions)
+}
 
 const FIELDS: &[&str] = &[
     "query",

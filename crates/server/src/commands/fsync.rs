@@ -1,8 +1,10 @@
 //! `fsync`: returns when all writes are on disk.
 
+use windrow_access::Action;
 use windrow_document::{Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -11,6 +13,7 @@ use crate::errors::OrCommandError;
 pub const FSYNC: Command = Command {
     name: "fsync",
     help: "syncs all writes to the disk",
+    needs: Needs::OnServer(&[Action::fsync]),
     admin_only: true,
     arguments: Accepted::Only(&["fsyncLockAcquisitionTimeoutMillis", "lock"]),
     run,
@@ -21,6 +24,7 @@ pub const FSYNC: Command = Command {
 pub const FSYNC_UNLOCK: Command = Command {
     name: "fsyncUnlock",
     help: "unlocks the server after fsync with a lock, which is not supported",
+    needs: Needs::OnServer(&[Action::unlock]),
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run: |_, _| {

@@ -1,14 +1,17 @@
 //! `getCmdLineOpts`: the command line of the server.
 
+use windrow_access::Action;
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 pub const GET_CMD_LINE_OPTS: Command = Command {
     name: "getCmdLineOpts",
     help: "returns the command line of the server",
+    needs: Needs::OnServer(&[Action::getCmdLineOpts]),
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

@@ -1,8 +1,10 @@
 //! `getLog`: the newest log lines.
 
+use windrow_access::Action;
 use windrow_document::{ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const GET_LOG: Command = Command {
     name: "getLog",
     help: "returns the newest lines of a log, \"global\" or \"startupWarnings\"; \"*\" returns the names of the logs",
+    needs: Needs::OnServer(&[Action::getLog]),
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

@@ -7,6 +7,7 @@ use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::aggregate;
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
@@ -23,6 +24,7 @@ use crate::transaction_context::TransactionContext;
 pub const GET_MORE: Command = Command {
     name: "getMore",
     help: "returns the next documents of a cursor",
+    needs: Needs::Login,
     kind: Kind::GetMore,
     class: LatencyClass::Read,
     // Drivers send the read concern of their session with each command.
@@ -60,7 +62,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     operation.set_namespace(&parsed.namespace);
     let cursors = &context.state.cursors;
-    let mut cursor = cursors.take(parsed.cursor, &parsed.namespace, client, operation)?;
+    let mut cursor = cursors.take(
+        parsed.cursor,
+        &parsed.namespace,
+        client,
+        context.authority,
+        operation,
+    )?;
     if let Err(error) = check_time_limit(cursor.owner.options, context) {
         cursor.put_back();
         return Err(error);

@@ -1,8 +1,10 @@
 //! `getParameter`: the values of server parameters.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::common_arguments::is_generic;
@@ -13,6 +15,7 @@ use crate::parameters::SetAt;
 pub const GET_PARAMETER: Command = Command {
     name: "getParameter",
     help: "returns server parameters: by name, or all with \"*\"",
+    needs: Needs::OnServer(&[Action::getParameter]),
     admin_only: true,
     arguments: Accepted::Any,
     run,

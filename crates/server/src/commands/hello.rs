@@ -6,10 +6,14 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use windrow_access::UserName;
 use windrow_document::{Array, Document, DocumentBuf, ObjectId, Type, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
+use super::sasl::StartArguments;
+use crate::access::Needs;
+use crate::access::sasl::{self, SaslStart};
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::command::{Accepted, Command, InTransactions};
@@ -21,6 +25,8 @@ use crate::version::windrow;
 pub const HELLO: Command = Command {
     name: "hello",
     help: "returns the properties of the server that clients need",
+    needs: Needs::Nothing,
+    secrets: &["speculativeAuthenticate"],
     in_api_version_1: true,
     arguments: Accepted::Any,
     in_transactions: InTransactions::Following,
@@ -32,6 +38,8 @@ pub const IS_MASTER: Command = Command {
     name: "isMaster",
     aliases: &["ismaster"],
     help: "the older form of hello",
+    needs: Needs::Nothing,
+    secrets: &["speculativeAuthenticate"],
     arguments: Accepted::Any,
     run: |request, context| run(request, context, "ismaster"),
     ..Command::EMPTY
@@ -47,6 +55,10 @@ struct HelloRequest<'a> {
     hello_ok: bool,
     /// The compressors that the client offers.
     compression: Option<Array<'a>>,
+    /// The user whose mechanisms the client wants to know.
+    mechanisms_of: Option<UserName>,
+    /// The first message of a login.
+    login: Option<Document<'a>>,
     wait: Option<Wait>,
 }
 
@@ -61,12 +73,13 @@ impl<'a> HelloRequest<'a> {
     fn parse(request: &'a Request) -> Result<HelloRequest<'a>, CommandError> {
         let arguments = Arguments::new(request);
         let client = arguments.document("client")?;
-        check_user(&arguments)?;
         Ok(HelloRequest {
             client,
             wait: Wait::parse(request, &arguments)?,
             hello_ok: arguments.flag("helloOk")?,
             compression: arguments.array("compression")?,
+            mechanisms_of: parse_user(&arguments)?,
+            login: arguments.document("speculativeAuthenticate")?,
         })
     }
 }
@@ -90,6 +103,14 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
         let agreed: Vec<&str> = agreed.map(Compressor::name).collect();
         reply.push("compression", agreed);
     }
+    if let Some(user) = &hello.mechanisms_of
+        && let Some(mechanisms) = sasl::supported_mechanisms(context.state, user)
+    {
+        reply.push("saslSupportedMechs", mechanisms);
+    }
+    if let Some(started) = hello.login.and_then(|login| start_login(login, context)) {
+        reply.push("speculativeAuthenticate", started);
+    }
     reply.push("windrow", windrow());
     let reply = Reply::ok(reply);
     Ok(if hello.wait.is_some() && request.exhaust_allowed() {
@@ -99,27 +120,47 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
     })
 }
 
-/// Checks the user whose authentication mechanisms the client requests, "database.user" or {user,
-/// db}. There are no users, so the reply contains none.
-fn check_user(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+/// Parses the user whose authentication mechanisms the client requests, "database.user" or {user,
+/// db}.
+fn parse_user(arguments: &Arguments<'_>) -> Result<Option<UserName>, CommandError> {
     let name = "saslSupportedMechs";
-    let is_one = match arguments.get(name) {
-        None => true,
-        Some(ValueRef::String(text)) => text.contains('.'),
-        Some(ValueRef::Document(user)) => ["user", "db"].iter().all(|part| {
-            let part = user.get(part);
-            part.is_some_and(|part| part.as_str().is_some())
-        }),
+    let user = match arguments.get(name) {
+        None => return Ok(None),
+        Some(ValueRef::String(text)) => {
+            let parts = text.split_once('.');
+            parts.map(|(database, user)| UserName::new(user, database))
+        }
+        Some(ValueRef::Document(user)) => {
+            let part = |name: &str| user.get(name).and_then(ValueRef::as_str);
+            let parts = part("user").zip(part("db"));
+            parts.map(|(user, database)| UserName::new(user, database))
+        }
         Some(other) => {
             return Err(arguments.wrong_type(name, other.type_of(), &[Type::String]));
         }
     };
     let message = "UserName must contain a '.' separated database.user pair";
-    if is_one {
-        Ok(())
-    } else {
-        Err(CommandError::new(ErrorCode::BadValue, message))
+    user.map(Some)
+        .ok_or_else(|| CommandError::new(ErrorCode::BadValue, message))
+}
+
+/// Starts a login. If that fails there is no reply to it, and the client starts it again with
+/// `saslStart`, which then fails with the reason.
+fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf> {
+    if !login.contains("saslStart") {
+        return None;
     }
+    let arguments = Arguments::within("speculativeAuthenticate", login);
+    let parsed = StartArguments::parse(&arguments).ok()?;
+    let message = SaslStart {
+        database: arguments.string("db").ok()?.unwrap_or("admin"),
+        mechanism: parsed.mechanism,
+        payload: &parsed.payload,
+        skips_empty_exchange: parsed.skips_empty_exchange,
+        is_speculative: true,
+    };
+    let reply = sasl::start(context.state, context.client, &message).ok()?;
+    Some(reply.to_document())
 }
 
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {

@@ -2,9 +2,11 @@
 
 use std::time::SystemTime;
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{clock, machine};
@@ -12,6 +14,7 @@ use crate::{clock, machine};
 pub const HOST_INFO: Command = Command {
     name: "hostInfo",
     help: "returns the properties of the machine of the server",
+    needs: Needs::OnServer(&[Action::hostInfo]),
     arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY

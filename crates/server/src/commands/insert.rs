@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
+use windrow_access::Action;
 use windrow_collection::{Error as CollectionError, RetainedImage};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
@@ -22,6 +24,7 @@ use crate::{namespace, views};
 pub const INSERT: Command = Command {
     name: "insert",
     help: "inserts documents into a collection",
+    needs: Needs::Computed(requirement),
     kind: Kind::Insert,
     class: LatencyClass::Write,
     write_concern: true,
@@ -39,6 +42,14 @@ pub const INSERT: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let mut actions = vec![Action::insert];
+    if request.flag("bypassDocumentValidation") {
+        actions.push(Action::bypassDocumentValidation);
+    }
+    request.on_collection(&actions)
+}
 
 /// Maximum number of attempts if the collection is dropped during an insert.
 const ATTEMPTS: usize = 10;

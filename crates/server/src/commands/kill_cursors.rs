@@ -1,8 +1,10 @@
 //! `killCursors`: closes cursors.
 
+use windrow_access::{Action, Resource};
 use windrow_document::{Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::Killed;
@@ -11,6 +13,7 @@ use crate::namespace;
 pub const KILL_CURSORS: Command = Command {
     name: "killCursors",
     help: "closes cursors",
+    needs: Needs::Login,
     in_api_version_1: true,
     arguments: Accepted::Only(&["cursors"]),
     // Drivers send the read concern of their session with each command.
@@ -24,6 +27,9 @@ pub const KILL_CURSORS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let ids = parse(request)?;
     let (mut killed, mut not_found): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+    for id in &ids {
+        check_may_kill(context, *id)?;
+    }
     for id in ids {
         match context.state.cursors.kill(id) {
             Killed::Closed => killed.push(id),
@@ -40,6 +46,31 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         "cursorsKilled": killed, "cursorsNotFound": not_found,
         "cursorsAlive": (none()), "cursorsUnknown": (none()),
     }))
+}
+
+/// Fails with Unauthorized if the cursor of another user must not be closed.
+fn check_may_kill(context: &Context<'_>, id: i64) -> Result<(), CommandError> {
+    let (authority, action) = (context.authority, Action::killAnyCursor);
+    let Some(owner) = context.state.cursors.owner(id) else {
+        return Ok(());
+    };
+    let (database, name) = owner
+        .namespace
+        .split_once('.')
+        .unwrap_or((&owner.namespace, ""));
+    let resource = if name.starts_with("$cmd") {
+        Resource::database(database)
+    } else {
+        Resource::namespace(database, name)
+    };
+    let is_allowed = authority.owns(owner.user.as_ref())
+        || authority.allows(&Resource::Cluster, action)
+        || authority.allows(&resource, action);
+    if is_allowed {
+        return Ok(());
+    }
+    let message = format!("not authorized on {database} to kill cursor id {id}");
+    Err(CommandError::new(ErrorCode::Unauthorized, message))
 }
 
 /// Parses the cursor ids. Nulls are ignored. The collection name is checked, but a cursor is found

@@ -1,8 +1,10 @@
 //! `killOp`: interrupts an operation.
 
+use windrow_access::{Action, Resource};
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const KILL_OP: Command = Command {
     name: "killOp",
     help: "interrupts an operation: op is its id in currentOp",
+    needs: Needs::Login,
     admin_only: true,
     arguments: Accepted::Only(&["op"]),
     run,
@@ -37,6 +40,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         );
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
-    context.state.operations.kill(id, ErrorCode::Interrupted);
+    let operations = &context.state.operations;
+    let running = operations.all();
+    let operation = running.iter().find(|operation| operation.id == id);
+    let owner = operation.and_then(|operation| operation.user.as_ref());
+    let is_allowed = context.authority.owns(owner)
+        || context.authority.allows(&Resource::Cluster, Action::killop);
+    if !is_allowed {
+        let message = "not authorized to kill the operations of other users";
+        return Err(CommandError::new(ErrorCode::Unauthorized, message));
+    }
+    operations.kill(id, ErrorCode::Interrupted);
     Ok(Reply::ok(doc! { "info": "attempting to kill op" }))
 }

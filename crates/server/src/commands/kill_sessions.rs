@@ -1,16 +1,19 @@
 //! `killSessions`: ends sessions and interrupts their operations.
 
+use windrow_access::{Action, UserName};
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{Needs, store};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::sessions::{SessionId, parse_list};
+use crate::sessions::{SessionId, UserDigest, parse_list};
 
 pub const KILL_SESSIONS: Command = Command {
     name: "killSessions",
     help: "ends logical sessions and interrupts their operations; without arguments all sessions of the user",
+    needs: Needs::Login,
     run,
     ..OF_SESSIONS
 };
@@ -18,6 +21,7 @@ pub const KILL_SESSIONS: Command = Command {
 pub const KILL_ALL_SESSIONS: Command = Command {
     name: "killAllSessions",
     help: "ends all logical sessions and interrupts their operations",
+    needs: Needs::OnServer(&[Action::killAnySession]),
     run: all,
     ..OF_SESSIONS
 };
@@ -25,6 +29,7 @@ pub const KILL_ALL_SESSIONS: Command = Command {
 pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
     name: "killAllSessionsByPattern",
     help: "ends the logical sessions that match patterns and interrupts their operations; without patterns all sessions",
+    needs: Needs::OnServer(&[Action::killAnySession]),
     run: by_pattern,
     ..OF_SESSIONS
 };
@@ -38,13 +43,18 @@ const OF_SESSIONS: Command = Command {
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let users = list(request)?;
     let users: Result<Vec<_>, _> = users.into_iter().map(parse_user).collect();
-    if let Some((user, database)) = users?.first() {
-        // There are no users.
-        let message = format!("Could not find user \"{user}\" for db \"{database}\"");
-        return Err(CommandError::new(ErrorCode::UserNotFound, message));
+    let users = users?;
+    for name in &users {
+        if store::user(&context.state.services.engine, name)?.is_none() {
+            let UserName { user, database } = name;
+            let message = format!("Could not find user \"{user}\" for db \"{database}\"");
+            return Err(CommandError::new(ErrorCode::UserNotFound, message));
+        }
     }
-    let sessions = context.state.sessions.all().into_iter();
-    sessions.for_each(|session| kill(session, context));
+    let digests: Vec<UserDigest> = users.iter().map(UserDigest::new).collect();
+    kill_where(context, |session| {
+        digests.is_empty() || digests.contains(&session.user)
+    });
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
@@ -68,9 +78,15 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
         }
         sessions.push(SessionId::parse(session, place)?);
     }
-    sessions
-        .into_iter()
-        .for_each(|session| kill(session, context));
+    for session in sessions {
+        // The administrator names the user of the session.
+        let session = if context.authority.is_unrestricted() {
+            session.with_user(UserDigest::NOBODY)
+        } else {
+            session
+        };
+        kill(session, context);
+    }
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
@@ -85,7 +101,7 @@ fn list(request: &Request) -> Result<Vec<ValueRef<'_>>, CommandError> {
 }
 
 /// The name and the database of a user.
-fn parse_user(user: ValueRef<'_>) -> Result<(&str, &str), CommandError> {
+fn parse_user(user: ValueRef<'_>) -> Result<UserName, CommandError> {
     let place = "KillAllSessionsUser";
     let Some(user) = user.as_document() else {
         let found = user.type_of().name();
@@ -96,19 +112,30 @@ fn parse_user(user: ValueRef<'_>) -> Result<(&str, &str), CommandError> {
     let fields = Arguments::within(place, user);
     fields.only(&["user", "db"])?;
     let part = |name: &str| fields.string(name)?.ok_or_else(|| fields.missing(name));
-    Ok((part("user")?, part("db")?))
+    Ok(UserName::new(part("user")?, part("db")?))
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let mut sessions = parse_list(list(request)?, "killSessions")?;
+    let sessions = parse_list(list(request)?, "killSessions")?;
+    let sessions = context.own_sessions(sessions)?;
     if sessions.is_empty() {
-        sessions = context.state.sessions.all();
+        let own = context.authority.digest();
+        let is_own =
+            |session: SessionId| context.authority.is_unrestricted() || session.user == own;
+        kill_where(context, is_own);
     }
     // The session of this command may be among them. The command itself is not interrupted.
     sessions
         .into_iter()
         .for_each(|session| kill(session, context));
     Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// Kills the sessions for which `is_meant` returns `true`.
+fn kill_where(context: &Context<'_>, is_meant: impl Fn(SessionId) -> bool) {
+    let sessions = context.state.sessions.all().into_iter();
+    let meant = sessions.filter(|session| is_meant(*session));
+    meant.for_each(|session| kill(session, context));
 }
 
 fn kill(session: SessionId, context: &Context<'_>) {

@@ -1,10 +1,12 @@
 //! `listCollections`: the collections of a database.
 
+use windrow_access::{Action, Resource};
 use windrow_collection::{Collection, View};
-use windrow_document::{DocumentBuf, Value, doc};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,20 +16,36 @@ use crate::list_cursor;
 pub const LIST_COLLECTIONS: Command = Command {
     name: "listCollections",
     help: "lists the collections of a database",
+    needs: Needs::Computed(requirement),
     in_api_version_1: true,
     arguments: Accepted::Only(&["authorizedCollections", "cursor", "filter", "nameOnly"]),
     run,
     ..Command::EMPTY
 };
 
+/// Everybody with a privilege in the database may list the names of the own collections.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let all = request.on_database(&[Action::listCollections]);
+    if request.flag("nameOnly") && request.flag("authorizedCollections") {
+        return all.or(Requirement::AnythingIn(request.database.to_owned()));
+    }
+    all
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let filter = filter(&arguments)?;
     let name_only = arguments.flag("nameOnly")?;
-    arguments.bool("authorizedCollections")?;
+    let only_authorized = arguments.bool("authorizedCollections")?.unwrap_or(false);
     let mut found = Vec::new();
     for one in describe_all(context, request.database(), name_only)? {
-        if matches(filter.as_ref(), &one)? {
+        let name = one
+            .get("name")
+            .and_then(ValueRef::as_str)
+            .unwrap_or_default();
+        let resource = Resource::namespace(request.database(), name);
+        let is_listed = !only_authorized || context.authority.allows_any(&resource);
+        if is_listed && matches(filter.as_ref(), &one)? {
             found.push(one);
         }
     }

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use windrow_access::Action;
 use windrow_collection::{Collection, Index};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
@@ -17,6 +19,7 @@ use crate::{list_cursor, namespace, views};
 pub const LIST_INDEXES: Command = Command {
     name: "listIndexes",
     help: "lists the indexes of a collection",
+    needs: Needs::OnCollection(&[Action::listIndexes]),
     in_api_version_1: true,
     arguments: Accepted::Any,
     run,

@@ -1,8 +1,10 @@
 //! `logRotate`: continues the log in a new file.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const LOG_ROTATE: Command = Command {
     name: "logRotate",
     help: "renames the log file and opens a new one",
+    needs: Needs::OnServer(&[Action::logRotate]),
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

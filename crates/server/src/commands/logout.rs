@@ -1,9 +1,28 @@
-//! `logout`: ends an authentication. There is none, so it has no effect.
+//! `logout`: logs the user of the connection out.
 
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, Reply, Request};
+
+use crate::access::Needs;
+use crate::access::events::{self, Event};
 use crate::command::Command;
+use crate::context::Context;
 
 pub const LOGOUT: Command = Command {
     name: "logout",
-    help: "logs the connection out; without authentication it has no effect",
+    help: "logs the connection out, if its user is one of the database",
+    needs: Needs::Nothing,
+    run,
     ..Command::EMPTY
 };
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    if let Some(user) = context.client.login.log_out(request.database()) {
+        events::record(
+            context.state,
+            context.client,
+            &Event::Logout { user: &user },
+        );
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}

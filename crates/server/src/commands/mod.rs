@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::access::Needs;
 use crate::command::Command;
 
 mod aggregate;
@@ -23,7 +24,9 @@ mod convert_to_capped;
 mod count;
 mod create;
 mod create_indexes;
+mod create_role;
 mod create_search_indexes;
+mod create_user;
 mod current_op;
 mod data_size;
 mod db_hash;
@@ -35,7 +38,9 @@ mod distinct;
 mod drop;
 mod drop_database;
 mod drop_indexes;
+mod drop_role;
 mod drop_search_index;
+mod drop_user;
 mod end_sessions;
 mod explain;
 mod feature_compatibility;
@@ -50,6 +55,7 @@ mod get_parameter;
 mod hello;
 mod host_info;
 mod insert;
+mod invalidate_user_cache;
 mod kill_cursors;
 mod kill_op;
 mod kill_sessions;
@@ -60,6 +66,7 @@ mod list_indexes;
 mod lock_info;
 mod log_rotate;
 mod logout;
+mod merge_authz_collections;
 mod ping;
 mod plan_cache;
 mod profile;
@@ -67,7 +74,10 @@ mod re_index;
 mod refresh_sessions;
 mod rename_collection;
 mod replication;
+mod role_changes;
+mod roles_info;
 mod rotate_certificates;
+mod sasl;
 mod server_status;
 mod set_parameter;
 mod shutdown;
@@ -76,7 +86,10 @@ mod top;
 mod transactions;
 mod unsupported;
 mod update;
+mod update_role;
 mod update_search_index;
+mod update_user;
+mod user_roles;
 mod users_info;
 mod validate;
 mod validate_db_metadata;
@@ -84,6 +97,7 @@ mod whats_my_uri;
 
 /// Commands on commands get the table as an argument.
 const EXPLAIN: Command = Command {
+    needs: Needs::Computed(|request| explain::requirement(request, find)),
     run: |request, context| explain::run(request, context, find),
     ..explain::EXPLAIN
 };
@@ -94,8 +108,10 @@ const LIST_COMMANDS: Command = Command {
 
 /// Sorted by name.
 pub static COMMANDS: &[&Command] = &[
+    &merge_authz_collections::MERGE_AUTHZ_COLLECTIONS,
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
+    &sasl::AUTHENTICATE,
     &unsupported::AUTO_COMPACT,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
@@ -111,7 +127,9 @@ pub static COMMANDS: &[&Command] = &[
     &count::COUNT,
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,
+    &create_role::CREATE_ROLE,
     &create_search_indexes::CREATE_SEARCH_INDEXES,
+    &create_user::CREATE_USER,
     &current_op::CURRENT_OP,
     &data_size::DATA_SIZE,
     &db_hash::DB_HASH,
@@ -119,10 +137,14 @@ pub static COMMANDS: &[&Command] = &[
     &delete::DELETE,
     &distinct::DISTINCT,
     &drop::DROP,
+    &drop_role::DROP_ALL_ROLES_FROM_DATABASE,
+    &drop_user::DROP_ALL_USERS_FROM_DATABASE,
     &conn_pool_stats::DROP_CONNECTIONS,
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
+    &drop_role::DROP_ROLE,
     &drop_search_index::DROP_SEARCH_INDEX,
+    &drop_user::DROP_USER,
     &end_sessions::END_SESSIONS,
     &EXPLAIN,
     &features::FEATURES,
@@ -136,9 +158,13 @@ pub static COMMANDS: &[&Command] = &[
     &get_log::GET_LOG,
     &get_more::GET_MORE,
     &get_parameter::GET_PARAMETER,
+    &role_changes::GRANT_PRIVILEGES_TO_ROLE,
+    &role_changes::GRANT_ROLES_TO_ROLE,
+    &user_roles::GRANT_ROLES_TO_USER,
     &hello::HELLO,
     &host_info::HOST_INFO,
     &insert::INSERT,
+    &invalidate_user_cache::INVALIDATE_USER_CACHE,
     &hello::IS_MASTER,
     &kill_sessions::KILL_ALL_SESSIONS,
     &kill_sessions::KILL_ALL_SESSIONS_BY_PATTERN,
@@ -167,7 +193,13 @@ pub static COMMANDS: &[&Command] = &[
     &replication::REPL_SET_GET_CONFIG,
     &replication::REPL_SET_GET_STATUS,
     &replication::REPL_SET_STEP_DOWN,
+    &role_changes::REVOKE_PRIVILEGES_FROM_ROLE,
+    &role_changes::REVOKE_ROLES_FROM_ROLE,
+    &user_roles::REVOKE_ROLES_FROM_USER,
+    &roles_info::ROLES_INFO,
     &rotate_certificates::ROTATE_CERTIFICATES,
+    &sasl::SASL_CONTINUE,
+    &sasl::SASL_START,
     &server_status::SERVER_STATUS,
     &cluster_parameter::SET_CLUSTER_PARAMETER,
     &feature_compatibility::SET_FEATURE_COMPATIBILITY_VERSION,
@@ -176,12 +208,26 @@ pub static COMMANDS: &[&Command] = &[
     &start_session::START_SESSION,
     &top::TOP,
     &update::UPDATE,
+    &update_role::UPDATE_ROLE,
     &update_search_index::UPDATE_SEARCH_INDEX,
+    &update_user::UPDATE_USER,
     &users_info::USERS_INFO,
     &validate::VALIDATE,
     &validate_db_metadata::VALIDATE_DB_METADATA,
     &whats_my_uri::WHATS_MY_URI,
 ];
+
+/// A command that does not state what it needs does not compile.
+const _: () = {
+    let mut left = COMMANDS;
+    while let [command, rest @ ..] = left {
+        assert!(
+            command.needs.is_stated(),
+            "a command does not state what it needs"
+        );
+        left = rest;
+    }
+};
 
 /// The command with this name or alias.
 pub fn find(name: &str) -> Option<&'static Command> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_access::Action;
 use windrow_collection::{Collection, Namespace};
 use windrow_document::{ArrayBuf, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
@@ -9,6 +10,7 @@ use windrow_mql::sort::Sort;
 use windrow_query::{Find, IndexFilter, IndexName, Shape, ShapeParts};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -18,6 +20,7 @@ use crate::{namespace, queries, views};
 pub const PLAN_CACHE_CLEAR: Command = Command {
     name: "planCacheClear",
     help: "removes cached plans of a collection's queries",
+    needs: Needs::OnCollection(&[Action::planCacheWrite]),
     run: clear,
     ..OF_SHAPE
 };
@@ -25,6 +28,7 @@ pub const PLAN_CACHE_CLEAR: Command = Command {
 pub const PLAN_CACHE_CLEAR_FILTERS: Command = Command {
     name: "planCacheClearFilters",
     help: "removes index filters of a collection's queries",
+    needs: Needs::OnCollection(&[Action::planCacheIndexFilter]),
     run: clear_filters,
     ..OF_SHAPE
 };
@@ -32,6 +36,7 @@ pub const PLAN_CACHE_CLEAR_FILTERS: Command = Command {
 pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
     name: "planCacheListFilters",
     help: "lists the index filters of a collection's queries",
+    needs: Needs::OnCollection(&[Action::planCacheIndexFilter]),
     arguments: Accepted::Only(&[]),
     run: list,
     ..OF_SHAPE
@@ -40,6 +45,7 @@ pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
 pub const PLAN_CACHE_SET_FILTER: Command = Command {
     name: "planCacheSetFilter",
     help: "sets an index filter: the indexes that a query may use",
+    needs: Needs::OnCollection(&[Action::planCacheIndexFilter]),
     arguments: Accepted::Only(&["collation", "indexes", "projection", "query", "sort"]),
     run: set,
     ..OF_SHAPE

@@ -1,9 +1,11 @@
 //! `profile`: sets which operations of a database are stored in `system.profile`, and the threshold
 //! of slow operations.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,10 +16,22 @@ use crate::recorder;
 pub const PROFILE: Command = Command {
     name: "profile",
     help: "returns and sets the profiling level of a database: 0 none, 1 slow operations, 2 all",
+    needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&["filter", "sampleRate", "slowms"]),
     run,
     ..Command::EMPTY
 };
+
+/// The settings may be read by everybody who may read the profile.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let change = request.on_database(&[Action::enableProfiler]);
+    let level = request.first().and_then(ValueRef::as_f64);
+    let sets = ["filter", "sampleRate", "slowms"];
+    if level == Some(-1.0) && !sets.iter().any(|name| request.body.contains(name)) {
+        return change.or(request.on_named(recorder::PROFILE, &[Action::find]));
+    }
+    change
+}
 
 /// An unknown level changes nothing and returns the settings.
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {

@@ -1,9 +1,11 @@
 //! `reIndex`: rebuilds the indexes of a collection from its documents, except that on `_id`.
 //! Concurrent reads and writes use the old entries. The new entries replace them in one step.
 
+use windrow_access::Action;
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -12,6 +14,7 @@ use crate::{namespace, views};
 pub const RE_INDEX: Command = Command {
     name: "reIndex",
     help: "rebuilds the indexes of a collection",
+    needs: Needs::OnCollection(&[Action::reIndex]),
     arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY

@@ -3,6 +3,7 @@
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::Command;
 use crate::context::Context;
 use crate::sessions::parse_array;
@@ -10,6 +11,7 @@ use crate::sessions::parse_array;
 pub const REFRESH_SESSIONS: Command = Command {
     name: "refreshSessions",
     help: "extends the lifetime of logical sessions",
+    needs: Needs::Login,
     in_api_version_1: true,
     run,
     ..Command::EMPTY
@@ -17,7 +19,7 @@ pub const REFRESH_SESSIONS: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let list = request.get("refreshSessions").unwrap_or(ValueRef::Null);
-    for session in parse_array(list, "refreshSessions")? {
+    for session in context.own_sessions(parse_array(list, "refreshSessions")?)? {
         context.state.sessions.touch(session)?;
     }
     Ok(Reply::ok(DocumentBuf::new()))

@@ -1,9 +1,11 @@
 //! `renameCollection`: renames a collection, within its database or into another one.
 
+use windrow_access::{Action, Resource};
 use windrow_collection::{Error, Namespace, Renaming};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, uuid_of};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
@@ -14,12 +16,42 @@ use crate::namespace;
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
     help: "renames a collection",
+    needs: Needs::Computed(requirement),
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Only(&[COLLECTION_UUID, "dropTarget", "stayTemp", "to"]),
     run,
     ..Command::EMPTY
 };
+
+/// Within a database there is an action of its own, as long as the client does not come to read
+/// documents that it could not read. Into another database it is copied and dropped.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let name = |name: &str| request.string(name).and_then(|name| name.split_once('.'));
+    let (Some((from, source)), Some((to, target))) = (name("renameCollection"), name("to")) else {
+        // The names will be refused.
+        return request.on_database(&[Action::renameCollectionSameDB]);
+    };
+    let on_source = |actions: &[Action]| Requirement::on_namespace(from, source, actions);
+    let on_target = |actions: &[Action]| Requirement::on_namespace(to, target, actions);
+    let needed = if from == to {
+        let cannot_read = Requirement::Not(Box::new(on_target(&[Action::find])));
+        Requirement::on(&Resource::database(from), &[Action::renameCollectionSameDB])
+            .and(on_source(&[Action::find]).or(cannot_read))
+    } else {
+        on_source(&[Action::find, Action::dropCollection])
+            .and(on_target(&[Action::insert, Action::createIndex]))
+    };
+    if request.flag("dropTarget")
+        || matches!(
+            request.body.get("dropTarget"),
+            Some(ValueRef::Binary { .. })
+        )
+    {
+        return needed.and(on_target(&[Action::dropCollection]));
+    }
+    needed
+}
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);

@@ -3,9 +3,11 @@
 
 use std::time::SystemTime;
 
+use windrow_access::Action;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
+use crate::access::Needs;
 use crate::clock;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,6 +16,7 @@ use crate::replica_set::ReplicaSet;
 pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     name: "getDefaultRWConcern",
     help: "returns the default read and write concerns",
+    needs: Needs::OnServer(&[Action::getDefaultRWConcern]),
     admin_only: true,
     arguments: Accepted::Only(&["inMemory"]),
     run: |_, context| {
@@ -38,6 +41,7 @@ const NOT_ON_STANDALONE: ErrorCode = ErrorCode(51_300);
 pub const REPL_SET_GET_CONFIG: Command = Command {
     name: "replSetGetConfig",
     help: "returns the configuration of the replica set",
+    needs: Needs::OnServer(&[Action::replSetGetConfig]),
     run: |_, context| {
         let configuration = member(context)?.configuration();
         Ok(Reply::ok(doc! { "config": configuration }))
@@ -48,6 +52,7 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
 pub const REPL_SET_GET_STATUS: Command = Command {
     name: "replSetGetStatus",
     help: "returns the state of the replica set",
+    needs: Needs::OnServer(&[Action::replSetGetStatus]),
     run: |_, context| {
         let newest = context.state.services.engine.newest_time();
         Ok(Reply::ok(member(context)?.status(newest)))
@@ -58,6 +63,7 @@ pub const REPL_SET_GET_STATUS: Command = Command {
 pub const REPL_SET_STEP_DOWN: Command = Command {
     name: "replSetStepDown",
     help: "makes the primary of a replica set step down; fails, because there are no other members",
+    needs: Needs::OnServer(&[Action::replSetStateChange]),
     run: |_, context| {
         let member = member(context)?;
         let message = format!("{} is the only member of its set", member.me);

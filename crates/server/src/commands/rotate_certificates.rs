@@ -1,8 +1,10 @@
 //! `rotateCertificates`: reads the files of TLS again.
 
+use windrow_access::Action;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const ROTATE_CERTIFICATES: Command = Command {
     name: "rotateCertificates",
     help: "reads the certificates again, for new connections",
+    needs: Needs::OnServer(&[Action::rotateCertificates]),
     admin_only: true,
     arguments: Accepted::Only(&["message"]),
     run,

@@ -5,9 +5,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -23,6 +25,7 @@ use crate::{clock, latency, machine, namespace};
 pub const SERVER_STATUS: Command = Command {
     name: "serverStatus",
     help: "returns counters and sizes of the running server",
+    needs: Needs::OnServer(&[Action::serverStatus]),
     arguments: Accepted::Any,
     run,
     ..Command::EMPTY

@@ -1,8 +1,10 @@
 //! `setParameter`: changes a server parameter until the server stops.
 
+use windrow_access::Action;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
@@ -12,6 +14,7 @@ use crate::parameters::{Parameters, SetAt};
 pub const SET_PARAMETER: Command = Command {
     name: "setParameter",
     help: "changes a server parameter",
+    needs: Needs::OnServer(&[Action::setParameter]),
     admin_only: true,
     arguments: Accepted::Any,
     run,

@@ -1,8 +1,10 @@
 //! `shutdown`: stops the server.
 
+use windrow_access::Action;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::context::Context;
 pub const SHUTDOWN: Command = Command {
     name: "shutdown",
     help: "stops the server after running commands have replied",
+    needs: Needs::OnServer(&[Action::shutdown]),
     admin_only: true,
     arguments: Accepted::Only(&["force", "timeoutSecs"]),
     run,

@@ -1,15 +1,18 @@
 //! `top`: the number and the total duration of operations on each collection.
 
+use windrow_access::Action;
 use windrow_collection::Namespace;
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::Command;
 use crate::context::Context;
 
 pub const TOP: Command = Command {
     name: "top",
     help: "returns the number of uses of each collection, and their duration",
+    needs: Needs::OnServer(&[Action::top]),
     admin_only: true,
     run,
     ..Command::EMPTY

@@ -1,8 +1,10 @@
 //! `commitTransaction` and `abortTransaction`: end a transaction.
 
+use windrow_access::Action;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::latency::LatencyClass;
@@ -12,6 +14,7 @@ use crate::writes::acknowledge;
 pub const ABORT_TRANSACTION: Command = Command {
     name: "abortTransaction",
     help: "aborts a transaction",
+    needs: Needs::Login,
     run: |request, context| {
         transaction(request, context)?.abort(context.state)?;
         Ok(Reply::ok(DocumentBuf::new()))
@@ -22,6 +25,7 @@ pub const ABORT_TRANSACTION: Command = Command {
 pub const COMMIT_TRANSACTION: Command = Command {
     name: "commitTransaction",
     help: "commits a transaction",
+    needs: Needs::Login,
     run: |request, context| {
         transaction(request, context)?.commit(context.state)?;
         acknowledge(DocumentBuf::new(), context)
@@ -32,6 +36,7 @@ pub const COMMIT_TRANSACTION: Command = Command {
 pub const PREPARE_TRANSACTION: Command = Command {
     name: "prepareTransaction",
     help: "is not supported: it is for shards of a cluster",
+    needs: Needs::OnServer(&[Action::internal]),
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Any,

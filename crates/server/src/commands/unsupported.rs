@@ -1,12 +1,15 @@
 //! Known commands that the server does not implement. Each is refused with a message of its own.
 
+use windrow_access::Action;
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 
 pub const AUTO_COMPACT: Command = Command {
     name: "autoCompact",
     help: "is not supported: merges and compact free space",
+    needs: Needs::OnServer(&[Action::compact]),
     admin_only: true,
     ..NOT_SUPPORTED
 };
@@ -15,6 +18,7 @@ pub const MAP_REDUCE: Command = Command {
     name: "mapReduce",
     aliases: &["mapreduce"],
     help: "is not supported: there is no server-side scripting",
+    needs: Needs::OnCollection(&[Action::find]),
     run: |_, _| {
         let message =
             "Cannot run server-side javascript without the javascript engine enabled: mapReduce";
@@ -26,6 +30,7 @@ pub const MAP_REDUCE: Command = Command {
 pub const LIST_SEARCH_INDEXES: Command = Command {
     name: "listSearchIndexes",
     help: "is not supported: use the stage $listSearchIndexes",
+    needs: Needs::OnCollection(&[Action::listSearchIndexes]),
     run: |request, _| {
         let message = format!(
             "the command {} is not supported: use the stage $listSearchIndexes",

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use windrow_access::Action;
 use windrow_collection::RetainedImage;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
@@ -11,6 +12,7 @@ use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -26,6 +28,7 @@ use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest, acknowledge
 pub const UPDATE: Command = Command {
     name: "update",
     help: "updates documents of a collection",
+    needs: Needs::Computed(requirement),
     kind: Kind::Update,
     class: LatencyClass::Write,
     write_concern: true,
@@ -44,6 +47,38 @@ pub const UPDATE: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// Upserts also insert.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let mut actions = vec![Action::update];
+    if upserts(request) {
+        actions.push(Action::insert);
+    }
+    if request.flag("bypassDocumentValidation") {
+        actions.push(Action::bypassDocumentValidation);
+    }
+    request.on_collection(&actions)
+}
+
+/// Returns `true` if a statement is an upsert.
+fn upserts(request: &AccessRequest<'_>) -> bool {
+    let is_upsert = |statement: Document<'_>| {
+        let mut fields = statement.iter();
+        fields.any(|(name, value)| name == "upsert" && value.is_truthy())
+    };
+    let sent = request
+        .request
+        .and_then(|it| it.documents("updates").ok().flatten());
+    if let Some(statements) = sent {
+        return statements.iter().any(is_upsert);
+    }
+    let statements = request.body.get("updates").and_then(ValueRef::as_array);
+    let mut documents = statements
+        .into_iter()
+        .flatten()
+        .filter_map(ValueRef::as_document);
+    documents.any(is_upsert)
+}
 
 /// The fields of a statement.
 const FIELDS: &[&str] = &[

@@ -1,11 +1,13 @@
 //! `updateSearchIndex`: changes the definition of a search index. The index is built again next to
 //! the old one, which answers searches until the new one is ready.
 
+use windrow_access::Action;
 use windrow_index::search::SearchDefinition;
 use windrow_wire::{CommandError, Reply, Request};
 
 use windrow_document::DocumentBuf;
 
+use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::clock::now_millis;
 use crate::command::{Accepted, Command};
@@ -17,6 +19,7 @@ use crate::{index_builds, namespace, views};
 pub const UPDATE_SEARCH_INDEX: Command = Command {
     name: "updateSearchIndex",
     help: "rebuilds a search index with a new definition",
+    needs: Needs::OnCollection(&[Action::updateSearchIndex]),
     write_concern: true,
     arguments: Accepted::Only(&["definition", "id", "name"]),
     run,

@@ -1,14 +1,23 @@
-//! `usersInfo`: the users of a database. There are none.
+//! `usersInfo`: users with their roles and privileges.
 
-use windrow_document::doc;
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_access::{Action, Resource, User, UserName};
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_mql::filter::Filter;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::directory::resolve_roles;
+use crate::access::role_documents;
+use crate::access::store::{self, Stored, parse_user};
+use crate::access::{AccessRequest, Needs, Requirement};
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::errors::{OrCommandError, refuse};
 
 pub const USERS_INFO: Command = Command {
     name: "usersInfo",
     help: "lists users",
+    needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&[
         "filter",
         "showAuthenticationRestrictions",
@@ -20,6 +29,146 @@ pub const USERS_INFO: Command = Command {
     ..Command::EMPTY
 };
 
-fn run(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    Ok(Reply::ok(doc! { "users": [] }))
+/// The users that a request asks for.
+enum Selection {
+    OfDatabase,
+    OfAllDatabases,
+    Named(Vec<UserName>),
+}
+
+impl Selection {
+    fn parse(value: Option<ValueRef<'_>>, database: &str) -> Result<Selection, CommandError> {
+        let one = |value| UserName::parse(value, database).or_command_error();
+        match value {
+            Some(ValueRef::Document(selection)) if is_for_all(selection) => {
+                Ok(Selection::OfAllDatabases)
+            }
+            Some(value @ (ValueRef::String(_) | ValueRef::Document(_))) => {
+                Ok(Selection::Named(vec![one(value)?]))
+            }
+            Some(ValueRef::Array(values)) => {
+                let names = values.iter().map(one).collect::<Result<_, _>>()?;
+                Ok(Selection::Named(names))
+            }
+            Some(number) if number.as_f64() == Some(1.0) => Ok(Selection::OfDatabase),
+            other => {
+                let found = other.map_or(Type::Null, ValueRef::type_of).name();
+                let message = format!(
+                    "usersInfo must be 1, a user, a list of users or {{forAllDBs: true}}, not {found}"
+                );
+                refuse(ErrorCode::BadValue, message)
+            }
+        }
+    }
+}
+
+fn is_for_all(selection: Document<'_>) -> bool {
+    selection.get("forAllDBs").is_some_and(ValueRef::is_truthy)
+}
+
+/// Everybody may look at themselves.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let view = |database: &str| Requirement::on(&Resource::database(database), &[Action::viewUser]);
+    match Selection::parse(request.first(), request.database) {
+        Ok(Selection::OfAllDatabases) => Requirement::on_server(&[Action::viewUser]),
+        Ok(Selection::Named(names)) => {
+            let others = names.iter().filter(|name| request.user() != Some(name));
+            others.fold(Requirement::Nothing, |needed, name| {
+                needed.and(view(&name.database))
+            })
+        }
+        Ok(Selection::OfDatabase) | Err(_) => view(request.database),
+    }
+}
+
+/// What is shown of users.
+struct Details {
+    credentials: bool,
+    custom_data: bool,
+    privileges: bool,
+    restrictions: bool,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let details = Details {
+        credentials: arguments.flag("showCredentials")?,
+        custom_data: arguments.switch("showCustomData")?.unwrap_or(true),
+        privileges: arguments.flag("showPrivileges")?,
+        restrictions: arguments.flag("showAuthenticationRestrictions")?,
+    };
+    let selection = Selection::parse(arguments.get("usersInfo"), request.database())?;
+    let is_named = matches!(selection, Selection::Named(_));
+    if !is_named && (details.privileges || details.restrictions) {
+        let message = "Privilege or restriction details require exact-match usersInfo queries";
+        return refuse(ErrorCode::IllegalOperation, message);
+    }
+    let filter = arguments.document("filter")?.map(Filter::parse);
+    let filter = filter.transpose().or_command_error()?;
+    let engine = &context.state.services.engine;
+    let mut shown: Vec<DocumentBuf> = Vec::new();
+    for user in select(context, &selection, request.database())? {
+        let document = describe(engine, &user, &details)?;
+        let matches = filter.as_ref().map(|it| it.matches(document.as_document()));
+        if matches.transpose().or_command_error()?.unwrap_or(true) {
+            shown.push(document);
+        }
+    }
+    Ok(Reply::ok(doc! { "users": shown }))
+}
+
+fn select(
+    context: &Context<'_>,
+    selection: &Selection,
+    database: &str,
+) -> Result<Vec<User>, CommandError> {
+    let engine = &context.state.services.engine;
+    let filter = match selection {
+        Selection::Named(names) => {
+            let users = names.iter().map(|name| store::user(engine, name));
+            return users.filter_map(Result::transpose).collect();
+        }
+        Selection::OfDatabase => doc! { "db": database },
+        Selection::OfAllDatabases => DocumentBuf::new(),
+    };
+    let found = Stored::Users.find(engine, filter.as_document())?;
+    found.iter().map(parse_user).collect()
+}
+
+fn describe(
+    engine: &windrow_collection::Engine,
+    user: &User,
+    details: &Details,
+) -> Result<DocumentBuf, CommandError> {
+    let mut shown = DocumentBuf::new();
+    for (name, value) in user.to_document().iter() {
+        let is_shown = match name {
+            "credentials" => details.credentials,
+            "customData" => details.custom_data,
+            // It follows with the other details.
+            "authenticationRestrictions" => false,
+            _ => true,
+        };
+        if is_shown {
+            shown.push(name, value);
+        }
+    }
+    shown.push("mechanisms", user.mechanism_names());
+    let resolved = resolve_roles(engine, &user.roles)?;
+    if details.privileges {
+        shown.push("inheritedRoles", role_documents(&resolved.roles));
+        let privileges = Value::Array(resolved.privileges.to_array());
+        shown.push("inheritedPrivileges", privileges);
+    }
+    if details.privileges || details.restrictions {
+        let inherited = resolved
+            .restrictions
+            .iter()
+            .map(|it| Value::Array(it.to_array()));
+        let inherited = Value::Array(inherited.collect());
+        shown.push("inheritedAuthenticationRestrictions", inherited);
+        let own = Value::Array(user.restrictions.to_array());
+        shown.push("authenticationRestrictions", own);
+    }
+    Ok(shown)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use windrow_access::Action;
 use windrow_collection::{
     Checks, Collection, DocumentFindings, IndexReport, Validation, WrongEntry,
 };
@@ -9,6 +10,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::Needs;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -18,6 +20,7 @@ pub const VALIDATE: Command = Command {
     name: "validate",
     help: "compares a collection with its indexes; full: true reads every block, repair: true \
            rebuilds inconsistent indexes",
+    needs: Needs::OnCollection(&[Action::validate]),
     // `scandata` is an argument of versions before 5.0 that some drivers still send.
     arguments: Accepted::Only(&[
         "background",

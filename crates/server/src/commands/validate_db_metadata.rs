@@ -1,10 +1,12 @@
 //! `validateDBMetadata`: lists the collections and views that use features outside of a version of
 //! MongoDB's stable API.
 
+use windrow_access::{Action, Resource};
 use windrow_collection::{Engine, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -14,10 +16,20 @@ use crate::{namespace, stable_api};
 pub const VALIDATE_DB_METADATA: Command = Command {
     name: "validateDBMetadata",
     help: "lists collections and views that are not in a version of the API",
+    needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&["apiParameters", "collection", "db"]),
     run,
     ..Command::EMPTY
 };
+
+/// Without a database it looks at all of them.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let resource = match request.string("db") {
+        Some(database) => Resource::database(database),
+        None => Resource::AnyNormal,
+    };
+    Requirement::on(&resource, &[Action::validate])
+}
 
 /// Maximum bytes of errors in a reply. A longer list is marked as truncated.
 const ERROR_BYTES_MAX: usize = 15 << 20;

@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn transaction_arguments_are_checked() {
         let body = |code: i32, body: DocumentBuf| check_body(&WRITE, &body, code);
-        let session = SessionId([1; 16]).to_document();
+        let session = SessionId::for_tests([1; 16]).to_document();
         body(72, doc! { "x": 1, "autocommit": false, "$db": "a" });
         body(
             72,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use windrow_access::UserName;
 use windrow_document::{DocumentBuf, Timestamp};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::access::{Authority, Requirement};
 use crate::common_arguments::Api;
 use crate::sessions::SessionId;
 
@@ -29,6 +31,10 @@ pub struct CursorOwner {
     /// "database.collection".
     pub namespace: String,
     pub session: Option<SessionId>,
+    /// The user that opened it.
+    pub user: Option<UserName>,
+    /// What its command needed. Each `getMore` needs it again.
+    pub requirement: Requirement,
     /// The number of the transaction that opened it.
     pub transaction: Option<i64>,
     /// The stable API options of its command.
@@ -56,6 +62,22 @@ pub struct CursorClient {
 }
 
 impl CursorOwner {
+    /// Fails with Unauthorized unless the cursor belongs to the client, and the client may still
+    /// run the command of the cursor.
+    pub fn check_user(&self, id: i64, authority: &Authority) -> Result<(), CommandError> {
+        let message = if !authority.owns(self.user.as_ref()) {
+            format!("cursor id {id} was not created by the authenticated user")
+        } else if !authority.meets(&self.requirement) {
+            format!(
+                "not authorized on {} to read cursor id {id}",
+                self.namespace
+            )
+        } else {
+            return Ok(());
+        };
+        Err(CommandError::new(ErrorCode::Unauthorized, message))
+    }
+
     /// Fails unless the namespace, the session and the transaction are those of the cursor. The
     /// error codes for sessions are MongoDB's.
     pub fn check(&self, id: i64, namespace: &str, asker: CursorClient) -> Result<(), CommandError> {
@@ -104,6 +126,8 @@ pub(crate) mod tests {
         CursorOwner {
             namespace: "a.b".into(),
             session,
+            user: None,
+            requirement: Requirement::Nothing,
             transaction: None,
             api: Api::default(),
             options,
@@ -118,7 +142,7 @@ pub(crate) mod tests {
     #[test]
     fn a_cursor_can_only_be_read_by_its_owner() {
         let asker = |session: u8, transaction: Option<i64>| CursorClient {
-            session: (session > 0).then_some(SessionId([session; 16])),
+            session: (session > 0).then_some(SessionId::for_tests([session; 16])),
             transaction,
             api: Api::default(),
         };

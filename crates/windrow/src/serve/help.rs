@@ -39,6 +39,10 @@ Options:
                       how many clients can connect at a time [default: 10000]
   --idle-seconds-max N
                       close connections without a message for so long [default: never]
+  --auth              clients must log in, even while there are no users; the first user can then be
+                      created from this machine
+  --no-auth           clients need not log in, even if there are users
+  --authorization A   the same as words of mongod's file: enabled, disabled
   --memory SIZE       total memory for caches, tails and index builds: bytes, 512MB, 2GiB
                       [default: a quarter of the machine's]
   --build-priority P  how much index builds yield to reads and writes: low, normal, high
@@ -62,7 +66,8 @@ Options:
   --logpath FILE      append the log to a file [default: standard error]
   -h, --help          show this help
 
-There is no authentication. Every client that can connect can read and write all data.
+As soon as there is a user, clients must log in. Without users, every client that can connect can
+read and write all data, so an address that other machines can reach needs --auth, a user or --no-auth.
 
 The names of mongod's options are accepted, too, such as --dbpath, --tlsMode and --replSet.
 

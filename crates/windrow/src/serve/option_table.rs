@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windrow_collection::BuildPriority;
 use windrow_document::Value;
-use windrow_server::{TlsMode, TlsVersion, parse_parameter_value};
+use windrow_server::{AccessControl, TlsMode, TlsVersion, parse_parameter_value};
 
 use crate::{byte_size, memory};
 
@@ -59,6 +59,8 @@ pub struct Draft {
     pub handshake_time_max: Option<Duration>,
     pub connections_max: Option<usize>,
     pub idle_time_max: Option<Duration>,
+    /// `None` if no option says when clients must log in.
+    pub access_control: Option<AccessControl>,
     pub memory_bytes: Option<u64>,
     pub build_priority: BuildPriority,
     pub snapshot_age_max: Option<Duration>,
@@ -68,6 +70,18 @@ pub struct Draft {
     pub logpath: Option<PathBuf>,
     pub encryption: bool,
     pub encryption_key_file: Option<PathBuf>,
+}
+
+impl Draft {
+    /// Sets when clients must log in. Fails if another option says something else.
+    fn control_access(&mut self, control: AccessControl) -> Result<(), String> {
+        match self.access_control.replace(control) {
+            Some(before) if before != control => Err(
+                "contradicts another option: --auth and --no-auth exclude each other".to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
 }
 
 const fn option(
@@ -271,6 +285,41 @@ pub const OPTIONS: &[ServerOption] = &[
         |draft, value| {
             draft.idle_time_max = Some(parse_seconds(value)?);
             Ok(())
+        },
+    ),
+    option(
+        "auth",
+        &[],
+        "security.windrow.auth",
+        Kind::Switch,
+        |draft, value| {
+            if parse_switch(value)? {
+                draft.control_access(AccessControl::Always)?;
+            }
+            Ok(())
+        },
+    ),
+    option(
+        "no-auth",
+        &["noauth"],
+        "security.windrow.noAuth",
+        Kind::Switch,
+        |draft, value| {
+            if parse_switch(value)? {
+                draft.control_access(AccessControl::Never)?;
+            }
+            Ok(())
+        },
+    ),
+    option(
+        "authorization",
+        &[],
+        "security.authorization",
+        Kind::Text,
+        |draft, value| match text(value)? {
+            "enabled" => draft.control_access(AccessControl::Always),
+            "disabled" => draft.control_access(AccessControl::Never),
+            _ => Err("is neither enabled nor disabled".to_owned()),
         },
     ),
     option(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 use windrow_collection::BuildPriority;
 use windrow_document::{DocumentBuf, Value};
-use windrow_server::{TlsSettings, TlsVersion, UnixSocket};
+use windrow_server::{AccessControl, TlsSettings, TlsVersion, UnixSocket};
 
 use super::option_table::{Draft, Kind, ServerOption, find, switch_value};
 use crate::command_line::Failure;
@@ -24,6 +24,7 @@ const PORT_DEFAULT: u16 = 27017;
 pub struct Options {
     pub data_folder: PathBuf,
     pub listen: Vec<SocketAddr>,
+    pub access_control: AccessControl,
     pub unix_socket: Option<UnixSocket>,
     pub tls: Option<TlsSettings>,
     pub handshake_time_max: Duration,
@@ -102,6 +103,7 @@ fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
         ));
     }
     Ok(Options {
+        access_control: draft.access_control.unwrap_or_default(),
         unix_socket: unix_socket(&draft, &listen)?,
         tls: tls_settings(&draft)?,
         shown: show(given, &listen, &draft.parameters),
@@ -270,6 +272,15 @@ fn show(
                 _ => Value::from(text.as_ref()),
             },
         };
+        let control = match (option.name, text.as_ref()) {
+            ("auth", "true") => Some("enabled"),
+            ("no-auth", "true") => Some("disabled"),
+            _ => None,
+        };
+        if let Some(control) = control {
+            shown.set(&["security", "authorization"], control.into());
+            continue;
+        }
         let is_address = ["listen", "bind-ip", "bind-ip-all", "port"].contains(&option.name);
         if !is_address {
             shown.set(&Vec::from_iter(option.key.split('.')), value);
@@ -324,7 +335,7 @@ impl ShownOptions {
 mod tests {
     use super::*;
     use crate::command_line::check_parsed;
-    use windrow_document::doc;
+    use windrow_document::{ValueRef, doc};
     use windrow_server::TlsMode;
 
     fn defaults() -> Options {
@@ -336,6 +347,7 @@ mod tests {
         Options {
             data_folder: "d".into(),
             listen: vec!["127.0.0.1:27017".parse().unwrap()],
+            access_control: AccessControl::WithUsers,
             unix_socket: Some(UnixSocket {
                 folder: "/tmp".into(),
                 permissions: 0o700,
@@ -424,6 +436,34 @@ mod tests {
         check(&["--port", "70000"], Err("--port \"70000\""));
         check(&["--port", "1", "--listen", "127.0.0.1:1"], Err("--listen"));
         check(&["--connections-max", "0"], Err("--connections-max"));
+        check(&["--auth", "--no-auth"], Err("--no-auth"));
+        check(&["--authorization", "x"], Err("enabled"));
+    }
+
+    #[test]
+    fn access_control_has_switches_and_the_words_of_mongod() {
+        let check = |arguments: &[&str], control: AccessControl, shown: Option<&str>| {
+            let arguments = [&["--data", "d"], arguments].concat();
+            let options = parse(lexopt::Parser::from_args(arguments));
+            let options = options.unwrap().unwrap();
+            assert_eq!(options.access_control, control);
+            let security = options.shown.get("security").map(ValueRef::to_value);
+            let expected = shown.map(|word| Value::from(doc! { "authorization": word }));
+            assert_eq!(security, expected);
+        };
+        check(&[], AccessControl::WithUsers, None);
+        check(&["--auth"], AccessControl::Always, Some("enabled"));
+        check(&["--noauth"], AccessControl::Never, Some("disabled"));
+        check(
+            &["--authorization", "disabled"],
+            AccessControl::Never,
+            Some("disabled"),
+        );
+        check(
+            &["--auth", "--authorization", "enabled"],
+            AccessControl::Always,
+            Some("enabled"),
+        );
     }
 
     #[test]

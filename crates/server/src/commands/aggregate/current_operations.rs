@@ -1,5 +1,5 @@
 //! `$currentOp`: the running operations and, optionally, idle connections and sessions. There is
-//! one user and one server, so options that choose among these have no effect.
+//! one server, so options that choose among servers have no effect.
 
 use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -9,7 +9,7 @@ use super::document_list::Describe;
 use super::stage_options;
 use crate::context::Context;
 use crate::errors::refuse;
-use crate::idle;
+use crate::idle::{self, OperationScope};
 
 const FLAGS: [&str; 7] = [
     "allUsers",
@@ -45,18 +45,17 @@ pub fn describe<'c>(
 fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
     let state = context.state;
     let (running, idle) = state.operations.running_and_idle(&state.connections);
-    let mut shown: Vec<DocumentBuf> = running
-        .iter()
-        .map(|one| one.describe(&state.host))
-        .collect();
+    let scope = OperationScope::new(context, !waiting.all_users);
+    let own = running.iter().filter(|one| scope.includes_operation(one));
+    let mut shown: Vec<DocumentBuf> = own.map(|one| one.describe(&state.host)).collect();
     if waiting.connections {
-        shown.extend(idle::connections(state, &idle));
+        shown.extend(idle::connections(state, &idle, &scope));
     }
     if waiting.sessions {
-        shown.extend(idle::transactions(state));
+        shown.extend(idle::transactions(state, &scope));
     }
     if waiting.cursors {
-        shown.extend(idle::cursors(state));
+        shown.extend(idle::cursors(state, &scope));
     }
     shown
 }
@@ -64,6 +63,7 @@ fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
 /// Idle things to list.
 #[derive(Debug)]
 struct Waiting {
+    all_users: bool,
     connections: bool,
     cursors: bool,
     sessions: bool,
@@ -80,6 +80,7 @@ impl Waiting {
             return refuse(ErrorCode::FailedToParse, message);
         }
         Ok(Waiting {
+            all_users: options.given_bool("allUsers")?.unwrap_or(false),
             connections: options.given_bool("idleConnections")?.unwrap_or(false),
             cursors: options.given_bool("idleCursors")?.unwrap_or(false),
             sessions: options.given_bool("idleSessions")?.unwrap_or(true),

@@ -1,0 +1,129 @@
+//! What the client of a request may do.
+
+use std::sync::Arc;
+
+use windrow_access::{Action, ActionSet, Pattern, Privilege, Privileges, Resource, UserName};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::directory::Identity;
+use super::requirement::Requirement;
+use crate::sessions::{SessionId, UserDigest};
+
+/// What the client of a request may do.
+#[derive(Clone, Debug)]
+pub enum Authority {
+    /// Everything: nobody has to log in.
+    Unrestricted,
+    /// What a user may do.
+    User(Arc<Identity>),
+    /// To create the first user, from the machine itself.
+    FirstUser(Arc<Privileges>),
+    /// To log in.
+    Nobody,
+}
+
+impl Authority {
+    /// What a client on the machine itself may do while there is no user: create the first user or
+    /// role, with roles of `admin`.
+    pub fn of_first_user() -> Authority {
+        let privilege = |database: &str, actions: &[Action]| Privilege {
+            pattern: Pattern::Database(database.to_owned()),
+            actions: ActionSet::new(actions),
+        };
+        let mut privileges = Privileges::default();
+        let of_admin = [Action::createUser, Action::createRole, Action::grantRole];
+        privileges.add(&privilege("admin", &of_admin));
+        privileges.add(&privilege("$external", &[Action::createUser]));
+        Authority::FirstUser(Arc::new(privileges))
+    }
+
+    /// The user with its privileges.
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Authority::User(identity) => Some(identity),
+            _ => None,
+        }
+    }
+
+    /// The user.
+    pub fn user(&self) -> Option<&UserName> {
+        match self {
+            Authority::User(identity) => Some(&identity.user.name),
+            _ => None,
+        }
+    }
+
+    /// The digest of the user, by which sessions belong to it.
+    pub fn digest(&self) -> UserDigest {
+        match self {
+            Authority::User(identity) => identity.digest,
+            _ => UserDigest::NOBODY,
+        }
+    }
+
+    /// Returns `true` if nobody has to log in.
+    pub fn is_unrestricted(&self) -> bool {
+        matches!(self, Authority::Unrestricted)
+    }
+
+    fn privileges(&self) -> Option<&Privileges> {
+        match self {
+            Authority::User(identity) => Some(&identity.resolved.privileges),
+            Authority::FirstUser(privileges) => Some(privileges),
+            Authority::Unrestricted | Authority::Nobody => None,
+        }
+    }
+
+    /// Returns `true` if the client may do something.
+    pub fn allows(&self, resource: &Resource, action: Action) -> bool {
+        let allow = |privileges: &Privileges| privileges.allow(resource, action);
+        self.is_unrestricted() || self.privileges().is_some_and(allow)
+    }
+
+    /// Returns `true` if the client may do anything with a resource.
+    pub fn allows_any(&self, resource: &Resource) -> bool {
+        let allow = |privileges: &Privileges| privileges.allow_any(resource);
+        self.is_unrestricted() || self.privileges().is_some_and(allow)
+    }
+
+    /// Returns `true` if the client may do anything in a database.
+    pub fn reaches(&self, database: &str) -> bool {
+        let reach = |privileges: &Privileges| privileges.reach(database);
+        self.is_unrestricted() || self.privileges().is_some_and(reach)
+    }
+
+    /// Returns `true` if the client fulfils a requirement.
+    pub fn meets(&self, requirement: &Requirement) -> bool {
+        match self {
+            Authority::Unrestricted => true,
+            Authority::Nobody => false,
+            Authority::User(_) | Authority::FirstUser(_) => match requirement {
+                Requirement::Nothing => true,
+                Requirement::Action(resource, action) => self.allows(resource, *action),
+                Requirement::AnythingIn(database) => self.reaches(database),
+                Requirement::All(all) => all.iter().all(|one| self.meets(one)),
+                Requirement::Any(any) => any.iter().any(|one| self.meets(one)),
+                Requirement::Not(one) => !self.meets(one),
+            },
+        }
+    }
+
+    /// Returns `true` if something of a user, such as a cursor or an operation, belongs to the
+    /// client.
+    pub fn owns(&self, owner: Option<&UserName>) -> bool {
+        self.is_unrestricted() || owner.is_some() && self.user() == owner
+    }
+
+    /// The session of the client with an id that it sent. Fails with Unauthorized if the id names
+    /// another user.
+    pub fn session(&self, sent: SessionId) -> Result<SessionId, CommandError> {
+        if self.is_unrestricted() || sent.user == UserDigest::NOBODY {
+            return Ok(sent.with_user(self.digest()));
+        }
+        if sent.user == self.digest() || self.allows(&Resource::Cluster, Action::impersonate) {
+            return Ok(sent);
+        }
+        let message = "Unauthorized to set user digest in LogicalSessionId";
+        Err(CommandError::new(ErrorCode::Unauthorized, message))
+    }
+}

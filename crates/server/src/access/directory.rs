@@ -1,0 +1,177 @@
+//! The users of the server with their privileges, in memory.
+//!
+//! The two collections have versions: the positions of their newest commits. A request compares
+//! them with those of the directory. If they differ, it starts a new, empty directory. Users are read
+//! into it when they are needed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use windrow_access::{Resolved, RoleName, User, UserName, resolve};
+use windrow_collection::{Collection, Engine, Namespace, Position};
+use windrow_wire::CommandError;
+
+use super::store::{self, Stored};
+use crate::errors::IntoCommandError;
+use crate::sessions::UserDigest;
+use crate::sync::lock;
+
+/// When clients have to log in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessControl {
+    /// As soon as there is a user.
+    #[default]
+    WithUsers,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A user with what follows from its roles.
+#[derive(Debug)]
+pub struct Identity {
+    pub user: User,
+    pub resolved: Resolved,
+    /// The digest of the name, by which sessions belong to the user.
+    pub digest: UserDigest,
+}
+
+/// The state of a collection: its UUID and its newest commit. `None` if it does not exist.
+type Version = Option<([u8; 16], Position)>;
+
+/// The users at one state of the two collections.
+#[derive(Debug)]
+pub struct Users {
+    versions: [Version; 2],
+    pub has_users: bool,
+    pub has_roles: bool,
+    read: Mutex<HashMap<UserName, Option<Arc<Identity>>>>,
+}
+
+/// The most users that are kept in memory. More are read again when they are needed.
+const USERS_MAX: usize = 100_000;
+
+/// The directory of users.
+#[derive(Debug)]
+pub struct Directory {
+    pub control: AccessControl,
+    namespaces: [Namespace; 2],
+    users: RwLock<Arc<Users>>,
+    /// Held while users or roles are changed by a command, which reads before it writes.
+    pub changing: Mutex<()>,
+}
+
+impl Directory {
+    pub fn new(control: AccessControl) -> Directory {
+        let users = Users {
+            versions: [None; 2],
+            has_users: false,
+            has_roles: false,
+            read: Mutex::default(),
+        };
+        Directory {
+            control,
+            namespaces: [Stored::Users, Stored::Roles].map(Stored::namespace),
+            users: RwLock::new(Arc::new(users)),
+            changing: Mutex::new(()),
+        }
+    }
+
+    /// The users at the current state of the collections.
+    pub fn users(&self, engine: &Engine) -> Arc<Users> {
+        let [users, roles] = &self.namespaces;
+        let collections = [engine.collection(users), engine.collection(roles)];
+        let versions = collections.each_ref().map(|it| it.as_deref().map(version));
+        let known = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        if known.versions == versions {
+            return Arc::clone(&known);
+        }
+        drop(known);
+        let [has_users, has_roles] = collections.map(|it| it.is_some_and(|it| it.count() > 0));
+        let users = Arc::new(Users {
+            versions,
+            has_users,
+            has_roles,
+            read: Mutex::default(),
+        });
+        let mut known = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        known.clone_from(&users);
+        users
+    }
+
+    /// Returns `true` if clients have to log in.
+    pub fn is_required(&self, engine: &Engine) -> bool {
+        match self.control {
+            AccessControl::Never => false,
+            AccessControl::Always => true,
+            AccessControl::WithUsers => self.users(engine).has_users,
+        }
+    }
+}
+
+fn version(collection: &Collection) -> ([u8; 16], Position) {
+    (collection.uuid(), collection.newest_commit())
+}
+
+impl Users {
+    /// The user with this name. Fails if stored documents cannot be read.
+    pub fn get(
+        &self,
+        engine: &Engine,
+        name: &UserName,
+    ) -> Result<Option<Arc<Identity>>, CommandError> {
+        if let Some(known) = lock(&self.read).get(name) {
+            return Ok(known.clone());
+        }
+        let identity = read(engine, name)?.map(Arc::new);
+        let mut read = lock(&self.read);
+        // A client must not fill the memory with names of nobody.
+        if identity.is_some() && read.len() < USERS_MAX {
+            read.insert(name.clone(), identity.clone());
+        }
+        Ok(identity)
+    }
+}
+
+fn read(engine: &Engine, name: &UserName) -> Result<Option<Identity>, CommandError> {
+    let Some(user) = store::user(engine, name)? else {
+        return Ok(None);
+    };
+    Ok(Some(Identity {
+        resolved: resolve_roles(engine, &user.roles)?,
+        digest: UserDigest::new(name),
+        user,
+    }))
+}
+
+/// The error of resolving roles.
+enum RoleError {
+    /// The inheritance is invalid.
+    Access(windrow_access::Error),
+    /// A role cannot be read.
+    Stored(CommandError),
+}
+
+impl From<windrow_access::Error> for RoleError {
+    fn from(error: windrow_access::Error) -> RoleError {
+        RoleError::Access(error)
+    }
+}
+
+impl From<RoleError> for CommandError {
+    fn from(error: RoleError) -> CommandError {
+        match error {
+            RoleError::Access(error) => error.into_command_error(),
+            RoleError::Stored(error) => error,
+        }
+    }
+}
+
+/// Resolves roles with those that are stored.
+pub fn resolve_roles(engine: &Engine, roles: &[RoleName]) -> Result<Resolved, CommandError> {
+    resolve(roles, |name| {
+        store::role(engine, name).map_err(RoleError::Stored)
+    })
+    .map_err(Into::into)
+}

@@ -1,0 +1,52 @@
+//! `dropUser` and `dropAllUsersFromDatabase`: delete users.
+
+use windrow_access::Action;
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::access::store::Stored;
+use crate::access::{Needs, editing};
+use crate::command::Command;
+use crate::context::Context;
+use crate::errors::refuse;
+
+pub const DROP_USER: Command = Command {
+    name: "dropUser",
+    help: "deletes a user of the database",
+    needs: Needs::OnDatabase(&[Action::dropUser]),
+    write_concern: true,
+    run,
+    ..Command::EMPTY
+};
+
+pub const DROP_ALL_USERS_FROM_DATABASE: Command = Command {
+    name: "dropAllUsersFromDatabase",
+    help: "deletes all users of the database",
+    needs: Needs::OnDatabase(&[Action::dropUser]),
+    write_concern: true,
+    run: all,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let name = editing::named_user(request)?;
+    let _changing = editing::begin(context);
+    if !Stored::Users.delete(&context.state.services.engine, &name.id())? {
+        return refuse(ErrorCode::UserNotFound, format!("User '{name}' not found"));
+    }
+    editing::record(context, "dropUser", &name.id());
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let (engine, database) = (&context.state.services.engine, request.database());
+    let _changing = editing::begin(context);
+    let mut count = 0;
+    for user in Stored::Users.find(engine, doc! { "db": database }.as_document())? {
+        if let Some(id) = user.get("_id").and_then(ValueRef::as_str) {
+            count += i32::from(Stored::Users.delete(engine, id)?);
+        }
+    }
+    editing::record(context, "dropAllUsersFromDatabase", database);
+    Ok(Reply::ok(doc! { "n": count }))
+}

@@ -1,0 +1,114 @@
+//! `saslStart` and `saslContinue`: logins with SCRAM. `authenticate`: logins of other mechanisms.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use windrow_document::{Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::access::Needs;
+use crate::access::sasl::{self, SaslStart};
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command, InTransactions};
+use crate::context::Context;
+use crate::errors::refuse;
+
+pub const SASL_START: Command = Command {
+    name: "saslStart",
+    help: "starts a login",
+    needs: Needs::Nothing,
+    in_api_version_1: true,
+    secrets: &["payload"],
+    arguments: Accepted::Only(&["autoAuthorize", "mechanism", "options", "payload"]),
+    in_transactions: InTransactions::Following,
+    run: start,
+    ..Command::EMPTY
+};
+
+pub const SASL_CONTINUE: Command = Command {
+    name: "saslContinue",
+    help: "continues a login",
+    needs: Needs::Nothing,
+    in_api_version_1: true,
+    secrets: &["payload"],
+    arguments: Accepted::Only(&["conversationId", "payload"]),
+    in_transactions: InTransactions::Following,
+    run: proceed,
+    ..Command::EMPTY
+};
+
+pub const AUTHENTICATE: Command = Command {
+    name: "authenticate",
+    help: "logs a client in without a conversation; no mechanism of this kind is enabled",
+    needs: Needs::Nothing,
+    in_api_version_1: true,
+    secrets: &["key", "nonce"],
+    arguments: Accepted::Only(&["key", "mechanism", "nonce", "user"]),
+    run: authenticate,
+    ..Command::EMPTY
+};
+
+/// The arguments of a start, in the command or within `hello`.
+pub struct StartArguments<'a> {
+    pub mechanism: &'a str,
+    pub payload: Vec<u8>,
+    pub skips_empty_exchange: bool,
+}
+
+impl<'a> StartArguments<'a> {
+    pub fn parse(arguments: &Arguments<'a>) -> Result<StartArguments<'a>, CommandError> {
+        let mechanism = arguments.string("mechanism")?;
+        let options = arguments.document("options")?;
+        let skips = options.and_then(|options| options.get("skipEmptyExchange"));
+        Ok(StartArguments {
+            mechanism: mechanism.ok_or_else(|| arguments.missing("mechanism"))?,
+            payload: parse_payload(arguments)?,
+            skips_empty_exchange: skips.is_some_and(ValueRef::is_truthy),
+        })
+    }
+}
+
+/// Parses the payload: bytes, or a string in base64.
+fn parse_payload(arguments: &Arguments<'_>) -> Result<Vec<u8>, CommandError> {
+    match arguments.get("payload") {
+        Some(ValueRef::Binary { bytes, .. }) => Ok(bytes.to_vec()),
+        Some(ValueRef::String(text)) => STANDARD.decode(text).map_err(|_| {
+            let message = "the payload is not base64";
+            CommandError::new(ErrorCode::FailedToParse, message)
+        }),
+        Some(other) => {
+            let expected = [Type::Binary, Type::String];
+            Err(arguments.wrong_type("payload", other.type_of(), &expected))
+        }
+        None => Err(arguments.missing("payload")),
+    }
+}
+
+fn start(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let parsed = StartArguments::parse(&arguments)?;
+    let message = SaslStart {
+        database: request.database(),
+        mechanism: parsed.mechanism,
+        payload: &parsed.payload,
+        skips_empty_exchange: parsed.skips_empty_exchange,
+        is_speculative: false,
+    };
+    let reply = sasl::start(context.state, context.client, &message)?;
+    Ok(Reply::ok(reply.to_document()))
+}
+
+fn proceed(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let id = arguments.whole_number("conversationId")?;
+    let id = id.ok_or_else(|| arguments.missing("conversationId"))?;
+    let payload = parse_payload(&arguments)?;
+    let reply = sasl::proceed(context.state, context.client, id, &payload)?;
+    Ok(Reply::ok(reply.to_document()))
+}
+
+fn authenticate(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+    let mechanism = Arguments::new(request).string("mechanism")?;
+    let mechanism = mechanism.unwrap_or("MONGODB-CR");
+    let message = format!("Received authentication for mechanism {mechanism} which is not enabled");
+    refuse(ErrorCode::MechanismUnavailable, message)
+}
