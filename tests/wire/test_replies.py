@@ -63,7 +63,8 @@ def test_parameters_are_set_together_or_not_at_all(client):
     assert admin.command("getParameter", 1, logLevel=1)["logLevel"] == 0
     at = {setting: admin.command("getParameter", {"allParameters": True, "setAt": setting})
           for setting in ("startup", "runtime")}
-    assert at["startup"].keys() - at["runtime"].keys() == {"enableTestCommands"}
+    assert at["startup"].keys() - at["runtime"].keys() == {
+        "enableLocalhostAuthBypass", "enableTestCommands"}
     assert at["runtime"].keys() - at["startup"].keys() == {"logComponentVerbosity"}
     assert "logLevel" in at["runtime"] and "maxBSONDepth" not in at["runtime"]
 
