@@ -1,4 +1,4 @@
-//! Letting writers wait where background work falls behind.
+//! Backpressure: delays writers when background work falls behind.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,37 +10,39 @@ use crate::core::{Core, Signal};
 use crate::error::Error;
 use crate::options::Background;
 
-/// So many chains of sections a map should have at most: about three tiers of eight.
+/// The number of chains of sections per map above which writers are delayed: about three tiers of
+/// eight.
 const CHAINS_MAX: u64 = 28;
-/// Tails are at most so many times as large as where they are folded before writers wait: what comes
-/// while a fold runs has room.
+/// Writers are delayed when tails take this many times the memory at which a fold starts. The
+/// difference leaves room for writes during the fold.
 const TAILS_MAX: u64 = 3;
-/// Commits of which no entries are made yet are at most so many times as large as where that begins.
+/// Writers are delayed when this many times the backlog bytes wait for the creation of entries.
 const BACKLOG_MAX: u64 = 4;
 
-/// How far `held` is above a limit, in limits.
+/// Returns by how many limits `held` exceeds a limit.
 fn excess(held: u64, limit: u64) -> f64 {
     held.saturating_sub(limit) as f64 / limit.max(1) as f64
 }
 
-/// Returns how long a writer waits that is so far above a limit.
+/// Returns the delay of a writer at this excess.
 fn pause(behind: f64) -> Duration {
     Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, PAUSE_MAX_MICROS))
 }
 
 const PAUSE_MAX_MICROS: u64 = 40_000;
-/// A writer that is this far above a limit waits until it is not: the entries of large texts take many times
-/// their memory.
+/// At this excess a writer waits until it falls below, because the entries of large texts take many
+/// times the memory of the texts.
 const STOPPED_FROM: f64 = 1.0;
-/// It does not wait longer than this: background work may have failed.
+/// The maximal wait, as background work may have failed.
 const STOPPED_MAX: Duration = Duration::from_secs(10);
 
 impl Collection {
-    /// Delays a writer if background work is behind, the longer the farther it is behind, so that writers
-    /// slow down. They stop only if memory would not suffice. Three kinds of work are watched: making the
-    /// entries of commits, folding tails, and merging sections.
+    /// Delays a writer if background work is behind. The delay grows with the backlog, so writers
+    /// slow down gradually; they stop only if memory would run out. Three kinds of work count:
+    /// creating entries, folding tails, and merging sections.
     ///
     /// # Errors
+    ///
     /// Fails if the operation is interrupted while it waits.
     pub(crate) fn admit(&self) -> Result<(), Error> {
         let core = self.core()?;
@@ -78,7 +80,7 @@ impl Collection {
         )
     }
 
-    /// Past so many sections readers would have to look into too many.
+    /// Returns whether a map has so many sections that reads are slow.
     fn wait_for_merges(&self, core: &Core) -> bool {
         let behind = excess(self.chains_max() as u64, CHAINS_MAX);
         if behind > 0.0 {
@@ -89,7 +91,7 @@ impl Collection {
     }
 }
 
-/// Lets the writer wait until a kind of background work has made progress, but not for long.
+/// Waits until a kind of background work has made progress, up to a limit.
 fn delay(core: &Core, progress: &Signal, behind: f64) {
     let _busy = core.counters.delaying.begin();
     progress.wait(pause(behind));
@@ -101,8 +103,8 @@ fn wait_for_folds(core: &Core) -> Result<bool, Error> {
     wait_while_behind(core, &behind, &background.fold, &background.folded)
 }
 
-/// Lets the writer wait if it is `behind`: for a pause, or until it is not far behind any more. Returns
-/// whether it waited. `work` calls the background work, which calls `progress`.
+/// Delays the writer if it is `behind`: for a pause, or at a large excess until it falls. Returns
+/// whether it waited. `work` signals the background work, which signals `progress`.
 fn wait_while_behind(
     core: &Core,
     behind: &dyn Fn() -> f64,

@@ -1,7 +1,7 @@
-//! Changes of what a collection is: its name, its options, the options of its indexes.
+//! Changes of a collection's name, its options and the options of its indexes.
 //!
-//! Each takes the lock of names where it gives one, and of catalog changes, then keeps the collection's writers out, then writes the
-//! catalog, then memory.
+//! Each takes the lock of names if it assigns one, then the lock of catalog changes, then excludes
+//! the collection's writers, then writes the catalog, and then memory.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use crate::transaction_locks::Interrupt;
 /// The option of a collection that ends with the process.
 const TEMPORARY: &str = "temp";
 
-/// How a collection gets another name.
+/// The options of a rename.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Renaming {
-    /// A collection that has the name is dropped in the same step.
+    /// Drop a collection that has the new name, in the same step.
     pub drop_target: bool,
-    /// One that ends with the process goes on to, under its new name.
+    /// Keep the option `temp`, so that the collection ends with the process.
     pub stay_temporary: bool,
-    /// The UUID of the collection that is meant; None: whichever has the name.
+    /// The UUID that the renamed collection must have. `None`: any.
     pub source: Option<[u8; 16]>,
-    /// The same of the one that is dropped.
+    /// The UUID that the dropped collection must have. `None`: any.
     pub target: Option<[u8; 16]>,
 }
 
 impl Engine {
-    /// Gives a collection another name, also one in another database. Error CollectionChanged where
-    /// another one is meant than has the name.
+    /// Renames a collection, possibly into another database. Fails with
+    /// [`Error::CollectionChanged`] if a collection has another UUID than `how` requires.
     pub fn rename(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
         loop {
             match self.rename_found(from, to, how) {
@@ -46,12 +46,13 @@ impl Engine {
         }
     }
 
-    /// The same, with CollectionChanged also where others have got the names while this waited for
-    /// transactions.
+    /// Renames. Fails with [`Error::CollectionChanged`] also if other collections got the names
+    /// while it waited for transactions.
     fn rename_found(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
         let found = [from, to].map(|name| self.collection(name));
         let in_vain = || self.core.cannot_progress();
-        // Before the lock of names, which transactions take where they create collections.
+        // Before the lock of names, because transactions that use the collections may wait for that
+        // lock to create others.
         let exclusions: Result<Vec<_>, _> = found
             .iter()
             .flatten()
@@ -107,8 +108,8 @@ impl Engine {
         let (collections, renamed) = (self.collections.clone(), source.clone());
         let replaced = target.clone();
         self.core.storage.catalog.change(changes, move |position| {
-            // Before the name is another: a transaction that knows it by the old one is not to take it for
-            // that of the new.
+            // Before the new name is visible: a transaction that knows the collection by its old
+            // name must not use it under the new one.
             renamed.record_change_at(position);
             let rename = || renamed.set_row(row);
             collections.rename(&renamed, replaced.as_ref(), position, rename);
@@ -117,7 +118,7 @@ impl Engine {
     }
 }
 
-/// A collection's options with a limit of so many bytes in place of another.
+/// Returns the options with this limit in bytes.
 fn capped_options(old: Document<'_>, bytes: u64) -> DocumentBuf {
     let mut new = doc! { "capped": true, "size": (bytes as i64) };
     let others = old.iter();
@@ -127,17 +128,17 @@ fn capped_options(old: Document<'_>, bytes: u64) -> DocumentBuf {
     new
 }
 
-/// What an option's or an index's document becomes.
+/// Computes a new version of an options or index document.
 pub type DocumentChange<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<DocumentBuf, E> + 'm>;
 
-/// What is to be changed of a collection in one step.
+/// Changes of one collection, made in one step.
 pub struct Modification<'m, E> {
-    /// What its options become.
+    /// How to change its options.
     pub options: Option<DocumentChange<'m, E>>,
-    /// The name of an index, and what its specification becomes: of what says how the index is used, not
-    /// which entries it has.
+    /// The name of an index, and how to change its specification. Only properties of its use may
+    /// change, not its entries.
     pub index: Option<(&'m str, DocumentChange<'m, E>)>,
-    /// What change streams are told of it, and what was there before.
+    /// The description of the change for change streams, and the state before.
     pub told: Option<(DocumentBuf, DocumentBuf)>,
 }
 
@@ -152,7 +153,8 @@ impl<E> Default for Modification<'_, E> {
 }
 
 impl Collection {
-    /// Changes options and an index, and tells of it, in one record of the log: all of that, or none.
+    /// Changes options and an index, with an event for change streams, in one log record: all or
+    /// nothing.
     pub fn modify<E: From<Error>>(&self, wanted: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
         let _exclusion = self.exclude(&|| core.cannot_progress())?;
@@ -196,7 +198,7 @@ impl Collection {
         Ok(())
     }
 
-    /// An index, and what it is to be.
+    /// Returns the index, and its changed version.
     fn changed_index<E: From<Error>>(
         &self,
         name: &str,
@@ -223,7 +225,7 @@ impl Collection {
         });
     }
 
-    /// Replaces the options by what `change` makes of them.
+    /// Replaces the options by the changed ones.
     pub fn change_options<E: From<Error>>(
         &self,
         change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
@@ -234,10 +236,10 @@ impl Collection {
         })
     }
 
-    /// Turns the collection into a capped one of at most so many bytes: removes the oldest documents that
-    /// exceed it, and all indexes but the one on `_id`. Like MongoDB, gives the collection a new UUID, so
-    /// that what is held for the old one (plans, index filters) means nothing any more.
-    /// `interrupt`: asked whether to leave the removal of documents to the next insert.
+    /// Converts the collection to a capped one of at most this many bytes. Deletes the oldest
+    /// documents that exceed it, and all indexes but the one on `_id`. As in MongoDB, the
+    /// collection gets a new UUID, which invalidates plans and index filters of the old one. If
+    /// `interrupt` ends the deletion, the next insert continues it.
     pub fn cap_to(&self, bytes: u64, interrupt: &dyn Interrupt) -> Result<(), Error> {
         let names = self
             .all_indexes()
@@ -251,8 +253,8 @@ impl Collection {
             .map_or(Ok(()), |cap| self.trim(&cap, 0, interrupt))
     }
 
-    /// Changes options and UUID. Change streams see a collection of a temporary name that takes the name
-    /// of this one; they do not see the documents that the cap removes.
+    /// Changes options and UUID. Change streams see a collection of a temporary name that takes
+    /// this one's name; they do not see the deleted documents.
     fn become_capped(&self, bytes: u64) -> Result<(), Error> {
         let core = self.core()?;
         let _exclusion = self.exclude(&|| core.cannot_progress())?;

@@ -1,5 +1,5 @@
-//! The threads that work behind an engine: folds, merges, entries of indexes, builds that a crash
-//! interrupted.
+//! The background threads of an engine: folds, merges, the creation of index entries, and index
+//! builds that a crash interrupted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::panic_boundary::catch_panic;
 use crate::state::IndexState;
 use crate::{building, folding, merging};
 
-/// See the module.
+/// Starts the background threads.
 pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>>, Error> {
     let mut threads = vec![
         spawn("windrow-fold", collections.clone(), keep_folding)?,
@@ -30,7 +30,7 @@ pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>
     Ok(threads)
 }
 
-/// Asks them to end.
+/// Asks the threads to end.
 pub(crate) fn stop(collections: &Collections) {
     let background = &collections.core.background;
     background.closing.store(true, Ordering::Release);
@@ -50,8 +50,8 @@ fn spawn(
     thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
 }
 
-/// How long a kind of work is left alone after it has failed. What a bug stopped once it will mostly stop
-/// again: each time in a row it is left alone for twice as long.
+/// The delay of a kind of work after it has failed. A bug usually recurs, so the delay doubles with
+/// each failure in a row.
 struct Rest {
     next: Duration,
 }
@@ -59,19 +59,19 @@ struct Rest {
 impl Rest {
     const FIRST: Duration = Duration::from_millis(200);
     const MAX: Duration = Duration::from_secs(60);
-    /// How often a thread that rests looks whether it is to end.
+    /// How often a delayed thread checks whether to end.
     const LOOK: Duration = Duration::from_millis(200);
 
     fn new() -> Rest {
         Rest { next: Rest::FIRST }
     }
 
-    /// Work has succeeded.
+    /// Resets the delay after work that succeeded.
     fn reset(&mut self) {
         self.next = Rest::FIRST;
     }
 
-    /// How long to rest after an error.
+    /// Returns the delay after an error.
     fn after(&mut self, error: &Error) -> Duration {
         match error {
             Error::Bug(_) => {
@@ -83,7 +83,7 @@ impl Rest {
         }
     }
 
-    /// Reports an error, and rests.
+    /// Reports an error, and waits.
     fn rest(&mut self, core: &Core, what: &str, error: &Error) {
         (core.options.on_problem)(what, error);
         let until = Instant::now() + self.after(error);
@@ -97,7 +97,7 @@ impl Rest {
     }
 }
 
-/// Folds whenever tails have grown enough or are old.
+/// Folds when tails are large or old.
 fn keep_folding(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut last_fold, mut rest) = (Instant::now(), Rest::new());
@@ -118,12 +118,12 @@ fn keep_folding(collections: &Arc<Collections>) {
     }
 }
 
-/// When nothing has been written for so long, space that is of no use comes back.
+/// Unused space is returned after this time without writes.
 const QUIET: Duration = Duration::from_secs(5);
-/// So long it is left alone after a failure: on a full disk the attempt takes the space that is left.
+/// The delay after that has failed. On a full disk each attempt takes the space that is left.
 const REST: Duration = Duration::from_secs(600);
 
-/// Merges after folds, beside the next ones.
+/// Merges after each fold, concurrently with the next folds.
 fn keep_merging(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut written, mut since) = (core.storage.log.written(), Instant::now());
@@ -158,8 +158,8 @@ fn keep_merging(collections: &Arc<Collections>) {
     }
 }
 
-/// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
-/// to make many. Ends snapshots that are too old.
+/// Creates the entries of indexes soon after commits, so that no reader and no fold has to create
+/// many. Also ends snapshots that are too old.
 fn keep_creating_entries(collections: &Arc<Collections>) {
     let (core, mut rest) = (&collections.core, Rest::new());
     while !core.is_closing() {
@@ -174,8 +174,8 @@ fn keep_creating_entries(collections: &Arc<Collections>) {
     }
 }
 
-/// Lets indexes make the entries of commits where there are many without, and joins parts of tails;
-/// whether there was something to do.
+/// Creates entries of commits where many lack them, and joins parts of tails. Returns whether there
+/// was anything to do.
 pub(crate) fn create_entries(collections: &Collections) -> bool {
     let core = &collections.core;
     let _busy = core.counters.making_entries.begin();
@@ -202,7 +202,8 @@ mod tests {
     use super::*;
     use windrow_invariant::{Bug, tolerate_bugs};
 
-    /// What a bug stops was begun again every half a second, and wrote its files again each time.
+    /// Work that failed with a bug used to restart every half second, and wrote its files again
+    /// each time.
     #[test]
     fn what_a_bug_stops_is_left_alone_for_longer_each_time() {
         let bug = Error::Bug(tolerate_bugs(|| Bug::new("a test")));

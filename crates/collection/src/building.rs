@@ -1,10 +1,15 @@
-//! Building indexes on a collection while others read and write it.
+//! Index builds, concurrent with reads and writes.
 //!
-//! In order: the indexes are registered, in the catalog and for writers, at a position of the log →
-//! all cores scan a snapshot of that position, sort what fits into memory and write it as sections,
-//! each with a row that says which records it covers → unique indexes are checked → the indexes are
-//! ready. From the position on the indexes follow the log like any other. After a crash the build
-//! goes on with the records that no row covers.
+//! The steps:
+//!
+//! 1. Register the indexes at a log position, in the catalog and for writers. From then on they
+//!    follow the log like other indexes.
+//! 2. Scan a snapshot of that position on all threads. Sort what fits into memory, and write it as
+//!    sections, each with a row that says which records it covers.
+//! 3. Check unique indexes for duplicates.
+//! 4. Mark the indexes as ready.
+//!
+//! After a crash, the build continues with the records that no row covers.
 
 mod control;
 pub(crate) mod pool;
@@ -29,20 +34,22 @@ use crate::panic_boundary::catch_panic;
 use crate::rows;
 use crate::state::IndexState;
 
-/// What `create_indexes` did.
+/// The result of `create_indexes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreatedIndexes {
+    /// The number of indexes before.
     pub before: usize,
+    /// The number of indexes after.
     pub after: usize,
-    /// The names of those that were not there before.
+    /// The names of the indexes that did not exist before.
     pub created: Vec<String>,
 }
 
-/// So often a build checks unique indexes without keeping folds off.
+/// A build checks unique indexes this many times before it excludes folds.
 const CHECKS_BESIDE_FOLDS: usize = 2;
 
 impl Collection {
-    /// Builds indexes. Those that are there already, with the same options, are passed over.
+    /// Builds indexes. Skips those that exist with the same options.
     pub fn create_indexes(
         &self,
         definitions: Vec<Definition>,
@@ -75,8 +82,8 @@ impl Collection {
         })
     }
 
-    /// Builds; a panic is a failure like others. It would come again at every start of a build that was only
-    /// left.
+    /// Runs a build, and turns a panic into an error. The index is removed, because the panic would
+    /// recur at each start that resumes the build.
     fn build_caught(
         &self,
         core: &Core,
@@ -92,7 +99,8 @@ impl Collection {
         definitions: Vec<Definition>,
     ) -> Result<Vec<Arc<Index>>, Error> {
         let _changing = core.catalog_change.lock();
-        // Writers that have begun do not know the indexes: they end before the position is taken.
+        // Waits for running writes, which do not know the new indexes, before the position is
+        // taken.
         let _schema = self.schema.write();
         self.check_there()?;
         let since = core.storage.log.written();
@@ -129,7 +137,7 @@ impl Collection {
         Ok(indexes)
     }
 
-    /// Builds registered indexes to their end.
+    /// Runs the build of registered indexes to its end.
     fn build(
         &self,
         core: &Core,
@@ -147,12 +155,12 @@ impl Collection {
                 .iter()
                 .map(|it| it.progress().documents.load(Ordering::Relaxed))
                 .max()
-                // There is one at least.
+                // There is at least one index.
                 .unwrap_or(0),
             keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),
         });
-        // The scan of a small collection asks too rarely to notice.
+        // The scan of a small collection may be too short for its own check.
         if let Some(why) = (control.should_stop)() {
             return Err(Error::Interrupted(why));
         }
@@ -165,8 +173,8 @@ impl Collection {
         Ok(())
     }
 
-    /// Checks unique indexes, then makes all ready. A fold in between takes the commits that would
-    /// have to be checked last: then it begins again, and at last it keeps folds off.
+    /// Checks unique indexes, and marks all as ready. If a fold removes commits that the last check
+    /// needs, it starts again; the last attempt excludes folds.
     fn check_and_finish(
         &self,
         core: &Core,
@@ -185,7 +193,7 @@ impl Collection {
                     seconds: checking.elapsed().as_secs_f64(),
                 });
             }
-            // Transactions that are open know the indexes, but not that they are unique.
+            // Open transactions add entries to the indexes, but do not check them for uniqueness.
             let _exclusion =
                 self.exclude(&|| core.cannot_progress() || (control.should_stop)().is_some())?;
             if self.finish(core, indexes, checked)? {
@@ -196,7 +204,8 @@ impl Collection {
         Ok(())
     }
 
-    /// Makes the indexes ready, in the catalog and for readers. False where not all could be checked.
+    /// Marks the indexes as ready, in the catalog and for readers. Returns `false` if not all could
+    /// be checked.
     fn finish(
         &self,
         core: &Core,
@@ -229,14 +238,14 @@ impl Collection {
             changes.push(told.put());
         }
         core.storage.catalog.change(changes, |_| {})?;
-        // Who began before does not see the indexes, and knows that something has changed.
+        // Older transactions do not see the indexes, and must know that the collection has changed.
         let written = core.storage.log.written();
         self.record_change_at(written);
         indexes.iter().for_each(|index| index.set_ready(written));
         Ok(true)
     }
 
-    /// Drops an index by name. An index that is being built stops being built.
+    /// Drops an index by name. If it is being built, the build stops.
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         let core = self.core()?;
         let found = self
@@ -256,14 +265,14 @@ impl Collection {
             let _exclusion = self.exclude(&|| core.cannot_progress())?;
             self.remove(&core, &index)
         } else {
-            // Its build notices, and removes it.
+            // The build sees this and removes the index.
             index.set_dropped();
             Ok(())
         }
     }
 
-    /// Drops the search indexes that an update has replaced: there is a newer definition of the same name
-    /// that is ready. A crash may have ended the update before it did so itself.
+    /// Drops search indexes that an update has replaced: those with a newer ready definition of the
+    /// same name. A crash may have prevented the update from dropping them.
     pub fn drop_replaced_search_indexes(&self) -> Result<(), Error> {
         let all = self.search_indexes();
         let mut replaced = all.iter().filter(|index| is_replaced(index, &all));
@@ -273,7 +282,7 @@ impl Collection {
         })
     }
 
-    /// Gives up indexes that could not be built. Those that cannot be removed now go later.
+    /// Removes indexes whose build failed. Those that cannot be removed now are removed later.
     fn abandon(&self, core: &Core, indexes: &[Arc<Index>]) {
         for index in indexes {
             index.set_dropped();
@@ -283,7 +292,7 @@ impl Collection {
         }
     }
 
-    /// Removes indexes that were given up and could not be removed then.
+    /// Removes abandoned indexes that could not be removed before.
     pub(crate) fn remove_abandoned(&self) -> Result<(), Error> {
         let core = self.core()?;
         let indexes = self.all_indexes().into_iter();
@@ -296,7 +305,7 @@ impl Collection {
         let _schema = self.schema.write();
         let state = self.state();
         let found = state.indexes.iter().find(|it| it.index.map == index.map);
-        // A collection that was dropped has let go of its indexes already.
+        // Dropping the collection has released its indexes.
         let Some(found) = found.filter(|_| !state.dropped) else {
             return Ok(());
         };
@@ -321,7 +330,7 @@ impl Collection {
     }
 }
 
-/// Returns `true` if a search index has a ready successor.
+/// Returns whether a search index has a ready successor.
 fn is_replaced(index: &Index, all: &[Arc<Index>]) -> bool {
     let Some(search) = &index.definition.search else {
         return false;
@@ -341,7 +350,7 @@ fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
     rows.into_iter().map(|(key, _)| key).collect()
 }
 
-/// The deletions of an index's rows, without its sections'.
+/// Returns the changes that delete an index's rows, without those of its sections.
 pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -> Vec<RowChange> {
     let mut changes = index.row().delete(collection.id, index.map);
     let build = build_rows(core, index).into_iter();
@@ -349,12 +358,12 @@ pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -
     changes
 }
 
-/// A collection's indexes whose builds were not finished, or whose updates were not.
+/// A collection's indexes with unfinished builds or updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Unfinished {
     collection: Arc<Collection>,
     indexes: Vec<Arc<Index>>,
-    /// Whether a search index is there that an update has replaced.
+    /// Whether an update has replaced a search index that still exists.
     has_replaced: bool,
 }
 
@@ -376,7 +385,7 @@ pub(crate) fn unfinished(collections: &Collections) -> Vec<Unfinished> {
         .collect()
 }
 
-/// Goes on with a build that a crash interrupted.
+/// Resumes a build that a crash interrupted.
 pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
     let should_stop = || {
         core.is_closing()

@@ -10,16 +10,17 @@ use crate::transaction_locks::{Interrupt, while_waiting};
 const BAD_VALUE: i32 = 2;
 const CANNOT_GROW: i32 = 10_003;
 
-/// How much a capped collection holds.
+/// The limits of a capped collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
+    /// The maximal bytes of documents.
     pub bytes: u64,
-    /// None: as many as fit.
+    /// The maximal number of documents. `None`: no limit.
     pub documents: Option<u64>,
 }
 
 impl Cap {
-    /// What the options of a collection say; None where it is not capped.
+    /// Reads the limits from the options of a collection. Returns `None` if it is not capped.
     pub fn of(options: Document<'_>) -> Option<Cap> {
         let number = |name| options.get(name).and_then(ValueRef::as_whole);
         let positive = |name| number(name).filter(|one| *one > 0).map(i64::unsigned_abs);
@@ -30,8 +31,8 @@ impl Cap {
         })
     }
 
-    /// The options of a capped collection with other limits; what is too much goes at the next insert, as in
-    /// MongoDB. `documents`: 0 is no limit.
+    /// Returns the options of a capped collection with other limits. The next insert removes the
+    /// excess documents, as in MongoDB. `documents`: 0 is no limit.
     pub fn resized(
         options: Document<'_>,
         bytes: Option<u64>,
@@ -51,7 +52,7 @@ impl Cap {
         new
     }
 
-    /// Refuses a document that would not fit if it were the only one.
+    /// Rejects a document that exceeds the limits by itself.
     pub fn check(&self, document: Document<'_>) -> Result<(), Error> {
         let bytes = document.as_bytes().len() as u64;
         if bytes <= self.bytes {
@@ -64,7 +65,7 @@ impl Cap {
         Err(LanguageError::new(BAD_VALUE, message).into())
     }
 
-    /// Refuses a new version of another size, as MongoDB does.
+    /// Rejects a new version of another size, as MongoDB does.
     pub fn check_change(&self, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
         let (old, new) = (old.as_bytes().len(), new.as_bytes().len());
         if old == new {

@@ -1,11 +1,12 @@
-//! Claims: which unique keys are on their way into the log.
+//! Claims: reservations of unique keys by commits that are not in the log yet.
 //!
-//! A commit claims its unique keys, all at once, then looks whether they are there already, then
-//! appends, then lets go. Two commits that want the same key meet here; a commit and an older one meet
-//! in the map. `_id`s that are larger than every one before need no look: one comparison settles a
-//! whole batch.
+//! A commit claims all its unique keys at once, checks whether the index contains them, appends to
+//! the log, and releases the claim. Two concurrent commits of one key conflict here; a commit and
+//! an older one conflict in the index. `_id`s above all earlier ones need no check: one comparison
+//! decides for a whole batch.
 //!
-//! Keys are known by their hashes. Two with one hash wait for each other for nothing, and that is all.
+//! Keys are identified by their hashes. A collision makes two commits wait for each other
+//! needlessly, without other effects.
 
 use std::collections::HashMap;
 
@@ -16,15 +17,15 @@ use crate::ids::MapId;
 use crate::key_set::IdentityHasherBuilder;
 use crate::lock_order::{HeldRank, Rank};
 
-/// The keys of one commit, held until it drops them.
+/// The claimed keys of one commit. Dropping it releases them.
 #[derive(Debug)]
 pub struct Claim<'c> {
     claims: &'c Claims,
     ticket: u64,
     places: Vec<u64>,
-    /// How many different ones they are.
+    /// The number of distinct keys.
     different: usize,
-    /// The first and last key of a batch of growing `_id`s.
+    /// The first and last key of a batch of increasing `_id`s.
     range: Option<(Vec<u8>, Vec<u8>)>,
     /// Set while the claim holds a key or a range.
     held: Option<HeldRank>,
@@ -46,7 +47,7 @@ struct State {
     largest: Vec<u8>,
 }
 
-/// A key of a map that is to be claimed.
+/// A key to claim, and its index.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimedKey<'k> {
     pub key: HashedKey<'k>,
@@ -60,28 +61,28 @@ impl ClaimedKey<'_> {
     }
 }
 
-/// Spreads the numbers of maps.
+/// Distributes the ids of maps.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What became of keys that were claimed.
+/// The result of a claim.
 #[derive(Debug)]
 pub struct Added {
-    /// Two of them have the same hash.
+    /// Two of the keys have the same hash.
     pub are_double: bool,
-    /// The numbers of the `_id`s that are larger than every one before: nobody can have these.
+    /// The indexes of `_id`s that are above all earlier ones, so no document can have them.
     pub unheard: Vec<usize>,
 }
 
-/// Emptying so much of the table takes no longer than taking one place out.
+/// Clearing a table of up to this many entries takes no longer than removing one.
 const CLEARED_FOR_ONE: usize = 64;
 
 impl State {
-    /// Nobody holds anything.
+    /// Returns whether no claim exists.
     fn is_empty(&self) -> bool {
         self.places.is_empty() && self.ranges.is_empty()
     }
 
-    /// See [`Added::unheard`]. They are heard of now.
+    /// Returns [`Added::unheard`], and records these keys as the largest.
     fn unheard(&mut self, wanted: &[ClaimedKey<'_>]) -> Vec<usize> {
         let is_unheard = |it: &ClaimedKey<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
         let numbered = wanted.iter().enumerate();
@@ -94,7 +95,7 @@ impl State {
         unheard
     }
 
-    /// Takes out what one claim holds, so many different ones.
+    /// Removes the entries of one claim, of which `different` are distinct.
     fn release(&mut self, places: &[u64], different: usize) {
         debug_assert!(self.places.len() >= different);
         let nobody_else_holds_any = self.places.len() == different;
@@ -114,7 +115,7 @@ impl State {
         );
     }
 
-    /// Whether another commit holds the key.
+    /// Returns whether another commit holds the key.
     fn is_held(&self, ticket: u64, wanted: &ClaimedKey<'_>) -> bool {
         let holder = self.places.get(&wanted.place());
         if holder.is_some_and(|holder| *holder != ticket) {
@@ -129,7 +130,7 @@ impl State {
 }
 
 impl Claims {
-    /// Tells of an `_id` key that is stored.
+    /// Records that an `_id` key is stored.
     pub fn record_stored(&self, key: &[u8]) {
         let mut state = self.state.lock();
         if key > state.largest.as_slice() {
@@ -137,7 +138,7 @@ impl Claims {
         }
     }
 
-    /// An empty claim, to which keys are added.
+    /// Returns an empty claim, to which keys are added.
     pub fn begin(&self) -> Claim<'_> {
         let mut state = self.state.lock();
         state.next_ticket += 1;
@@ -153,8 +154,8 @@ impl Claims {
 }
 
 impl Claim<'_> {
-    /// Claims `_id` keys from the first to the last, which grow, where all are larger than every
-    /// `_id` before: then none of them can be there. False where that is not so.
+    /// Claims an increasing batch of `_id` keys, given by its first and last, if all are above all
+    /// earlier `_id`s. Then none of them can exist. Returns `false` otherwise.
     pub fn grow(&mut self, first: &[u8], last: &[u8]) -> bool {
         let mut state = self.claims.state.lock();
         debug_assert!(first <= last && self.range.is_none());
@@ -171,13 +172,13 @@ impl Claim<'_> {
         true
     }
 
-    /// Claims all keys at the same time, as the last step of the claim. Waits while another commit
-    /// holds one of them. Meanwhile it holds none of them, so commits cannot wait for each other in a
-    /// circle.
+    /// Claims all keys at once, as the last step of the claim. Waits while another commit holds one
+    /// of them. It holds none of them while it waits, so commits cannot deadlock.
     pub fn add(&mut self, wanted: &[ClaimedKey<'_>]) -> Added {
         let mut state = self.claims.state.lock();
         while !state.is_empty() && wanted.iter().any(|it| state.is_held(self.ticket, it)) {
-            // The range of this claim has no key that another commit waits for with keys of its own.
+            // The claim's own range contains no key for which another commit waits while it holds
+            // keys.
             if self.held.is_none() {
                 HeldRank::check(Rank::Claim);
             }
@@ -273,7 +274,7 @@ mod tests {
             let waiting = scope.spawn(|| claims.begin().add(&keys));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waiting.is_finished());
-            // Who waits holds nothing.
+            // A waiting claim holds nothing.
             claims.begin().add(&keys[..1]);
             claims.begin().add(&[wanted(b"k", MapId(3), false)]);
             drop(one);

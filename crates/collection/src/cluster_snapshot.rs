@@ -1,4 +1,4 @@
-//! A position at which all collections and views are read, and the cluster time that clients know it by.
+//! A snapshot of all collections and views, with the cluster time by which clients know it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::read::Reader;
 
-/// See the module. Who has it reads there for as long as a snapshot may be old.
+/// A snapshot of all collections and views. It can be read for as long as a snapshot may live.
 pub struct ClusterSnapshot {
     collections: Arc<Collections>,
     snapshot: Snapshot,
@@ -26,12 +26,12 @@ impl std::fmt::Debug for ClusterSnapshot {
 }
 
 impl ClusterSnapshot {
-    /// The newest position, which is kept from now on as that of the times up to `until`, where that is
+    /// Pins a snapshot of the newest position under the cluster times up to `until`, if that is
     /// later than its own.
     pub(crate) fn newest(collections: &Arc<Collections>, until: ClusterTime) -> ClusterSnapshot {
         let core = &collections.core;
-        // Names are changed before anybody can take a snapshot of the position at which they are: nothing is
-        // to be waited for.
+        // A name changes before any snapshot of that position exists, so there is nothing to wait
+        // for.
         let (snapshot, first) = core.timed_snapshot(SnapshotLifetime::Unlimited);
         let position = snapshot.position();
         let own = core.snapshots.open(SnapshotLifetime::Limited, || position);
@@ -44,8 +44,8 @@ impl ClusterSnapshot {
         }
     }
 
-    /// The position of a time, where it is kept or the newest. `current`: the latest time that counts as
-    /// the newest where nothing has been written since.
+    /// Returns the snapshot of a time, if that is pinned or the newest. `current` is the latest
+    /// time that counts as the newest if nothing was written since.
     pub(crate) fn at(
         collections: &Arc<Collections>,
         time: ClusterTime,
@@ -63,7 +63,7 @@ impl ClusterSnapshot {
         }
         if time <= current && time >= core.storage.log.newest_time() {
             let newest = ClusterSnapshot::newest(collections, time);
-            // Something may have been written in between.
+            // A commit may have happened in between.
             if newest.time == time {
                 return Ok(newest);
             }
@@ -71,22 +71,23 @@ impl ClusterSnapshot {
         Err(Error::SnapshotNotKept(time))
     }
 
+    /// Returns the cluster time.
     pub fn time(&self) -> ClusterTime {
         self.time
     }
 
-    /// One more snapshot there.
+    /// Returns another snapshot of the same position.
     pub(crate) fn again(&self) -> Result<Snapshot, Error> {
         self.collections.core.snapshot_again(&self.snapshot)
     }
 
-    /// The collection that had this name. Error where there was one that cannot be read any more.
+    /// Returns the collection that had this name. Fails if it cannot be read any more.
     pub fn collection(&self, namespace: &Namespace) -> Result<Option<Arc<Collection>>, Error> {
         self.collections
             .by_name_at(namespace, self.snapshot.position())
     }
 
-    /// What a collection held.
+    /// Returns a reader of a collection.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let snapshot = self.again()?;
         let next_record = collection.next_record();
@@ -95,23 +96,23 @@ impl ClusterSnapshot {
 }
 
 impl Core {
-    /// A snapshot of everything written so far, with its time: that of the newest change, or a later one
-    /// that is before the next.
+    /// Returns a new snapshot with its cluster time: the time of the newest commit, or a later one
+    /// before the next.
     fn timed_snapshot(&self, age: SnapshotLifetime) -> (Snapshot, ClusterTime) {
         let log = &self.storage.log;
         let mut time = ClusterTime::default();
         let snapshot = self.snapshots.open(age, || {
             time = log.newest_time();
             let written = log.written();
-            // The time has the lowest bits of the position that it is of.
+            // The low bits of a position are the increment of its time.
             let later = (written.0 as u32).wrapping_sub(time.increment());
             Position(written.0 - u64::from(later))
         });
-        // Where nothing was ever written: clients take no time of second 0.
+        // Clients reject times of second 0, which an empty log would give.
         (snapshot, time.max(ClusterTime::new(1, 0)))
     }
 
-    /// Lets go of positions that have been kept for long enough.
+    /// Closes pinned snapshots that are old enough.
     pub(crate) fn release_expired_snapshots(&self) {
         let window = self.pinned_snapshots.window(self.options.snapshot_age_max);
         self.pinned_snapshots.release_expired(window);
@@ -129,7 +130,8 @@ mod tests {
     use crate::engine::Engine;
     use crate::options::EngineOptions;
 
-    /// A slow index build or drop held up who read at a moment, and nothing could end his wait.
+    /// A slow index build or drop used to block reads at a cluster time, and nothing could
+    /// interrupt their wait.
     #[test]
     fn nobody_waits_for_changes_of_the_catalog() {
         let options = EngineOptions::with_memory(4 << 20);

@@ -1,4 +1,4 @@
-//! A collection: its maps, what readers take of them, and what writers share.
+//! A collection: its maps, its state for readers, and what writers share.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -29,42 +29,42 @@ use crate::scans::Scans;
 use crate::state::{Frozen, IndexState, State};
 use crate::transaction_locks::{DdlBarrier, DdlGuard, Interrupt, TransactionLocks};
 
-/// How many locks the documents of a collection share.
+/// The number of locks that the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;
 
-/// See the module. Shared by all threads.
+/// A collection, shared by all threads.
 #[derive(Debug)]
 pub struct Collection {
     pub(crate) id: CollectionId,
     /// The map by record id.
     pub(crate) records_map: MapId,
     row: ArcSwap<CollectionRow>,
-    /// What the row's options ask of documents.
+    /// The rules for documents, derived from the options in the row.
     rules: ArcSwap<Rules>,
     /// Itself, for commits that are published later.
     this: Weak<Collection>,
     core: Weak<Core>,
-    /// Memory that all tails hold, in bytes.
+    /// The memory of all tails, in bytes.
     tail_bytes: Arc<AtomicU64>,
-    /// How many threads make the entries of many commits.
+    /// The number of threads that create entries of many commits.
     threads: usize,
     state: ArcSwap<State>,
     /// Held while the state is replaced.
     changing_state: Mutex<()>,
-    /// The generation that commits go to. A fold replaces it.
+    /// The generation that takes commits. A fold replaces it.
     active: Mutex<Arc<Generation>>,
-    /// Read by writers from the look at the indexes to the publishing; written by whoever changes
-    /// which indexes there are.
+    /// Read-locked by writers from their look at the indexes until the commit is published.
+    /// Write-locked to change the set of indexes.
     pub(crate) schema: OrderedRwLock,
     pub(crate) claims: Claims,
     pub(crate) capped_inserts: CappedInserts,
     pub(crate) document_locks: Vec<OrderedLock>,
-    /// What open transactions hold of it, and which use it.
+    /// The locks of open transactions in this collection, and which transactions use it.
     pub(crate) transaction_locks: TransactionLocks,
     pub(crate) ddl_barrier: DdlBarrier,
-    /// A position behind the last change of what it is: its name, options and indexes.
+    /// A position after the last change of its name, options or indexes.
     changed: AtomicU64,
-    /// A position from which on it has its name; where it was there at the start, 0.
+    /// The position since which it has its name, or 0 if it had the name when the engine opened.
     named_from: AtomicU64,
     next_record: AtomicU64,
     count: AtomicI64,
@@ -122,35 +122,37 @@ impl Collection {
         })
     }
 
+    /// Returns the current name.
     pub fn namespace(&self) -> Namespace {
         self.row.load().namespace.clone()
     }
 
+    /// Returns the UUID, which never changes.
     pub fn uuid(&self) -> [u8; 16] {
         self.row.load().uuid
     }
 
-    /// How often it was looked through; who does so counts.
+    /// Returns the counters of collection scans. Whoever scans counts.
     pub fn scans(&self) -> &Arc<Scans> {
         &self.scans
     }
 
-    /// Whether it is there no more, for who holds it still.
+    /// Returns whether the collection was dropped.
     pub fn is_dropped(&self) -> bool {
         self.state().dropped
     }
 
-    /// The options it was created with, or was given since.
+    /// Returns the current options.
     pub fn options(&self) -> DocumentBuf {
         self.row.load().options.clone()
     }
 
-    /// Whether its documents stand by their `_id`s.
+    /// Returns whether the documents are stored by `_id`.
     pub fn is_clustered(&self) -> bool {
         State::clustered_by(&self.state().indexes).is_some()
     }
 
-    /// How it compares strings where nothing else is said; None: by their bytes. It never changes.
+    /// Returns the default collation, or `None` for comparison by bytes. It never changes.
     pub fn collation(&self) -> Option<Arc<Collation>> {
         let state = self.state();
         let of_ids = state.indexes.first()?;
@@ -161,51 +163,51 @@ impl Collection {
         self.rules.load_full()
     }
 
-    /// What the catalog says of it.
+    /// Returns the current catalog row.
     pub(crate) fn row(&self) -> Arc<CollectionRow> {
         self.row.load_full()
     }
 
-    /// Takes a row that the catalog has already.
+    /// Sets the row, which is in the catalog already.
     pub(crate) fn set_row(&self, row: CollectionRow) {
         self.rules
             .store(Arc::new(Rules::of(row.options.as_document())));
         self.row.store(Arc::new(row));
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed).max(0) as u64
     }
 
-    /// Bytes of all documents, uncompressed.
+    /// Returns the uncompressed bytes of all documents.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed).max(0) as u64
     }
 
-    /// Returns the number of [`indexes`](Self::indexes) without the one that a clustered collection
-    /// is.
+    /// Returns the number of [`indexes`](Self::indexes), without the clustered index of a clustered
+    /// collection.
     pub fn index_count(&self) -> usize {
         self.indexes().len() - usize::from(self.is_clustered())
     }
 
-    /// Returns the indexes that `listIndexes` shows, those being built included: all but search
-    /// indexes. The first is the one on `_id`.
+    /// Returns the indexes that `listIndexes` shows: all but search indexes, including those being
+    /// built. The first is the index on `_id`.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
         let mut indexes = self.all_indexes();
         indexes.retain(|index| !index.definition.is_search());
         indexes
     }
 
-    /// Returns the search indexes, those being built included. While an index is updated, it is there
-    /// with its old and its new definition.
+    /// Returns the search indexes, including those being built. While an index is being updated,
+    /// the list contains its old and its new definition.
     pub fn search_indexes(&self) -> Vec<Arc<Index>> {
         let mut indexes = self.all_indexes();
         indexes.retain(|index| index.definition.is_search());
         indexes
     }
 
-    /// Returns all indexes, those being built included. The first is the one on `_id`.
+    /// Returns all indexes, including those being built. The first is the index on `_id`.
     pub fn all_indexes(&self) -> Vec<Arc<Index>> {
         self.state()
             .indexes
@@ -214,13 +216,13 @@ impl Collection {
             .collect()
     }
 
-    /// A snapshot of all that was written before the call. Reading fails once it is older than
-    /// snapshots may become.
+    /// Returns a reader at a new snapshot, which contains everything written before the call. Its
+    /// reads fail once the snapshot exceeds the maximal age.
     pub fn reader(&self) -> Result<Reader, Error> {
         self.reader_of_age(SnapshotLifetime::Limited)
     }
 
-    /// The same for our own work, which lasts as long as it must.
+    /// Returns a reader at a new snapshot without a maximal age, for the engine's own work.
     pub(crate) fn lasting_reader(&self) -> Result<Reader, Error> {
         self.reader_of_age(SnapshotLifetime::Unlimited)
     }
@@ -231,23 +233,23 @@ impl Collection {
         Ok(Reader::new(state, snapshot, self.next_record(), None))
     }
 
-    /// Waits until no open transaction uses the collection, and keeps new ones from it until the answer
-    /// is dropped: for who is to change what the collection is.
+    /// Waits until no open transaction uses the collection, and excludes new ones until the guard
+    /// is dropped. Required before the collection's definition changes.
     pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
         self.ddl_barrier.exclude(interrupt)
     }
 
-    /// Says that its name, options or indexes have been changed in the catalog.
+    /// Records that the name, options or indexes have changed in the catalog.
     pub(crate) fn record_change(&self, core: &Core) {
         self.record_change_at(core.storage.log.written());
     }
 
-    /// Says that it is what it is from a position on.
+    /// Records that the last such change was at a position.
     pub(crate) fn record_change_at(&self, position: Position) {
         self.changed.fetch_max(position.0, Ordering::AcqRel);
     }
 
-    /// Says that it has its name from a position on.
+    /// Records the position since which the collection has its name.
     pub(crate) fn set_named_from(&self, position: Position) {
         self.named_from.store(position.0, Ordering::Release);
     }
@@ -256,7 +258,7 @@ impl Collection {
         Position(self.named_from.load(Ordering::Acquire))
     }
 
-    /// Whether it is what it was at a position since the start of the engine.
+    /// Returns whether the name, options and indexes have not changed since a position.
     pub(crate) fn is_unchanged_since(&self, position: Position) -> bool {
         self.changed.load(Ordering::Acquire) <= position.0
     }
@@ -271,7 +273,7 @@ impl Collection {
         self.state.load_full()
     }
 
-    /// Replaces the state by what `change` makes of it; not where it fails.
+    /// Replaces the state by the changed one, unless `change` fails.
     pub(crate) fn try_change_state<E>(
         &self,
         change: impl FnOnce(&mut State) -> Result<(), E>,
@@ -283,7 +285,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Replaces the state by what `change` makes of it.
+    /// Replaces the state by the changed one.
     pub(crate) fn change_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let _changing = self.changing_state.lock();
         let mut state = State::clone(&self.state.load());
@@ -296,13 +298,13 @@ impl Collection {
         RecordId(self.next_record.load(Ordering::Acquire))
     }
 
-    /// Gives record ids for so many documents; the first of them.
+    /// Reserves this many consecutive record ids, and returns the first.
     pub(crate) fn take_records(&self, count: u64) -> RecordId {
         RecordId(self.next_record.fetch_add(count, Ordering::AcqRel))
     }
 
-    /// Appends a commit to the log; on return it is written and seen by new readers. `noted`: what
-    /// statements of a retryable write it says that it is.
+    /// Appends a commit to the log. When it returns, the commit is in the log and visible to
+    /// new readers. `noted` are the statements of a retryable write that the commit contains.
     pub(crate) fn append(
         &self,
         payload: &[&[u8]],
@@ -333,7 +335,7 @@ impl Collection {
         Ok(position)
     }
 
-    /// Takes a commit in. Called in the order of the log.
+    /// Adds a commit to the tails. Called in log order.
     pub(crate) fn publish(&self, commit: Commit, effect: Effect) {
         let active = self.active.lock();
         self.note(effect);
@@ -347,8 +349,8 @@ impl Collection {
             .fetch_max(effect.next_record.0, Ordering::AcqRel);
     }
 
-    /// Begins a new generation; what was active is frozen. Where an older one is still frozen, since
-    /// folding it failed, that one. None where there is nothing to fold.
+    /// Freezes the active generation and starts a new one. If an earlier fold failed, its frozen
+    /// generation is returned again. Returns `None` if there is nothing to fold.
     pub(crate) fn freeze(&self) -> Option<Frozen> {
         let mut active = self.active.lock();
         if let Some(frozen) = &self.state().frozen {
@@ -376,7 +378,7 @@ impl Collection {
         Some(frozen)
     }
 
-    /// Memory that its tails hold, in bytes.
+    /// Returns the memory of its tails in bytes.
     pub fn tail_bytes(&self) -> u64 {
         self.state()
             .generations()
@@ -384,17 +386,17 @@ impl Collection {
             .sum()
     }
 
-    /// The most chains of sections that one of its maps has.
+    /// Returns the maximal number of section chains over its maps.
     pub(crate) fn chains_max(&self) -> usize {
         let state = self.state();
-        // What a build writes is not merged before it has ended.
+        // Sections of a build are merged only after the build.
         let ready = state.indexes.iter().filter(|it| it.index.is_ready());
         let indexes = ready.map(|it| it.sections.chains().len());
-        // An index is there: the one on `_id`.
+        // The index on `_id` always exists.
         indexes.max().unwrap_or(0).max(state.records.chains().len())
     }
 
-    /// The most bytes of log records that one of its indexes has not made entries of.
+    /// Returns the log bytes that lack entries, for the index that lags most.
     pub(crate) fn entry_backlog(&self) -> u64 {
         let state = self.state();
         let indexes = state
@@ -404,7 +406,7 @@ impl Collection {
         indexes.max().unwrap_or(0)
     }
 
-    /// How sections of its map by record id (no index) or of an index are written.
+    /// Returns how to write sections of an index, or of the map by record id if `index` is `None`.
     pub(crate) fn section_options(
         &self,
         core: &Core,
@@ -413,7 +415,7 @@ impl Collection {
     ) -> SectionOptions {
         let mut options = core.section_options(index, position);
         if index.is_none() && self.is_clustered() {
-            // Its entries are never replaced: no two sections have ids of one stretch.
+            // Entries of this map are never replaced, so each record id is in one section only.
             options.filter_bits = 0;
         }
         let of_documents = index.is_none_or(|index| index.definition.clustered);
@@ -426,19 +428,19 @@ impl Collection {
         }
     }
 
-    /// Whether and how it is capped.
+    /// Returns the limits of a capped collection.
     pub fn cap(&self) -> Option<Cap> {
         self.rules().cap()
     }
 
-    /// The position of its newest commit: asked before reading, it tells
-    /// [`wait_for_commit`](Self::wait_for_commit) what has been seen.
+    /// Returns the position of the newest commit. A reader passes it to
+    /// [`wait_for_commit`](Self::wait_for_commit) to wait for later ones.
     pub fn newest_commit(&self) -> Position {
         self.state().active.newest()
     }
 
-    /// Waits until it was written to after `seen`, at most so long; whether it was. False too where
-    /// only others were written to: then there may be more time to wait.
+    /// Waits for a commit to this collection after `seen`, but at most `at_most`. Returns whether
+    /// there was one. May return `false` early after commits to other collections.
     pub fn wait_for_commit(&self, seen: Position, at_most: Duration) -> Result<bool, Error> {
         let core = self.core()?;
         let written = core.storage.log.written();
@@ -446,7 +448,7 @@ impl Collection {
         Ok(has_more() || (core.storage.log.wait_beyond(written, at_most) && has_more()))
     }
 
-    /// Tells of a document that was written though the validator does not accept it.
+    /// Logs a warning about a document that was written although the validator rejects it.
     pub(crate) fn warn(&self, warning: &Error) {
         if let Ok(core) = self.core() {
             let what = format!("Document would fail validation, in {}", self.namespace());

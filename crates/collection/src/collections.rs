@@ -1,4 +1,4 @@
-//! The collections of an engine, by name and by number.
+//! The collections of an engine, by name and by id.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::lock_order::{OrderedLock, Rank};
 use crate::name_history::NameHistory;
 use crate::namespace::{self, Namespace};
 
-/// See the module.
+/// The collections of an engine.
 pub(crate) struct Collections {
     pub core: Arc<Core>,
-    /// Held from the look whether a name is free until it is given: to a collection or a view.
+    /// Held from the check that a name is free until a collection or view has it.
     pub naming: OrderedLock,
     all: RwLock<All>,
     name_history: NameHistory,
@@ -46,7 +46,7 @@ impl Collections {
         }
     }
 
-    /// All of them, by name.
+    /// Returns all collections, sorted by name.
     pub fn all(&self) -> Vec<Arc<Collection>> {
         self.all.read().by_name.values().cloned().collect()
     }
@@ -59,8 +59,8 @@ impl Collections {
         self.all.read().by_name.get(namespace).cloned()
     }
 
-    /// Fails where a database is to be made whose name differs from that of another one in the case of
-    /// letters alone. That stays so for who has the lock of names.
+    /// Fails if a new database's name differs from an existing one only in the case of letters. The
+    /// result holds as long as the caller has the lock of names.
     pub fn check_case(&self, database: &str) -> Result<(), Error> {
         let all = self.all.read();
         let first = Namespace {
@@ -86,14 +86,15 @@ impl Collections {
         all.by_id.insert(collection.id, collection.clone());
     }
 
-    /// The collection that had a name at a position that is being read at. Error where it cannot be read
-    /// any more.
+    /// Returns the collection that had a name at the position of an open snapshot. Fails if it
+    /// cannot be read any more.
     pub fn by_name_at(
         &self,
         namespace: &Namespace,
         position: Position,
     ) -> Result<Option<Arc<Collection>>, Error> {
-        // Asked first, both of it: one that loses its name meanwhile is in the past before.
+        // The current name is read first: if the collection loses the name in between, the history
+        // contains it by then.
         let now = self.by_name(namespace).map(|it| (it.named_from(), it));
         match now.filter(|(named_from, _)| *named_from <= position) {
             Some((_, it)) => Ok(Some(it)),
@@ -101,14 +102,14 @@ impl Collections {
         }
     }
 
-    /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes, before
-    /// anybody can read at the position.
+    /// Removes a collection that was dropped at a position. Called with the lock of catalog
+    /// changes, before any snapshot can have this position.
     pub fn drop_at(&self, collection: &Arc<Collection>, position: Position) {
         self.name_history.add(collection, position, true);
         self.remove(collection);
     }
 
-    /// Forgets names and collections that nobody reads any more.
+    /// Removes former names and dropped collections that no snapshot can read.
     pub fn forget_name_history(&self) {
         if self.name_history.is_empty() {
             return;
@@ -124,9 +125,9 @@ impl Collections {
         all.by_id.remove(&collection.id);
     }
 
-    /// Lets `rename` change the name of a collection, as the catalog did at a position, in one step for who
-    /// looks for it. `replaced` goes. Called with the lock of catalog changes, before anybody can read at the
-    /// position.
+    /// Renames a collection in one step for concurrent lookups; `rename` changes the name as the
+    /// catalog did at the position. `replaced` is dropped. Called with the lock of catalog changes,
+    /// before any snapshot can have this position.
     pub fn rename(
         &self,
         collection: &Arc<Collection>,
@@ -149,7 +150,7 @@ impl Collections {
         }
     }
 
-    /// Bytes that the sections of all collections have, before they are compressed.
+    /// Returns the bytes of all sections before compression.
     pub fn bytes_raw(&self) -> u64 {
         let of_collection = |collection: &Arc<Collection>| -> u64 {
             let state = collection.state();

@@ -1,7 +1,8 @@
-//! How a collection's documents are compressed, as its options say.
+//! The compression of a collection's documents, from its options.
 //!
-//! MongoDB's spelling: `storageEngine: {wiredTiger: {configString: "block_compressor=zstd"}}`, and the
-//! same under `windrow`.
+//! The spelling is MongoDB's,
+//! `storageEngine: {wiredTiger: {configString: "block_compressor=zstd"}}`, and the same under
+//! `windrow`.
 
 use windrow_document::{Document, ValueRef};
 use windrow_storage::Compression;
@@ -13,8 +14,8 @@ const COMPRESSORS: [(&str, Compression); 3] = [
     ("none", Compression::None),
 ];
 
-/// What the options of a collection ask for, None where they say nothing; what is wrong with them, as a
-/// sentence.
+/// Returns the compression in the options, or `None` if they specify none. Fails with a sentence
+/// about what is wrong.
 pub fn wanted(options: Document<'_>) -> Result<Option<Compression>, String> {
     let Some(engines) = options.get("storageEngine").and_then(ValueRef::as_document) else {
         return Ok(None);
@@ -41,7 +42,7 @@ pub fn wanted(options: Document<'_>) -> Result<Option<Compression>, String> {
     Ok(wanted)
 }
 
-/// `block_compressor=…`, and nothing else.
+/// Parses `block_compressor=…`, the only setting that is allowed.
 fn of_text(text: &str) -> Result<Option<Compression>, String> {
     let parts = text.split(',').map(str::trim);
     let mut wanted = None;

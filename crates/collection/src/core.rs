@@ -1,4 +1,5 @@
-//! What all collections share: storage, snapshots, the budget of the tails, ids, the background's calls.
+//! What all collections share: storage, snapshots, the memory budget of tails, ids, and the signals
+//! of background work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,31 +26,32 @@ use crate::retired_names::RetiredNames;
 use crate::retries::Retries;
 use crate::rows::{self, NamedRow};
 
-/// See the module.
+/// What all collections share.
 pub(crate) struct Core {
     pub storage: Storage,
     pub options: EngineOptions,
     pub snapshots: Arc<Snapshots>,
-    /// Positions that clients know by a time.
+    /// Positions that clients know by a cluster time.
     pub pinned_snapshots: PinnedSnapshots,
-    /// Held while collections, indexes or sections are changed: in the catalog, then in memory.
+    /// Held while collections, indexes or sections change, first in the catalog, then in memory.
     pub catalog_change: OrderedLock,
     /// Held while a fold runs.
     pub folding: OrderedLock,
-    /// Held while merges run: two of one map would put what one has dropped back.
+    /// Held while merges run. Two merges of one map would restore sections that one of them
+    /// removed.
     pub merging: OrderedLock,
-    /// How many wait for the lock of merges: those that run give up.
+    /// The number of threads that wait for `merging`. Running merges stop early for them.
     waiting_for_merging: AtomicUsize,
     next_id: AtomicU64,
-    /// How many sections stand in each run; a run without any is removed.
+    /// The number of sections in each run. A run without sections is removed.
     run_sections: Mutex<HashMap<RunId, usize>>,
-    /// Memory that tails hold, in bytes.
+    /// The memory of all tails, in bytes.
     pub tail_bytes: Arc<AtomicU64>,
-    /// The same of what open transactions have written.
+    /// The memory of what open transactions have written, in bytes.
     pub transaction_bytes: Arc<AtomicU64>,
-    /// Bytes of tails at which a fold begins.
+    /// The tail memory at which a fold starts, in bytes.
     fold_from_bytes: AtomicU64,
-    /// Memory for filters of keys that came not long ago.
+    /// The memory for filters of recent unique keys.
     pub recent_key_filter: Arc<FilterBudget>,
     pub builds: BuildPool,
     pub retired_names: RetiredNames,
@@ -58,7 +60,7 @@ pub(crate) struct Core {
     pub counters: Counters,
 }
 
-/// What wakes the background threads, what they tell, and what stops them.
+/// The signals that wake background threads, report their progress and stop them.
 #[derive(Default)]
 pub(crate) struct Background {
     pub fold: Signal,
@@ -70,7 +72,7 @@ pub(crate) struct Background {
     pub closing: AtomicBool,
 }
 
-/// Something that one thread asks or tells and others wait for.
+/// An event that one thread signals and others wait for.
 #[derive(Default)]
 pub(crate) struct Signal {
     called: Mutex<bool>,
@@ -86,7 +88,7 @@ impl Signal {
         }
     }
 
-    /// Waits for the next call, at most so long; one that came since the last wait counts.
+    /// Waits for the next signal, but at most `at_most`. A signal since the last wait counts.
     pub fn wait(&self, at_most: Duration) {
         let mut called = self.called.lock();
         if !*called {
@@ -96,18 +98,18 @@ impl Signal {
     }
 }
 
-/// Past so many chains merges do not rest.
+/// Above this many chains of sections, merges run unthrottled.
 pub(crate) const CHAINS_MANY: u32 = 20;
-/// A fold begins where tails have so great a part of the bytes that are stored, before compression.
+/// A fold starts when tails hold this fraction of the stored bytes, before compression.
 const STORED_PER_FOLD: u64 = 4;
-/// It begins at so great a part of what tails may have, where little is stored.
+/// With little stored data, a fold starts at this fraction of the tails' memory limit.
 const TAILS_MIN: u64 = 8;
-/// What sessions have done last has at most so great a part of the engine's memory.
+/// Recorded statement results take at most this fraction of the engine's memory.
 const RETRIES_PART: u64 = 32;
-/// Filters of recent unique keys have at most so great a part of it.
+/// Filters of recent unique keys take at most this fraction of the engine's memory.
 const RECENT_KEYS_PART: u64 = 32;
 
-/// What the engine has done since it was opened.
+/// Counters of the engine's work since it was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub folds: AtomicU64,
@@ -119,7 +121,7 @@ pub struct Counters {
     pub delaying: BusyTime,
 }
 
-/// How long a kind of work took in all.
+/// The total time of a kind of work.
 #[derive(Debug, Default)]
 pub struct BusyTime {
     nanos: AtomicU64,
@@ -182,9 +184,9 @@ impl Core {
         }
     }
 
-    /// Remembers that a collection had this name up to now, as long as the log may be asked about it;
-    /// what the catalog has to remember, and may forget. Called while nobody writes to it, before the
-    /// catalog is changed.
+    /// Records that a collection had this name until now, for readers of the log. Returns the
+    /// changes of catalog rows. Called while nobody writes to the collection, before its catalog
+    /// row changes.
     pub fn retire_name(&self, collection: CollectionId, name: NamedRow) -> Vec<RowChange> {
         let log = &self.storage.log;
         let until = log.written();
@@ -195,15 +197,15 @@ impl Core {
         changes
     }
 
-    /// Lets the log keep a history once somebody has ever asked for it: others are spared the space,
-    /// and the time that new segments take.
+    /// Makes the log retain history if a client has ever opened a change stream. Other databases
+    /// save the space, and the time to create log segments.
     pub fn keep_history_if_wanted(&self) {
         if self.storage.catalog.get(rows::HISTORY_KEPT).is_some() {
             self.storage.log.keep_history(self.options.history_bytes);
         }
     }
 
-    /// From now on the log keeps a history, also when it is opened again.
+    /// Makes the log retain history from now on, also after the next start.
     pub fn keep_history(&self) -> Result<(), Error> {
         let is_kept = || self.storage.catalog.get(rows::HISTORY_KEPT).is_some();
         if is_kept() {
@@ -218,22 +220,24 @@ impl Core {
         Ok(())
     }
 
-    /// The time in milliseconds since 1970.
+    /// Returns the wall clock in milliseconds since 1970.
     pub fn now_millis(&self) -> u64 {
         (self.options.storage.log.clock)()
     }
 
-    /// A snapshot of everything written so far.
+    /// Returns a snapshot of everything written so far.
     pub fn snapshot(&self, age: SnapshotLifetime) -> Snapshot {
         self.snapshots.open(age, || self.storage.log.written())
     }
 
-    /// The positions that are read at, now or from now on.
+    /// Returns the positions of all open snapshots, and the newest one, which future snapshots may
+    /// use.
     pub fn snapshot_positions(&self) -> Vec<Position> {
         self.snapshots.positions(|| self.storage.log.written())
     }
 
-    /// The oldest of them: what only those see who read before it, nobody sees.
+    /// Returns the oldest of [`snapshot_positions`](Self::snapshot_positions). Versions that only
+    /// older snapshots could see are obsolete.
     pub fn oldest_position(&self) -> Position {
         self.snapshots.oldest(|| self.storage.log.written())
     }
@@ -260,21 +264,22 @@ impl Core {
         self.tail_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of tails at which a fold begins: the more is stored, the more a fold brings, so that there
-    /// are never many sections for what there is, and the first seconds of writing tell how fast it
-    /// will go on.
+    /// Returns the tail memory at which a fold starts, in bytes. It grows with the stored data,
+    /// which bounds the number of sections. It starts low, so write speed in the first seconds is
+    /// the speed that lasts.
     pub fn fold_from_bytes(&self) -> u64 {
         self.fold_from_bytes.load(Ordering::Relaxed)
     }
 
-    /// Tells how many bytes sections have, before compression: after folds.
+    /// Updates [`fold_from_bytes`](Self::fold_from_bytes) after a fold. `bytes_raw` is the size of
+    /// all sections before compression.
     pub fn record_stored(&self, bytes_raw: u64) {
         let most = self.options.tail_bytes;
         let bytes = (bytes_raw / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Opens a section that the catalog has, and counts it for its run.
+    /// Opens a section that the catalog contains, and counts it for its run.
     pub fn open_section(&self, descriptor: SectionDescriptor) -> Result<Arc<Section>, Error> {
         let section = Section::open(&self.storage.runs, descriptor)?;
         *self
@@ -285,10 +290,10 @@ impl Core {
         Ok(Arc::new(section))
     }
 
-    /// Changes the catalog so that it knows new sections of finished runs, and opens them. All are
-    /// opened before the catalog knows them: from then on nothing may keep readers from them. Where
-    /// the catalog does not change, their runs go. `unwanted`: sections that nobody is to know, in the
-    /// same runs or others.
+    /// Adds new sections of finished runs to the catalog, and opens them. All are opened before the
+    /// catalog changes, because afterwards an error could no longer undo it. If the catalog does
+    /// not change, the runs are removed. `unwanted` are sections in the same or other runs that
+    /// nobody uses.
     pub fn adopt(
         &self,
         changes: Vec<RowChange>,
@@ -301,12 +306,12 @@ impl Core {
             Ok(())
         });
         let adopted = opened.and_then(|()| match changes.is_empty() {
-            // Past sections alone.
+            // Only sections of past versions.
             true => Ok(()),
             false => Ok(self.storage.catalog.change(changes, |_| {}).map(drop)?),
         });
         if adopted.is_err() {
-            // A log that refuses writes may have the change nevertheless: then the runs stay.
+            // A log that refuses writes may contain the change all the same, so the runs stay.
             if !self.storage.log.takes_writes() {
                 return adopted.map(|_| sections);
             }
@@ -320,13 +325,14 @@ impl Core {
         adopted.map(|_| sections)
     }
 
-    /// Whether a section is counted for its run.
+    /// Returns whether a section is counted for its run.
     fn counts(&self, section: &Section) -> bool {
         let runs = self.run_sections.lock();
         runs.contains_key(&section.descriptor().run)
     }
 
-    /// Removes the runs of sections that the catalog does not know, as far as it knows none of them.
+    /// Removes the runs of sections that the catalog does not contain, unless the catalog contains
+    /// other sections of the run.
     pub fn discard(&self, descriptors: &[SectionDescriptor]) -> Result<(), Error> {
         let known = self.run_sections.lock();
         let mut runs: Vec<RunId> = descriptors.iter().map(|it| it.run).collect();
@@ -336,8 +342,8 @@ impl Core {
         Ok(unknown.try_for_each(|run| self.storage.runs.remove(run))?)
     }
 
-    /// Says that the catalog has a section no more. A run without sections is removed, once nobody
-    /// reads it.
+    /// Releases a section that was removed from the catalog. A run without sections is removed once
+    /// nobody reads it.
     pub fn close_section(&self, descriptor: &SectionDescriptor) -> Result<(), Error> {
         self.forget(descriptor);
         self.discard(std::slice::from_ref(descriptor))
@@ -346,7 +352,7 @@ impl Core {
     fn forget(&self, descriptor: &SectionDescriptor) {
         let mut runs = self.run_sections.lock();
         let Some(count) = runs.get_mut(&descriptor.run) else {
-            // Its run stays until the next start, which removes what nobody knows.
+            // The run stays until the next start, which removes runs without sections.
             debug_assert!(false, "a section of run {} is not counted", descriptor.run);
             return;
         };
@@ -356,22 +362,22 @@ impl Core {
         }
     }
 
-    /// The runs that have sections.
+    /// Returns the runs that contain sections.
     pub fn runs(&self) -> std::collections::HashSet<RunId> {
         self.run_sections.lock().keys().copied().collect()
     }
 
-    /// A new run file.
+    /// Creates a run file.
     pub fn sink(&self) -> Result<RunSink, Error> {
         self.sink_pausing(|| ())
     }
 
-    /// One more snapshot where one is open.
+    /// Returns another snapshot at the position of an open one. Fails if the open one has ended.
     pub fn snapshot_again(&self, open: &Snapshot) -> Result<Snapshot, Error> {
         let again = self
             .snapshots
             .open(SnapshotLifetime::Limited, || open.position());
-        // Asked when the other one is open: then nothing was let go of between the two.
+        // Checked after the second snapshot exists: then no version was removed in between.
         if open.has_ended() {
             Err(Error::SnapshotTooOld)
         } else {
@@ -379,13 +385,14 @@ impl Core {
         }
     }
 
-    /// One for what only those see who read before a position; None where nobody does.
+    /// Creates a run file for past versions, which only snapshots before `before` can see. Returns
+    /// `None` if there is no such snapshot.
     pub fn past_sink(&self, before: Position) -> Result<Option<RunSink>, Error> {
         let is_read = self.snapshot_positions().first() < Some(&before);
         is_read.then(|| self.sink()).transpose()
     }
 
-    /// A new run file for work that pauses after each block.
+    /// Creates a run file for work that pauses after each block.
     pub fn sink_pausing(&self, pause: impl Fn() + Send + Sync + 'static) -> Result<RunSink, Error> {
         let at_block = self.options.at_block.clone();
         let sink = RunSink::new(self.storage.runs.create()?);
@@ -395,7 +402,7 @@ impl Core {
         }))
     }
 
-    /// How sections of the map by record id (no index) or of an index are written.
+    /// Returns how to write sections of an index, or of the map by record id if `index` is `None`.
     pub fn section_options(&self, index: Option<&Index>, position: Position) -> SectionOptions {
         let compression = match index {
             Some(index) if !index.definition.clustered => Compression::Lz4,
@@ -412,12 +419,12 @@ impl Core {
         }
     }
 
-    /// Whether to wait for a transaction is in vain: nobody is there who could end it.
+    /// Returns whether waiting for a transaction is futile, because no other thread could end it.
     pub fn cannot_progress(&self) -> bool {
         self.is_closing() || self.options.background == BackgroundWork::Caller
     }
 
-    /// Keeps merges off; those that run end at once.
+    /// Stops running merges early, and prevents new ones until the guard is dropped.
     pub fn keep_merges_off(&self) -> OrderedGuard<'_> {
         self.waiting_for_merging.fetch_add(1, Ordering::AcqRel);
         let guard = self.merging.lock();
@@ -425,7 +432,7 @@ impl Core {
         guard
     }
 
-    /// Whether somebody waits for merges to end.
+    /// Returns whether a thread waits for merges to end.
     pub fn merges_are_in_the_way(&self) -> bool {
         self.waiting_for_merging.load(Ordering::Acquire) > 0
     }
@@ -435,7 +442,8 @@ impl Core {
     }
 }
 
-/// The form of an index whose entries are postings of terms, several records to a key.
+/// Returns the form of an index that stores postings, which are keys with several records each.
+/// `None` for other indexes.
 fn postings_form(index: &Index) -> Option<PostingsForm> {
     let definition = &index.definition;
     if definition.is_search() {
@@ -445,8 +453,8 @@ fn postings_form(index: &Index) -> Option<PostingsForm> {
     has_postings.then_some(PostingsForm::OneField)
 }
 
-/// Bits of filters for each key, in the map by record id for each id. Where keys may not be there twice,
-/// every insert asks every section for its key, and mostly it is in none.
+/// Returns the filter bits per key; in the map by record id, per record id. Unique indexes get more
+/// bits, because each insert looks up its key in all sections and usually finds it in none.
 fn filter_bits(index: Option<&Index>) -> usize {
     match index.map(|index| &index.definition) {
         Some(definition) if definition.enforces_uniqueness() || definition.is_of_ids() => 16,

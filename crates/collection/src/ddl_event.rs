@@ -1,5 +1,5 @@
-//! What a change of the catalog tells change streams: a row that each such change writes anew, so that
-//! the log has them all.
+//! Catalog changes as change streams report them. Each such change rewrites one catalog row with
+//! its event, so the log contains all events in order.
 //!
 //! ```text
 //! "e"    BSON: kind, db, coll, uuid, to: {db, coll}, description, before
@@ -13,19 +13,26 @@ use windrow_storage::{Catalog, ROW_BYTES_MAX, RowChange};
 use crate::namespace::Namespace;
 use crate::rows::{self, CollectionRow, NamedRow};
 
-/// What was done to a collection or a database.
+/// The kinds of catalog changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdlKind {
+    /// A collection was created.
     Create,
+    /// A collection was dropped.
     Drop,
+    /// A database was dropped.
     DropDatabase,
+    /// A collection was renamed.
     Rename,
+    /// The options of a collection were changed.
     Modify,
+    /// Indexes were created.
     CreateIndexes,
+    /// Indexes were dropped.
     DropIndexes,
 }
 
-/// Their names in events, which are those in the row.
+/// The names of the kinds in change events, which are also those in the row.
 const NAMES: &[(DdlKind, &str)] = &[
     (DdlKind::Create, "create"),
     (DdlKind::Drop, "drop"),
@@ -37,6 +44,7 @@ const NAMES: &[(DdlKind, &str)] = &[
 ];
 
 impl DdlKind {
+    /// Returns the name of the kind in change events.
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|(kind, _)| *kind == self);
         found.map_or("", |(_, name)| name)
@@ -48,16 +56,16 @@ impl DdlKind {
     }
 }
 
-/// See the module.
+/// The event of one catalog change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DdlEvent {
     pub kind: DdlKind,
     pub named: NamedRow,
-    /// The new name of a collection.
+    /// The new name of a renamed collection.
     pub to: Option<Namespace>,
-    /// `operationDescription`, as clients see it who ask for more.
+    /// `operationDescription`, for clients with `showExpandedEvents`.
     pub description: DocumentBuf,
-    /// `stateBeforeChange`, likewise.
+    /// `stateBeforeChange`, for clients with `showExpandedEvents`.
     pub before: Option<DocumentBuf>,
 }
 
@@ -88,7 +96,8 @@ impl DdlEvent {
         }
     }
 
-    /// `replaced`: the collection that had the name, which is dropped.
+    /// Creates the event of a rename. `replaced` is the UUID of the collection that had the name
+    /// and is dropped.
     pub fn of_rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> DdlEvent {
         let mut description = doc! { "to": (pair(to)) };
         if let Some(uuid) = replaced {
@@ -125,7 +134,7 @@ impl DdlEvent {
         DdlEvent::of(kind, row).with(doc! { "indexes": (Value::Array(list)) })
     }
 
-    /// Says with which options a collection is created.
+    /// Adds the options that a collection is created with.
     pub fn with_options(self, row: &CollectionRow) -> DdlEvent {
         let mut description = doc! { "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_" } };
         for (name, value) in row.options.iter() {
@@ -134,7 +143,7 @@ impl DdlEvent {
         self.with(description)
     }
 
-    /// The row. What does not fit into one is not described.
+    /// Returns the row. A description that does not fit is left out.
     pub fn put(&self) -> RowChange {
         let whole = self.document(true);
         if whole.as_bytes().len() <= ROW_BYTES_MAX {
@@ -159,8 +168,8 @@ impl DdlEvent {
         told
     }
 
-    /// What a catalog record of the log tells, if it tells anything; an inner None where that cannot be
-    /// read.
+    /// Reads the event of a catalog record in the log. Returns `None` if the record has no event,
+    /// `Some(None)` if the event cannot be read.
     pub fn read(payload: &[u8]) -> Option<Option<DdlEvent>> {
         let Some(changed) = Catalog::read_change(payload) else {
             return Some(None);

@@ -1,4 +1,4 @@
-//! Which documents share a key of an index that is to become unique.
+//! The documents that share a key of an index that is about to become unique.
 
 use windrow_document::{Document, Value};
 use windrow_fold::{Direction, RecordId};
@@ -7,14 +7,15 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::read::Reader;
 
-/// Entries between two looks at whether to stop.
+/// Entries between two checks whether to stop.
 const ENTRIES_PER_CHECK: u64 = 10_000;
 
-/// `_id`s that are told at most: they have to fit a reply.
+/// The maximal number of reported `_id`s, which must fit a reply.
 const IDS_MAX: usize = 10_000;
 
 impl Collection {
-    /// The `_id`s of the documents that share a key, key by key. `check` may end the search.
+    /// Returns the `_id`s of documents that share a key, grouped by key. `check` can stop the
+    /// search.
     pub fn duplicate_keys<E: From<Error>>(
         &self,
         index: &str,
@@ -45,7 +46,7 @@ impl Collection {
     }
 }
 
-/// Empties `sharing` into `found` where there are several; how many these were.
+/// Moves `sharing` to `found` if it has several `_id`s. Returns how many.
 fn take(
     reader: &Reader,
     sharing: &mut Vec<RecordId>,

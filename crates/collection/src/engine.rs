@@ -1,4 +1,5 @@
-//! The engine: a data folder's collections, opened, created and dropped; its background thread.
+//! The engine: opens a database directory, creates and drops collections, and owns the background
+//! threads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +29,9 @@ use crate::state::IndexState;
 use crate::transaction::Transaction;
 use crate::{background, building, folding, merging, new_collection, recovery, repair};
 
-/// A data folder that is open. Closing it is dropping it.
+/// An open database directory. Dropping it closes it.
+///
+/// The crate's documentation has an example.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) core: Arc<Core>,
@@ -37,8 +40,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a data folder: its collections as they were, what was not folded from the log; index
-    /// builds that were not finished go on.
+    /// Opens a database directory: loads the catalog, replays the log after the last fold, and
+    /// resumes unfinished index builds. Starts the background threads, unless
+    /// [`Background::Caller`] is set.
     pub fn open(disk: Arc<dyn Disk>, options: EngineOptions) -> Result<Arc<Engine>, Error> {
         let storage = Storage::open(disk, options.storage.clone())?;
         let collections = Arc::new(recovery::recover(storage, options)?);
@@ -54,7 +58,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Collections with the option `temp` end with the process that made them.
+    /// Drops collections with the option `temp`, which end with the process that created them.
     fn drop_temporary(&self) -> Result<(), Error> {
         let is_temporary = |it: &Arc<Collection>| {
             let options = it.options();
@@ -64,35 +68,35 @@ impl Engine {
         all.try_for_each(|it| self.drop_collection(&it.namespace()).map(drop))
     }
 
-    /// Stops the background threads and syncs the log.
+    /// Stops the background threads, and syncs the log.
     pub fn close(&self) -> Result<(), Error> {
         background::stop(&self.collections);
         for thread in self.background.lock().drain(..) {
-            // A panic there has been reported.
+            // The panic hook has reported a panic of the thread.
             let _ = thread.join();
         }
         if let Err(error) = folding::record_all_folded(&self.collections) {
-            // The next start reads the log instead.
+            // Without this, the next start replays the log.
             (self.core.options.on_problem)("shortening the next start failed", &error);
         }
         self.sync()
     }
 
-    /// Everything that was written before the call is durable when it returns.
+    /// Makes all writes before the call durable.
     pub fn sync(&self) -> Result<(), Error> {
         let log = &self.core.storage.log;
         Ok(log.sync(log.written())?)
     }
 
-    /// Folds what the tails hold, and merges until nothing is left to merge.
+    /// Folds the tails, and merges until nothing is left to merge.
     pub fn fold(&self) -> Result<(), Error> {
         self.work(Work::Fold)?;
         while self.work(Work::Merge)? {}
         Ok(())
     }
 
-    /// Does some of what the engine's own threads do, where there are any; whether there was
-    /// something to do.
+    /// Runs some background work in the calling thread, besides the engine's own threads. Returns
+    /// whether there was anything to do.
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
             Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
@@ -108,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// As [`Work::Compact`], for as long as `should_continue` says so.
+    /// Compacts like [`Work::Compact`], but stops when `should_continue` returns `false`.
     pub fn compact_while(
         &self,
         should_continue: &(dyn Fn() -> bool + Sync),
@@ -116,8 +120,8 @@ impl Engine {
         merging::merge_all(&self.collections, MergeEffort::AllSpace, should_continue)
     }
 
-    /// Makes indexes of a collection anew from its documents, while others read and write, and in their
-    /// place. `should_stop` is asked now and then, and says why.
+    /// Rebuilds indexes of a collection from its documents, concurrently with reads and writes.
+    /// `should_stop` is called now and then; it returns the reason to stop.
     pub fn rebuild(
         &self,
         collection: &Collection,
@@ -131,7 +135,8 @@ impl Engine {
         });
         let maps: Vec<MapId> = named
             .map(|index| match index.definition.clustered {
-                // The collection itself: what is made from it is the map by record id.
+                // In a clustered collection, the index on `_id` is the collection itself. Only the
+                // map by record id is derived from it.
                 true => collection.records_map,
                 false => index.map,
             })
@@ -139,23 +144,24 @@ impl Engine {
         repair::rebuild(&self.collections, collection, &maps, should_stop)
     }
 
+    /// Returns the collection with this name.
     pub fn collection(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
         self.collections.by_name(namespace)
     }
 
-    /// The collections of a database, by name.
+    /// Returns the collections of a database, sorted by name.
     pub fn collections(&self, database: &str) -> Vec<Arc<Collection>> {
         let mut all = self.collections.all();
         all.retain(|it| it.namespace().database == database);
         all
     }
 
-    /// The UUIDs of all collections.
+    /// Returns the UUIDs of all collections.
     pub fn uuids(&self) -> HashSet<[u8; 16]> {
         self.collections.all().iter().map(|it| it.uuid()).collect()
     }
 
-    /// The databases that have collections, by name.
+    /// Returns the databases that have collections, sorted by name.
     pub fn databases(&self) -> Vec<String> {
         let names = self.collections.names();
         let mut names: Vec<String> = names.into_iter().map(|name| name.database).collect();
@@ -176,7 +182,8 @@ impl Engine {
         self.create_named(namespace, options.to_buf())
     }
 
-    /// The collection of that name, created where there is none. Error where it is a view.
+    /// Returns the collection with this name. Creates it if it does not exist. Fails if the name
+    /// belongs to a view.
     pub fn collection_or_create(&self, namespace: &Namespace) -> Result<Arc<Collection>, Error> {
         if let Some(collection) = self.collection(namespace) {
             return Ok(collection);
@@ -189,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// Called with the lock of names, once the name is known to be free.
+    /// Creates a collection. Called with the lock of names, after a check that the name is free.
     pub(crate) fn create_named(
         &self,
         namespace: &Namespace,
@@ -212,13 +219,13 @@ impl Engine {
         Ok(collection)
     }
 
-    /// Begins a transaction, which reads what has been written before.
+    /// Begins a transaction at the newest position.
     pub fn begin(&self, origin: Origin) -> Transaction {
         let snapshot = self.core.snapshot(SnapshotLifetime::Limited);
         Transaction::begin(&self.collections, origin, snapshot, None)
     }
 
-    /// The same, reading what was there at a moment.
+    /// Begins a transaction at a cluster snapshot.
     pub fn begin_at(
         &self,
         origin: Origin,
@@ -233,13 +240,15 @@ impl Engine {
         ))
     }
 
-    /// What has been written up to now, to be read at once or, by its time, for as long as that is kept.
+    /// Returns a snapshot of all collections. While it is pinned, clients can read at its cluster
+    /// time again.
     pub fn cluster_snapshot(&self) -> ClusterSnapshot {
         ClusterSnapshot::newest(&self.collections, ClusterTime::default())
     }
 
-    /// What was there at a time that is kept, or is the newest. `current`: the latest time that counts as
-    /// the newest where nothing has been written since. Error SnapshotNotKept.
+    /// Returns the snapshot of a cluster time that is pinned or the newest. `current` is the latest
+    /// time that counts as the newest if nothing was written since. Fails with
+    /// [`Error::SnapshotNotKept`] otherwise.
     pub fn cluster_snapshot_at(
         &self,
         time: ClusterTime,
@@ -248,41 +257,42 @@ impl Engine {
         ClusterSnapshot::at(&self.collections, time, current)
     }
 
-    /// Sets for how long the moments that clients know are kept, but not for longer than snapshots may be
-    /// old.
+    /// Sets for how long snapshots stay pinned, at most the maximal age of snapshots.
     pub fn set_snapshot_window(&self, window: Duration) {
         self.core.pinned_snapshots.set_window(window);
     }
 
-    /// What a session has done last, also before the engine was opened: of those that have written within
-    /// the last half an hour.
+    /// Returns the last operation of a session, if it wrote within the last half hour. Includes
+    /// operations from before the last start.
     pub fn last_operation(&self, session: &[u8; 16]) -> Option<LastOperation> {
         self.core.retries.last(session)
     }
 
-    /// What a statement of a retryable write has done.
+    /// Returns the recorded result of a retryable write's statement.
     pub fn recorded_result(&self, origin: Origin, statement: i32) -> RecordedResult {
         self.core.retries.done(origin, statement)
     }
 
-    /// Forgets what a session has done last, since it has ended.
+    /// Removes the recorded results of a session that has ended.
     pub fn forget_session(&self, session: &[u8; 16]) {
         self.core.retries.forget(session);
     }
 
-    /// Drops a collection; false where there is none.
+    /// Drops a collection. Returns `false` if there is none.
     pub fn drop_collection(&self, namespace: &Namespace) -> Result<bool, Error> {
         let collection = self.collection(namespace);
         collection.map_or(Ok(false), |it| self.drop_found(&it, namespace))
     }
 
-    /// Drops a collection that was found under this name; false where it has that no more.
+    /// Drops a collection that the caller found under this name. Returns `false` if it no longer
+    /// has the name.
     pub fn drop_found(
         &self,
         collection: &Arc<Collection>,
         namespace: &Namespace,
     ) -> Result<bool, Error> {
-        // Before the lock of names, which transactions take where they create collections.
+        // Before the lock of names, because transactions that use the collection may wait for that
+        // lock to create others.
         let _exclusion = collection.exclude(&|| self.core.cannot_progress())?;
         let _naming = self.collections.naming.lock();
         if collection.is_dropped() || collection.namespace() != *namespace {
@@ -292,7 +302,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Drops all collections of a database; how many there were.
+    /// Drops all collections of a database. Returns how many.
     pub fn drop_database(&self, database: &str) -> Result<usize, Error> {
         let mut dropped = 0;
         for collection in self.collections(database) {
@@ -308,7 +318,7 @@ impl Engine {
 
     fn drop_named(&self, collection: &Arc<Collection>) -> Result<(), Error> {
         let _changing = self.core.catalog_change.lock();
-        // Writers that have begun end first; later ones find the collection dropped.
+        // Waits for running writes. Later ones find the collection dropped.
         let _schema = collection.schema.write();
         let mut changes = self.drop_changes(collection);
         changes.push(DdlEvent::of(DdlKind::Drop, &collection.row()).put());
@@ -318,7 +328,7 @@ impl Engine {
         self.forget(collection)
     }
 
-    /// What takes a collection out of the catalog. Its builds stop.
+    /// Returns the catalog changes that remove a collection. Its builds stop.
     pub(crate) fn drop_changes(&self, collection: &Collection) -> Vec<RowChange> {
         let state = collection.state();
         let mut changes = collection.row().delete(collection.id);
@@ -343,7 +353,7 @@ impl Engine {
         changes
     }
 
-    /// Lets go of what a collection holds that is in no catalog any more.
+    /// Releases the sections of a collection that was removed from the catalog.
     pub(crate) fn forget(&self, collection: &Collection) -> Result<(), Error> {
         collection.change_state(|state| state.dropped = true);
         let state = collection.state();
@@ -357,17 +367,17 @@ impl Engine {
         all.try_for_each(|descriptor| self.core.close_section(descriptor))
     }
 
-    /// How much memory all index builds together take, in bytes.
+    /// Returns the memory limit of all index builds together, in bytes.
     pub fn build_bytes(&self) -> u64 {
         self.core.builds.bytes_max()
     }
 
-    /// Sets how much memory all index builds together take, in bytes; those that run keep to it.
+    /// Sets the memory limit of all index builds together, in bytes. Running builds obey it, too.
     pub fn set_build_bytes(&self, bytes: u64) {
         self.core.builds.set_bytes_max(bytes);
     }
 
-    /// What the engine holds and has done.
+    /// Returns statistics of the engine.
     pub fn statistics(&self) -> Statistics {
         let core = &self.core;
         let counters = &core.counters;
@@ -390,47 +400,56 @@ impl Engine {
     }
 }
 
-/// See [`Engine::work`].
+/// Kinds of background work, for [`Engine::work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// What the tails hold becomes sections.
+    /// Turns the tails into sections.
     Fold,
-    /// One merge of every map that needs it.
+    /// Merges each map that needs it once.
     Merge,
-    /// The same, and of maps where much is gone or replaced: space comes back, as far as nobody reads
-    /// what was before.
+    /// Merges also maps with many deleted or replaced entries, to release their space unless a
+    /// snapshot reads them.
     Compact,
-    /// Indexes make the entries of the newest commits.
+    /// Creates the index entries of the newest commits.
     CreateEntries,
-    /// Builds that a crash interrupted go on to their end.
+    /// Resumes index builds that a crash interrupted.
     Builds,
 }
 
-/// See [`Engine::statistics`]. Sizes are bytes.
+/// Statistics of an engine. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
+    /// The memory limit.
     pub memory: u64,
+    /// The memory of all tails.
     pub tail_bytes: u64,
+    /// The memory of cached blocks.
     pub cache_bytes: u64,
+    /// The number of open snapshots.
     pub open_snapshots: u64,
+    /// The number of folds since the start.
     pub folds: u64,
+    /// The number of merges since the start.
     pub merges: u64,
-    /// How often a write waited since tails grew faster than they were folded.
+    /// How many writes were delayed because background work was behind.
     pub delayed_writes: u64,
-    /// How long the background thread made entries of indexes, folds ran, merges ran, and writers waited
-    /// for these.
+    /// The total time of creating index entries in the background.
     pub making_entries: Duration,
+    /// The total time of folds.
     pub folding: Duration,
+    /// The total time of merges.
     pub merging: Duration,
+    /// The total delay of writers.
     pub delaying: Duration,
-    /// The newest position of the log, and the newest that is durable.
+    /// The newest position of the log.
     pub written: Position,
+    /// The newest durable position of the log.
     pub synced: Position,
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // There is nobody to tell: what could not be synced is as after a crash.
+        // A drop cannot report errors. What could not be synced is lost only in a crash.
         let _ = self.close();
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a collection, and whose fault it is.
+//! Errors of collections. Each variant says whose fault it is.
 
 use std::fmt;
 
@@ -8,76 +8,102 @@ use windrow_storage::{CatalogError, ClusterTime, StorageError};
 
 use crate::pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 
-/// The text is a sentence for the caller. The server's table gives each its MongoDB code.
+/// An error of a collection. Its text is a sentence for the client. The server maps each variant to
+/// a MongoDB error code.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The caller's: a name that no collection or database can have.
+    /// The caller's: the name is not allowed for a collection or a database.
     InvalidNamespace(String),
-    /// The caller's: there is a collection of that name.
+    /// The caller's: a collection of this name exists already.
     NamespaceExists(String),
-    /// The caller's: there is a database whose name differs in the case of letters alone.
-    DatabaseDifferCase { existing: String, wanted: String },
-    /// The caller's: there is none.
+    /// The caller's: a database exists whose name differs only in the case of letters.
+    DatabaseDifferCase {
+        /// The existing database.
+        existing: String,
+        /// The name that the caller asked for.
+        wanted: String,
+    },
+    /// The caller's: no collection of this name exists.
     NamespaceNotFound(String),
-    /// The caller's: it is a view, which has no documents of its own.
+    /// The caller's: the name belongs to a view, which stores no documents.
     IsView(String),
-    /// The caller's: a unique index has that key already.
+    /// The caller's: a unique index contains the key already.
     DuplicateKey(Box<DuplicateKey>),
-    /// The caller's: a document, an index specification or a filter that breaks a rule of the
-    /// language; it carries MongoDB's code.
+    /// The caller's: a document, an index specification or a filter breaks a rule of the query
+    /// language. The error carries MongoDB's code.
     Language(windrow_mql::Error),
-    /// The caller's: an index of that name or key is there, with other options (85) or another key
-    /// (86); the code says which.
-    IndexConflict { code: i32, message: String },
-    /// The caller's: no index of that name or key.
+    /// The caller's: an index with this name or key exists, with other options (code 85) or with
+    /// another key (code 86).
+    IndexConflict {
+        /// MongoDB's error code.
+        code: i32,
+        /// The whole message.
+        message: String,
+    },
+    /// The caller's: no index with this name or key exists.
     IndexNotFound(String),
-    /// The caller's: a document that the collection's validator does not accept.
+    /// The caller's: the collection's validator rejects a document.
     FailedValidation(Box<FailedValidation>),
-    /// The caller's: a document larger than 16 MB.
-    DocumentTooLarge { bytes: usize },
-    /// The caller's: it has read for longer than snapshots may be old.
+    /// The caller's: a document is larger than 16 MB.
+    DocumentTooLarge {
+        /// The size of the document.
+        bytes: usize,
+    },
+    /// The caller's: the operation's snapshot is older than
+    /// [`EngineOptions::snapshot_age_max`](crate::EngineOptions::snapshot_age_max).
     SnapshotTooOld,
-    /// The caller's: nobody has kept what was there at this time.
+    /// The caller's: the versions of this time are not available any more.
     SnapshotNotKept(ClusterTime),
-    /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
+    /// Another client's: the index build or the collection was dropped or killed during the
+    /// operation.
     Interrupted(String),
-    /// Another transaction's: it has changed, or holds, what this one was to change. Begun anew, it may
-    /// do.
+    /// Another transaction's: it changed a document that this transaction writes, or holds its
+    /// lock. A retry of the whole transaction may succeed.
     WriteConflict(String),
-    /// A write or a change of a collection was to wait for a transaction no longer.
+    /// The operation was interrupted while it waited for a transaction to end.
     WaitGivenUp,
-    /// Somebody else's: he changes a collection that a transaction wanted to use.
+    /// Another client's: it holds the lock of a collection that the transaction uses.
     LockTimeout,
-    /// Somebody else's: a collection that a transaction wanted to use is another since the transaction
-    /// began.
+    /// Another client's: a collection that the transaction uses has been changed since the
+    /// transaction began.
     CollectionChanged(String),
-    /// The caller's: not within a transaction.
+    /// The caller's: the operation is not allowed in a transaction.
     NotInTransaction(String),
-    /// The caller's: more bytes than a transaction may write.
-    TransactionTooLarge { bytes: usize, limit: usize },
-    /// All open transactions together have written more than there is memory for.
+    /// The caller's: the transaction has written more bytes than the limit.
+    TransactionTooLarge {
+        /// What the transaction would have written.
+        bytes: usize,
+        /// What it may write.
+        limit: usize,
+    },
+    /// All open transactions together have written as many bytes as fit into memory.
     NoRoomForTransactions,
-    /// Ours.
+    /// Ours: a broken invariant.
     Bug(Bug),
-    /// The machine's: see the storage's error.
+    /// The machine's or the data's: an error of the storage.
     Storage(StorageError),
 }
 
-/// Which key of which index is there already.
+/// The key that violates a unique index, with what a client needs to identify it.
 #[derive(Clone, Debug)]
 pub struct DuplicateKey {
+    /// The collection.
     pub namespace: String,
+    /// The name of the index.
     pub index: String,
-    /// The specification of the index's collation; its strings in `key_value` are sort keys of it.
+    /// The specification of the index's collation. If there is one, the strings in `key_value` are
+    /// sort keys of the collation.
     pub collation: Option<DocumentBuf>,
+    /// The index's key pattern, as `{a: 1}`.
     pub key_pattern: DocumentBuf,
+    /// The values of the key, under the names of the pattern's fields.
     pub key_value: DocumentBuf,
 }
 
-/// Which document a validator does not accept, and why.
+/// A document that the validator rejects, and the reason.
 #[derive(Clone, Debug)]
 pub struct FailedValidation {
-    /// `{failingDocumentId, details}`.
+    /// `{failingDocumentId, details}`, as MongoDB reports it.
     pub information: DocumentBuf,
 }
 
@@ -171,8 +197,8 @@ impl From<StorageError> for Error {
 }
 
 impl From<CatalogError> for Error {
-    /// A conflict is a bug: who changes rows holds the lock of catalog changes, so that nobody else can
-    /// have changed them.
+    /// A conflict is a bug. Whoever changes catalog rows holds the lock of catalog changes, so no
+    /// other thread can have changed them.
     fn from(error: CatalogError) -> Error {
         match error {
             CatalogError::Storage(error) => Error::from(error),
@@ -182,7 +208,7 @@ impl From<CatalogError> for Error {
 }
 
 impl From<windrow_mql::Error> for Error {
-    /// A bug of the language stays a bug: background work rests after it.
+    /// A bug of the query language stays a bug, because background work backs off after bugs.
     fn from(error: windrow_mql::Error) -> Error {
         match error.bug() {
             Some(bug) => Error::Bug(bug.clone()),
@@ -196,8 +222,8 @@ mod tests {
     use super::*;
     use windrow_invariant::tolerate_bugs;
 
-    /// A bug of the query language came as an error of the caller's, with code 8. Folds, merges and
-    /// index builds then repeated at once what had failed.
+    /// A bug of the query language used to become a client error with code 8. Folds, merges and
+    /// index builds then retried the failed work at once.
     #[test]
     fn a_bug_of_the_language_is_a_bug() {
         let bug = tolerate_bugs(|| Bug::new("a path without names"));

@@ -1,12 +1,13 @@
-//! What change events need of an update or a deletion, besides what the maps need.
+//! What change events need of an update or deletion beyond what the maps need.
 //!
 //! ```text
-//! of an update     flags u8: 1 described, 2 with the old version | old version | description
-//! of a deletion    flags u8: 2 the old version is whole, 4 not to be told
-//!                  | the old version, or {_id} of it
+//! of an update     flags u8: 1 has a description, 2 has the old version
+//!                  | old version | description
+//! of a deletion    flags u8: 2 the old version is complete, 4 not reported
+//!                  | old version, or its {_id}
 //! description      updated count varint, paths | removed count varint, paths
-//!                  | truncated count varint, per array: path, new length varint
-//! path             length varint | names, NUL between them
+//!                  | truncated count varint, per array: path, new element count varint
+//! path             byte count varint | names, separated by NUL
 //! ```
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -18,21 +19,21 @@ const DESCRIBED: u8 = 1;
 const WITH_OLD: u8 = 2;
 const SILENT: u8 = 4;
 
-/// What became of a document in an update.
+/// The detail of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateDetail {
-    /// None where it was replaced.
+    /// `None` if the document was replaced.
     pub description: Option<UpdateDescription>,
     pub old: Option<DocumentBuf>,
 }
 
-/// A document that was deleted.
+/// The detail of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionDetail {
     /// `{_id}`.
     pub key: DocumentBuf,
     pub old: Option<DocumentBuf>,
-    /// Whether it only made room for others, in a capped collection: nobody is told.
+    /// The document was deleted to make room in a capped collection, which is not reported.
     pub is_silent: bool,
 }
 
@@ -52,7 +53,7 @@ pub fn of_update(description: Option<&UpdateDescription>, old: Option<Document<'
     detail
 }
 
-/// `whole`: the old version is kept, not only its `_id`.
+/// Encodes a deletion. `whole`: with the old version, not only its `_id`.
 pub fn of_deletion(old: Document<'_>, whole: bool, is_silent: bool) -> Vec<u8> {
     let silent = if is_silent { SILENT } else { 0 };
     if whole {
@@ -65,7 +66,7 @@ pub fn of_deletion(old: Document<'_>, whole: bool, is_silent: bool) -> Vec<u8> {
     detail
 }
 
-/// The `{_id}` of a document.
+/// Returns `{_id}` of a document.
 pub fn key_of(document: Document<'_>) -> DocumentBuf {
     document
         .iter()
@@ -74,7 +75,7 @@ pub fn key_of(document: Document<'_>) -> DocumentBuf {
         .collect()
 }
 
-/// None where the bytes are not what this module writes.
+/// Decodes an update. Returns `None` if this module did not write the bytes.
 pub fn read_update(detail: &[u8]) -> Option<UpdateDetail> {
     let (flags, mut rest) = detail.split_first()?;
     let old = match flags & WITH_OLD {
@@ -92,7 +93,7 @@ pub fn read_update(detail: &[u8]) -> Option<UpdateDetail> {
     Some(UpdateDetail { description, old })
 }
 
-/// None where the bytes are not what this module writes.
+/// Decodes a deletion. Returns `None` if this module did not write the bytes.
 pub fn read_deletion(detail: &[u8]) -> Option<DeletionDetail> {
     let (flags, mut rest) = detail.split_first()?;
     let document = take_document(&mut rest)?;

@@ -1,7 +1,7 @@
-//! Changes as change streams tell them, read from the log.
+//! Change events, read from the log.
 //!
-//! The log is the only place that has them. It says which collection a record is for by number: the
-//! name is the one that it had then.
+//! No other structure stores them. Log records identify a collection by id; an event gives the name
+//! that the collection had at that time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,73 +23,86 @@ use crate::record::transaction::{self, Kind, Origin};
 use crate::record::{self, Operation};
 use crate::rows::NamedRow;
 
-/// One change.
+/// A change event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
+    /// The cluster time of the commit.
     pub time: ClusterTime,
-    /// The wall clock, in milliseconds since 1970.
+    /// The wall clock in milliseconds since 1970.
     pub millis: u64,
-    /// Its number among those that were written together, which have the same time.
+    /// The number of the event among those of one commit, which share its time.
     pub number: u64,
-    /// Of a database: without a collection.
+    /// The collection, or a database without a collection.
     pub namespace: Namespace,
+    /// The UUID of the collection.
     pub uuid: [u8; 16],
-    /// The transaction that it was part of.
+    /// The transaction that made the change.
     pub origin: Option<Origin>,
+    /// The change itself.
     pub kind: EventKind,
 }
 
-/// What was changed. Documents are whole; a key is `{_id}`.
+/// What was changed. Documents are complete; a key is `{_id}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
+    /// A document was inserted.
     Insert(Bytes),
+    /// A document was updated or replaced.
     Update {
+        /// The new version.
         new: Bytes,
-        /// None where the document was replaced.
+        /// The changed fields, or `None` if the document was replaced.
         description: Option<UpdateDescription>,
+        /// The old version, if the collection records it.
         old: Option<DocumentBuf>,
     },
+    /// A document was deleted.
     Delete {
+        /// Its `{_id}`.
         key: DocumentBuf,
+        /// The old version, if the collection records it.
         old: Option<DocumentBuf>,
     },
-    /// A collection, a database or their indexes.
+    /// A collection, a database or its indexes were changed.
     Catalog {
+        /// The kind of change.
         operation: DdlKind,
+        /// The new name of a renamed collection.
         to: Option<Namespace>,
+        /// `operationDescription`.
         description: DocumentBuf,
-        /// What was changed, as it was.
+        /// `stateBeforeChange`.
         before: Option<DocumentBuf>,
     },
 }
 
-/// What [`Events::step`] came to.
+/// The result of [`Events::step`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
+    /// The next event.
     Event(Box<Event>),
-    /// Something that was not wanted.
+    /// A log record without a matching event was read.
     Passed,
-    /// Nothing more is there now.
+    /// The end of the log was reached.
     AtEnd,
 }
 
-/// Whether changes of this collection are wanted.
+/// Returns whether events of a collection match.
 type Wants = Box<dyn Fn(&Namespace) -> bool + Send>;
 
-/// The changes from some point on, as they come.
+/// A cursor over change events. It starts at a position in the log and follows new commits.
 pub struct Events {
     collections: Arc<Collections>,
     follower: Follower,
     wants: Wants,
-    /// What is left of the record that was read last.
+    /// The remaining events of the log record that was read last.
     pending: VecDeque<Event>,
-    /// Nothing before this time is given, but for what is pending.
+    /// Apart from `pending`, all events before this time have been returned.
     until: ClusterTime,
 }
 
 impl Events {
-    /// The next change of a wanted collection, or of the catalog, once it is there. It reads one record
-    /// of the log at most.
+    /// Returns the next matching event, if there is one. Reads at most one record of the log.
     pub fn step(&mut self) -> Result<Step, Error> {
         if let Some(event) = self.pending.pop_front() {
             return Ok(Step::Event(Box::new(event)));
@@ -108,12 +121,13 @@ impl Events {
         Ok(next.map_or(Step::Passed, Step::Event))
     }
 
-    /// Everything before this time has been given.
+    /// Returns a time: all events before it have been returned.
     pub fn until(&self) -> ClusterTime {
         self.until
     }
 
-    /// Waits until there may be more, at most so long; whether there may be.
+    /// Waits until the log has new records, but at most `at_most`. Returns whether there may be
+    /// some.
     pub fn wait(&self, at_most: Duration) -> bool {
         let seen = self.follower.position().previous();
         let log = &self.collections.core.storage.log;
@@ -156,8 +170,8 @@ impl Events {
         }
     }
 
-    /// What a commit changed in one collection. Those that are not wanted count nevertheless among
-    /// events of the same time.
+    /// Reads the events of a commit's part in one collection. Events that do not match also count
+    /// for the numbers of events with the same time.
     fn read_part(
         &mut self,
         position: Position,
@@ -167,7 +181,7 @@ impl Events {
         let collection = record::collection_of(&payload);
         let named = collection.and_then(|id| self.name(id, position));
         let named = named.filter(|named| (self.wants)(&named.namespace));
-        // Alone it has nothing behind it to be counted for.
+        // If the commit has only this part, no later event needs the count.
         if named.is_none() && events.origin.is_none() {
             return Ok(());
         }
@@ -180,7 +194,8 @@ impl Events {
         Ok(())
     }
 
-    /// How the collection was called then. Names that go are remembered before they go.
+    /// Returns the name that the collection had at the position. Former names are recorded before
+    /// the name changes.
     fn name(&self, collection: CollectionId, position: Position) -> Option<NamedRow> {
         let past = || self.collections.core.retired_names.at(collection, position);
         let now = || Some(self.collections.by_id(collection)?.row().named());
@@ -188,9 +203,9 @@ impl Events {
     }
 }
 
-/// What the events of one record have in common.
+/// What the events of one log record share.
 struct Commit {
-    /// The number of the next one.
+    /// The number of the next event.
     number: u64,
     origin: Option<Origin>,
     time: ClusterTime,
@@ -218,7 +233,7 @@ fn damaged(position: Position) -> Error {
     StorageError::Damaged { place, what }.into()
 }
 
-/// What a commit changed in one collection.
+/// Decodes the changes of a commit in one collection.
 fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
     let damaged = || damaged(position);
     let (commit, _) = record::decode(position, payload).ok_or_else(damaged)?;
@@ -258,7 +273,7 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
 }
 
 impl Engine {
-    /// The changes that are written from now on; `wants` says of which collections.
+    /// Returns a cursor over events from now on. `wants` decides by collection.
     pub fn events(
         &self,
         wants: impl Fn(&Namespace) -> bool + Send + 'static,
@@ -267,7 +282,8 @@ impl Engine {
         Ok(self.events_from(self.core.storage.log.written().next(), Box::new(wants)))
     }
 
-    /// The changes from a time on. Error `NotKept` where the log does not reach back so far.
+    /// Returns a cursor over events from a cluster time on. Fails with `NotKept` if the log does
+    /// not reach back that far.
     pub fn events_since(
         &self,
         time: ClusterTime,
@@ -276,7 +292,7 @@ impl Engine {
         self.core.keep_history()?;
         let log = &self.core.storage.log;
         let (first, position) = (log.history_first(), log.position_at(time)?);
-        // The first record of all has nothing before it.
+        // Nothing precedes the very first record of a log.
         if position == first && first > Position(1) && Some(time) < self.time_of(first)? {
             let position = position.previous().0;
             let first = first.0;
@@ -287,12 +303,12 @@ impl Engine {
         Ok(events)
     }
 
-    /// Whether something that is still kept was written at exactly this time.
+    /// Returns whether the log retains a commit with exactly this time.
     pub fn was_written_at(&self, time: ClusterTime) -> Result<bool, Error> {
         Ok(self.core.storage.log.position_of(time)?.is_some())
     }
 
-    /// The time of the newest change.
+    /// Returns the cluster time of the newest commit.
     pub fn newest_time(&self) -> ClusterTime {
         self.core.storage.log.newest_time()
     }

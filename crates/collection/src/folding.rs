@@ -1,11 +1,18 @@
-//! Folding: what the tails hold becomes sections, and the log before it can go.
+//! Folds: the tails become sections, and the log before them can be truncated.
 //!
-//! A fold, in order: freeze the tails → two run files, one for what stays and one for what is merged
-//! soon, with a section for every map that has entries, and a third one with what only those see who read
-//! at an older position → sync them → one change of the catalog with the sections
-//! and how far each collection is folded → the readers' states → the log is cut. A crash before the
-//! change of the catalog leaves runs that nobody knows, which are removed at the next start; so is the third
-//! one always, since nobody reads at a position from before a start.
+//! The steps of a fold:
+//!
+//! 1. Freeze the tails.
+//! 2. Write a section for each map with entries, into two run files: one for sections that last,
+//!    one for those that will be merged soon. A third file takes past versions, which only older
+//!    snapshots can see.
+//! 3. Sync the files.
+//! 4. Change the catalog once: the new sections, and how far each collection is folded.
+//! 5. Publish the sections to readers.
+//! 6. Truncate the log.
+//!
+//! A crash before step 4 leaves runs that the catalog does not contain; the next start removes
+//! them. It always removes the third file, as no snapshot survives a restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,15 +34,15 @@ use crate::retries;
 use crate::rows;
 use crate::state::{Frozen, State};
 
-/// One map to fold.
+/// A map to fold.
 struct Task {
     collection: Arc<Collection>,
     frozen: Frozen,
-    /// None for the map by record id.
+    /// `None` for the map by record id.
     index: Option<Arc<Index>>,
 }
 
-/// What a task wrote.
+/// The sections that a task wrote.
 struct Written {
     task: usize,
     map: MapId,
@@ -43,9 +50,9 @@ struct Written {
     past: Vec<SectionDescriptor>,
 }
 
-/// The runs of a fold. Sections of indexes are merged away soon and their run goes with them; documents
-/// mostly stay where they are written first. What is past goes when nobody reads it any more; None where
-/// nobody does.
+/// The run files of a fold. Sections of indexes are soon merged, and their run is deleted then.
+/// Documents mostly stay where they are written first. Past versions are deleted when no snapshot
+/// reads them; `None` if none does now.
 struct FoldRuns {
     long_lived: RunSink,
     short_lived: RunSink,
@@ -53,7 +60,7 @@ struct FoldRuns {
 }
 
 impl FoldRuns {
-    /// Makes both durable, or neither stay.
+    /// Makes all files durable, or removes them all.
     fn finish(self, core: &Core) -> Result<(), Error> {
         let mut finished = Vec::new();
         for sink in [self.long_lived, self.short_lived]
@@ -94,7 +101,7 @@ fn finish(sink: RunSink) -> Result<(), Error> {
     Ok(sink.finish()?)
 }
 
-/// Folds everything that was written before the call. The number of sections that were written.
+/// Folds everything written before the call. Returns the number of sections.
 pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
@@ -126,7 +133,7 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     Ok(folded)
 }
 
-/// If everything is folded, notes that in the catalog: then the next start does not read the log. Called
+/// If everything is folded, records that in the catalog, so the next start skips the log. Called
 /// after the background threads have ended.
 pub(crate) fn record_all_folded(collections: &Collections) -> Result<(), Error> {
     let core = &*collections.core;
@@ -145,15 +152,15 @@ pub(crate) fn record_all_folded(collections: &Collections) -> Result<(), Error> 
     Ok(())
 }
 
-/// What sessions have done last, as it was written for the log to go.
+/// The recorded statement results, written so that the log can be truncated.
 struct Sessions {
     version: u64,
-    /// None where no session has done anything.
+    /// `None` if no results are recorded.
     section: Option<SectionDescriptor>,
 }
 
-/// Writes what sessions have done last, at this position or a later one; None where the section that is
-/// there says it already.
+/// Writes the recorded statement results, as of this position or later. Returns `None` if the
+/// existing section is current.
 fn write_retries(
     core: &Core,
     sink: &RunSink,
@@ -168,15 +175,15 @@ fn write_retries(
     Ok(Some(Sessions { version, section }))
 }
 
-/// The position up to which nothing is in an active generation. After a fold that failed a frozen
-/// generation is older than what was written before this fold.
+/// Returns the position before which no active generation has commits. After a failed fold, a
+/// frozen generation is older than writes before this fold.
 fn all_folded(collections: &Collections) -> Position {
     let oldest = collections
         .all()
         .iter()
         .filter_map(|it| it.state().active.oldest())
         .min();
-    // Without commits, all that was written is folded.
+    // Without commits, everything is folded.
     oldest.map_or(Position::MAX, Position::previous)
 }
 
@@ -196,7 +203,7 @@ fn freeze(collections: &Collections) -> Vec<Task> {
     tasks
 }
 
-/// Runs the tasks on all cores.
+/// Runs the tasks on all threads.
 fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<Written>, Error> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
@@ -236,8 +243,8 @@ fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
 }
 
 impl Task {
-    /// Whether the catalog has the collection or the index no more. An index that was given up counts
-    /// as long as the catalog has it: its build may go on after a crash.
+    /// Returns whether the catalog no longer contains the collection or the index. An abandoned
+    /// index counts as long as the catalog contains it, because a restart may resume its build.
     fn is_gone(&self) -> bool {
         let state = self.collection.state();
         let map = self.index.as_ref().map(|index| index.map);
@@ -251,13 +258,14 @@ impl Task {
             .map_or(self.collection.records_map, |index| index.map)
     }
 
-    /// Whether new entries mostly come behind all that are there: record ids, the documents.
+    /// Returns whether new entries mostly sort after all others, as record ids do.
     fn mostly_grows(&self) -> bool {
         let index = self.index.as_ref();
         index.is_none_or(|index| index.definition.clustered)
     }
 
-    /// The place behind all that stand in sections of the map; None where the last key is not known.
+    /// Returns the key after all entries in sections of the map, or `None` if the last key is
+    /// unknown.
     fn end(&self) -> Option<EntryKeyBuf> {
         let mut state = State::clone(&self.collection.state());
         let sections = state.sections_mut(self.map(), self.collection.records_map)?;
@@ -290,8 +298,9 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
     let options = task
         .collection
         .section_options(core, task.index.as_deref(), position);
-    // Sections of an index are soon merged: what compression saves of them is not worth its time, and
-    // reading them back is faster. So are documents between others, in a clustered collection.
+    // Sections of an index are soon merged. Compressing them would cost more time than it saves,
+    // and delay the merge. The same holds for a clustered collection's documents that sort between
+    // others.
     let short_lived = SectionOptions {
         compression: Compression::None,
         ..options
@@ -312,8 +321,8 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
         )?;
         return Ok(vec![made]);
     };
-    // Changes of older documents stand in a section of their own, so that new documents, which are
-    // behind everything there is, are never merged.
+    // Changes of older documents go into their own section, so new documents, which sort after all
+    // others, are never merged.
     let until = Some(end.as_key());
     let changes = match &task.index {
         None => merge::write_sections(&mut merge, until, &keep, sinks.long_lived_sinks(), options)?,
@@ -329,7 +338,7 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
     Ok(vec![changes, new])
 }
 
-/// Makes the written sections part of their maps: in the catalog, then for readers.
+/// Publishes the written sections: in the catalog, then to readers.
 fn adopt(
     core: &Core,
     tasks: &[Task],
@@ -346,7 +355,7 @@ fn adopt(
     let (mut wanted, mut places) = (Vec::new(), Vec::new());
     for written in written {
         let (number, map) = (written.task, written.map);
-        // Its sections would not be known, and the log before them would go.
+        // Leaving the section out would lose it when the log is truncated.
         let task = tasks.get(number).ok_or_else(|| {
             let tasks = tasks.len();
             Bug::new(format!("map {map} was folded by task {number} of {tasks}"))
@@ -377,7 +386,7 @@ fn adopt(
         changes.extend(old.iter().map(|it| rows::delete_section(retries::MAP, it)));
         if let Some(section) = &sessions.section {
             changes.push(rows::put_section(retries::MAP, section));
-            // Behind all others, so that `show` does not meet it.
+            // At the end, where `show` does not see it.
             wanted.push(section.clone());
         }
     }
@@ -391,7 +400,8 @@ fn adopt(
     old.iter().try_for_each(|it| core.close_section(it))
 }
 
-/// Who looks for unique keys knows those of the new sections, before they are shown.
+/// Adds the keys of the new sections to the filters of recent keys, before the sections are
+/// published.
 fn add_recent_keys(core: &Core, tasks: &[Task]) {
     for task in tasks {
         if let Some(index) = &task.index {
@@ -403,15 +413,15 @@ fn add_recent_keys(core: &Core, tasks: &[Task]) {
     }
 }
 
-/// Where a new section belongs.
+/// The map and the part of a new section.
 struct SectionPlacement {
     task: usize,
     map: MapId,
     is_past: bool,
 }
 
-/// Shows readers the new sections, each with its place, instead of the frozen tails. Where a section
-/// cannot be shown, readers of its collection keep the tails.
+/// Replaces the frozen tails by the new sections, each at its place. If a section has no place, its
+/// collection keeps the tails.
 fn show(tasks: &[Task], places: &[SectionPlacement], opened: &[Arc<Section>]) -> Result<(), Error> {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
@@ -430,7 +440,7 @@ fn show(tasks: &[Task], places: &[SectionPlacement], opened: &[Arc<Section>]) ->
                 };
                 *sections = Arc::new(sections.with_added(present, past));
             }
-            // Those who read at a position before its end go on to see it.
+            // Snapshots from before the drop still read it.
             if !state.dropped {
                 state.frozen = None;
             }
@@ -451,8 +461,8 @@ mod tests {
     use windrow_invariant::tolerate_bugs;
     use windrow_storage::MemoryDisk;
 
-    /// A section whose map was not there was not shown, and yet the tail that it was made of went: its
-    /// documents were gone until the next start.
+    /// A section without its map used to be left out while its tail was dropped, so its documents
+    /// were missing until the next start.
     #[test]
     fn a_section_that_cannot_be_shown_leaves_the_tail() {
         let options = EngineOptions {
@@ -502,7 +512,7 @@ mod tests {
         assert_eq!(count(), 2);
     }
 
-    /// A section of no task was left out, and the log before it went.
+    /// A section of no task used to be left out, and the log before it was truncated.
     #[test]
     fn a_section_of_no_task_is_a_bug() {
         let options = EngineOptions {

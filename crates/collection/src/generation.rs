@@ -1,17 +1,17 @@
 //! A generation of tails: what a collection's commits since the last fold add to its maps.
 //!
-//! Commits are pushed onto one list. A map's tail makes its entries from the list when somebody reads
-//! the map, or when a background thread gets there first: writers only push. A fold freezes the
-//! generation and begins a new one.
+//! Commits are appended to one list. A map's tail creates its entries from the list when a reader
+//! needs them, or when a background thread gets there first. Writers only append. A fold freezes
+//! the generation and starts a new one.
 //!
-//! Of the two maps that every collection has one carries the documents:
+//! Of the two maps that each collection has, one contains the documents:
 //!
 //! | | by `_id` | by record id |
 //! |---|---|---|
 //! | ordinary | key, record id → shape | record id → document |
 //! | clustered | key, record id → document | record id, big-endian, as the key → key of the `_id` |
 //!
-//! So a new version of a document concerns, besides the indexes whose keys change, that one map.
+//! Besides the indexes whose keys change, a new version of a document changes only that map.
 
 mod entries;
 
@@ -35,38 +35,38 @@ use entries::{
 
 pub(crate) use entries::append_id_key;
 
-/// Behind all places of documents and the keys of all `_id`s: none begins so.
+/// Sorts after all record ids and all keys of `_id`s, as none begins with these bytes.
 pub(crate) const BEHIND_ALL: &[u8] = &[0xFF; 9];
 
-/// See the module.
+/// A generation of tails.
 #[derive(Debug)]
 pub struct Generation {
     start: Position,
     commits: RwLock<Vec<Arc<Commit>>>,
-    /// Bytes of log records.
+    /// The bytes of log records.
     record_bytes: AtomicU64,
     records: Tail,
-    /// The index on `_id` where it carries the documents.
+    /// The index on `_id` if it contains the documents.
     clustered: Option<Arc<Definition>>,
     indexes: Mutex<BTreeMap<MapId, Arc<IndexTail>>>,
     held: Held,
-    /// How many threads make entries of many commits.
+    /// The number of threads that create entries of many commits.
     threads: usize,
 }
 
-/// An index's tail, and how many bytes of log records it has made entries of.
+/// An index's tail, and the log bytes whose entries it contains.
 #[derive(Debug)]
 struct IndexTail {
     tail: Tail,
     keys: Mutex<Keys>,
     settled_bytes: AtomicU64,
-    /// How many bytes of records were looked through for keys since.
+    /// The log bytes searched for keys since the last creation of entries.
     searched_bytes: AtomicU64,
-    /// How many entries were made the last time.
+    /// The number of entries in the last creation.
     last_entries: AtomicUsize,
 }
 
-/// What commits do of which no entries were made.
+/// What the commits do for which no entries exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Behind {
     Nothing,
@@ -75,7 +75,7 @@ pub enum Behind {
     Changes,
 }
 
-/// The keys of the commits behind one position up to another: made when somebody asks for some first.
+/// The keys of the commits after one position up to another, computed at the first check.
 #[derive(Debug)]
 struct Keys {
     set: KeySet,
@@ -83,11 +83,11 @@ struct Keys {
     position: Position,
 }
 
-/// Memory that tails hold, in bytes: of one generation, counted into the sum of all.
+/// The memory of one generation's tails, also counted in the sum over all.
 #[derive(Debug)]
 struct Held {
     all: Arc<AtomicU64>,
-    /// None once it is folded, and no longer counted.
+    /// `None` once the generation is folded and no longer counted.
     own: Mutex<Option<u64>>,
 }
 
@@ -101,8 +101,8 @@ impl Held {
 }
 
 impl Generation {
-    /// `clustered`: the index on `_id`, where it carries the documents. `held` counts the memory of all
-    /// generations.
+    /// Creates an empty generation after the position `start`. `clustered` is the index on `_id` if
+    /// it contains the documents. `held` counts the memory of all generations.
     pub fn new(
         start: Position,
         clustered: Option<Arc<Definition>>,
@@ -123,12 +123,12 @@ impl Generation {
         }
     }
 
-    /// Lets several threads make the entries of many commits.
+    /// Sets the number of threads that create entries of many commits.
     pub fn with_threads(self, threads: usize) -> Generation {
         Generation { threads, ..self }
     }
 
-    /// Adds the next commit in the order of the log.
+    /// Appends the next commit. Commits must arrive in log order.
     pub fn push(&self, commit: Commit) {
         let bytes = commit.bytes as u64;
         let mut commits = self.commits.write();
@@ -144,7 +144,7 @@ impl Generation {
         self.held.add(bytes);
     }
 
-    /// Says that it is folded or dropped: its memory is not counted any more.
+    /// Stops counting its memory, after it was folded or dropped.
     pub fn retire(&self) {
         if let Some(own) = self.held.own.lock().take() {
             let all = self.held.all.fetch_sub(own, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Generation {
         }
     }
 
-    /// Memory held, in bytes: log records and entries.
+    /// Returns the memory of log records and entries in bytes.
     pub fn bytes(&self) -> u64 {
         self.held.own.lock().unwrap_or(0)
     }
@@ -161,7 +161,7 @@ impl Generation {
         self.commits.read().is_empty()
     }
 
-    /// The position of the newest commit, or where the generation starts.
+    /// Returns the position of the newest commit, or the start of the generation.
     pub fn newest(&self) -> Position {
         self.commits
             .read()
@@ -169,23 +169,23 @@ impl Generation {
             .map_or(self.start, |commit| commit.position)
     }
 
-    /// Commits up to here are in older generations or sections.
+    /// Returns the position after which the generation starts.
     pub fn start(&self) -> Position {
         self.start
     }
 
-    /// The position of the oldest commit.
+    /// Returns the position of the oldest commit.
     pub fn oldest(&self) -> Option<Position> {
         self.commits.read().first().map(|commit| commit.position)
     }
 
-    /// The commits after a position.
+    /// Returns the commits after a position.
     pub fn commits_since(&self, position: Position) -> Vec<Arc<Commit>> {
         let commits = self.commits.read();
         behind(&commits, position).to_vec()
     }
 
-    /// The parts of the map by record id up to at least `position`.
+    /// Returns the tail parts of the map by record id. They include all commits up to `position`.
     pub fn records(&self, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         self.records.parts_up_to(position, |from| {
             let commits = self.commits_since(from);
@@ -198,7 +198,7 @@ impl Generation {
         })
     }
 
-    /// The parts of an index up to at least `position`.
+    /// Returns the tail parts of an index. They include all commits up to `position`.
     pub fn index(&self, index: &Index, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
         tail.tail.parts_up_to(position, |from| {
@@ -216,8 +216,8 @@ impl Generation {
         })
     }
 
-    /// Makes an index's entries of commits: with many bytes of commits on several threads, a part on each.
-    /// `last_entries`: how many entries were made the last time.
+    /// Creates the entries of an index, on several threads if the commits have many bytes.
+    /// `last_entries`: the number of entries of the last creation.
     fn make_parts(
         &self,
         index: &Index,
@@ -251,12 +251,12 @@ impl Generation {
         })
     }
 
-    /// The parts of an index that are made.
+    /// Returns the existing tail parts of an index, without creating more.
     pub fn index_made(&self, index: &Index) -> Arc<Vec<Arc<TailPart>>> {
         self.index_tail(index).tail.made().0
     }
 
-    /// What the commits do of which an index has no entries yet.
+    /// Returns what the commits do for which an index has no entries yet.
     pub fn behind(&self, index: &Index) -> Behind {
         let settled = self.index_tail(index).tail.settled();
         let commits = self.commits.read();
@@ -269,8 +269,8 @@ impl Generation {
         }
     }
 
-    /// The parts of an index that have what there is of a key up to at least `position`: one is made of what
-    /// the commits without entries have of it.
+    /// Returns tail parts with all entries of one key up to `position`. The last part contains that
+    /// key's entries of the commits without parts.
     pub fn index_of(
         &self,
         index: &Index,
@@ -293,7 +293,7 @@ impl Generation {
         parts
     }
 
-    /// Notes which of these keys of an index its commits up to at least `position` may have.
+    /// Marks the keys of an index that its commits up to `position` may contain.
     pub fn mark_possible(
         &self,
         index: &Index,
@@ -318,8 +318,8 @@ impl Generation {
         }
     }
 
-    /// The keys that it brings an index, up to its end, where somebody has asked for most of them: to hash
-    /// the others, who asks for one would have to wait.
+    /// Returns the keys that the generation adds to an index, if checks have hashed most of them.
+    /// Hashing the others would delay a concurrent check.
     pub fn folded_keys(&self, index: &Index) -> Option<FoldedKeys> {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
@@ -338,7 +338,7 @@ impl Generation {
         })
     }
 
-    /// Whether a tail has parts that should be merged.
+    /// Returns whether a tail has parts to join.
     pub fn has_joinable_parts(&self) -> bool {
         let indexes = self.indexes.lock();
         self.records.has_joinable_parts()
@@ -347,14 +347,14 @@ impl Generation {
                 .any(|index| index.tail.has_joinable_parts())
     }
 
-    /// Joins parts of tails while others read and write; whether there were any to merge.
+    /// Joins parts of tails, concurrently with readers and writers. Returns whether there were any.
     pub fn join_parts(&self) -> bool {
         let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
         let joined = indexes.iter().map(|index| index.tail.join_parts());
         joined.fold(self.records.join_parts(), |some, one| some | one)
     }
 
-    /// Memory that an index's entries take, in bytes.
+    /// Returns the memory of an index's entries in bytes.
     pub fn index_bytes(&self, index: &Index) -> u64 {
         let tail = self.index_tail(index);
         let keys = tail.keys.lock().set.bytes();
@@ -384,7 +384,7 @@ impl Generation {
             .clone()
     }
 
-    /// About how many bytes of log records an index has not made entries of.
+    /// Returns about how many log bytes lack entries of an index.
     pub fn entry_backlog(&self, index: &Index) -> u64 {
         let settled = self.index_tail(index).settled_bytes.load(Ordering::Acquire);
         self.record_bytes
@@ -393,16 +393,16 @@ impl Generation {
     }
 }
 
-/// What nobody has made entries of is searched for keys about so often: making entries takes as long as
-/// ten searches.
+/// Bytes without entries are searched for keys about this many times before entries are created,
+/// which takes as long as ten searches.
 const SEARCHES: u64 = 4;
-/// So great a part of a generation's commits may have keys that nobody has asked for.
+/// At most this fraction of a generation's commits may have unhashed keys.
 const UNASKED_PART: usize = 4;
 
-/// A thread of its own is started for no fewer bytes of commits.
+/// The minimal bytes of commits per thread.
 const SHARE_BYTES: usize = 256 << 10;
 
-/// Divides commits among threads: consecutive shares of about equally many bytes, at most `threads`.
+/// Divides commits into at most `threads` consecutive shares of about equal bytes.
 fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
     let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
     let count = (bytes / SHARE_BYTES).clamp(1, threads.max(1));
@@ -422,13 +422,13 @@ fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
     shares
 }
 
-/// The commits after a position, of all in order.
+/// Returns the commits after a position.
 fn behind(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
     &commits[first..]
 }
 
-/// Up to where who has taken in the commits up to at least `position` has come.
+/// Returns the position that a tail has reached which contains all commits up to `position`.
 fn reached(commits: &[Arc<Commit>], position: Position) -> Position {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))

@@ -1,4 +1,4 @@
-//! An index of a collection: its definition, its map, and how far its build is.
+//! An index of a collection: its definition, its map, and the progress of its build.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,48 +12,55 @@ use crate::ids::MapId;
 use crate::recent_key_filter::RecentKeyFilter;
 use crate::rows::IndexRow;
 
-/// See the module.
+/// An index of a collection.
 #[derive(Debug)]
 pub struct Index {
-    /// The number of its map.
+    /// The id of its map.
     pub map: MapId,
+    /// What it indexes, and how.
     pub definition: Arc<Definition>,
-    /// It follows the log from behind this position; what was before, its build reads.
+    /// The index follows the log after this position. Its build reads everything before.
     pub since: Position,
     life: Arc<Life>,
 }
 
-/// What is common to an index before and after a change of its definition: whoever still holds the
-/// older one must neither miss nor lose anything.
+/// What an index keeps when its definition changes. Holders of the older definition share it, so
+/// they see later changes.
 #[derive(Debug)]
 struct Life {
     ready: AtomicBool,
-    /// The position from which on it is complete for who reads there.
+    /// The first position at which the index is complete.
     ready_from: AtomicU64,
     dropped: AtomicBool,
-    /// The newest definition, which is the one that the catalog keeps.
+    /// The newest definition, which is the one in the catalog.
     newest: Mutex<Arc<Definition>>,
-    /// How many plans have used it since `counting`.
+    /// The number of plans that have used the index since `counting`.
     uses: AtomicU64,
-    /// The start, when it was made, or when it was last hidden or shown again.
+    /// The time when the engine opened, the index was created, or it was last hidden or unhidden.
     counting: Mutex<Instant>,
     progress: Progress,
     recent: RecentKeyFilter,
 }
 
-/// How far a build is. Numbers only grow.
+/// The progress of a build. The numbers only grow.
 #[derive(Debug)]
 pub struct Progress {
+    /// The documents read so far.
     pub documents: AtomicU64,
+    /// The documents to read.
     pub documents_total: AtomicU64,
+    /// The keys created so far.
     pub keys: AtomicU64,
+    /// The bytes written so far.
     pub bytes: AtomicU64,
-    /// All documents are read; unique keys are looked at.
+    /// All documents are read, and the build checks unique keys.
     pub checking: AtomicBool,
+    /// When the build started.
     pub started: Instant,
 }
 
 impl Index {
+    /// Creates an index. It follows the log after `since`. `ready`: queries may use it at once.
     pub fn new(map: MapId, definition: Arc<Definition>, since: Position, ready: bool) -> Index {
         let progress = Progress {
             documents: AtomicU64::new(0),
@@ -81,7 +88,7 @@ impl Index {
         }
     }
 
-    /// The same index with another definition that makes the same entries.
+    /// Returns the same index with another definition that creates the same entries.
     pub fn with_definition(&self, definition: Definition) -> Index {
         let definition = Arc::new(definition);
         *self.life.newest.lock() = definition.clone();
@@ -93,72 +100,75 @@ impl Index {
         }
     }
 
-    /// Counts a plan that uses it.
+    /// Counts a plan that uses the index.
     pub fn record_use(&self) {
         self.life.uses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many plans have used it since [`counting_since`](Self::counting_since).
+    /// Returns the number of plans that used the index since
+    /// [`counting_since`](Self::counting_since).
     pub fn uses(&self) -> u64 {
         self.life.uses.load(Ordering::Relaxed)
     }
 
-    /// From when on its uses are counted: the start, when it was made, or when it was last hidden or
-    /// shown again.
+    /// Returns since when uses are counted: since the engine opened, the index was created, or it
+    /// was last hidden or unhidden.
     pub fn counting_since(&self) -> Instant {
         *self.life.counting.lock()
     }
 
-    /// Counts its uses anew from now on.
+    /// Resets the count of uses.
     pub fn count_anew(&self) {
         let mut counting = self.life.counting.lock();
         self.life.uses.store(0, Ordering::Relaxed);
         *counting = Instant::now();
     }
 
-    /// How far its build is.
+    /// Returns the progress of the build.
     pub fn progress(&self) -> &Progress {
         &self.life.progress
     }
 
-    /// The keys that came to it not long ago.
+    /// Returns the filters of recently added keys.
     pub fn recent_key_filter(&self) -> &RecentKeyFilter {
         &self.life.recent
     }
 
-    /// Whether queries may use it.
+    /// Returns whether queries may use the index.
     pub fn is_ready(&self) -> bool {
         self.life.ready.load(Ordering::Acquire)
     }
 
-    /// Whether writers look for keys that are there already. Where it is being built they do not: what
-    /// comes meanwhile is checked when its build ends, which keeps writers out.
+    /// Returns whether writers check for duplicate keys. During a build they do not: the end of the
+    /// build, which excludes writers, checks the keys of that time.
     pub fn enforces_uniqueness(&self) -> bool {
         self.definition.enforces_uniqueness() && self.is_ready()
     }
 
-    /// `position`: the newest, behind all that its build has read.
+    /// Marks the index as ready. `position` is the newest position, after everything that the build
+    /// has read.
     pub fn set_ready(&self, position: Position) {
         self.life.ready_from.store(position.0, Ordering::Release);
         self.life.ready.store(true, Ordering::Release);
     }
 
-    /// The first position at which it may be read, once it is ready: what was there before, its build
-    /// may have missed.
+    /// Returns the first position at which a ready index may be read. The build may have missed
+    /// earlier versions.
     pub fn ready_from(&self) -> Position {
         Position(self.life.ready_from.load(Ordering::Acquire))
     }
 
-    /// Whether it was dropped, or is to be: a build of it stops.
+    /// Returns whether the index was dropped or is about to be. Its build stops then.
     pub fn is_dropped(&self) -> bool {
         self.life.dropped.load(Ordering::Acquire)
     }
 
+    /// Marks the index as dropped, which stops its build.
     pub fn set_dropped(&self) {
         self.life.dropped.store(true, Ordering::Release);
     }
 
-    /// Its row in the catalog as of now.
+    /// Returns its current catalog row.
     pub fn row(&self) -> IndexRow {
         IndexRow {
             specification: self.life.newest.lock().specification.clone(),

@@ -1,24 +1,24 @@
-//! Looking for one key in commits of which nobody has made the entries yet. Where no document has the bytes
-//! of the key's value, none has the key: searching bytes takes a tenth of the time of making entries, where
-//! documents have many.
+//! The search for one key in commits without index entries. If no document contains the bytes of
+//! the key's value, no document has the key. For documents with many entries, a byte search takes a
+//! tenth of the time to create the entries.
 
 use memchr::memmem::Finder;
 use windrow_document::Value;
 use windrow_document::key::KeyReader;
 use windrow_index::{Definition, KeyKind};
 
-/// A key that is looked for, and bytes that every document has which has the key.
+/// A key to look up, and bytes that each document with this key contains.
 pub struct KeyProbe<'k> {
     pub key: &'k [u8],
     bytes: Finder<'static>,
 }
 
-/// Shorter values stand in documents by chance.
+/// Shorter values occur in documents by chance.
 const BYTES_MIN: usize = 4;
 
 impl<'k> KeyProbe<'k> {
-    /// None where documents may have the key without having its bytes: where keys are not the values
-    /// themselves, or those are of types that compare with others.
+    /// Creates a probe. Returns `None` if documents with the key may lack its bytes: if keys are
+    /// derived from values, or values of different types compare equal.
     pub fn of(definition: &Definition, key: &'k [u8]) -> Option<KeyProbe<'k>> {
         if definition.clustered || !definition.has_plain_keys() {
             return None;
@@ -33,13 +33,13 @@ impl<'k> KeyProbe<'k> {
         })
     }
 
-    /// Whether one of these documents may have the key.
+    /// Returns whether one of these documents may have the key.
     pub fn may_be_in(&self, documents: &[u8]) -> bool {
         self.bytes.find(documents).is_some()
     }
 }
 
-/// The bytes of a value in every document that has one equal to it.
+/// Returns bytes that each document with an equal value contains.
 fn bytes_of(value: Value) -> Option<Vec<u8>> {
     match value {
         Value::String(text) => Some(text.into_bytes()),

@@ -1,23 +1,23 @@
-//! The keys that a generation gives to an index, by their hashes: whether one is there is one look into a
-//! filter, where entries would have to be made and searched.
+//! The hashes of the keys that a generation adds to an index. They answer whether a key may be
+//! present without creating entries.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 use windrow_fold::{HashedKey, KeyFilter};
 
-/// Finds places in a table by numbers that are hashes already.
+/// A hasher for tables whose keys are hashes already.
 pub type IdentityHasherBuilder = BuildHasherDefault<IdentityHasher>;
 
-/// See the module.
+/// The set of hashes.
 #[derive(Debug)]
 pub struct KeySet {
     hashes: Vec<u64>,
     filter: KeyFilter,
-    /// What [`grown`](Self::grown) has told of.
+    /// The bytes that [`grown`](Self::grown) has reported.
     bytes_told: usize,
 }
 
-/// One absent key in some twenty thousand passes, where there is no more room.
+/// About one in twenty thousand absent keys passes a filter with this many bits per key.
 const BITS_PER_KEY: usize = 32;
 const ROOM_MIN: usize = 1 << 10;
 
@@ -45,30 +45,30 @@ impl KeySet {
         self.filter.add(&self.hashes);
     }
 
-    /// Notes which of these keys may be there: a key that is not noted is not.
+    /// Marks the keys that may be present. An unmarked key is absent.
     pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
         self.filter.mark_possible(keys, held);
     }
 
-    /// The hashes of all.
+    /// Returns all hashes.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
     }
 
-    /// By how many bytes it has grown since it was asked the last time.
+    /// Returns the growth in bytes since the last call.
     pub fn grown(&mut self) -> usize {
         let before = self.bytes_told;
         self.bytes_told = self.bytes();
         self.bytes_told - before
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory in bytes.
     pub fn bytes(&self) -> usize {
         self.hashes.capacity() * size_of::<u64>() + self.filter.bytes() as usize
     }
 }
 
-/// See [`IdentityHasherBuilder`].
+/// Uses the key itself as its hash, see [`IdentityHasherBuilder`].
 #[derive(Default)]
 pub struct IdentityHasher(u64);
 

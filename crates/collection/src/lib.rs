@@ -1,16 +1,79 @@
-//! Collections: documents, `_id`s and indexes as maps over one log; writing, reading, folding,
-//! building indexes.
+//! The storage engine's collections: documents, indexes and transactions on one log.
 //!
-//! - An [`Engine`] is an open data folder, a [`Collection`] one of its collections.
-//! - [`Collection::insert`] and [`Collection::batch`] write; a [`Reader`] is a snapshot.
-//! - [`Collection::create_indexes`] builds indexes while others read and write.
+//! A collection consists of maps: its documents by record id, and the entries of each index. Each
+//! commit is a log record. It becomes visible in the tails in memory at once; folds turn the tails
+//! into sections in run files, see [`windrow_fold`]. This crate creates, writes, reads, folds,
+//! merges, recovers, validates and repairs these maps, and keeps unique keys unique.
 //!
-//! Not here: queries, plans, and the protocol.
+//! This crate does not know queries, plans, update operators or the wire protocol. Documents arrive
+//! here in their final form.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `probe`, `index`, `generation`, `state`, `read`, `holds`, `kept`, `core`,
-//! `collection`, `past`, `collections`, `creating`, `transaction`, `write`, `folding`, `letting_go`, `merging`, `building`, `recovery`,
-//! `background`, `repair`, `engine`, `changing`, `doubles`, `views`, `moment`, `events`, `validate`.
+//! # Main types
+//!
+//! - [`Engine`] is an open database directory. It creates and drops collections.
+//! - [`Collection`] writes with [`Collection::insert`] and [`Collection::batch`], and builds
+//!   indexes with [`Collection::create_indexes`].
+//! - [`Reader`] is a collection at a snapshot. [`ClusterSnapshot`] is all collections at a snapshot
+//!   that clients know by its cluster time.
+//! - [`Transaction`] groups writes to several collections.
+//! - [`Events`] reads the changes of collections from the log, for change streams.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windrow_collection::{
+//!     Change, Direction, Engine, EngineOptions, Error, Namespace, Outcome,
+//! };
+//! use windrow_document::{DocumentBuf, ValueRef};
+//! use windrow_storage::MemoryDisk;
+//!
+//! // `RealDisk` opens a directory instead.
+//! let disk = Arc::new(MemoryDisk::new());
+//! let engine = Engine::open(disk, EngineOptions::with_memory(64 << 20))?;
+//! let birds = engine.collection_or_create(&Namespace::new("zoo", "birds")?)?;
+//!
+//! // Documents are consecutive BSON bytes, with an `_id` each.
+//! let mut heron = DocumentBuf::new();
+//! heron.push("_id", 1);
+//! heron.push("legs", 2);
+//! birds.insert(heron.as_bytes().to_vec().into(), true)?;
+//!
+//! // A reader sees what was written before.
+//! let reader = birds.reader()?;
+//! let (id, document) = reader.find(ValueRef::Int32(1))?.expect("it was inserted");
+//! assert_eq!(&document[..], heron.as_bytes());
+//!
+//! // A batch locks the document, and decides on its newest version.
+//! let mut batch = birds.batch();
+//! let outcome = batch.change(id, |_| Ok::<_, Error>(Change::Delete))?;
+//! batch.commit()?;
+//! assert!(matches!(outcome, Outcome::Deleted));
+//! assert!(!birds.reader()?.records(Direction::Forward).next()?);
+//!
+//! // The snapshot of the first reader does not change.
+//! assert!(reader.records(Direction::Forward).next()?);
+//! engine.close()?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Modules in reading order
+//!
+//! 1. Formats: `ids`, `namespace`, `record` (the log record of a commit), `statement_result`,
+//!    `event_detail`, `rows` (catalog rows), `ddl_event`.
+//! 2. In memory: `index`, `generation` (the tails of a collection), `state`, `collection`, `core`,
+//!    `collections`, `options`.
+//! 3. Reading: `read`, `pinned_snapshots`, `cluster_snapshot`, `name_history`.
+//! 4. Writing: `write`, `rules`, `cap`, `admission`, `lock_order`. Unique keys: `claims`,
+//!    `key_set`, `key_probe`, `recent_key_filter`. Retryable writes: `retries`.
+//! 5. Transactions: `transaction`, `transaction_locks`.
+//! 6. Maintenance: `background`, `folding`, `merging`, `version_gc`, `recovery`, `repair`,
+//!    `validate`, `duplicate_keys`.
+//! 7. Catalog: `engine`, `new_collection`, `alter`, `building` (index builds), `views`,
+//!    `retired_names`, `compression`.
+//! 8. Observing: `events` (change streams), `statistics`, `scans`.
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod admission;
 mod alter;

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) enum Rank {
     /// `Collections::naming`.
     Naming,
-    /// `Arrivals::inserting`.
+    /// `CappedInserts::inserting`.
     CappedInsert,
     /// `Core::folding` and `Core::merging`. No thread holds both.
     Maintenance,
@@ -33,7 +33,7 @@ pub(crate) struct OrderedLock {
     lock: Mutex<()>,
 }
 
-/// TransactionLocks an [`OrderedLock`] until it is dropped.
+/// Holds an [`OrderedLock`] until it is dropped.
 pub(crate) struct OrderedGuard<'l> {
     _guard: MutexGuard<'l, ()>,
     _held: HeldRank,
@@ -77,13 +77,13 @@ pub(crate) struct OrderedRwLock {
     lock: RwLock<()>,
 }
 
-/// TransactionLocks an [`OrderedRwLock`] until it is dropped.
+/// Holds an [`OrderedRwLock`] shared until it is dropped.
 pub(crate) struct OrderedReadGuard<'l> {
     _guard: RwLockReadGuard<'l, ()>,
     _held: HeldRank,
 }
 
-/// TransactionLocks an [`OrderedRwLock`] alone until it is dropped.
+/// Holds an [`OrderedRwLock`] exclusively until it is dropped.
 pub(crate) struct OrderedWriteGuard<'l> {
     _guard: RwLockWriteGuard<'l, ()>,
     _held: HeldRank,
@@ -209,8 +209,8 @@ impl Drop for HeldRank {
     }
 }
 
-/// Does what another thread could do meanwhile, as a simulation does within a fold. The locks of this
-/// thread do not count.
+/// Runs work as if on another thread: the locks that this thread holds do not count. Simulations
+/// use it to run concurrent work within a fold.
 #[cfg(debug_assertions)]
 pub(crate) fn as_another_thread(work: impl FnOnce()) {
     let ranks = RANKS.take();

@@ -1,5 +1,4 @@
-//! Merging: sections become fewer, so that readers look into few and what is gone gives its space
-//! back.
+//! Merges: fewer sections, so readers search few of them, and deleted entries release their space.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,27 +22,27 @@ use crate::panic_boundary::panicked;
 use crate::rows;
 use crate::state::State;
 
-/// Which maps need a merge.
+/// Which maps to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MergeEffort {
-    /// Those with many sections of a size: readers would look into too many.
+    /// Maps with many sections of similar size, which slow down readers.
     Readers,
-    /// Also those where much is gone or replaced, whose space can come back, all of it: nobody reads what
-    /// was before. And indexes that can be written shorter.
+    /// Also maps with many deleted or replaced entries whose space can be released completely,
+    /// because no snapshot reads them. And indexes that can be packed more densely.
     Space,
-    /// Also those of which some of the space can come back: somebody has asked for it.
+    /// Also maps of which only some space can be released. For requests of clients.
     AllSpace,
 }
 
-/// Whether to go on.
+/// Returns whether to continue.
 pub(crate) type ShouldContinue<'a> = dyn Fn() -> bool + Sync + 'a;
 
-/// A map gives space back where so great a part of its entries is of no use.
+/// A map is merged for its space if this fraction of its entries is obsolete.
 const WASTE_MIN: f64 = 0.2;
 
-/// One merge of every map that needs it, on all cores; whether there was one. Before, what nobody reads any
-/// more goes, and what could not be removed when it was given up. An error of one map does not keep the
-/// others from theirs. A merge is given up where `should_continue` says no.
+/// Merges each map that needs it once, on all threads. Returns whether there was one. Before that,
+/// removes obsolete versions, and abandoned indexes that could not be removed before. An error in
+/// one map does not stop the others. A merge stops early when `should_continue` returns `false`.
 pub(crate) fn merge_all(
     collections: &Collections,
     effort: MergeEffort,
@@ -92,26 +91,26 @@ pub(crate) fn merge_all(
     Ok(merged.into_inner())
 }
 
-/// Lets writers and folds go first: while there are writes a merge rests between stretches of work, the
-/// longer the fewer chains there are. So merging goes on beside writing at an even pace, as fast as it
-/// must, instead of in bursts.
+/// Slows merges in favour of writers and folds. While there are writes, a merge alternates work and
+/// rest; the fewer section chains, the longer it rests. So merging keeps an even pace instead of
+/// running in bursts.
 struct MergePacer {
     core: Arc<Core>,
     collection: Arc<Collection>,
     since: Mutex<Since>,
 }
 
-/// When the merge began to work, after its last rest, and what had been written then.
+/// When the merge started its current stretch of work, and the log position then.
 struct Since {
     begin: Instant,
     written: Position,
 }
 
-/// How long a merge works, about, before it rests.
+/// About how long a merge works before it rests.
 const WORK: Duration = Duration::from_millis(3);
-/// A merge rests as long as it worked for every so many chains that are missing to many.
+/// Each this many chains below [`CHAINS_MANY`] add one work time to a rest.
 const CHAINS_PER_REST: u32 = 4;
-/// It rests no longer than so many times as long as it worked.
+/// A rest takes at most this many work times.
 const RESTS_MAX: u32 = 3;
 
 impl MergePacer {
@@ -146,7 +145,7 @@ impl MergePacer {
     }
 }
 
-/// Merges sections of one map, if it has enough. Whether it did.
+/// Merges sections of one map if it has enough. Returns whether it did.
 fn merge_map(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
@@ -160,11 +159,11 @@ fn merge_map(
             .sections_mut(map, collection.records_map)
             .map(|sections| sections.clone())
     };
-    // A build writes sections of the same age side by side: they are left alone until it has ended.
-    // Asked before the state is read, so that the state of a build that has ended has all of them.
+    // A build writes sections of the same age side by side; they are merged only after the build.
+    // Checked before the state is read, so the state of a finished build is complete.
     let building = index.is_some_and(|index| !index.is_ready());
     let mut state = State::clone(&collection.state());
-    // The index was dropped since the maps were counted.
+    // The index was dropped after the maps were listed.
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
@@ -185,7 +184,7 @@ fn merge_map(
         return Ok(false);
     };
     replace(core, collection, map, &chosen.sections, new)?;
-    // One section is asked by itself as fast as by a filter in memory.
+    // Searching a single section is as fast as a filter in memory.
     if let Some(index) = index.filter(|_| is_last) {
         index.recent_key_filter().forget();
     }
@@ -193,14 +192,14 @@ fn merge_map(
     Ok(true)
 }
 
-/// Sections in place of others.
+/// Sections that replace others.
 #[derive(Default)]
 pub(crate) struct NewSections {
     pub present: Vec<SectionDescriptor>,
     pub past: Vec<SectionDescriptor>,
 }
 
-/// Merges what was chosen. None where it was given up.
+/// Merges the chosen sections. Returns `None` if it stopped early.
 fn write(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
@@ -212,13 +211,13 @@ fn write(
     let snapshots = core.snapshot_positions();
     let is_read_before = snapshots.first() < Some(&chosen.position);
     let older = match chosen.older {
-        // Nobody reads there.
+        // No snapshot reads there.
         OlderData::PastOnly if !is_read_before => OlderData::None,
         older => older,
     };
     let keep = Retention { snapshots, older };
     let has_past = || chosen.sections.iter().any(|it| it.is_past);
-    // One for both: the rest of one is no work of the other.
+    // Shared by both outputs, because the rest of one is no work of the other.
     let pace = Arc::new(MergePacer::new(core.clone(), collection.clone()));
     let sink = || {
         let pace = pace.clone();
@@ -227,7 +226,7 @@ fn write(
     let present = sink()?;
     let past = (is_read_before || has_past()).then(sink).transpose()?;
     let mut entries = MergeCursor::from_sections(&chosen.sections)?;
-    // Nobody waits for a merge that is of no use any more, or is in somebody's way.
+    // Stop a merge that is useless or that others wait for.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
     let should_continue = || {
         should_continue() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped()
@@ -249,7 +248,7 @@ fn write(
     Ok(Some(new))
 }
 
-/// Makes the runs durable that have something, or none of them stays.
+/// Makes the non-empty runs durable, or removes them all.
 fn finish(
     core: &Core,
     present: RunSink,
@@ -267,7 +266,7 @@ fn finish(
     Ok(finished?)
 }
 
-/// Whether a merge of all sections is wanted for the space that it gives back.
+/// Returns whether to merge all sections for the space that it releases.
 fn frees_space(
     collection: &Collection,
     index: Option<&Index>,
@@ -277,24 +276,24 @@ fn frees_space(
     let can_free = match effort {
         MergeEffort::Readers => return false,
         MergeEffort::Space => knows_all(collection),
-        // A map of one section has been merged as far as it knows what is gone.
+        // A map with one section is merged as far as its deletions are known.
         MergeEffort::AllSpace => sections.present().len() > 1 || knows_all(collection),
     };
     (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
 }
 
-/// Whether the sections know of all that is gone: then a merge of all leaves nothing of that among the
-/// present ones, and of what was before only what somebody reads.
+/// Returns whether the sections know all deletions. Then merging all of them removes all obsolete
+/// entries, except past versions that a snapshot reads.
 fn knows_all(collection: &Collection) -> bool {
     collection.tail_bytes() == 0
 }
 
-/// Whether much in the sections is of no use to who reads the newest.
+/// Returns whether much in the sections is obsolete for the newest snapshot.
 fn is_wasteful(collection: &Collection, index: Option<&Index>, sections: &Sections) -> bool {
     let entries = sections.entries();
     let waste = match index {
         Some(index) if !index.definition.is_of_ids() => {
-            // A deletion, and what it deletes.
+            // A tombstone, and the entry it deletes.
             2 * sections.descriptors().map(|it| it.deletions).sum::<u64>()
         }
         _ => entries.saturating_sub(collection.count()),
@@ -302,12 +301,13 @@ fn is_wasteful(collection: &Collection, index: Option<&Index>, sections: &Sectio
     waste as f64 > WASTE_MIN * entries as f64
 }
 
-/// An index is written shorter where so great a part of it is not yet.
+/// An index is packed if this fraction of its bytes is not yet.
 const LOOSE_MIN: f64 = 0.25;
-/// Not worth a merge where an index takes fewer bytes.
+/// Smaller indexes are not worth a merge.
 const LOOSE_BYTES_MIN: u64 = 256 << 10;
 
-/// Whether much of an index could be stored shorter than it was, when writers had to be kept up with.
+/// Returns whether much of an index was written loosely, to keep up with writers, and can be
+/// packed.
 fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
     let (mut loose, mut all) = (0, 0);
     for section in sections.descriptors() {
@@ -321,8 +321,8 @@ fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
     is_packable(index) && all >= LOOSE_BYTES_MIN && loose as f64 > LOOSE_MIN * all as f64
 }
 
-/// As short as can be. Filters spare looks into many sections; who looks into one mostly finds something,
-/// but for the keys that must not be there twice.
+/// Sets the densest format. Filters save searches in many sections; in a single one most lookups
+/// find something, except for unique keys.
 fn pack(options: &mut SectionOptions, index: Option<&Index>) {
     options.packed = true;
     if !index.is_some_and(|it| it.definition.unique || it.definition.is_of_ids()) {
@@ -330,13 +330,14 @@ fn pack(options: &mut SectionOptions, index: Option<&Index>) {
     }
 }
 
-/// Not documents, nor what carries them: they are compressed as their collection asks for.
+/// Returns whether the map may be packed. Maps with documents are not: they use their collection's
+/// compression.
 fn is_packable(index: Option<&Index>) -> bool {
     index.is_some_and(|index| !index.definition.clustered)
 }
 
-/// Puts new sections in the place of those that they were made of, or that were wrong: of each whether it
-/// is past.
+/// Replaces sections by those merged or rebuilt from them, each in the current or past part of the
+/// map.
 pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
@@ -375,7 +376,8 @@ pub(crate) fn replace(
             .merge(&of(false).cloned().collect::<Vec<_>>());
     }
     collection.try_change_state(|state| {
-        // Dropped it is not: who drops an index or a collection changes the catalog, too.
+        // The map exists: whoever drops an index or a collection changes the catalog, and this
+        // holds the lock of catalog changes.
         let sections = state.sections_of(map, collection.records_map)?;
         let is_old =
             |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(&it.section, section));
@@ -388,7 +390,7 @@ pub(crate) fn replace(
         state.forget_gone(map);
         Ok::<(), Bug>(())
     })?;
-    // Of the past ones some may have been let go of meanwhile.
+    // Past sections may have been removed in the meantime.
     let past = of(true).filter(|it| is_there(it, sections.past()));
     of(false)
         .chain(past)

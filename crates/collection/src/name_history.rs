@@ -1,4 +1,4 @@
-//! Collections that had a name and have it no more, for those who read at a position at which they had.
+//! Former names of collections, for snapshots from a time when the collections had them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::namespace::Namespace;
 
-/// So many history are remembered at most.
+/// The maximal number of names.
 const NAMES_MAX: usize = 10_000;
-/// About what a collection holds in memory besides its tails, in bytes.
+/// The estimated memory of a collection besides its tails, in bytes.
 const COLLECTION_BYTES: u64 = 16 << 10;
 
-/// See the module. They are remembered while a snapshot is open that is older than their end.
+/// The former names. A name is remembered while a snapshot from before its end is open.
 #[derive(Default)]
 pub(crate) struct NameHistory(Mutex<History>);
 
 #[derive(Default)]
 struct History {
     all: BTreeMap<Name, FormerName>,
-    /// The same in the order in which they ended.
+    /// The names in the order in which they ended.
     ends: BTreeSet<(Position, Name)>,
-    /// Which history there were before this position is not known any more.
+    /// Names that ended before this position may be missing.
     forgotten_before: Position,
-    /// What was let go of since somebody looked through all.
+    /// The names that were removed since the last call of [`NameHistory::forget`].
     gone: Vec<FormerName>,
 }
 
-/// A name, and the position from which on a collection had it.
+/// A name, and the position since which a collection had it.
 type Name = (Namespace, Position);
 
 struct FormerName {
-    /// It had the name up to, without, this position.
+    /// The collection had the name before this position.
     until: Position,
-    /// None where there was no room to keep it.
+    /// `None` if there was no memory to keep it.
     collection: Option<Arc<Collection>>,
-    /// What it holds in memory that nobody else does: of one that was dropped.
+    /// The memory that only this entry holds, if the collection was dropped.
     bytes: u64,
 }
 
 impl NameHistory {
-    /// Remembers that a collection has its name up to, without, `until`. `is_dropped`: it has none from then
+    /// Adds the name that a collection had before `until`. `is_dropped`: it has no name from then
     /// on.
     pub fn add(&self, collection: &Arc<Collection>, until: Position, is_dropped: bool) {
         let bytes = COLLECTION_BYTES + collection.tail_bytes();
@@ -59,12 +59,13 @@ impl NameHistory {
         history.all.insert(name, former);
         debug_assert!(history.ends.len() >= history.all.len());
         if history.all.len() > NAMES_MAX {
-            // There is one at least, which was added above.
+            // An entry exists, as one was added above.
             history.forgotten_before = history.forget_first().unwrap_or(until);
         }
     }
 
-    /// The collection that had a name at a position and has it no more. Error where it is not kept.
+    /// Returns the collection that had a name at a position and has lost it since. Fails if it was
+    /// not kept.
     pub fn at(
         &self,
         namespace: &Namespace,
@@ -88,8 +89,8 @@ impl NameHistory {
         history.all.is_empty() && history.gone.is_empty()
     }
 
-    /// Forgets what nobody reads any more, since all read at `oldest` or later, and lets go of the
-    /// collections that were dropped first where all of them hold more than so many bytes of memory.
+    /// Removes what no snapshot can read, because all are at `oldest` or later. Then releases
+    /// dropped collections, the oldest first, until all of them take at most `bytes_max`.
     pub fn forget(&self, oldest: Position, bytes_max: u64) {
         let mut history = self.0.lock();
         while history
@@ -102,20 +103,20 @@ impl NameHistory {
         history.release_over(bytes_max);
         let gone = std::mem::take(&mut history.gone);
         drop(history);
-        // Files may go with them, which nobody is to wait for.
+        // This may delete files, so it happens outside the lock.
         drop(gone);
     }
 }
 
 impl History {
-    /// Forgets the name that ended first; where that was.
+    /// Removes the name that ended first, and returns its end.
     fn forget_first(&mut self) -> Option<Position> {
         let (until, name) = self.ends.pop_first()?;
         self.gone.extend(self.all.remove(&name));
         Some(until)
     }
 
-    /// Lets go of the collections that were dropped first, until the others hold no more than this.
+    /// Releases dropped collections, the oldest first, until the rest takes at most `bytes_max`.
     fn release_over(&mut self, bytes_max: u64) {
         let mut bytes: u64 = self.all.values().map(|it| it.bytes).sum();
         let mut release_over = BTreeSet::new();
@@ -133,7 +134,7 @@ impl History {
         if release_over.is_empty() {
             return;
         }
-        // Under other history, too.
+        // The collection may be under other names, too.
         for former in self.all.values_mut() {
             let id = former.collection.as_ref().map(|it| it.id);
             if id.is_some_and(|id| release_over.contains(&id)) {

@@ -1,25 +1,27 @@
-//! Names of collections: "database.collection".
+//! Collection names: `database.collection`.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// A database's and a collection's name.
+/// The name of a database and of a collection in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Namespace {
+    /// The database.
     pub database: String,
+    /// The collection, without the database. It may contain dots.
     pub collection: String,
 }
 
-/// The collection that has the views of its database.
+/// The name of the collection that stores the views of its database.
 pub const VIEWS: &str = "system.views";
 
-/// The longest namespace, in bytes, and the longest name of a database.
+/// The maximal length of a namespace, and of a database name, in bytes.
 const NAMESPACE_BYTES_MAX: usize = 255;
 const DATABASE_BYTES_MAX: usize = 63;
 
 impl Namespace {
-    /// Checks both names.
+    /// Checks both names. Fails with [`Error::InvalidNamespace`] if one of them is not allowed.
     pub fn new(database: &str, collection: &str) -> Result<Namespace, Error> {
         let wrong = |why: &str| {
             Err(Error::InvalidNamespace(format!(
@@ -47,7 +49,7 @@ impl Namespace {
         })
     }
 
-    /// The collection that has the views of its database.
+    /// Returns the namespace of the collection that stores the views of a database.
     pub(crate) fn views_of(database: &str) -> Namespace {
         Namespace {
             database: database.to_owned(),
@@ -55,7 +57,7 @@ impl Namespace {
         }
     }
 
-    /// Splits at the first dot.
+    /// Splits the text at the first dot, and checks both names.
     pub fn parse(text: &str) -> Result<Namespace, Error> {
         match text.split_once('.') {
             Some((database, collection)) => Namespace::new(database, collection),
@@ -66,7 +68,8 @@ impl Namespace {
     }
 }
 
-/// Fails where the name of a database differs from one of these in the case of letters alone.
+/// Fails with [`Error::DatabaseDifferCase`] if the name differs from an existing database name only
+/// in the case of letters.
 pub(crate) fn check_case<'n>(
     database: &str,
     mut names: impl Iterator<Item = &'n Namespace>,
@@ -85,7 +88,7 @@ pub(crate) fn check_case<'n>(
 
 impl fmt::Display for Namespace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Piece by piece: every command shows one.
+        // Written piece by piece, without a temporary string: every command formats a namespace.
         formatter.write_str(&self.database)?;
         formatter.write_str(".")?;
         formatter.write_str(&self.collection)

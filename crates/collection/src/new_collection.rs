@@ -1,4 +1,4 @@
-//! A new collection before anybody knows of it.
+//! Collections and indexes before they are published.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::rows::{self, CollectionRow, FoldedRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
 
-/// Makes a collection with its index on `_id`, in memory alone. It follows the log from `since`.
+/// Creates a collection with its index on `_id`, only in memory. It follows the log after `since`.
 pub(crate) fn new_collection(
     core: &Arc<Core>,
     namespace: &Namespace,
@@ -46,7 +46,7 @@ pub(crate) fn new_collection(
     ))
 }
 
-/// An index of a collection without documents: it is ready at once.
+/// Creates an index of an empty collection, which is ready at once.
 pub(crate) fn new_index(core: &Core, definition: Definition, since: Position) -> IndexState {
     let (map, definition) = (core.take_map_id(), Arc::new(definition));
     let index = Index::new(map, definition, since, true);
@@ -57,7 +57,7 @@ pub(crate) fn new_index(core: &Core, definition: Definition, since: Position) ->
     }
 }
 
-/// The rows that tell the catalog of a new collection and its indexes.
+/// Returns the catalog changes that add a new collection and its indexes.
 pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     let state = collection.state();
     let folded = FoldedRow {
@@ -72,7 +72,7 @@ pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     changes
 }
 
-/// The changes that take such a collection out of the catalog again.
+/// Returns the catalog changes that remove such a collection again.
 pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     let mut changes = rows_of(core, collection);
     changes.retain(|row| row.key != rows::put_next_id(0).key);
@@ -80,7 +80,7 @@ pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChang
     gone.collect()
 }
 
-/// A random UUID (version 4).
+/// Returns a random UUID (version 4).
 pub(crate) fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
     let mut uuid = [0; 16];
     random(&mut uuid);

@@ -1,4 +1,4 @@
-//! How an engine uses the machine.
+//! The options of an engine: memory, threads and limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,50 +8,54 @@ use windrow_storage::{Compression, RunsOptions, StorageOptions};
 use crate::building::pool::BuildPriority;
 use crate::error::Error;
 
-/// How an engine uses the machine.
+/// The options of an engine: how it uses the machine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Bytes of memory that caches, tails and builds share.
+    /// Memory in bytes that caches, tails and index builds share.
     pub memory: u64,
-    /// Bytes of memory of tails, at which a fold begins where much is stored: see
-    /// `Core::fold_from_bytes`.
+    /// Tail memory in bytes at which a fold starts if the engine stores much data. With less data a
+    /// fold starts earlier, see `Core::fold_from_bytes`.
     pub tail_bytes: u64,
-    /// Bytes of memory for all index builds together.
+    /// Memory in bytes for all index builds together.
     pub build_bytes: u64,
+    /// The share of the machine that index builds take.
     pub build_priority: BuildPriority,
-    /// Threads for folds, merges and builds.
+    /// The number of threads of each fold, merge and build.
     pub threads: usize,
-    /// How documents are compressed.
+    /// The compression of documents in sections.
     pub compression: Compression,
-    /// The longest that a commit stays in a tail alone.
+    /// The maximal time that a commit stays in a tail before it is folded.
     pub fold_interval: Duration,
-    /// How old a snapshot may become before reading it fails.
+    /// The maximal age of a snapshot. Reads from an older one fail.
     pub snapshot_age_max: Duration,
-    /// Bytes of log records that an index may lag behind before its entries are made unasked.
+    /// Log bytes that an index may lag behind before a background thread creates its entries.
     pub entry_backlog_bytes: u64,
-    /// How many bytes of the log are kept for change streams, besides what is not folded yet.
+    /// Log bytes to keep for change streams, besides those that are not folded yet.
     pub history_bytes: u64,
-    /// Called with what goes wrong in the background.
+    /// Called with each error of background work, and the name of the work.
     pub on_problem: fn(&str, &Error),
+    /// The options of the storage.
     pub storage: StorageOptions,
+    /// The threads that do background work.
     pub background: Background,
     /// Fills a buffer with random bytes.
     pub random: fn(&mut [u8]),
+    /// A hook for simulations, called at each block that background work writes.
     pub at_block: AtBlock,
 }
 
-/// Who does what is not done by those who read and write: folds, merges, entries of indexes, builds
-/// that a crash interrupted.
+/// Who runs background work: folds, merges, the creation of index entries, and index builds that a
+/// crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Threads of the engine's own.
+    /// Threads of the engine.
     Threads,
-    /// Nobody but the caller, by [`Engine::work`](crate::Engine::work), at a time of his choice.
+    /// Only the caller, with [`Engine::work`](crate::Engine::work). Simulations use this.
     Caller,
 }
 
-/// Called by folds, merges and builds after each block that they write: what happens meanwhile can
-/// happen there.
+/// A hook that folds, merges and builds call after each block they write. Simulations run
+/// concurrent work in it.
 #[derive(Clone)]
 pub struct AtBlock(pub Arc<dyn Fn() + Send + Sync>);
 
@@ -62,8 +66,8 @@ impl std::fmt::Debug for AtBlock {
 }
 
 impl EngineOptions {
-    /// Shares of so many bytes of memory: half for the cache, a sixteenth for tails until they are
-    /// folded, 200 MB or a quarter for builds.
+    /// Divides this much memory, in bytes: half for the cache, a sixteenth for tails (at
+    /// most 256 MB), and a quarter for index builds (at most 200 MB).
     pub fn with_memory(memory: u64) -> EngineOptions {
         EngineOptions {
             memory,
@@ -74,7 +78,8 @@ impl EngineOptions {
             compression: Compression::Lz4,
             fold_interval: Duration::from_secs(60),
             snapshot_age_max: Duration::from_secs(600),
-            // The entries of a text take some twenty times its memory until they are in order.
+            // The entries of a text need about twenty times the text's memory until they are
+            // sorted.
             entry_backlog_bytes: (memory / 1024).clamp(64 << 10, 1 << 20),
             history_bytes: 256 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
@@ -85,7 +90,7 @@ impl EngineOptions {
                 ..StorageOptions::default()
             },
             background: Background::Threads,
-            // Without random bytes a UUID is zero: unhelpful, and harmless.
+            // If the system has no random bytes, UUIDs are zero, which is harmless.
             random: |bytes| _ = getrandom::fill(bytes),
             at_block: AtBlock(Arc::new(|| ())),
         }

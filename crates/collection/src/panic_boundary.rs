@@ -1,4 +1,4 @@
-//! Work whose panic is a bug like others: the thread that does it goes on.
+//! Turns a panic into an error, so that the thread goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,7 +6,7 @@ use windrow_invariant::{Bug, tolerate_bugs};
 
 use crate::error::Error;
 
-/// Does the work; a panic becomes [`Error::Bug`]. `what` names the work.
+/// Runs the work. A panic becomes [`Error::Bug`]; `what` names the work in its text.
 pub(crate) fn catch_panic<T>(
     what: &str,
     work: impl FnOnce() -> Result<T, Error>,
@@ -14,8 +14,8 @@ pub(crate) fn catch_panic<T>(
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked(what)))
 }
 
-/// The error of work that has panicked. The panic itself has been reported, also where assertions make
-/// panics of bugs.
+/// Returns the error of work that panicked. The panic hook has reported the panic itself, so this
+/// does not assert again.
 #[cold]
 pub(crate) fn panicked(what: &str) -> Error {
     Error::Bug(tolerate_bugs(|| {

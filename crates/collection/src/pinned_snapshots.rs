@@ -1,10 +1,11 @@
-//! Positions that clients know by a cluster time, and may want to read at again.
+//! Snapshots pinned by the cluster time that a client knows. A client may ask to read at that time
+//! again.
 //!
-//! A snapshot is taken when somebody begins to read. Of those whose time a client is told one is kept
-//! open for each position, so that merges keep what it sees: for some minutes, and at most
-//! [`PINNED_SNAPSHOTS_MAX`] of them, those that were read at last. The oldest go before where what is kept for them
-//! takes too much. What is let go of cannot be read at any more, even where nothing has been
-//! merged since: whether it could depends on nothing that a client knows.
+//! Each read operation opens a snapshot. When a client is told a cluster time, one snapshot of its
+//! position stays open, so merges keep the versions it sees. It is closed after some minutes, or
+//! when there are more than [`PINNED_SNAPSHOTS_MAX`]; then the least recently used one goes. The
+//! oldest are closed earlier if past versions take too much space. After that, a read at that time
+//! fails even if no merge has removed the versions, so success does not depend on chance.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,30 +15,31 @@ use parking_lot::Mutex;
 use windrow_fold::{Position, Snapshot};
 use windrow_storage::ClusterTime;
 
-/// So many positions are kept at most. A document that is changed all the time has a version for each,
-/// and every merge goes by the list: this many are a list of 8 KB, and three new ones a second for as
-/// long as they are kept by default.
+/// The maximal number of pinned snapshots. A document that changes constantly has a version for
+/// each, and each merge searches the list. A list of this length takes 8 KB, and allows three new
+/// snapshots a second for the default time.
 pub const PINNED_SNAPSHOTS_MAX: usize = 1000;
 
-/// For how long a position is kept where nobody says: MongoDB's `minSnapshotHistoryWindowInSeconds`.
+/// The default time that a snapshot stays pinned, which is MongoDB's
+/// `minSnapshotHistoryWindowInSeconds`.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// See the module.
+/// The pinned snapshots of an engine.
 #[derive(Debug)]
 pub(crate) struct PinnedSnapshots {
-    /// By the first of their times, which is also the order of their positions.
+    /// By the first cluster time of each, which is also their order by position.
     all: Mutex<BTreeMap<ClusterTime, PinnedSnapshot>>,
     window_millis: AtomicU64,
 }
 
-/// A position that is pinned_snapshots.
+/// A pinned snapshot.
 #[derive(Debug)]
 struct PinnedSnapshot {
-    /// The last of the times that clients know it by: up to it, it was the newest.
+    /// The last of its cluster times. Until then, its position was the newest.
     last: ClusterTime,
-    /// When it was the newest for the last time.
+    /// The last moment at which its position was the newest.
     since: Instant,
-    /// When somebody was told of it or read at it.
+    /// The last moment at which a client was told its time, or read at it.
     used: Instant,
     snapshot: Snapshot,
 }
@@ -52,21 +54,20 @@ impl Default for PinnedSnapshots {
 }
 
 impl PinnedSnapshots {
-    /// Says for how long each is pinned_snapshots.
+    /// Sets for how long snapshots stay pinned.
     pub fn set_window(&self, window: Duration) {
         let millis = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
         self.window_millis.store(millis, Ordering::Relaxed);
     }
 
-    /// For how long each is kept, but not for longer than snapshots may be old.
+    /// Returns for how long snapshots stay pinned, at most `age_max`.
     pub fn window(&self, age_max: Duration) -> Duration {
         age_max.min(Duration::from_millis(
             self.window_millis.load(Ordering::Relaxed),
         ))
     }
 
-    /// Keeps the position of a snapshot, which is the newest, as that of the times from `first` to
-    /// `last`.
+    /// Pins a snapshot of the newest position under the cluster times from `first` to `last`.
     pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
         let (mut all, now) = (self.all.lock(), Instant::now());
         let position = all.entry(first).or_insert(PinnedSnapshot {
@@ -84,7 +85,7 @@ impl PinnedSnapshots {
         }
     }
 
-    /// What `open` makes of the position of a time that is kept for no longer than `window`.
+    /// Calls `open` with the snapshot of a time, if it is pinned and not older than `window`.
     pub fn at<T>(
         &self,
         time: ClusterTime,
@@ -92,7 +93,8 @@ impl PinnedSnapshots {
         open: impl FnOnce(Position) -> T,
     ) -> Option<T> {
         let (mut all, now) = (self.all.lock(), Instant::now());
-        // The time of a server without any change may be that of its first one, too: it was told before.
+        // Before the first write the server reports a time that its first write may also get. The
+        // earlier snapshot counts, because its time was reported first.
         let near = all.range_mut(..=time).rev().take(2);
         let (_, found) = near.filter(|(_, it)| time <= it.last).last()?;
         if now.saturating_duration_since(found.since) > window {
@@ -102,14 +104,14 @@ impl PinnedSnapshots {
         Some(open(found.snapshot.position()))
     }
 
-    /// Lets go of what has been kept for longer than `window`.
+    /// Closes snapshots that were pinned for longer than `window`.
     pub fn release_expired(&self, window: Duration) {
         let mut all = self.all.lock();
         all.retain(|_, it| it.since.elapsed() <= window);
     }
 
-    /// Lets go of the first, whatever was promised, where it is the `oldest` position that anybody reads at
-    /// and before another one; whether it was.
+    /// Closes the oldest pinned snapshot, regardless of its age, if it is at the `oldest` position
+    /// of all and before `before`. Returns whether it did.
     pub fn release_oldest(&self, oldest: Position, before: Position) -> bool {
         let mut all = self.all.lock();
         let is_oldest = |it: &PinnedSnapshot| {

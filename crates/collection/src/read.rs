@@ -1,4 +1,4 @@
-//! Reading: a snapshot of a collection's documents and indexes.
+//! Reads at a snapshot: documents and indexes of a collection.
 
 mod cursors;
 mod presence;
@@ -27,7 +27,8 @@ use cursors::{BEHIND_MARKS, record_of};
 
 pub use cursors::{EntryCursor, RecordCursor};
 
-/// A collection at a position of the log. Cheap to clone; merges keep what it sees while it lives.
+/// A collection at a log position. Cheap to clone. While it lives, merges keep the versions it
+/// sees.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Inner>);
 
@@ -35,58 +36,60 @@ pub struct Reader(Arc<Inner>);
 struct Inner {
     state: Arc<State>,
     snapshot: Snapshot,
-    /// The map by record id, from when it is asked for first.
+    /// The map by record id, opened at first use.
     records: OnceLock<View>,
-    /// The same of each index.
+    /// The map of each index, opened at first use.
     views: Vec<OnceLock<View>>,
-    /// Whether the map by `_id` carries the documents.
+    /// Whether the map by `_id` contains the documents.
     is_clustered: bool,
     /// Search indexes are last.
     indexes: Vec<ReaderIndex>,
-    /// The number of the others.
+    /// The number of indexes that are not search indexes.
     ordinary: usize,
     next_record: RecordId,
     own: Option<OwnWrites>,
 }
 
-/// What a transaction has written itself, up to a position of its own: its readers see it over the
-/// rest.
+/// The uncommitted writes of a transaction. Its readers see them up to a position in the
+/// transaction's tail, on top of the snapshot.
 #[derive(Debug)]
 pub(crate) struct OwnWrites {
     pub tail: Arc<Generation>,
     pub position: Position,
 }
 
-/// A ready index as a reader knows it.
+/// A ready index, as its readers see it.
 #[derive(Clone, Debug)]
 pub struct ReaderIndex {
     state: IndexState,
 }
 
 impl ReaderIndex {
+    /// Returns the definition.
     pub fn definition(&self) -> &Arc<Definition> {
         &self.state.index.definition
     }
 
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.state.index.definition.name
     }
 
-    /// Counts a plan that uses it.
+    /// Counts a plan that uses the index.
     pub fn record_use(&self) {
         self.state.index.record_use();
     }
 
-    /// The number of its map.
+    /// Returns the id of its map.
     pub fn map(&self) -> MapId {
         self.state.index.map
     }
 }
 
 impl Reader {
-    /// `next_record`: one more than the largest record id there can be. An index that was finished behind
-    /// the snapshot is not there: its build may have missed what was to be seen then, and a state that was
-    /// taken before lacks what it wrote.
+    /// Creates a reader. `next_record` exceeds all record ids. An index that became ready after the
+    /// snapshot is left out: its build may have missed versions of that time, and an older state
+    /// lacks its sections.
     pub(crate) fn new(
         state: Arc<State>,
         snapshot: Snapshot,
@@ -94,7 +97,7 @@ impl Reader {
         own: Option<OwnWrites>,
     ) -> Reader {
         let position = snapshot.position();
-        // Asked in this order: one that becomes ready in between says from when on.
+        // In this order: an index that becomes ready in between has set its position by then.
         let was_ready = |index: &Index| index.is_ready() && index.ready_from() <= position;
         let ready = state.indexes.iter().filter(|it| was_ready(&it.index));
         let mut indexes: Vec<ReaderIndex> = ready
@@ -118,7 +121,7 @@ impl Reader {
         }))
     }
 
-    /// A view of these sections and tails, and of what the reader's transaction has written.
+    /// Opens a map over these sections and tails, and what the reader's transaction has written.
     fn view(
         &self,
         sections: &Arc<Sections>,
@@ -150,22 +153,22 @@ impl Reader {
         }
     }
 
-    /// The log position that is read at.
+    /// Returns the log position of the snapshot.
     pub fn position(&self) -> Position {
         self.0.snapshot.position()
     }
 
-    /// One more than the largest record id there can be.
+    /// Returns a bound that exceeds all record ids.
     pub fn next_record(&self) -> RecordId {
         self.0.next_record
     }
 
-    /// Whether documents stand by their `_id`s: natural order is theirs.
+    /// Returns whether documents are stored by `_id`, which is then the natural order.
     pub fn is_clustered(&self) -> bool {
         self.0.is_clustered
     }
 
-    /// The map by record id.
+    /// Returns the map by record id.
     fn records_view(&self) -> &View {
         let records = &self.0.state.records;
         self.0
@@ -173,21 +176,22 @@ impl Reader {
             .get_or_init(|| self.view(records, Generation::records))
     }
 
-    /// The index on `_id`, which is the first of all.
+    /// Returns the definition of the index on `_id`, the first of all.
     fn of_ids(&self) -> Result<&Definition, Error> {
         let (ReaderIndex { state }, _) = self.index_at(0)?;
         Ok(&state.index.definition)
     }
 
-    /// The map by `_id`.
+    /// Returns the map of the index on `_id`.
     fn ids_view(&self) -> Result<&View, Error> {
         self.index_view(0)
     }
 
-    /// The map that carries the documents.
+    /// Returns the map that contains the documents.
     ///
     /// # Panics
-    /// Panics if the collection has no index on `_id`: the other map has no documents.
+    ///
+    /// Panics if the collection has no index on `_id`. The other map has no documents.
     fn documents_view(&self) -> &View {
         if self.0.is_clustered {
             self.ids_view().unwrap_or_else(|error| panic!("{error}"))
@@ -196,7 +200,7 @@ impl Reader {
         }
     }
 
-    /// A document's bytes.
+    /// Returns a document by record id.
     pub fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
         self.check()?;
         if !self.0.is_clustered {
@@ -211,8 +215,8 @@ impl Reader {
         }
     }
 
-    /// As [`get`](Self::get), of a document of which some version has been seen: its `_id` says where it
-    /// stands in a clustered collection.
+    /// Returns a document like [`get`](Self::get), given any of its versions. In a clustered
+    /// collection its `_id` avoids a lookup.
     pub(crate) fn get_seen(
         &self,
         id: RecordId,
@@ -227,8 +231,9 @@ impl Reader {
         Ok(self.ids_view()?.get(&key, id)?)
     }
 
-    /// The position that made the newest version of a document, where it is there; 0 where that is
-    /// older than every snapshot. `seen`: some version of it.
+    /// Returns the position of the commit that wrote the newest version of a document, 0 if it is
+    /// older than all snapshots, or `None` if the document does not exist. `seen` is any version of
+    /// it.
     pub(crate) fn version(
         &self,
         id: RecordId,
@@ -245,7 +250,7 @@ impl Reader {
         Ok(is_there.then(|| cursor.position()))
     }
 
-    /// The document of an `_id`, with its record.
+    /// Returns the document with an `_id`, and its record id.
     pub fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
         if !self.0.is_clustered {
             let Some(record) = self.find_id(id)? else {
@@ -256,13 +261,13 @@ impl Reader {
         self.first_of_id(id, Cursor::payload_bytes)
     }
 
-    /// The record of an `_id`.
+    /// Returns the record id of the document with an `_id`.
     pub fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
         let found = self.first_of_id(id, |_| ())?;
         Ok(found.map(|(record, ())| record))
     }
 
-    /// The entry of an `_id`, and what is to be taken of it.
+    /// Looks an `_id` up, and returns what `take` reads from the entry.
     fn first_of_id<T>(
         &self,
         id: ValueRef<'_>,
@@ -277,8 +282,8 @@ impl Reader {
         Ok(found.then(|| (cursor.id(), take(&mut cursor))))
     }
 
-    /// All documents, in natural order or backward: that of their records, in a clustered collection
-    /// that of their `_id`s.
+    /// Iterates over all documents in natural order or backward. Natural order is by record id, in
+    /// a clustered collection by `_id`.
     pub fn records(&self, direction: Direction) -> RecordCursor {
         let mut records = self.all_records(direction);
         records.cursor = records
@@ -295,10 +300,10 @@ impl Reader {
         }
     }
 
-    /// Documents from the first place up to, without, the end, in natural order; from the first or up to
-    /// the last one where there is no place. Of an ordinary collection a place is a record id,
-    /// big-endian; of a clustered one the key of an `_id`. Goes by nothing that others have found gone: what
-    /// proves, copies and indexes documents reads all that there is.
+    /// Iterates over documents from `first` up to, but without, `end`, in natural order. A bound is
+    /// a record id, big-endian, or in a clustered collection the key of an `_id`; `None` is
+    /// unbounded. It ignores the tombstone ranges that other cursors recorded, because validation,
+    /// backups and index builds must read everything.
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
         let place = |place: &[u8]| {
@@ -315,18 +320,21 @@ impl Reader {
         Ok(records)
     }
 
-    /// Documents with ids from the first up to, without, the end. For ordinary collections.
+    /// Iterates over documents with record ids from `first` up to, but without, `end`. For ordinary
+    /// collections only.
     pub fn record_range(&self, first: RecordId, end: RecordId) -> Result<RecordCursor, Error> {
         self.range(Some(&first.0.to_be_bytes()), Some(&end.0.to_be_bytes()))
     }
 
-    /// About how many documents there are, or more: what was there before and has come since counts, too.
+    /// Returns an upper estimate of the number of documents. It includes those that were deleted
+    /// before and inserted after the snapshot.
     pub fn documents_about(&self) -> u64 {
         let entries = self.documents_view().approximate_entries();
         entries.min(self.0.next_record.0)
     }
 
-    /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
+    /// Returns about `count` keys that divide the documents into parts of similar size, as bounds
+    /// for [`range`](Self::range).
     pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_clustered {
             return Ok(self.documents_view().split_keys(count)?);
@@ -336,20 +344,20 @@ impl Reader {
         Ok(records.map(|id| id.to_be_bytes().to_vec()).collect())
     }
 
-    /// A clustered collection's keys of `_id`s by record id, for its own checks.
+    /// Iterates over a clustered collection's `_id` keys by record id, for validation.
     pub(crate) fn id_keys(&self) -> Cursor {
         self.records_view().cursor(Direction::Forward).for_scan()
     }
 
-    /// What that map holds of one record.
+    /// Returns the `_id` key of one record from that map.
     pub(crate) fn id_key_of(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
         Ok(self
             .records_view()
             .get(&id.0.to_be_bytes(), RecordId::MIN)?)
     }
 
-    /// The view of what stands apart from the documents: of a clustered collection's first index the map
-    /// by record id, of others their own.
+    /// Returns the map of an index, for the first index of a clustered collection the map by record
+    /// id.
     fn entries_view(&self, number: usize) -> Result<&View, Error> {
         if self.0.is_clustered && number == 0 {
             Ok(self.records_view())
@@ -358,12 +366,13 @@ impl Reader {
         }
     }
 
-    /// The sum of an index's entries, as far as it is known without reading: see [`View::digest`].
+    /// Returns the digest of an index's entries, if it is known without reading them; see
+    /// [`View::digest`].
     pub(crate) fn digest(&self, number: usize) -> Result<Option<EntryDigest>, Error> {
         Ok(self.entries_view(number)?.digest())
     }
 
-    /// Reads all sections of an index: see [`windrow_fold::Section::check`].
+    /// Reads and checks all sections of an index; see [`windrow_fold::Section::check`].
     pub(crate) fn check_sections(
         &self,
         number: usize,
@@ -374,20 +383,20 @@ impl Reader {
         Ok(sections.try_for_each(|it| it.check(should_continue))?)
     }
 
-    /// Returns the indexes that can be read. The first is the one on `_id`. The number of an index is its
-    /// place in this list.
+    /// Returns the readable indexes. The first is the index on `_id`. Other methods identify an
+    /// index by its place in this list.
     pub fn indexes(&self) -> &[ReaderIndex] {
         &self.0.indexes
     }
 
-    /// Returns the first of [`indexes`](Self::indexes): those that the planner may use. Search indexes
-    /// follow them.
+    /// Returns the start of [`indexes`](Self::indexes) without the search indexes: those that the
+    /// planner may use.
     pub fn ordinary_indexes(&self) -> &[ReaderIndex] {
         self.0.indexes.get(..self.0.ordinary).unwrap_or_default()
     }
 
-    /// Returns the number of the search index with this name and its definition. While an index is
-    /// updated, this is the newest definition that is ready.
+    /// Returns the number and definition of the search index with this name. While the index is
+    /// being updated, this is the newest definition that is ready.
     pub fn search_index(&self, name: &str) -> Option<(usize, &Arc<SearchDefinition>)> {
         let numbered = self.0.indexes.iter().enumerate().skip(self.0.ordinary);
         let search = numbered.filter_map(|(number, index)| {
@@ -397,7 +406,7 @@ impl Reader {
         search.max_by_key(|(_, search)| search.version)
     }
 
-    /// An index, and where its view stands once it is made.
+    /// Returns an index and the cell of its map.
     fn index_at(&self, number: usize) -> Result<(&ReaderIndex, &OnceLock<View>), Error> {
         let found = self.0.indexes.get(number).zip(self.0.views.get(number));
         Ok(found.ok_or_else(|| {
@@ -411,7 +420,7 @@ impl Reader {
         Ok(view.get_or_init(|| self.make_view(state)))
     }
 
-    /// The entries of an index that is still being built, by its map: for its own checks.
+    /// Iterates over the entries of an index during its build, for the build's own checks.
     pub(crate) fn entries_of_unready(&self, map: MapId) -> Result<EntryCursor, Error> {
         let found = self
             .0
@@ -426,7 +435,7 @@ impl Reader {
         self.keys_of(cursor, Direction::Forward)
     }
 
-    /// Shows the keys of an index's cursor: marks are before them.
+    /// Wraps a cursor of an index so that it skips the multikey marks, which sort before the keys.
     fn keys_of(&self, mut cursor: Cursor, direction: Direction) -> Result<EntryCursor, Error> {
         if direction == Direction::Forward {
             cursor.seek(BEHIND_MARKS, RecordId::MIN)?;
@@ -443,14 +452,14 @@ impl Reader {
         })
     }
 
-    /// Which paths of an index meet arrays in the documents that this reader sees. Of paths that do no
-    /// more, some may stay until merges have dropped what they met.
+    /// Returns which paths of an index contain arrays in the documents that this reader sees. A
+    /// path may be reported until merges have removed its last array.
     pub fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.check()?;
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let definition = &state.index.definition;
         if view.get().is_none() && definition.has_plain_keys() && self.only_adds_behind(state) {
-            // Where all that can meet arrays has, what nobody has made entries of yet adds nothing.
+            // If all paths that can contain arrays do, the commits without entries cannot add one.
             let made = self.view(&state.sections, |generation, _| {
                 generation.index_made(&state.index)
             });
@@ -462,7 +471,7 @@ impl Reader {
         multikey_of(self.index_view(index)?, definition)
     }
 
-    /// Whether there are commits of which an index has no entries yet, and all of them only add some.
+    /// Returns whether commits lack entries of an index, and all of them only insert.
     fn only_adds_behind(&self, state: &IndexState) -> bool {
         let own = self.0.own.iter().map(|own| &own.tail);
         let generations = self.0.state.generations().chain(own);
@@ -470,21 +479,21 @@ impl Reader {
         behind.max() == Some(Behind::Additions)
     }
 
-    /// The keys of an index, in order or backward.
+    /// Iterates over the keys of an index, in order or backward.
     pub fn entries(&self, index: usize, direction: Direction) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let cursor = self.index_view(index)?.cursor(direction);
         self.keys_of(cursor.with_tombstone_ranges(&state.gone), direction)
     }
 
-    /// The same with the marks, for its own checks.
+    /// Iterates over the keys and the marks of an index, for validation.
     pub(crate) fn all_entries(&self, index: usize) -> Result<Cursor, Error> {
         self.check()?;
         Ok(self.index_view(index)?.cursor(Direction::Forward))
     }
 
-    /// The entries of an index from exactly this key on. Filters spare reads where the key is not
-    /// there; entries of other keys, which may follow, are not complete.
+    /// Iterates over the entries of an index from exactly this key on. Filters avoid reads if the
+    /// key is absent. Entries of later keys may be incomplete.
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let mut cursor = self.view_of_key(index, key)?.cursor_for_key(key)?;
@@ -496,24 +505,24 @@ impl Reader {
         })
     }
 
-    /// The postings of a term in a text index, to be searched. See [`PostingList`].
+    /// Returns the postings of a term in a text index. See [`PostingList`].
     pub fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
         self.check()?;
         Ok(self.view_of_key(index, key)?.postings(key)?)
     }
 
-    /// The keys from `from` up to, without, `to`, of an index of postings, with their records. See
-    /// [`KeyLists`].
+    /// Returns the keys from `from` up to, but without, `to` in an index of postings, with their
+    /// records. See [`KeyLists`].
     pub fn key_lists(&self, index: usize, from: &[u8], to: &[u8]) -> Result<KeyLists, Error> {
         self.check()?;
         Ok(self.index_view(index)?.key_lists(from, to)?)
     }
 
-    /// An index as a reader of one key needs it: entries of other keys may be missing.
+    /// Returns the map of an index for a reader of one key. Entries of other keys may be missing.
     fn view_of_key(&self, index: usize, key: &[u8]) -> Result<Cow<'_, View>, Error> {
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let probe = match view.get() {
-            // What a transaction has written is seen as it stood when it was looked at first.
+            // A transaction's own tail is read as of the first use, so it is not searched again.
             None if self.0.own.is_none() => KeyProbe::of(&state.index.definition, key),
             _ => None,
         };
@@ -525,8 +534,8 @@ impl Reader {
         })
     }
 
-    /// How many entries have keys from `from` up to, without, `to`; None where they have to be read to know:
-    /// see [`View::count`].
+    /// Returns the number of entries from `from` up to, but without, `to`, or `None` if only
+    /// reading them would tell; see [`View::count`].
     pub fn count_entries(
         &self,
         index: usize,
@@ -540,13 +549,15 @@ impl Reader {
             .count(from, EntryKey::first_of(to))?)
     }
 
-    /// About so many keys, in order, that cut all entries of an index into parts of like size.
+    /// Returns about `count` keys, in order, that divide the entries of an index into parts of
+    /// similar size.
     pub fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         self.check()?;
         Ok(self.index_view(index)?.split_keys(count)?)
     }
 
-    /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
+    /// Estimates the number of entries from `from` up to, but without, `to`; see
+    /// [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         let from = EntryKey::first_of(from.max(BEHIND_MARKS));
         let view = self.index_view(index)?;

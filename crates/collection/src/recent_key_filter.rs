@@ -1,10 +1,11 @@
-//! The keys that came to a unique index not long ago, as filters in memory. Whoever looks whether a key is
-//! there would have to ask all of the index's sections; for those that were folded lately he asks these.
+//! In-memory filters of the keys that were recently added to a unique index. A uniqueness check
+//! would have to search all sections of the index; for recently folded ones it asks these filters
+//! instead.
 //!
-//! A fold that brings the keys of a generation adds them, before readers see its section. Which sections
-//! have no other keys than these is told by positions: those that were folded behind one of them. A merge
-//! of such a section with an older one moves it. A fold of keys that nobody has asked for has no hashes of
-//! them, and everything begins anew behind it: `_id`s that grow cost nothing.
+//! A fold adds the keys of its generation before readers see its section. Positions tell which
+//! sections the filters cover: those folded after the start of a filter. A merge of a covered
+//! section with an older one moves that start. A fold without known hashes, because nobody checked
+//! its keys, discards all filters. So increasing `_id`s cost nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,21 +13,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use windrow_fold::{HashedKey, KeyFilter, Position, Section};
 
-/// See the module.
+/// The filters of an index.
 #[derive(Debug, Default)]
 pub struct RecentKeyFilter(Mutex<Option<KnownKeys>>);
 
-/// What is known at a moment.
+/// The filters at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct KnownKeys {
-    /// Oldest first, at most [`FILTERS_MAX`]: the last one takes what comes.
+    /// Oldest first, at most [`FILTERS_MAX`]. New keys go into the last one.
     filters: Vec<Since>,
-    /// All keys up to here are known.
+    /// All keys up to this position are in the filters.
     until: Position,
 }
 
-/// A filter, and which sections it speaks for with those behind it: all that were folded behind this
-/// position have no keys but theirs.
+/// A filter and the start of what it covers: with the filters behind it, it contains all keys of
+/// sections folded after this position.
 #[derive(Clone, Debug)]
 struct Since {
     from: Position,
@@ -46,24 +47,24 @@ pub struct FilterBudget {
     bytes_max: u64,
 }
 
-/// When the second is full, the first goes.
+/// When the last filter is full, the first is dropped.
 const FILTERS_MAX: usize = 2;
-/// The first filter has room for so many folds like the one that it begins with: as many as are merged at
-/// once, twice, have then become two sections.
+/// The first filter has room for this many folds of its first fold's size: twice the merge fan-in,
+/// so the folds become two sections.
 const FOLDS: usize = 16;
-/// Each has so many times the room of the one before it: where keys go on coming, the sections that none
-/// speaks for are ever fewer.
+/// Each filter has this many times the room of the previous one, so the number of uncovered
+/// sections falls as keys arrive.
 const GROWTH: usize = 4;
-/// Not worth its memory where it would soon be full.
+/// A filter with less room would be full too soon to be worth its memory.
 const FOLDS_MIN: usize = 2;
-/// One filter takes at most so great a part of the memory for all.
+/// A filter takes at most this fraction of the memory for all filters.
 const BUDGET_PART: u64 = 4;
 const BITS_PER_KEY: usize = 16;
 
-/// The hashes of the keys of some commits.
+/// The key hashes of the commits of one fold.
 #[derive(Debug)]
 pub struct FoldedKeys {
-    /// Those behind this position, up to `until`.
+    /// The commits after this position, up to `until`.
     pub from: Position,
     pub until: Position,
     pub hashes: Vec<u64>,
@@ -84,7 +85,8 @@ impl FilterBudget {
 }
 
 impl Filter {
-    /// One for folds of so many keys, behind another. None where there is no memory for a useful one.
+    /// Creates a filter for folds of this many keys. Returns `None` if memory is too short for a
+    /// useful one.
     fn new(
         keys: usize,
         before: Option<&Filter>,
@@ -114,16 +116,16 @@ impl Drop for Filter {
 }
 
 impl RecentKeyFilter {
-    /// What is known now.
+    /// Returns the current filters.
     pub fn get(&self) -> Option<KnownKeys> {
         self.0.lock().clone()
     }
 
-    /// Takes what a fold brings, before its section is shown. None: its keys are not at hand. One fold at a
-    /// time; merges may come between.
+    /// Adds the keys of a fold, before its section is published. `None`: the keys are unknown.
+    /// Called by one fold at a time; merges may run in between.
     pub fn fold(&self, folded_keys: Option<FoldedKeys>, budget: &Arc<FilterBudget>) {
         let taken = folded_keys.and_then(|folded_keys| {
-            // Who asks does not wait for this: a filter may have more keys than are told of.
+            // Readers do not wait for this: a filter may contain more keys than recorded.
             let filter = self.filter_for(&folded_keys, budget)?;
             filter.keys.add(&folded_keys.hashes);
             Some((folded_keys, filter))
@@ -138,7 +140,7 @@ impl RecentKeyFilter {
         });
     }
 
-    /// The last filter, where what is folded_keys follows and fits, or a new one.
+    /// Returns the last filter if the keys follow its end and fit, or a new one.
     fn filter_for(
         &self,
         folded_keys: &FoldedKeys,
@@ -153,8 +155,8 @@ impl RecentKeyFilter {
         }
     }
 
-    /// Says that these sections are about to become one, which has the position of the newest. A filter
-    /// that speaks for some of them alone does not speak for that.
+    /// Announces a merge of these sections into one with the newest position. A filter that covers
+    /// only some of them does not cover the result.
     pub fn merge(&self, sections: &[Arc<Section>]) {
         let positions = sections.iter().map(|it| it.descriptor().position);
         let (Some(oldest), Some(newest)) = (positions.clone().min(), positions.max()) else {
@@ -169,7 +171,7 @@ impl RecentKeyFilter {
         }
     }
 
-    /// Forgets all, and gives its memory back.
+    /// Drops all filters, and releases their memory.
     pub fn forget(&self) {
         self.0.lock().take();
     }
@@ -191,13 +193,13 @@ impl KnownKeys {
         self
     }
 
-    /// Whether a section that was folded at this position has no keys but those that are known.
+    /// Returns whether the filters contain all keys of a section folded at this position.
     pub fn covers(&self, position: Position) -> bool {
         let first = self.filters.first();
         first.is_some_and(|first| position > first.from)
     }
 
-    /// Which of these keys may be among those that are known.
+    /// Returns, for each key, whether the filters may contain it.
     pub fn may_contain(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
         let mut held = vec![false; keys.len()];
         for since in &self.filters {
@@ -211,7 +213,7 @@ impl KnownKeys {
 mod tests {
     use super::*;
 
-    /// Folds that a filter has room for.
+    /// The folds that a filter has room for.
     const ROOM: u64 = FOLDS as u64;
 
     fn hashes(from: u64, until: u64) -> Vec<u64> {
@@ -219,7 +221,7 @@ mod tests {
         (from..until).map(hash).collect()
     }
 
-    /// A fold of a thousand keys a position.
+    /// A fold with a thousand keys per position.
     fn folded_keys(from: u64, until: u64) -> Option<FoldedKeys> {
         Some(FoldedKeys {
             from: Position(from),
@@ -250,7 +252,7 @@ mod tests {
         );
         assert_eq!(known(&known_now, &hashes(7_000, 10_000)), 3_000);
         assert!(known(&known_now, &hashes(20_000, 30_000)) < 100);
-        // What nobody asked for, or what does not follow, begins anew.
+        // Unknown keys, or keys that do not follow the end, discard the filters.
         recent.fold(folded_keys(11, 12), &budget);
         assert!(!recent.get().unwrap().covers(Position(11)));
         recent.fold(None, &budget);

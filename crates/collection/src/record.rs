@@ -1,21 +1,23 @@
-//! What a commit writes into the log, and the commit in memory. That of several collections is a
-//! [`transaction`].
+//! The log record of a commit to one collection, and the commit in memory. For commits to several
+//! collections see [`transaction`].
 //!
 //! ```text
 //! payload      collection id u64 LE | statements? | operation*
-//! statements   6 | what of a retryable write it is: see `statements`
-//! operation    1 | first record id u64 LE | document count u32 LE | byte count u32 LE | documents
-//!              4 | record id u64 LE | old byte count u32 LE | document | index changes | detail
-//!              5 | record id u64 LE | old byte count u32 LE | index changes | detail
-//!              2, 3: the same as 4 and 5 without detail, as earlier versions wrote them
-//! detail       length varint | what change events need: see `event_detail`
+//! statements   6 | the results of a retryable write's statements, see `statements`
+//! operation    insert  1 | first record id u64 LE | document count u32 LE | byte count u32 LE
+//!                        | documents
+//!              update  4 | record id u64 LE | old byte count u32 LE | document | index changes
+//!                        | detail
+//!              delete  5 | record id u64 LE | old byte count u32 LE | index changes | detail
+//!              2, 3: update and delete without detail, as earlier versions wrote them
+//! detail       byte count varint | what change events need, see `event_detail`
 //! index changes  count varint, per index: map id varint
-//!                | gone count varint, per key: length varint, bytes
-//!                | come count varint, per entry: key length, payload length varints, bytes
+//!                | removed count varint, per key: byte count varint, key
+//!                | added count varint, per entry: key byte count varint,
+//!                  payload byte count varint, key, payload
 //! ```
-//! Inserted documents have the record ids from the first one on, one after the other. Updates and
-//! deletions carry the keys that they take from and give to each index, so that no fold has to look
-//! the old document up.
+//! Inserted documents have consecutive record ids. Updates and deletions carry the keys that they
+//! remove from and add to each index, so that a fold need not read the old document.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 pub mod net;
@@ -30,12 +32,12 @@ use crate::ids::{CollectionId, MapId};
 use bytes::Bytes;
 use windrow_fold::prefetch::load;
 
-/// A record of the log that concerns one collection, as the tails use it.
+/// A commit to one collection: a log record in the form that tails use.
 #[derive(Debug)]
 pub struct Commit {
     pub position: Position,
     pub operations: Vec<Operation>,
-    /// Memory held, in bytes.
+    /// Memory in bytes.
     pub bytes: usize,
 }
 
@@ -59,7 +61,8 @@ pub enum Operation {
     },
 }
 
-/// The hashes of the keys that documents give to a unique index, where the writer has made them.
+/// The hashes of the keys that the commit's documents add to a unique index, if the writer computed
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyHashes {
     pub map: MapId,
@@ -67,27 +70,27 @@ pub struct KeyHashes {
 }
 
 impl KeyHashes {
-    /// Memory held.
+    /// Returns the memory in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.hashes.as_slice())
     }
 }
 
-/// The keys that a document's change takes from and gives to one index.
+/// The keys that the change of one document removes from and adds to one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexChange {
     pub map: MapId,
     pub gone: Vec<Vec<u8>>,
-    /// Keys with their payloads.
+    /// The added keys with their payloads.
     pub come: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// How a commit changes the number of documents and their bytes, and which record ids it used.
+/// The effect of a commit on the number of documents, their bytes and the record ids in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     pub documents: i64,
     pub bytes: i64,
-    /// One more than the largest record id, 0 without inserts.
+    /// The largest record id plus one, or 0 if the commit inserts nothing.
     pub next_record: RecordId,
 }
 
@@ -105,15 +108,15 @@ const DELETE_UNTOLD: u8 = 3;
 const UPDATE: u8 = 4;
 const DELETE: u8 = 5;
 
-/// Bytes of the collection's id, with which a payload begins.
+/// The length of the collection id at the start of a payload, in bytes.
 pub const ID_BYTES: usize = 8;
 
-/// Begins a payload.
+/// Returns the start of a payload: the collection's id.
 pub fn begin(collection: CollectionId) -> Vec<u8> {
     collection.0.to_le_bytes().to_vec()
 }
 
-/// The front of the operation that inserts these documents, which follow it.
+/// Appends the header of an insert operation. The documents follow it.
 pub fn push_insert(payload: &mut Vec<u8>, first: RecordId, count: u32, bytes: u32) {
     payload.push(INSERT);
     payload.extend_from_slice(&first.0.to_le_bytes());
@@ -175,15 +178,15 @@ fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
     }
 }
 
-/// So far ahead of a document [`documents`] fetches what follows from memory: where it ends tells only its
-/// first bytes, and the machine would wait for those of each.
+/// The distance at which [`documents`] prefetches. The end of a document is known only after its
+/// first bytes are read, so without this each document costs one wait for memory.
 const AHEAD: usize = 1 << 10;
-/// Of long ones not everything.
+/// Long documents are not prefetched as a whole.
 const AHEAD_MAX: usize = 4 * LINE_BYTES;
-/// What a processor fetches from memory at once.
+/// The size of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// The documents of a buffer in which they stand one after the other, with their offsets.
+/// Iterates over documents that are stored one after the other, with their offsets.
 pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -202,7 +205,7 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
     })
 }
 
-/// How many documents stand in a buffer; None where they do not end with it.
+/// Counts consecutive documents. Returns `None` if the last one does not end with the buffer.
 pub fn count_documents(mut buffer: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !buffer.is_empty() {
@@ -214,14 +217,15 @@ pub fn count_documents(mut buffer: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// The collection that a payload is for; None where it is too short.
+/// Returns the collection of a payload, or `None` if the payload is too short.
 pub fn collection_of(payload: &[u8]) -> Option<CollectionId> {
     payload
         .first_chunk()
         .map(|chunk| CollectionId(u64::from_le_bytes(*chunk)))
 }
 
-/// The commit of a payload, and its effect. None where it is not what this module writes.
+/// Decodes a payload into a commit and its effect. Returns `None` if this module did not write the
+/// payload.
 pub fn decode(position: Position, payload: Bytes) -> Option<(Commit, Effect)> {
     let bytes = payload.len();
     let mut reader = Reader {

@@ -1,4 +1,4 @@
-//! Opening: collections and indexes from the catalog, tails from the log.
+//! Opens an engine: collections and indexes from the catalog, tails from the log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::state::IndexState;
 
 type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
-/// Opens everything that the catalog names, then takes in the log from the fold position on.
+/// Opens everything in the catalog, then replays the log after the fold position.
 pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collections, Error> {
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
@@ -37,7 +37,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     core.retired_names.load(&core.storage.catalog)?;
     core.keep_history_if_wanted();
     let mut sections = open_sections(&core)?;
-    // None before a fold has written what sessions have done.
+    // There is none before the first fold with recorded results.
     for section in sections.remove(&retries::MAP).unwrap_or_default() {
         retries::read(&core.retries, &section)?;
     }
@@ -104,12 +104,12 @@ fn open_collection(
     Ok(())
 }
 
-/// Takes commits into the tails. What was folded already, or belongs to a collection that was
-/// dropped, is passed over.
+/// Adds commits to the tails. Skips those that are folded already or belong to dropped collections.
+/// Returns the collections that transactions have written to.
 fn replay(collections: &Collections, folded: Position) -> Result<HashSet<CollectionId>, Error> {
     let mut committed = HashSet::new();
     let log = &collections.core.storage.log;
-    // Where the log begins later, what is missing was written: that is an error.
+    // If the log starts later, commits are missing, which is an error.
     for record in log.read_from(folded.next()) {
         let record = record?;
         let (position, millis) = (record.position, record.millis);
@@ -135,8 +135,8 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<Collect
     Ok(committed)
 }
 
-/// Drops collections that a transaction was about to create, and keeps those whose transaction is in
-/// the log. `committed`: the collections that transactions of the log have written to.
+/// Drops collections of transactions that did not commit, and keeps the others. `committed` are the
+/// collections to which transactions in the log have written.
 fn settle_creations(
     collections: &Collections,
     committed: &HashSet<CollectionId>,
@@ -160,7 +160,7 @@ fn settle_creations(
     }
 }
 
-/// Takes in what statements of a retryable write have done, also in a collection that is gone.
+/// Adds the recorded statement results of a commit, also for dropped collections.
 fn note(
     collections: &Collections,
     position: Position,
@@ -174,7 +174,7 @@ fn note(
     Ok(())
 }
 
-/// Takes in a commit of one collection, or the part that a transaction has of it.
+/// Adds a commit to one collection, or a transaction's part in it.
 fn take_in(collections: &Collections, position: Position, payload: Bytes) -> Result<(), Error> {
     let id = record::collection_of(&payload).ok_or_else(|| undecodable(position))?;
     let Some(collection) = collections.by_id(id) else {
@@ -196,8 +196,8 @@ fn undecodable(position: Position) -> Error {
     StorageError::Damaged { place, what }.into()
 }
 
-/// Notes the largest `_id`: those behind it need not be looked for. Where damage hides it there are none
-/// such, and the index can be made anew.
+/// Records the largest `_id`, so that larger ones need no lookup. If the index is damaged there,
+/// all `_id`s are looked up, and the index can be rebuilt.
 fn record_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
     let largest = || {
         let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;

@@ -1,9 +1,15 @@
-//! Indexes made anew from the documents, in place of what they hold.
+//! Repair: rebuilds indexes from the documents.
 //!
-//! In order: what was written so far is folded → merges are kept off → the entries of all documents that
-//! stand in sections, with those of versions that open snapshots see, are sorted and written → one change
-//! of the catalog puts these sections in the place of the old ones. Readers and writers go on meanwhile,
-//! and what they write is folded behind it. A crash leaves everything as it was.
+//! The steps:
+//!
+//! 1. Fold everything written so far.
+//! 2. Stop merges.
+//! 3. Read all documents in sections, with the versions that open snapshots see; sort their entries
+//!    and write them.
+//! 4. Change the catalog once: the new sections replace the old ones.
+//!
+//! Reads and writes go on, and their folds come after the new sections. A crash leaves everything
+//! as it was.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +36,8 @@ use crate::index::Index;
 use crate::state::State;
 use crate::{folding, merging};
 
-/// Makes these maps of a collection anew. `should_stop` is asked now and then, and says why.
+/// Rebuilds these maps of a collection. `should_stop` is called now and then; it returns the reason
+/// to stop.
 pub(crate) fn rebuild(
     collections: &Collections,
     collection: &Collection,
@@ -55,15 +62,15 @@ pub(crate) fn rebuild(
     Ok(())
 }
 
-/// A map that is made from documents.
+/// A map that is derived from documents.
 enum RepairTarget {
     Index(Arc<Index>),
-    /// The keys of `_id`s by record id, of a clustered collection.
+    /// The `_id` keys by record id, of a clustered collection.
     Records(Arc<Definition>),
 }
 
 impl RepairTarget {
-    /// None where the collection has no such map any more, or an index build has it still.
+    /// Returns `None` if the collection no longer has the map, or an index build still writes it.
     fn find(collection: &Collection, state: &State, map: MapId) -> Option<RepairTarget> {
         if state.dropped {
             return None;
@@ -85,17 +92,18 @@ struct RepairJob<'w> {
     should_stop: &'w dyn Fn() -> Option<String>,
 }
 
-/// What was made, and what of it is not written yet.
+/// The rebuilt entries that are not written yet.
 struct RebuiltEntries {
-    /// Of documents that all snapshots see as they are.
+    /// Entries of documents whose current version all snapshots see.
     settled: Sorter,
-    /// Of those of which some see other versions.
+    /// Entries of documents of which some snapshots see other versions.
     versions: EntryBufferBuilder,
     sections: Vec<SectionDescriptor>,
     scratch: Scratch,
 }
 
-/// A version of a document: from which position on it counts, and its entries, none where it is deleted.
+/// A version of a document: the position since which it counts, and its entries. A deletion has
+/// none.
 struct Version {
     position: Position,
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -108,17 +116,17 @@ impl RepairJob<'_> {
             RepairTarget::Index(index) => index.map,
             RepairTarget::Records(_) => records,
         };
-        // An index that was dropped has none: then what is written is discarded.
+        // A dropped index has no sections; the caller discards what was written.
         let old = State::clone(state)
             .sections_mut(map, records)
             .map_or(Vec::new(), |sections| sections.by_age());
         let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
-        // Documents stand in the last of the maps that make up the collection.
+        // The last document map contains the documents.
         let documents = documents.last();
         let documents = documents.ok_or_else(|| Bug::new("a collection has no map"))?;
         let of_old = old.iter().map(|it| it.section.descriptor());
         let positions = documents.descriptors().chain(of_old);
-        // Without sections nothing is older than what the tails hold.
+        // Without sections, the tails contain everything.
         let position = positions
             .map(|it| it.position)
             .max()
@@ -133,7 +141,7 @@ impl RepairJob<'_> {
             sink.finish()?;
         }
         if let RepairTarget::Index(index) = &self.target {
-            // What was missing in the index no commit brings.
+            // The filters lack the keys that were missing in the index.
             index.recent_key_filter().forget();
         }
         let new = merging::NewSections {
@@ -161,7 +169,7 @@ impl RepairJob<'_> {
         self.collection.section_options(self.core, index, position)
     }
 
-    /// Reads every document and writes its entries.
+    /// Reads all documents, and writes their entries.
     fn make(
         &self,
         documents: &Sections,
@@ -191,7 +199,8 @@ impl RepairJob<'_> {
         Ok(made)
     }
 
-    /// Goes past a record; its versions down to the one that the oldest snapshot sees, newest first.
+    /// Reads the versions of one record, newest first, down to the one that the oldest snapshot
+    /// sees.
     fn take(
         &self,
         merge: &mut MergeCursor,
@@ -223,7 +232,7 @@ impl RepairJob<'_> {
         Ok((id, versions))
     }
 
-    /// The entries of a document: keys with their payloads, of equal keys the smallest.
+    /// Returns the entries of a document with their payloads; of equal keys the smallest payload.
     fn entries(
         &self,
         document: &[u8],
@@ -277,7 +286,7 @@ impl RepairJob<'_> {
         Ok(())
     }
 
-    /// Under which id the entries of a record stand.
+    /// Returns the id under which a record's entries are stored.
     fn entry_id(&self, record: RecordId) -> RecordId {
         match self.target {
             RepairTarget::Index(_) => record,
@@ -286,7 +295,7 @@ impl RepairJob<'_> {
     }
 }
 
-/// Adds the entries of a record's versions, which come newest first: of each what came and what went.
+/// Adds the entries of a record's versions, newest first: what each version added and removed.
 fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut RebuiltEntries) {
     let is_settled = |version: &Version| version.position <= oldest;
     if let [version] = versions.as_slice()

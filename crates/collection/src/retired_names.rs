@@ -1,5 +1,5 @@
-//! The names that collections have had: a record of the log says only a collection's number, and who
-//! reads it later has to know how it was called then.
+//! The former names of collections. A log record contains only a collection's id, so change streams
+//! that read old records need the name of that time.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,16 @@ use windrow_storage::{Catalog, RowChange, StorageError};
 use crate::ids::CollectionId;
 use crate::rows::{self, NamedRow};
 
-/// Of collections that were dropped or renamed, while the log may still be asked about them.
+/// The former names of collections that were dropped or renamed, while the log retains records from
+/// before.
 #[derive(Debug, Default)]
 pub(crate) struct RetiredNames {
-    /// By collection, and the position up to which it was so.
+    /// By collection and the last position at which it had the name.
     past: RwLock<BTreeMap<(CollectionId, Position), NamedRow>>,
 }
 
 impl RetiredNames {
-    /// Takes what the catalog remembers.
+    /// Loads the names that the catalog contains.
     pub fn load(&self, catalog: &Catalog) -> Result<(), StorageError> {
         let mut past = self.past.write();
         for (key, value) in catalog.scan(&[rows::NAMED]) {
@@ -29,7 +30,7 @@ impl RetiredNames {
         Ok(())
     }
 
-    /// The name that a collection had at this position; None where it has it still.
+    /// Returns the name that a collection had at a position, or `None` if it still has that name.
     pub fn at(&self, collection: CollectionId, position: Position) -> Option<NamedRow> {
         let past = self.past.read();
         let (_, name) = past
@@ -42,7 +43,8 @@ impl RetiredNames {
         self.past.write().insert((collection, until), name);
     }
 
-    /// Forgets what nobody can ask for who reads the log from this position on; the rows that go.
+    /// Removes names that no reader of the log from this position on needs. Returns the changes
+    /// that delete their rows.
     pub fn forget_before(&self, first: Position) -> Vec<RowChange> {
         let mut past = self.past.write();
         let mut gone = Vec::new();

@@ -1,11 +1,15 @@
-//! What sessions have done last, so that a write or a commit that is sent again is not made again: for
-//! each session the newest transaction number that wrote anything, and what its statements did.
+//! The results of the latest writes of sessions. They prevent that a retried write or commit runs
+//! again. For each session, they contain the newest transaction number that wrote anything, and the
+//! results of its statements.
 //!
-//! The log has it with the write itself, see [`record::statements`](crate::record::statements). A fold,
-//! after which the log may go, writes all of it into a section of its own, whose map has the number
-//! [`MAP`]; a start reads that section, and then the log. Sessions are forgotten when they have not
-//! written for half an hour, as long as a session lives. Where all of it would take too much memory the
-//! oldest lose what they did, but not that they did something: whoever asks is told that it is not known.
+//! The log contains a result in the record of the write itself, see
+//! [`record::statements`](crate::record::statements). A fold may let the log be truncated, so each
+//! fold writes all results into a section whose map is [`MAP`]. Opening the engine reads that
+//! section, then the log.
+//!
+//! A session's results are removed half an hour after its last write, which is the lifetime of a
+//! session. If the results exceed their memory limit, the oldest sessions keep only their
+//! transaction number, and their statements are reported as [`RecordedResult::Unknown`].
 
 mod section;
 
@@ -20,39 +24,41 @@ use crate::statement_result::StatementResult;
 
 pub(crate) use section::{MAP, read, write};
 
-/// What is known of a statement.
+/// What is recorded about a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordedResult {
-    /// It has done nothing.
+    /// The statement did nothing.
     Nothing,
+    /// The statement did this.
     Done(StatementResult),
-    /// It may have been done, or not.
+    /// The statement may or may not have run.
     Unknown,
 }
 
-/// What a session has done last.
+/// The last operation of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastOperation {
-    /// A transaction of this number was committed.
+    /// It committed the transaction of this number.
     Committed(i64),
-    /// A retryable write of this number has changed something.
+    /// It wrote with the retryable write of this number.
     Wrote(i64),
 }
 
-/// The number of a statement that is not to be remembered, and of one that says that some are not.
+/// The number of a statement without a recorded result, and the marker that some results were
+/// removed.
 const UNNUMBERED: i32 = -1;
 const INCOMPLETE: i32 = -2;
-/// How long a session lives without being used.
+/// The lifetime of an idle session, in milliseconds.
 const MILLIS_MAX: u64 = 30 * 60 * 1000;
-/// About what a statement takes in memory besides its documents, and a session, in bytes.
+/// The estimated memory per statement or session, besides documents, in bytes.
 const STATEMENT_BYTES: u64 = 100;
 const SESSION_BYTES: u64 = 200;
 
-/// See the module.
+/// The recorded results of all sessions.
 #[derive(Debug)]
 pub(crate) struct Retries {
     all: Mutex<All>,
-    /// The version that the catalog has, and its section.
+    /// The version that the catalog contains, and its section.
     saved: Mutex<(u64, Option<SectionDescriptor>)>,
     bytes_max: u64,
 }
@@ -60,17 +66,17 @@ pub(crate) struct Retries {
 #[derive(Debug, Default)]
 struct All {
     sessions: HashMap<[u8; 16], Session>,
-    /// The sessions by the position of the newest record of each.
+    /// The sessions, by the position of the newest record of each.
     by_age: BTreeMap<Position, [u8; 16]>,
     bytes: u64,
-    /// Grows with every change, so that a fold knows whether there is something new to write.
+    /// Increases with each change, so a fold knows whether there is something to write.
     version: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Session {
     number: i64,
-    /// The newest record of the log that is the session's, and when it was written.
+    /// The position of the session's newest log record, and its time.
     position: Position,
     millis: u64,
     outcome: Outcome,
@@ -94,8 +100,8 @@ impl Retries {
         }
     }
 
-    /// Takes in what the record at a position says. Records of one session come in order, but perhaps
-    /// again.
+    /// Adds the results in the log record at a position. Records of one session arrive in order,
+    /// but may arrive twice.
     pub fn record(&self, noted: StatementRecord, position: Position, millis: u64) {
         let StatementRecord { origin, done } = noted;
         let nothing = || Outcome::Wrote {
@@ -128,7 +134,7 @@ impl Retries {
         all.keep_to(self.bytes_max);
     }
 
-    /// Takes in that a transaction was committed.
+    /// Records that a transaction was committed.
     pub fn record_committed(&self, origin: Origin, position: Position, millis: u64) {
         let mut all = self.all.lock();
         let session = all.advance(origin, position, millis, || Outcome::Committed);
@@ -138,7 +144,7 @@ impl Retries {
         }
     }
 
-    /// The newest number of a session that wrote anything.
+    /// Returns the last operation of a session that wrote anything.
     pub fn last(&self, session: &[u8; 16]) -> Option<LastOperation> {
         let all = self.all.lock();
         let session = all.sessions.get(session)?;
@@ -148,7 +154,7 @@ impl Retries {
         })
     }
 
-    /// What a statement of a retryable write has done.
+    /// Returns the recorded result of a statement.
     pub fn done(&self, origin: Origin, statement: i32) -> RecordedResult {
         let all = self.all.lock();
         let session = all.sessions.get(&origin.session);
@@ -172,7 +178,7 @@ impl Retries {
         self.all.lock().take(session);
     }
 
-    /// Forgets those that have not written for long.
+    /// Removes sessions that have not written for [`MILLIS_MAX`].
     pub fn forget_old(&self, now_millis: u64) {
         let mut all = self.all.lock();
         while let Some((position, oldest)) = all.by_age.first_key_value() {
@@ -183,39 +189,39 @@ impl Retries {
             }
             let was_there = all.take(&oldest).is_some();
             debug_assert!(was_there, "a session of record {position} is not there");
-            // One that is not there would be met for ever.
+            // Otherwise the loop would find the missing session for ever.
             all.by_age.remove(&position);
         }
     }
 
-    /// See [`All::version`].
+    /// Returns the current version, which increases with each change.
     pub fn version(&self) -> u64 {
         self.all.lock().version
     }
 
-    /// Whether the catalog has what this version is.
+    /// Returns whether the catalog contains this version.
     pub fn is_saved(&self, version: u64) -> bool {
         self.saved.lock().0 == version
     }
 
-    /// Says that the catalog has a version, in this section.
+    /// Records that the catalog contains a version, in this section.
     pub fn saved(&self, version: u64, section: Option<SectionDescriptor>) {
         *self.saved.lock() = (version, section);
     }
 
-    /// The section that the catalog has.
+    /// Returns the section that the catalog contains.
     pub fn section(&self) -> Option<SectionDescriptor> {
         self.saved.lock().1.clone()
     }
 
-    /// All sessions in order.
+    /// Returns all sessions, sorted by id.
     fn sessions(&self) -> BTreeMap<[u8; 16], Session> {
         let all = self.all.lock();
         let sessions = all.sessions.iter();
         sessions.map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// Takes a session in as a section has it.
+    /// Adds a session as a section contains it.
     fn load(&self, id: [u8; 16], session: Session) {
         let mut all = self.all.lock();
         all.take(&id);
@@ -224,8 +230,8 @@ impl Retries {
 }
 
 impl All {
-    /// What is known of a session, so that what a record says can be added to it: anew where the
-    /// record's number is. None where the record is older than what is known.
+    /// Returns the session for an update with a record's results; it is empty if the record's
+    /// number is new. Returns `None` if the record is older than the session's newest.
     fn advance(
         &mut self,
         origin: Origin,
@@ -264,7 +270,7 @@ impl All {
         let before = self.by_age.remove(&session.position);
         debug_assert_eq!(before, Some(*id), "record {}", session.position);
         debug_assert!(self.bytes >= session.bytes(), "{} bytes", self.bytes);
-        // Counted too low, more is kept than is allowed; below 0, nothing would be.
+        // Too low a count keeps more than the limit; a wrapped one would keep nothing.
         self.bytes = self.bytes.saturating_sub(session.bytes());
         self.version += 1;
         Some(session)
@@ -282,7 +288,7 @@ impl All {
         self.sessions.insert(id, session);
     }
 
-    /// Lets go of what the oldest sessions did, until the rest is not too much.
+    /// Removes the results of the oldest sessions until the rest fits.
     fn keep_to(&mut self, bytes_max: u64) {
         if self.bytes <= bytes_max {
             return;
@@ -322,7 +328,7 @@ impl Outcome {
     }
 }
 
-/// About what a statement takes in memory.
+/// Returns the estimated memory of a statement.
 fn bytes_of(done: &StatementResult) -> u64 {
     let document = done.document().map_or(0, |it| it.as_bytes().len());
     STATEMENT_BYTES + document as u64

@@ -1,20 +1,21 @@
-//! The rows of the catalog: which collections, indexes and sections there are.
+//! The catalog rows that describe collections, indexes and sections.
 //!
 //! ```text
 //! "c" collection id u64 BE                        BSON: db, coll, uuid, options, records (map id)
-//! "o" collection id | number, u64 BE each         a piece of options that are too long for "c"
+//! "o" collection id | number, u64 BE each         a piece of options that do not fit into "c"
 //! "f" collection id u64 BE                        BSON: position, count, bytes, next
 //! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since
 //! "s" map id | run | root offset, u64 BE each     a section's descriptor
-//! "b" map id u64 BE | first place                 the place behind those that an unfinished build has
-//!                                                 done: record ids u64 BE; keys, cut, where clustered
-//! "t" collection id u64 BE                        a transaction creates it, and has perhaps not
-//!                                                 committed: empty
-//! "h" collection id | until, u64 BE each          BSON: db, coll, uuid: the name up to this position
-//! "e"                                             BSON: the newest change of collections, see `told`
-//! "k"                                             nothing: the log is kept for change streams
-//! "n"                                             BSON: next (the next id to be given)
-//! "p"                                             BSON: position (all before it is folded)
+//! "b" map id u64 BE | start of range              end of range: an unfinished build has read it.
+//!                                                 Bounds are record ids u64 BE; in a clustered
+//!                                                 collection truncated keys
+//! "t" collection id u64 BE                        empty: a transaction creates the collection, and
+//!                                                 may not have committed
+//! "h" collection id | until, u64 BE each          BSON: db, coll, uuid (the name up to `until`)
+//! "e"                                             BSON: the latest catalog event, see `ddl_event`
+//! "k"                                             empty: the log is retained for change streams
+//! "n"                                             BSON: next (the next unused id)
+//! "p"                                             BSON: position (everything up to it is folded)
 //! ```
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -34,13 +35,13 @@ pub const SECTION: u8 = b's';
 pub const BUILD: u8 = b'b';
 pub const CREATION: u8 = b't';
 pub const NAMED: u8 = b'h';
-/// What a change of the catalog tells change streams.
+/// The key of the row with the latest [`DdlEvent`](crate::ddl_event::DdlEvent).
 pub const TOLD: &[u8] = b"e";
 pub const HISTORY_KEPT: &[u8] = b"k";
 const NEXT_ID: &[u8] = b"n";
 const FOLD_POSITION: &[u8] = b"p";
 
-/// A row's key: its kind and numbers.
+/// Returns the key of a row: its kind, then its numbers.
 pub fn key(kind: u8, numbers: &[u64]) -> Vec<u8> {
     let mut key = vec![kind];
     numbers
@@ -49,7 +50,7 @@ pub fn key(kind: u8, numbers: &[u64]) -> Vec<u8> {
     key
 }
 
-/// The numbers of a row's key.
+/// Returns the numbers in a row's key, or `None` if the key has another length.
 pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
     let mut numbers = [0; N];
     let mut rest = key.get(1..)?;
@@ -61,7 +62,8 @@ pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
     rest.is_empty().then_some(numbers)
 }
 
-/// The numbers of the key of a row that a start reads. Passed over, what the row says would be lost.
+/// Returns the numbers in a row's key while the engine opens. Fails if the key has another length,
+/// because skipping the row would lose what it says.
 pub fn numbers_of<const N: usize>(key: &[u8]) -> Result<[u64; N], StorageError> {
     numbers(key).ok_or_else(|| {
         let key = key.escape_ascii();
@@ -91,21 +93,21 @@ fn read(value: &[u8]) -> Result<Document<'_>, StorageError> {
     Document::from_bytes(value).map_err(|error| damaged(&error.to_string()))
 }
 
-/// What a collection is.
+/// The row of a collection.
 #[derive(Clone, Debug)]
 pub struct CollectionRow {
     pub namespace: Namespace,
     pub uuid: [u8; 16],
     pub options: DocumentBuf,
-    /// The map by record id.
+    /// The map of documents by record id.
     pub records: MapId,
 }
 
-/// Options and specifications that are longer stand in rows of their own, in pieces.
+/// Longer options and specifications are stored in separate rows, in pieces of this many bytes.
 const WHOLE_BYTES_MAX: usize = 2_000;
 const PIECE_BYTES: usize = 4_000;
 
-/// The pieces of a document that does not stand in the row that it belongs to.
+/// Iterates over the pieces of a document that is stored outside the row it belongs to.
 fn pieces(document: &DocumentBuf) -> impl Iterator<Item = &[u8]> {
     let bytes = document.as_bytes();
     let apart = if bytes.len() > WHOLE_BYTES_MAX {
@@ -116,7 +118,7 @@ fn pieces(document: &DocumentBuf) -> impl Iterator<Item = &[u8]> {
     apart.chunks(PIECE_BYTES)
 }
 
-/// Puts a document into a row, or beside it: into rows of that kind and number.
+/// Stores a document in the row, or in separate rows of this kind and number.
 fn put_whole(
     value: &mut DocumentBuf,
     name: &str,
@@ -155,7 +157,7 @@ fn read_whole(
     Ok(read(&bytes)?.to_buf())
 }
 
-/// Rows in place of others: each key once.
+/// Merges row changes that replace others, so that each key occurs once.
 fn in_place(mut put: Vec<RowChange>, of: Vec<RowChange>) -> Vec<RowChange> {
     let is_needless = |delete: &RowChange| put.iter().all(|put| put.key != delete.key);
     let needless: Vec<RowChange> = of.into_iter().filter(is_needless).collect();
@@ -164,7 +166,7 @@ fn in_place(mut put: Vec<RowChange>, of: Vec<RowChange>) -> Vec<RowChange> {
 }
 
 impl CollectionRow {
-    /// The rows that say it.
+    /// Returns the changes that write the rows.
     pub fn put(&self, id: CollectionId) -> Vec<RowChange> {
         let mut value = self.named().document();
         value.push("records", self.records.0 as i64);
@@ -173,7 +175,7 @@ impl CollectionRow {
         changes
     }
 
-    /// The collection's name.
+    /// Returns the row of the collection's current name.
     pub fn named(&self) -> NamedRow {
         NamedRow {
             namespace: self.namespace.clone(),
@@ -181,19 +183,20 @@ impl CollectionRow {
         }
     }
 
-    /// The rows that say it in place of another's of the same collection: each key once.
+    /// Returns the changes that replace the rows of `old`, which belong to the same collection.
+    /// Each key occurs once.
     pub fn replace(&self, old: &CollectionRow, id: CollectionId) -> Vec<RowChange> {
         in_place(self.put(id), old.delete(id))
     }
 
-    /// The changes that take its rows away.
+    /// Returns the changes that delete the rows.
     pub fn delete(&self, id: CollectionId) -> Vec<RowChange> {
         let mut changes = delete_pieces(&self.options, (OPTIONS, id.0));
         changes.push(RowChange::delete(key(COLLECTION, &[id.0])));
         changes
     }
 
-    /// Reads a row; `catalog` has the pieces of options that are not in it.
+    /// Decodes a row. Reads options that are stored outside the row from `catalog`.
     pub fn read(
         id: CollectionId,
         value: &[u8],
@@ -210,7 +213,8 @@ impl CollectionRow {
     }
 }
 
-/// How far a collection is folded, and what it held then.
+/// The fold state of a collection: the folded position, and the numbers of documents and bytes at
+/// that position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldedRow {
     pub position: Position,
@@ -239,17 +243,17 @@ impl FoldedRow {
     }
 }
 
-/// What an index is and whether it can be read.
+/// The row of an index: its definition, and whether it can be read.
 #[derive(Clone, Debug)]
 pub struct IndexRow {
     pub specification: DocumentBuf,
     pub ready: bool,
-    /// The log position from which on it follows the log; what was before, its build reads.
+    /// The log position from which on the index follows the log. Its build reads everything before.
     pub since: Position,
 }
 
 impl IndexRow {
-    /// The rows that say it.
+    /// Returns the changes that write the rows.
     pub fn put(&self, collection: CollectionId, map: MapId) -> Vec<RowChange> {
         let mut value = DocumentBuf::new();
         let place = (SPECIFICATION, map.0);
@@ -260,19 +264,20 @@ impl IndexRow {
         changes
     }
 
-    /// The rows that say it in place of another's of the same index: each key once.
+    /// Returns the changes that replace the rows of `old`, which belong to the same index. Each key
+    /// occurs once.
     pub fn replace(&self, old: &IndexRow, collection: CollectionId, map: MapId) -> Vec<RowChange> {
         in_place(self.put(collection, map), old.delete(collection, map))
     }
 
-    /// The changes that take its rows away.
+    /// Returns the changes that delete the rows.
     pub fn delete(&self, collection: CollectionId, map: MapId) -> Vec<RowChange> {
         let mut changes = delete_pieces(&self.specification, (SPECIFICATION, map.0));
         changes.push(RowChange::delete(key(INDEX, &[collection.0, map.0])));
         changes
     }
 
-    /// Reads a row; `catalog` has the pieces of a specification that is not in it.
+    /// Decodes a row. Reads a specification that is stored outside the row from `catalog`.
     pub fn read(map: MapId, value: &[u8], catalog: &Catalog) -> Result<IndexRow, StorageError> {
         let document = read(value)?;
         let ready = document.get("ready");
@@ -301,7 +306,7 @@ pub fn read_section(value: &[u8]) -> Result<SectionDescriptor, StorageError> {
     SectionDescriptor::decode(value).ok_or_else(|| damaged("a section's row"))
 }
 
-/// Says that a transaction is about to create a collection.
+/// Returns the row that marks a collection as being created by a transaction.
 pub fn put_creation(collection: CollectionId) -> RowChange {
     RowChange::put(key(CREATION, &[collection.0]), Vec::new())
 }
@@ -321,7 +326,7 @@ pub fn put_fold_position(position: Position) -> RowChange {
     )
 }
 
-/// The name and the UUID that a collection has, or had.
+/// The current or a former name of a collection, and its UUID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedRow {
     pub namespace: Namespace,
@@ -329,7 +334,7 @@ pub struct NamedRow {
 }
 
 impl NamedRow {
-    /// Says that the collection had the name up to this position.
+    /// Returns the row that records that the collection had this name up to a position.
     pub fn put(&self, collection: CollectionId, until: Position) -> RowChange {
         row(key(NAMED, &[collection.0, until.0]), self.document())
     }
@@ -373,19 +378,19 @@ fn uuid(document: Document<'_>, name: &str) -> Result<[u8; 16], StorageError> {
     found.ok_or_else(|| damaged(&format!("a row without '{name}'")))
 }
 
-/// What a change of the catalog tells change streams.
+/// Returns the row with an event for change streams.
 pub fn put_told(told: DocumentBuf) -> RowChange {
     row(TOLD.to_vec(), told)
 }
 
-/// The next id to be given; 1 in a new folder.
+/// Returns the next unused id, 1 in a new database directory.
 pub fn next_id(catalog: &Catalog) -> Result<u64, StorageError> {
     catalog
         .get(NEXT_ID)
         .map_or(Ok(1), |value| number(read(&value)?, "next"))
 }
 
-/// Up to where everything is folded; 0 in a new folder.
+/// Returns the position up to which everything is folded, 0 in a new database directory.
 pub fn fold_position(catalog: &Catalog) -> Result<Position, StorageError> {
     match catalog.get(FOLD_POSITION) {
         Some(value) => Ok(Position(number(read(&value)?, "position")?)),

@@ -1,5 +1,5 @@
-//! What a collection's options ask of its documents: the validator, how many there may be, how they
-//! are compressed, whether old versions are kept.
+//! The rules for a collection's documents, from its options: the validator, the limits of a capped
+//! collection, the compression, and whether old versions are recorded.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::cap::Cap;
 use crate::compression;
 use crate::error::{Error, FailedValidation};
 
-/// Read from the options whenever they change.
+/// The rules, derived from the options whenever these change.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     validator: Option<Validator>,
     cap: Option<Cap>,
-    /// How documents are compressed, where the options say so.
+    /// The compression of documents, if the options specify one.
     pub compression: Option<Compression>,
     keeps_old_versions: bool,
 }
@@ -29,28 +29,28 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 struct Validator {
     source: DocumentBuf,
-    /// The collection's.
+    /// The collection's default collation.
     collation: Option<Arc<Collation>>,
-    /// An error where this version of Windrow cannot read what another one has kept: it is told to
-    /// who writes, not to who opens the folder.
+    /// An error if this version of Windrow does not support a validator that another one stored.
+    /// Writes report it; opening the database does not fail.
     filter: Result<Filter, windrow_mql::Error>,
-    /// Whether it speaks of the time, so that it is read anew for every write.
+    /// Whether it refers to the current time, and must be parsed for each write.
     speaks_of_now: bool,
-    /// Whether documents that did not match before may stay so.
+    /// Whether documents that did not match before may be updated without matching.
     moderate: bool,
-    /// Whether a document that does not match is only told of.
+    /// Whether a mismatch is only logged.
     warns: bool,
 }
 
-/// What becomes of a document that does not match.
+/// The result of a validation.
 pub(crate) enum Verdict {
     Accepted,
-    /// It is written, and the engine's owner is told.
+    /// The document is written, and the mismatch is logged.
     Warned(Error),
     Refused(Error),
 }
 
-/// The index on `_id` that a collection of these options has.
+/// Returns the definition of the index on `_id` for a collection with these options.
 pub(crate) fn of_ids(options: Document<'_>) -> Result<Definition, Error> {
     let collation = collation_of(options)?;
     let clustered = options
@@ -68,12 +68,12 @@ impl Rules {
         let text = |name| options.get(name).and_then(ValueRef::as_str);
         let source = options.get("validator").and_then(ValueRef::as_document);
         let source = source.filter(|source| !source.is_empty());
-        // An option that cannot be read has kept the collection from being opened.
+        // Recovery fails if the options cannot be read.
         let collation = collation_of(options).unwrap_or_default();
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
             cap: Cap::of(options),
-            // What cannot be read was never accepted by this version.
+            // This version accepts no options that it cannot read.
             compression: compression::wanted(options).unwrap_or_default(),
             keeps_old_versions: keeps_old_versions(options),
             validator: source.map(|source| Validator {
@@ -91,22 +91,22 @@ impl Rules {
         self.cap
     }
 
-    /// Whether the log keeps the old version of what is changed, for change events.
+    /// Returns whether the log contains the old version of changed documents, for change events.
     pub fn keeps_old_versions(&self) -> bool {
         self.keeps_old_versions
     }
 
-    /// Whether there is anything to ask at all.
+    /// Returns whether there is a validator.
     pub fn validates(&self) -> bool {
         self.validator.is_some()
     }
 
-    /// What the validator says of documents that are there.
+    /// Returns the validator for a check of stored documents.
     pub fn judge(&self) -> Judge<'_> {
         Judge(self.validator.as_ref().map(Validator::filter))
     }
 
-    /// Whether a document may be written; `old` is the one that it replaces.
+    /// Checks a document before it is written; `old` is the version that it replaces.
     pub fn check(&self, new: Document<'_>, old: Option<Document<'_>>) -> Result<Verdict, Error> {
         let Some(validator) = &self.validator else {
             return Ok(Verdict::Accepted);
@@ -128,11 +128,12 @@ impl Rules {
     }
 }
 
-/// The validator as it is now: see [`Rules::judge`].
+/// The validator at the current time; see [`Rules::judge`].
 pub(crate) struct Judge<'r>(Option<Result<Cow<'r, Filter>, windrow_mql::Error>>);
 
 impl Judge<'_> {
-    /// Whether the document could not be written as it is. One that cannot be read refuses all.
+    /// Returns whether the validator rejects the document. A validator that cannot be read rejects
+    /// all.
     pub fn refuses(&self, document: Document<'_>) -> Result<bool, Error> {
         match &self.0 {
             None => Ok(false),
@@ -154,8 +155,8 @@ impl Validator {
         }
     }
 
-    /// Describes why the document does not match. Fails if the description is interrupted or meets
-    /// a bug.
+    /// Returns the error with the reason of a mismatch. Fails if the description is interrupted or
+    /// meets a bug.
     fn failed(&self, document: Document<'_>) -> Result<Error, windrow_mql::Error> {
         let environment = environment(self.collation.clone());
         let information =
@@ -165,8 +166,8 @@ impl Validator {
     }
 }
 
-/// Whether the filter matches. A filter does not match a document on which its expression fails.
-/// Fails if the evaluation is interrupted or meets a bug.
+/// Returns whether the filter matches. A filter does not match a document on which its expression
+/// fails. Fails if the evaluation is interrupted or meets a bug.
 fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql::Error> {
     match filter.matches(document) {
         Ok(matched) => Ok(matched),
@@ -182,7 +183,8 @@ fn keeps_old_versions(options: Document<'_>) -> bool {
     enabled.is_some_and(ValueRef::is_truthy)
 }
 
-/// How a collection with such options compares strings; None: by their bytes.
+/// Returns the default collation of a collection with these options, or `None` for comparison by
+/// bytes.
 pub(crate) fn collation_of(options: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     let collation = options.get("collation").and_then(ValueRef::as_document);
     Ok(collation.map(collation::parse).transpose()?.flatten())
@@ -205,7 +207,8 @@ fn environment(collation: Option<Arc<Collation>>) -> Environment {
     }
 }
 
-/// Whether the variable of the time occurs; a string that only looks like it costs time, no more.
+/// Returns whether the time variable occurs. A string with the same text costs time, but does no
+/// harm.
 fn speaks_of_now(source: Document<'_>) -> bool {
     let name = b"$$NOW";
     source

@@ -1,8 +1,8 @@
-//! How often all documents of a collection were looked through.
+//! The number of collection scans.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counted since the start, or since the collection was made.
+/// The number of collection scans since the engine was opened or the collection was created.
 #[derive(Debug, Default)]
 pub struct Scans {
     all: AtomicU64,
@@ -10,7 +10,7 @@ pub struct Scans {
 }
 
 impl Scans {
-    /// Counts one; `is_tailable`: by a cursor that waits at the end.
+    /// Counts a scan. `is_tailable`: by a cursor that waits for more at the end.
     pub fn record(&self, is_tailable: bool) {
         self.all.fetch_add(1, Relaxed);
         if is_tailable {
@@ -18,10 +18,12 @@ impl Scans {
         }
     }
 
+    /// Returns the number of all scans.
     pub fn all(&self) -> u64 {
         self.all.load(Relaxed)
     }
 
+    /// Returns the number of scans by cursors that are not tailable.
     pub fn not_tailable(&self) -> u64 {
         self.all().saturating_sub(self.tailable.load(Relaxed))
     }

@@ -1,4 +1,4 @@
-//! What a collection is at a moment: the sections and tails that a reader takes, at once.
+//! The state of a collection at a moment: the sections and tails that a reader uses together.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::ids::MapId;
 use crate::index::Index;
 use crate::rows::FoldedRow;
 
-/// See the module.
+/// The state of a collection.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Of the map by record id.
+    /// The sections of the map by record id.
     pub records: Arc<Sections>,
-    /// Of the map by record id.
+    /// The tombstone ranges of the map by record id.
     pub gone: Arc<TombstoneRanges>,
-    /// The first is the one on `_id`.
+    /// The first is the index on `_id`.
     pub indexes: Vec<IndexState>,
     /// The generation that is being folded.
     pub frozen: Option<Frozen>,
@@ -27,7 +27,7 @@ pub struct State {
     pub dropped: bool,
 }
 
-/// A generation that takes no more commits, and what the collection held with it.
+/// A generation that accepts no more commits, and the collection's counts including it.
 #[derive(Clone, Debug)]
 pub struct Frozen {
     pub generation: Arc<Generation>,
@@ -42,47 +42,50 @@ pub struct IndexState {
 }
 
 impl State {
-    /// The index on `_id` where it carries the documents: the collection is clustered.
+    /// Returns the index on `_id` if it contains the documents, that is, if the collection is
+    /// clustered.
     pub fn clustered_by(indexes: &[IndexState]) -> Option<Arc<Definition>> {
         let of_ids = &indexes.first()?.index.definition;
         of_ids.clustered.then(|| of_ids.clone())
     }
 
-    /// The sections of the maps that make up the collection itself: by record id, and where it is
-    /// clustered by `_id`.
+    /// Iterates over the sections of the maps that store the collection itself: by record id, and
+    /// if it is clustered by `_id`.
     pub fn document_maps(&self) -> impl Iterator<Item = &Arc<Sections>> {
         let of_ids = self.indexes.first();
         let of_ids = of_ids.filter(|state| state.index.definition.clustered);
         std::iter::once(&self.records).chain(of_ids.map(|state| &state.sections))
     }
 
-    /// The sections of all maps.
+    /// Iterates over the sections of all maps.
     pub fn maps(&self) -> impl Iterator<Item = &Arc<Sections>> {
         let indexes = self.indexes.iter().map(|it| &it.sections);
         std::iter::once(&self.records).chain(indexes)
     }
 
-    /// Oldest first.
+    /// Iterates over the generations, oldest first.
     pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
         let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
         frozen.chain(std::iter::once(&self.active))
     }
 
-    /// What is gone of the map that carries the documents.
+    /// Returns the tombstone ranges of the map that contains the documents.
     pub fn gone_of_documents(&self) -> &Arc<TombstoneRanges> {
         let by_id = self.indexes.first();
         let by_id = by_id.filter(|it| it.index.definition.clustered);
         by_id.map_or(&self.gone, |it| &it.gone)
     }
 
-    /// Forgets what is known to be gone of a map: who repairs it changes what old positions show, and what is
-    /// merged away is passed over no more. Who still reads the older sections notes it of these.
+    /// Clears the tombstone ranges of a map. A repair changes what old positions show, and merges
+    /// remove tombstones that the ranges would skip. Readers of the older sections record ranges of
+    /// these.
     pub fn forget_gone(&mut self, map: MapId) {
         let found = self.indexes.iter_mut().find(|state| state.index.map == map);
         *found.map_or(&mut self.gone, |state| &mut state.gone) = Arc::default();
     }
 
-    /// The sections of a map that cannot be missing: what was written would not be seen.
+    /// Returns the sections of a map that must exist. Fails with a bug otherwise, because writes
+    /// would become invisible.
     pub fn sections_of(
         &mut self,
         map: MapId,
@@ -96,7 +99,7 @@ impl State {
         })
     }
 
-    /// The sections of a map; None where it is an index that was dropped.
+    /// Returns the sections of a map, or `None` if its index was dropped.
     pub fn sections_mut(&mut self, map: MapId, records_map: MapId) -> Option<&mut Arc<Sections>> {
         if map == records_map {
             return Some(&mut self.records);

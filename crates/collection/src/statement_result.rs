@@ -1,4 +1,4 @@
-//! What a statement of a retryable write has done, and its bytes.
+//! The result of one statement of a retryable write, and its encoding.
 //!
 //! ```text
 //! 0 inserted | document        1 updated
@@ -9,29 +9,31 @@
 
 use windrow_document::{Document, DocumentBuf};
 
-/// What a statement has done to a document.
+/// The result of a statement: what it did to one document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementResult {
-    /// The document, or one of its `_id` alone where nobody asked for more.
+    /// It inserted a document. Contains only the `_id` if the command returns no more.
     Inserted(DocumentBuf),
-    /// With the version that its command gave, where it gave one.
+    /// It updated a document. Contains the version that the command returned, if any.
     Updated(Option<Image>),
-    /// With the document, where the command gave it.
+    /// It deleted a document. Contains the document if the command returned it.
     Deleted(Option<DocumentBuf>),
 }
 
-/// A version of a document.
+/// A version of an updated document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Image {
+    /// The version before the update.
     Before(DocumentBuf),
+    /// The version after the update.
     After(DocumentBuf),
 }
 
-/// The first bytes that are none of these.
+/// The first byte that is no code of a result.
 pub(crate) const CODES_END: u8 = 6;
 
 impl StatementResult {
-    /// The document that is remembered.
+    /// Returns the document that the result contains.
     pub(crate) fn document(&self) -> Option<&DocumentBuf> {
         match self {
             StatementResult::Inserted(document) | StatementResult::Deleted(Some(document)) => {
@@ -62,12 +64,12 @@ impl StatementResult {
         }
     }
 
-    /// Whether a document follows this code; None where it is no code.
+    /// Returns whether a document follows this code, or `None` if the code is invalid.
     pub(crate) fn has_document(code: u8) -> Option<bool> {
         (code < CODES_END).then_some(!matches!(code, 1 | 4))
     }
 
-    /// What [`push`](Self::push) wrote: the code, and the bytes of the document where one follows.
+    /// Reads what [`push`](Self::push) wrote: the code, and the document's bytes if one follows.
     pub(crate) fn read(code: u8, document: &[u8]) -> Option<StatementResult> {
         let document = || Some(Document::from_bytes(document).ok()?.to_buf());
         Some(match code {

@@ -1,40 +1,47 @@
-//! Sizes of a collection and its indexes, in bytes.
+//! The sizes of a collection and its indexes.
 
 use crate::collection::Collection;
 use crate::state::IndexState;
 
-/// See the module.
+/// The sizes of a collection and its indexes, in bytes.
 #[derive(Clone, Debug)]
 pub struct CollectionStatistics {
+    /// The number of documents.
     pub documents: u64,
-    /// Of all documents, uncompressed.
+    /// Uncompressed bytes of all documents.
     pub bytes: u64,
-    /// In run files, of documents; in a clustered collection with the map by record id.
+    /// Bytes of the documents in run files; in a clustered collection with the map by record id.
     pub bytes_stored: u64,
-    /// Memory that log records hold whose documents are in no run file yet.
+    /// Memory of documents that are in no run file yet.
     pub tail_bytes: u64,
+    /// The number of sections that store documents.
     pub sections: u64,
-    /// Without the one that a clustered collection is.
+    /// Without the clustered index of a clustered collection.
     pub indexes: Vec<IndexStatistics>,
 }
 
+/// The size of an index, in bytes.
 #[derive(Clone, Debug)]
 pub struct IndexStatistics {
+    /// The name.
     pub name: String,
-    /// In run files.
+    /// Bytes in run files.
     pub bytes_stored: u64,
-    /// Memory that its tails hold.
+    /// Memory of its tails.
     pub tail_bytes: u64,
-    /// Entries in run files, with those that delete and are deleted.
+    /// Entries in run files, including tombstones and deleted entries.
     pub entries_stored: u64,
+    /// The number of sections.
     pub sections: u64,
+    /// Whether queries may use it.
     pub is_ready: bool,
-    /// The name of a search index as clients know it. It takes space, but does not count as an index.
+    /// The name of a search index as clients know it. A search index takes space, but does not
+    /// count as an index.
     pub search_name: Option<String>,
 }
 
 impl IndexStatistics {
-    /// In run files and in memory.
+    /// Returns the bytes in run files and in memory.
     pub fn bytes(&self) -> u64 {
         self.bytes_stored + self.tail_bytes
     }
@@ -49,6 +56,7 @@ impl CollectionStatistics {
 }
 
 impl Collection {
+    /// Returns the current sizes.
     pub fn statistics(&self) -> CollectionStatistics {
         let state = self.state();
         let of_index = |IndexState {

@@ -1,8 +1,9 @@
-//! Transactions: reading at one snapshot, writing where nobody else sees it, all at once in the end.
+//! Transactions: they read at one snapshot, and their writes become visible together at the commit.
 //!
-//! What a transaction writes stands in a tail of its own for each collection, which its readers take
-//! as the youngest source. Nothing is in the log before the [commit](Transaction::commit). What it has
-//! changed it holds until its end: the first writer wins, see [`holds`](crate::transaction_locks).
+//! A transaction writes into a private tail per collection, which its readers add as the newest
+//! source. Nothing is in the log before the [commit](Transaction::commit). It locks what it has
+//! changed until its end. The first writer wins; see
+//! [`transaction_locks`](crate::transaction_locks).
 
 mod commit;
 mod creation;
@@ -32,20 +33,20 @@ use crate::record::{Commit, Effect, Operation};
 use crate::state::State as CollectionState;
 use crate::transaction_locks::{LockOutcome, LockTarget, TransactionWaiter};
 
-/// A transaction is one record of the log.
+/// A transaction is one log record.
 const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
-/// All open transactions have so great a part of the engine's memory.
+/// All open transactions take at most this fraction of the engine's memory.
 const MEMORY_PART: u64 = 8;
-/// What holding something costs in memory beside its key, in bytes.
+/// The memory of a lock besides its key, in bytes.
 const HOLD_BYTES: usize = 100;
 
-/// See the module. What was not committed when it is dropped did not happen.
+/// An open transaction. Dropping it without a commit discards its writes.
 pub struct Transaction {
     core: Arc<Core>,
     collections: Arc<Collections>,
     origin: Origin,
     snapshot: Snapshot,
-    /// What it reads at, where it did not begin with the newest.
+    /// The snapshot it reads at, if not the newest at its begin.
     cluster_snapshot: Option<Arc<ClusterSnapshot>>,
     ticket: Arc<TransactionWaiter>,
     state: Mutex<State>,
@@ -53,30 +54,31 @@ pub struct Transaction {
 
 #[derive(Default)]
 struct State {
-    /// By the collection's id.
+    /// By collection id.
     parts: BTreeMap<CollectionId, Part>,
-    /// Collections that it has created, which nobody else knows.
+    /// The collections that it has created, which nobody else sees.
     created: BTreeMap<Namespace, Arc<Collection>>,
-    /// Memory that it takes, in bytes.
+    /// Its memory in bytes.
     bytes: u64,
-    /// Bytes of its record so far.
+    /// The length of its log record so far, in bytes.
     record_bytes: usize,
     has_ended: bool,
 }
 
-/// What it does in one collection.
+/// The transaction's part in one collection.
 struct Part {
     collection: Arc<Collection>,
-    /// Whether it keeps others from changing what the collection is: not one that it has created.
+    /// Whether it excludes changes of the collection's definition. `false` for collections that it
+    /// has created.
     uses: bool,
-    /// The pieces of the payload of a commit of the collection, without its id.
+    /// The commit's payload in this collection as byte strings, without the collection's id.
     payload: Vec<Bytes>,
-    /// The same in memory, for its own readers.
+    /// The same writes in memory, for its own readers.
     tail: Arc<Generation>,
     effect: Effect,
-    /// The position that the next writes have in the tail.
+    /// The position of the next write in the tail.
     next: Position,
-    /// Documents that it has inserted itself: the first id, and the one behind the last.
+    /// Documents that it has inserted itself: the first id, and the id after the last.
     inserted: BTreeMap<RecordId, RecordId>,
     held: Vec<LockTarget>,
 }
@@ -109,16 +111,16 @@ impl Transaction {
         }
     }
 
-    /// The collection of that name as the transaction sees it. It is the transaction's until its end:
-    /// nobody changes what the collection is.
+    /// Returns the collection with this name, as the transaction sees it. Its definition cannot
+    /// change until the transaction ends.
     pub fn collection(&self, namespace: &Namespace) -> Result<Option<Arc<Collection>>, Error> {
         let mut state = self.state()?;
         if let Some(created) = state.created.get(namespace) {
             return Ok(Some(created.clone()));
         }
         let Some(collection) = self.collections.by_name(namespace) else {
-            // What is dropped between the begin and the first use is not there, as in MongoDB: but for who
-            // asked for a time at which it was.
+            // As in MongoDB, a collection that was dropped between the begin and the first use does
+            // not exist, unless the client asked for a cluster time.
             let past = self.cluster_snapshot.as_ref();
             return match past.map_or(Ok(None), |it| it.collection(namespace))? {
                 Some(_) => Err(Error::CollectionChanged(namespace.to_string())),
@@ -129,7 +131,7 @@ impl Transaction {
             collection.ddl_barrier.begin()?;
             state.add(&collection, self, true);
         }
-        // A collection that was dropped, or has another name, before it was used.
+        // The collection may have been dropped or renamed before this use.
         let is_there = !collection.state().dropped && collection.namespace() == *namespace;
         if !is_there || !collection.is_unchanged_since(self.snapshot.position()) {
             return Err(Error::CollectionChanged(namespace.to_string()));
@@ -137,12 +139,12 @@ impl Transaction {
         Ok(Some(collection))
     }
 
-    /// What it reads at, where it did not begin with the newest.
+    /// Returns the snapshot it reads at, if not the newest at its begin.
     pub fn cluster_snapshot(&self) -> Option<&ClusterSnapshot> {
         self.cluster_snapshot.as_deref()
     }
 
-    /// What it sees of a collection: of that it uses or has created.
+    /// Returns a reader of a collection that it uses or has created.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let state = self.state()?;
         let snapshot = self.core.snapshot_again(&self.snapshot)?;
@@ -154,8 +156,8 @@ impl Transaction {
         Ok(Reader::new(collection.state(), snapshot, next_record, own))
     }
 
-    /// TransactionLocks a document that it is to change. `seen`: the version that it sees. Called with the
-    /// document's lock.
+    /// Locks a document that it is about to change. `seen` is the version that it read. Called with
+    /// the document's lock.
     pub(crate) fn hold_document(
         &self,
         collection: &Collection,
@@ -182,7 +184,7 @@ impl Transaction {
         }
     }
 
-    /// TransactionLocks a unique key. Called with the key's claim.
+    /// Locks a unique key. Called with the key's claim.
     pub(crate) fn hold_key(
         &self,
         collection: &Collection,
@@ -200,7 +202,7 @@ impl Transaction {
         Ok(taken)
     }
 
-    /// Writes operations: the pieces of their payload, without the collection's id, and what they are.
+    /// Adds operations: their payload without the collection's id, and their decoded form.
     pub(crate) fn write(
         &self,
         collection: &Collection,
@@ -231,7 +233,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes memory, where there is any.
+    /// Reserves memory. Fails if there is none.
     fn grow(&self, state: &mut State, bytes: usize) -> Result<(), Error> {
         let all = &self.core.transaction_bytes;
         let before = all.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -243,12 +245,12 @@ impl Transaction {
         }
     }
 
-    /// Ends it without its writes.
+    /// Ends the transaction without its writes.
     pub fn abort(&self) {
         self.end(&mut self.state.lock());
     }
 
-    /// Lets go of everything, and lets those go on who wait.
+    /// Releases all locks, and wakes the threads that wait for them.
     fn end(&self, state: &mut State) {
         if std::mem::replace(&mut state.has_ended, true) {
             return;
@@ -288,7 +290,7 @@ impl Drop for Transaction {
     }
 }
 
-/// The error of what another transaction holds, or somebody has changed since the snapshot.
+/// Returns the error for another transaction's lock or a change since the snapshot.
 pub(crate) fn conflict(collection: &Collection, what: &str) -> Error {
     Error::WriteConflict(format!(
         "{what} of {} is another's, or has been changed",
@@ -297,11 +299,11 @@ pub(crate) fn conflict(collection: &Collection, what: &str) -> Error {
 }
 
 impl State {
-    /// Begins a part for a collection.
+    /// Adds the part of a collection.
     fn add(&mut self, collection: &Arc<Collection>, transaction: &Transaction, uses: bool) {
         let position = transaction.snapshot.position();
         let clustered = CollectionState::clustered_by(&collection.state().indexes);
-        // Its memory is counted by the transaction.
+        // The transaction counts the memory of this tail.
         let tail = Generation::new(position, clustered, &Arc::default());
         let part = Part {
             collection: collection.clone(),
@@ -317,7 +319,7 @@ impl State {
         self.parts.insert(collection.id, part);
     }
 
-    /// What it does in a collection that it [uses](Transaction::collection).
+    /// Returns the part of a collection that it [uses](Transaction::collection).
     fn part(&mut self, collection: &Collection) -> Result<&mut Part, Bug> {
         let part = self.parts.get_mut(&collection.id);
         part.ok_or_else(|| {
@@ -343,7 +345,7 @@ impl Part {
         before.is_some_and(|(_, end)| id < *end)
     }
 
-    /// All that it has written, in order.
+    /// Returns all its operations in order.
     fn operations(&self) -> Vec<Operation> {
         let commits = self.tail.commits_since(Position::ZERO);
         let operations = commits.iter().flat_map(|commit| &commit.operations);

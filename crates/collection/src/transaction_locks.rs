@@ -1,8 +1,9 @@
-//! What open transactions hold: documents that they have changed, unique keys that they have taken or
-//! given up, collections that they have used.
+//! The locks of open transactions: documents they have changed, unique keys they have added or
+//! removed, and collections they use.
 //!
-//! Nobody holds a lock while a transaction is open. A transaction that meets what another holds fails;
-//! a single write waits for the holder's end, and lets go of all its locks and claims before.
+//! No mutex is held while a transaction is open. A transaction that meets another's lock fails with
+//! a write conflict. A single write waits for the other transaction to end, and releases all its
+//! own locks and claims first, so it cannot take part in a deadlock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use windrow_fold::RecordId;
 use crate::error::Error;
 use crate::ids::MapId;
 
-/// How long somebody waits for others.
+/// Limits how long an operation waits for others.
 pub trait Interrupt {
-    /// Asked now and then: true ends the wait.
+    /// Called now and then during a wait. `true` ends the wait.
     fn is_interrupted(&self) -> bool;
 
-    /// Called when a wait begins, and when it is over.
+    /// Called when a wait begins and when it ends.
     fn set_waiting(&self, _waits: bool) {}
 }
 
@@ -31,7 +32,7 @@ impl<F: Fn() -> bool> Interrupt for F {
     }
 }
 
-/// Waits, and says so meanwhile.
+/// Runs `wait`, and marks the operation as waiting meanwhile.
 pub fn while_waiting<T>(interrupt: &dyn Interrupt, wait: impl FnOnce() -> T) -> T {
     interrupt.set_waiting(true);
     let waited = wait();
@@ -39,10 +40,10 @@ pub fn while_waiting<T>(interrupt: &dyn Interrupt, wait: impl FnOnce() -> T) -> 
     waited
 }
 
-/// How often who waits asks whether to give up.
+/// How often a waiting thread checks for an interrupt.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// Something that a transaction holds in a collection.
+/// What a transaction can lock in a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LockTarget {
     Document(RecordId),
@@ -50,7 +51,7 @@ pub enum LockTarget {
     Key(MapId, Vec<u8>),
 }
 
-/// A transaction as those see it who wait for its end.
+/// A transaction, as others see it that wait for its end.
 #[derive(Debug, Default)]
 pub struct TransactionWaiter {
     has_ended: Mutex<bool>,
@@ -63,7 +64,7 @@ impl TransactionWaiter {
         self.changed.notify_all();
     }
 
-    /// Waits for the transaction's end; fails where the wait is given up.
+    /// Waits for the end of the transaction. Fails if the wait is interrupted.
     pub fn wait(&self, interrupt: &dyn Interrupt) -> Result<(), Error> {
         while_waiting(interrupt, || {
             let mut has_ended = self.has_ended.lock();
@@ -78,15 +79,15 @@ impl TransactionWaiter {
     }
 }
 
-/// What is held in one collection.
+/// The locks in one collection.
 #[derive(Debug, Default)]
 pub struct TransactionLocks {
-    /// How many there are: all that writers ask where no transaction is open.
+    /// The number of locks. Writers look no further while it is 0.
     count: AtomicUsize,
     held: Mutex<HashMap<LockTarget, Arc<TransactionWaiter>>>,
 }
 
-/// What became of something that a transaction wanted to hold.
+/// The result of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockOutcome {
     Acquired,
@@ -95,8 +96,8 @@ pub enum LockOutcome {
 }
 
 impl TransactionLocks {
-    /// Whether anything is held. Asked with the document's lock or the key's claim, which a transaction
-    /// has too while it takes something.
+    /// Returns whether any lock is held. Called with the document's lock or the key's claim, which
+    /// a transaction also has while it adds a lock.
     #[inline]
     pub fn any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
@@ -115,12 +116,12 @@ impl TransactionLocks {
         }
     }
 
-    /// Who holds it, if anybody does.
+    /// Returns the holder of a lock.
     pub fn holder(&self, what: &LockTarget) -> Option<Arc<TransactionWaiter>> {
         self.held.lock().get(what).cloned()
     }
 
-    /// Lets go of what a transaction has taken.
+    /// Releases locks of a transaction.
     pub fn release(&self, those: &[LockTarget], by: &Arc<TransactionWaiter>) {
         let mut held = self.held.lock();
         for one in those {
@@ -137,10 +138,11 @@ impl TransactionLocks {
     }
 }
 
-/// How long a transaction waits for who changes a collection's definition.
+/// How long a transaction waits for a change of a collection's definition.
 const USE_WAIT: Duration = Duration::from_millis(5);
 
-/// Who uses a collection: transactions until their end, or those who change what the collection is.
+/// Excludes transactions from changes of a collection's definition: either transactions use the
+/// collection, or it can be changed.
 #[derive(Debug, Default)]
 pub struct DdlBarrier {
     state: Mutex<BarrierState>,
@@ -150,13 +152,13 @@ pub struct DdlBarrier {
 #[derive(Debug, Default)]
 struct BarrierState {
     transactions: usize,
-    /// Who changes it, or waits to do so.
+    /// The number of threads that change the collection or wait to do so.
     changing: usize,
 }
 
 impl DdlBarrier {
-    /// Begins the use of a transaction. Fails where somebody changes the collection, or has waited for
-    /// that: he must not wait for ever.
+    /// Begins the use by a transaction. Fails if a thread changes the collection or waits to do so,
+    /// because otherwise it might wait for ever.
     pub fn begin(&self) -> Result<(), Error> {
         let until = Instant::now() + USE_WAIT;
         let mut state = self.state.lock();
@@ -171,14 +173,15 @@ impl DdlBarrier {
 
     pub fn end(&self) {
         let mut state = self.state.lock();
-        // Below 0, nobody could change the collection any more.
+        // An underflow would block changes of the collection for ever.
         assert!(state.transactions > 0, "a use ends that has not begun");
         state.transactions -= 1;
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until no transaction uses the collection, and lets none begin until the answer is dropped.
+    /// Waits until no transaction uses the collection, and prevents new uses until the guard is
+    /// dropped.
     pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
         let mut state = self.state.lock();
         state.changing += 1;
@@ -201,7 +204,7 @@ impl DdlBarrier {
     }
 }
 
-/// No transaction uses the collection while it lives.
+/// Prevents the use of a collection by transactions while it lives.
 #[derive(Debug)]
 pub struct DdlGuard<'u>(&'u DdlBarrier);
 

@@ -1,13 +1,13 @@
-//! Proof that every index says what its collection says.
+//! Validation: proves that each index agrees with its collection.
 //!
-//! Both sides are read at one snapshot and with_digest up as sets: see [`windrow_fold::EntryDigest`]. The
-//! documents' side is always read. The indexes' side is known without reading where nothing was deleted
-//! since their sections were merged, since sections keep the sums of their entries; otherwise, and in a
-//! full validation, it is read too, and with it every block. Where sums differ the entries are compared
-//! one by one, to name those that are wrong. Of a unique index the entries are always read, since sums do
-//! not tell whether two records stand under one key.
+//! Both sides are read at one snapshot and summed up as sets; see [`windrow_fold::EntryDigest`].
+//! The documents are always read. An index's digest is known without reading it if nothing was
+//! deleted since its sections were merged, because sections store their digests. Otherwise, and in
+//! a full validation, the index is read with all its blocks. If the digests differ, the entries are
+//! compared one by one to name the wrong ones. The entries of a unique index are always read,
+//! because a digest does not tell whether two records share a key.
 //!
-//! No lock is taken that writers or readers wait for.
+//! It takes no lock that writers or readers wait for.
 
 mod compare;
 mod conformance;
@@ -25,47 +25,53 @@ use crate::read::Reader;
 use crate::rules::Judge;
 use duplicate_keys::DuplicateKeys;
 
-/// What is looked at.
+/// What to check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    /// Every block of every index is read, and the structure of every document looked at.
+    /// Read all blocks of all indexes, and check the structure of all documents.
     pub full: bool,
-    /// Documents that BSON's specification would have otherwise are counted.
+    /// Count documents that violate BSON's specification.
     pub conformance: bool,
 }
 
 impl Checks {
+    /// Checks only that the indexes agree with the documents.
     pub const QUICK: Checks = Checks {
         full: false,
         conformance: false,
     };
+    /// Checks everything.
     pub const FULL: Checks = Checks {
         full: true,
         conformance: false,
     };
 }
 
-/// What was found.
+/// The result of a validation.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
+    /// The number of documents.
     pub documents: u64,
-    /// What is wrong with documents.
+    /// Errors in documents.
     pub errors: Vec<String>,
-    /// The records of those.
+    /// The record ids of corrupt documents.
     pub corrupt: Vec<RecordId>,
-    /// Documents that the collection's validator refuses.
+    /// Documents that the collection's validator rejects.
     pub refused: DocumentFindings,
-    /// Others that do not conform to BSON's specification.
+    /// Other documents that violate BSON's specification.
     pub not_conforming: DocumentFindings,
+    /// One report per index.
     pub indexes: Vec<IndexReport>,
-    /// Of a clustered collection: the index that it is, as far as it is kept beside the documents.
+    /// In a clustered collection, the report of the map by record id.
     pub of_ids: Option<IndexReport>,
 }
 
-/// So many documents, and what is the matter with the first.
+/// A number of documents, with the fault of the first.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentFindings {
+    /// How many documents.
     pub count: u64,
+    /// What is wrong with the first one.
     pub first: Option<String>,
 }
 
@@ -78,67 +84,77 @@ impl DocumentFindings {
 }
 
 impl Validation {
+    /// Returns whether no document and no index has an error.
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty() && self.reports().all(IndexReport::is_valid)
     }
 
-    /// Of all indexes, also of the one that a clustered collection is.
+    /// Iterates over the reports of all indexes, including [`of_ids`](Self::of_ids).
     pub fn reports(&self) -> impl Iterator<Item = &IndexReport> {
         self.of_ids.iter().chain(&self.indexes)
     }
 }
 
+/// The validation of one index.
 #[derive(Clone, Debug, Default)]
 pub struct IndexReport {
+    /// The name of the index.
     pub name: String,
+    /// The number of keys.
     pub keys: u64,
-    /// What it says otherwise than the documents, or does not say at all.
+    /// How the index disagrees with the documents, or why it cannot be read.
     pub errors: Vec<String>,
-    /// Of a unique index: records that share a key. That is the documents' fault: made anew, the index has
-    /// them again.
+    /// Records that share a key of a unique index. Their documents are at fault, so rebuilding the
+    /// index does not help.
     pub duplicates: Option<String>,
     /// Entries that documents have and the index lacks.
     pub missing: WrongEntries,
-    /// Entries of the index that are no document's.
+    /// Entries of the index that no document has.
     pub extra: WrongEntries,
 }
 
 impl IndexReport {
+    /// Returns whether the index has no errors.
     pub fn is_valid(&self) -> bool {
         self.all_errors().next().is_none()
     }
 
-    /// What is wrong with it, whosever fault it is.
+    /// Iterates over all errors, including duplicates.
     pub fn all_errors(&self) -> impl Iterator<Item = &String> {
         self.errors.iter().chain(&self.duplicates)
     }
 }
 
-/// So many, and the first of them.
+/// A number of wrong entries, with the first of them.
 #[derive(Clone, Debug, Default)]
 pub struct WrongEntries {
+    /// How many entries.
     pub count: u64,
+    /// The first of them.
     pub first: Vec<WrongEntry>,
 }
 
-/// An entry that is missing, or that is one too many.
+/// A missing or an extra entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrongEntry {
+    /// The key.
     pub key: Vec<u8>,
-    /// What stands beside the key.
+    /// The payload.
     pub payload: Vec<u8>,
+    /// The record id.
     pub record: RecordId,
-    /// The `_id` of the document, where there is one.
+    /// The `_id` of the document, if it exists.
     pub id: Option<Value>,
 }
 
 impl Collection {
-    /// Reads all documents, sums up what must stand in the indexes, and compares.
+    /// Reads all documents, computes the entries that the indexes must have, and compares.
     pub fn validate(&self, checks: Checks) -> Result<Validation, Error> {
         self.validate_while(checks, &|| None)
     }
 
-    /// The same. `should_stop` is asked now and then, and says why.
+    /// Validates like [`validate`](Self::validate). `should_stop` is called now and then; it
+    /// returns the reason to stop.
     pub fn validate_while(
         &self,
         checks: Checks,
@@ -157,7 +173,7 @@ impl Collection {
         let mut validation = Validation::default();
         let expected = match of_documents(&reader, &input, &mut validation, pace) {
             Err(error) => {
-                // Without all documents nothing can be said of indexes.
+                // Without all documents the indexes cannot be checked.
                 validation.errors.push(damage(error)?);
                 return Ok(validation);
             }
@@ -179,10 +195,10 @@ impl Collection {
     }
 }
 
-/// Documents and entries between two questions.
+/// Documents and entries between two calls of `should_stop`.
 const STEPS_PER_QUESTION: u32 = 1000;
 
-/// Counts documents and entries, and asks now and then whether to go on.
+/// Counts documents and entries, and calls `should_stop` now and then.
 struct Pace<'a> {
     should_stop: &'a dyn Fn() -> Option<String>,
     steps: u32,
@@ -202,7 +218,7 @@ impl Pace<'_> {
     }
 }
 
-/// The text of an error that names damaged bytes; others are passed on.
+/// Returns the text of an error about damaged bytes. Passes others on.
 fn damage(error: Error) -> Result<String, Error> {
     match error {
         Error::Storage(StorageError::Damaged { .. }) => Ok(error.to_string()),
@@ -210,16 +226,16 @@ fn damage(error: Error) -> Result<String, Error> {
     }
 }
 
-/// What the documents say of an index.
+/// What the documents say about an index.
 struct Expected {
     sum: EntryDigest,
-    /// How many of the entries are keys; others are marks.
+    /// How many of the entries are keys; the others are marks.
     keys: u64,
-    /// Of the index that a clustered collection is: what its documents stand by.
+    /// For the clustered index of a clustered collection: documents that share an `_id`.
     duplicates: DuplicateKeys,
 }
 
-/// What documents are held against.
+/// What documents are compared with.
 struct ValidationInput<'r> {
     checks: Checks,
     judge: Judge<'r>,

@@ -1,6 +1,7 @@
-//! Versions that have a newer one go when nobody reads them any more: they stand in sections of their own
-//! ([`Sections::past`](windrow_fold::sections::Sections::past)), which go at once and whole, also while
-//! others write. Where they take too much, the times that they are kept for go first, the oldest of them.
+//! Removal of obsolete versions: those with a newer version that no snapshot reads. They are in
+//! separate sections ([`Sections::past`](windrow_fold::sections::Sections::past)), which are
+//! removed as a whole, without delaying writers. If past versions take too much space, the oldest
+//! pinned snapshots are closed first.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::core::Core;
 use crate::error::Error;
 
 impl Collections {
-    /// Lets go of what nobody reads any more; whether there was anything.
+    /// Removes obsolete versions. Returns whether any were removed.
     pub fn collect_obsolete_versions(&self) -> bool {
         let core = &self.core;
         let mut all = self.all();
@@ -29,7 +30,8 @@ impl Collections {
         while all.iter().map(|it| bytes(it).1).sum::<u64>() > bytes_max() {
             let first = all.iter().filter_map(first_past).min();
             let oldest = core.oldest_position();
-            // What is let go of is to go at once: otherwise the next would follow for nothing.
+            // Closing a snapshot is useless unless its versions can be removed now; the next call
+            // would close another one.
             let can_go = !core.catalog_change.is_locked();
             if !(can_go
                 && first.is_some_and(|first| core.pinned_snapshots.release_oldest(oldest, first)))
@@ -48,7 +50,7 @@ impl Collections {
             let found = collect(core, collection, oldest);
             found.unwrap_or_else(|error| {
                 (core.options.on_problem)("old versions could not be removed", &error);
-                // Nothing was done: who is told otherwise comes again at once.
+                // Returning `true` would make the caller try again at once.
                 false
             })
         };
@@ -56,14 +58,14 @@ impl Collections {
     }
 }
 
-/// The position of the first of its past sections.
+/// Returns the position of its first past section.
 fn first_past(collection: &Arc<Collection>) -> Option<Position> {
     let state = collection.state();
     let past = state.maps().filter_map(|it| it.past().first());
     past.map(|it| it.descriptor().position).min()
 }
 
-/// What its sections store, the present ones and the past ones.
+/// Returns the stored bytes of the current and of the past sections.
 fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
     let state = collection.state();
     let past = state.maps().map(|it| it.past_bytes()).sum();
@@ -71,16 +73,16 @@ fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
     (all - past, past)
 }
 
-/// Lets go of a collection's past sections that nobody needs who reads at `oldest` or later.
+/// Removes past sections of a collection that no snapshot at `oldest` or later needs.
 fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Result<bool, Error> {
     if first_past(collection).is_none_or(|first| first > oldest) {
         return Ok(false);
     }
-    // Who asks has more to do than to wait: he comes again.
+    // The caller does not wait; it tries again later.
     let Some(changing) = core.catalog_change.try_lock() else {
         return Ok(false);
     };
-    // One that was dropped meanwhile has let go of all.
+    // Dropping it removed all sections.
     if collection.is_dropped() {
         return Ok(false);
     }
@@ -93,12 +95,12 @@ fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Resul
     let mut each = gone.iter();
     each.try_for_each(|it| core.close_section(it.descriptor()))?;
     drop(changing);
-    // Files go with the last who reads them.
+    // The last reader of a section deletes its file.
     drop(gone);
     Ok(true)
 }
 
-/// Takes the past sections out that nobody needs who reads at `oldest` or later.
+/// Removes and returns the past sections that no snapshot at `oldest` or later needs.
 fn take_unread(sections: &mut Arc<Sections>, oldest: Position) -> Vec<Arc<Section>> {
     let unread = |it: &&Arc<Section>| it.descriptor().position <= oldest;
     let gone: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();

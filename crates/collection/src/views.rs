@@ -1,7 +1,7 @@
 //! Views: named pipelines over other collections.
 //!
-//! They are documents of their database's collection `system.views`, as in MongoDB, so that the log
-//! and the catalog need to know nothing of them. What stages mean is not known here.
+//! As in MongoDB, they are documents in their database's collection `system.views`, so the log and
+//! the catalog need no special case. This module does not interpret the pipeline.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use crate::read::Reader;
 use crate::rules::collation_of;
 use crate::write::Change;
 
-/// What a view shows.
+/// A view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The collection or view of the same database that it reads.
+    /// The collection or view that it reads, in the same database.
     pub on: String,
+    /// The pipeline.
     pub pipeline: ArrayBuf,
-    /// How it compares strings, and all that read it have to; None: by their bytes.
+    /// Its collation, which all views on it must share. `None`: strings are compared by bytes.
     pub collation: Option<Arc<Collation>>,
 }
 
@@ -38,7 +39,7 @@ impl View {
         }
     }
 
-    /// `{viewOn, pipeline, collation}`, as `listCollections` shows it.
+    /// Returns `{viewOn, pipeline, collation}`, as `listCollections` shows it.
     pub fn options(&self) -> DocumentBuf {
         let mut options = DocumentBuf::new();
         options.push("viewOn", self.on.as_str());
@@ -59,7 +60,7 @@ impl View {
     }
 }
 
-/// The view of this name among those that a reader of `system.views` sees.
+/// Returns the view with this name in a snapshot of `system.views`.
 fn view_in(reader: &Reader, namespace: &Namespace) -> Result<Option<View>, Error> {
     let name = namespace.to_string();
     let found = reader.find(ValueRef::String(&name))?;
@@ -67,7 +68,7 @@ fn view_in(reader: &Reader, namespace: &Namespace) -> Result<Option<View>, Error
 }
 
 impl ClusterSnapshot {
-    /// The view that had this name.
+    /// Returns the view that had this name at the time of the snapshot.
     pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
         let views = self.collection(&Namespace::views_of(&namespace.database))?;
         views.map_or(Ok(None), |it| view_in(&self.reader(&it)?, namespace))
@@ -75,13 +76,13 @@ impl ClusterSnapshot {
 }
 
 impl Engine {
-    /// The view of that name.
+    /// Returns the view with this name.
     pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
         let views = self.collection(&Namespace::views_of(&namespace.database));
         views.map_or(Ok(None), |it| view_in(&it.reader()?, namespace))
     }
 
-    /// The views of a database with their names.
+    /// Returns the views of a database with their names.
     pub fn views(&self, database: &str) -> Result<Vec<(String, View)>, Error> {
         let Some(views) = self.collection(&Namespace::views_of(database)) else {
             return Ok(Vec::new());
@@ -99,7 +100,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Makes a view. Its name must be free.
+    /// Creates a view. Its name must be free.
     pub fn create_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
         let _naming = self.collections.naming.lock();
         if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
@@ -119,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// Makes a view show something else.
+    /// Changes what a view shows.
     pub fn change_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
         let document = view.document(namespace);
         if self.replace_view(namespace, &Change::Replace(document))? {
@@ -129,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// Drops a view; false where there is none.
+    /// Drops a view. Returns `false` if there is none.
     pub fn drop_view(&self, namespace: &Namespace) -> Result<bool, Error> {
         self.replace_view(namespace, &Change::Delete)
     }

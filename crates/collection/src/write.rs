@@ -1,7 +1,12 @@
-//! Writing: inserts, and changes of single documents.
+//! Writes: inserts, and changes of single documents.
 //!
-//! The durable write, in order: make sure that every index can take the document → claim its unique
-//! keys and look them up → append one log record → it is published → let go of the claims.
+//! The steps of a write:
+//!
+//! 1. Check that each index can store the document's entries.
+//! 2. Claim the document's unique keys, and look them up.
+//! 3. Append one log record.
+//! 4. Publish the commit to readers.
+//! 5. Release the claims.
 
 mod batch;
 mod checks;
@@ -36,29 +41,33 @@ use checks::Checks;
 use plan::{IdKeys, InsertPlan};
 use unique::{Claiming, Planned};
 
-/// What an insert did.
+/// The result of an insert.
 #[derive(Debug, Default)]
 pub struct Inserted {
+    /// The number of inserted documents.
     pub count: usize,
-    /// Which documents were not inserted, by their number, and why.
+    /// The documents that were not inserted, by their index in the request, and why.
     pub errors: Vec<(usize, Error)>,
 }
 
-/// What became of an insert.
+/// The result of one attempt to insert.
 enum Attempt {
     Done(Inserted),
-    /// Nothing: a transaction holds a key.
+    /// Nothing was inserted, because a transaction has locked a key.
     HeldBy(Arc<TransactionWaiter>),
 }
 
 impl Collection {
-    /// Inserts documents that stand in one buffer one after the other, validated, each with its
-    /// `_id`. `ordered`: the first that cannot be inserted ends it.
+    /// Inserts consecutive documents, which are valid and have an `_id` each. `ordered`: stop at
+    /// the first document that cannot be inserted.
+    ///
+    /// When it returns, the commit is in the log and visible to new readers;
+    /// [`Engine::sync`](crate::Engine::sync) makes it durable.
     pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
         self.insert_with(documents, ordered, &WriteOptions::default())
     }
 
-    /// As [`insert`](Self::insert), on other options.
+    /// Inserts documents like [`insert`](Self::insert), with other options.
     pub fn insert_with(
         &self,
         documents: Bytes,
@@ -81,7 +90,7 @@ impl Collection {
         Ok(inserted)
     }
 
-    /// Fails where a transaction is to write to a capped collection.
+    /// Fails if a transaction is about to write to a capped collection.
     pub fn check_writes_of(&self, transaction: Option<&Transaction>) -> Result<(), Error> {
         if transaction.is_none() || self.cap().is_none() {
             return Ok(());
@@ -94,7 +103,8 @@ impl Collection {
         Err(Error::NotInTransaction(message))
     }
 
-    /// Inserts once no open transaction holds a key of the documents.
+    /// Inserts, and repeats after each wait for a transaction that has locked a key of the
+    /// documents.
     fn insert_patiently(
         &self,
         documents: &Bytes,
@@ -198,7 +208,7 @@ impl Collection {
         }
     }
 
-    /// Decides for every document whether it can be inserted, and claims its unique keys.
+    /// Decides for each document whether it can be inserted, and claims its unique keys.
     fn plan_insert(
         &self,
         documents: &Bytes,
@@ -223,7 +233,7 @@ impl Collection {
                 ids.push(of_ids, document);
             }
         }
-        // What a transaction inserts it holds until its end, key by key.
+        // A transaction locks each of its keys until its end.
         let growing = claiming.transaction.is_none()
             && ids.grows()
             && claiming.claim.grow(ids.first(), ids.last());

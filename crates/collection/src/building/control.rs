@@ -1,32 +1,42 @@
-//! How the caller follows a build and can stop it.
+//! How the caller observes a build and can stop it.
 
 use std::sync::Arc;
 
 use crate::index::Index;
 
-/// See the module.
+/// How the caller observes a build and can stop it.
 pub struct BuildControl<'b> {
-    /// Asked now and then: an answer stops the build with that reason.
+    /// Called now and then. Returns the reason to stop the build.
     pub should_stop: &'b (dyn Fn() -> Option<String> + Sync),
-    /// Called when a phase ends.
+    /// Called at the end of each phase.
     pub on_phase: &'b (dyn Fn(&BuildPhase) + Sync),
 }
 
-/// A phase of a build that has ended.
+/// A completed phase of a build.
 #[derive(Clone, Debug)]
 pub enum BuildPhase {
+    /// The indexes are registered.
     Registered {
+        /// Those that the build creates.
         indexes: Vec<Arc<Index>>,
     },
+    /// All documents are read and the sections are written.
     Scanned {
+        /// The number of documents.
         documents: u64,
+        /// The number of keys.
         keys: u64,
+        /// The duration of the phase.
         seconds: f64,
     },
+    /// Unique indexes are checked.
     Checked {
+        /// The duration of the phase.
         seconds: f64,
     },
+    /// The indexes are ready.
     Ready {
+        /// The duration of the whole build.
         seconds: f64,
     },
 }

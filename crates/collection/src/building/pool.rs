@@ -1,21 +1,21 @@
-//! What all builds share: their memory, and who goes first, they or others.
+//! What all builds share: their memory limit and their scheduling priority.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// Whether builds let other work go first.
+/// The scheduling priority of builds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuildPriority {
-    /// They take what others leave.
+    /// Builds take only what other work leaves.
     Low,
-    /// Others get about three times as much where both want all.
+    /// If processors are short, other work gets about three times as much as builds.
     #[default]
     Normal,
-    /// They are as good as any.
+    /// Builds and other work are equal.
     High,
 }
 
 impl BuildPriority {
-    /// As the scheduler of the operating system counts it.
+    /// Returns the niceness that the operating system uses.
     fn niceness(self) -> i32 {
         match self {
             BuildPriority::Low => 19,
@@ -25,7 +25,7 @@ impl BuildPriority {
     }
 }
 
-/// See the module.
+/// What all builds share: their memory limit and their scheduling priority.
 #[derive(Debug)]
 pub(crate) struct BuildPool {
     bytes_max: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct BuildPool {
     priority: AtomicU8,
 }
 
-/// A worker of a build, while it works.
+/// A worker thread of a build, counted while it works.
 pub(crate) struct Worker<'p>(&'p BuildPool);
 
 impl BuildPool {
@@ -49,13 +49,13 @@ impl BuildPool {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Sets how much memory all builds together take, in bytes: those that run keep to it from their
+    /// Sets the memory limit of all builds together, in bytes. Running builds obey it from their
     /// next document on.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// Makes the calling thread one that builds. It stays as nice as that.
+    /// Makes the calling thread a worker. It keeps its niceness afterwards.
     pub fn join(&self) -> Worker<'_> {
         self.workers.fetch_add(1, Ordering::Relaxed);
         be_nice(self.priority.load(Ordering::Relaxed).into());
@@ -64,7 +64,7 @@ impl BuildPool {
 }
 
 impl Worker<'_> {
-    /// How much memory it may take now, in bytes.
+    /// Returns the worker's current memory limit in bytes.
     pub fn bytes_max(&self) -> usize {
         let workers = self.0.workers.load(Ordering::Relaxed).max(1);
         self.0.bytes_max() as usize / workers
@@ -77,12 +77,12 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Where threads have no niceness of their own, builds are as good as any.
+/// On systems without a niceness per thread, builds run at normal priority.
 #[cfg(target_os = "linux")]
 fn be_nice(niceness: i32) {
     if niceness > 0 {
         let thread = rustix::thread::gettid();
-        // Without it a build is as fast as any.
+        // If this fails, builds run at normal priority.
         let _ = rustix::process::setpriority_process(Some(thread), niceness);
     }
 }

@@ -1,9 +1,9 @@
-//! The scan of a build: all cores read, sort and write at once.
+//! The scan of a build: all threads read, sort and write concurrently.
 //!
-//! The documents are cut into ranges of places in natural order: of record ids, or in a clustered
-//! collection of keys. A worker takes range after range, and when its share of the memory is full it
-//! sorts what it has and writes a section for every index, with rows that say which places they cover.
-//! No worker waits for another.
+//! The documents are divided into ranges in natural order, by record id, or in a clustered
+//! collection by key. A worker takes range after range. When its share of the memory is full, it
+//! sorts the entries and writes a section for each index, with rows for the ranges that they cover.
+//! Workers do not wait for each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,22 +27,23 @@ use crate::index::Index;
 use crate::read::Reader;
 use crate::rows;
 
-/// A range of places, the end not with it.
+/// A range of keys, without its end.
 type Range = (Vec<u8>, Vec<u8>);
 
-/// So many ranges a worker, so that all end at about the same time.
+/// The number of ranges per worker: enough for all workers to end at about the same time.
 const RANGES_PER_WORKER: u64 = 32;
-/// Places stand in rows of the catalog, which are small: longer ones are cut.
+/// Bounds are stored in catalog rows, which are small, so longer ones are truncated.
 const PLACE_BYTES_MAX: usize = 256;
-/// A worker more for so many bytes of documents: each writes sections of its own, and what stands in two of
-/// them beside each other is not counted without reading it.
+/// Each additional worker needs this many bytes of documents. It writes sections of its own, and
+/// entries in overlapping sections can only be counted by reading them.
 const BYTES_PER_WORKER: u64 = 1 << 20;
-/// Documents between two checks of whether to stop.
+/// Documents between two checks whether to stop.
 const DOCUMENTS_PER_CHECK: u64 = 512;
-/// Bytes of documents between two checks: few large documents have as many entries as many small ones.
+/// Bytes of documents between two checks: few large documents have as many entries as many small
+/// ones.
 const BYTES_PER_CHECK: usize = 1 << 20;
 
-/// The code of the error that ends the work on a large document: see [`Scan::work`].
+/// The error code that stops work on a large document; see [`Scan::work`].
 const INTERRUPTED: i32 = 11601;
 const DROPPED: &str = "the index was dropped while it was built";
 
@@ -64,7 +65,8 @@ pub(super) fn scan(
     indexes: &[Arc<Index>],
     control: &BuildControl<'_>,
 ) -> Result<(), Error> {
-    // A resumed build's indexes may have covered different records: then each is scanned for alone.
+    // Indexes of a resumed build may have covered different records; then each is scanned
+    // separately.
     let covered: Vec<_> = indexes.iter().map(|index| covered(core, index)).collect();
     if covered.windows(2).any(|pair| pair[0] != pair[1]) {
         return indexes
@@ -73,7 +75,7 @@ pub(super) fn scan(
     }
     let reader = collection.lasting_reader()?;
     let threads = core.options.threads.max(1);
-    // All have covered the same; without indexes there is nothing to scan for.
+    // All have covered the same. Without indexes there is nothing to scan for.
     let done = covered.into_iter().next().unwrap_or_default();
     let cuts = reader.cuts(threads as u64 * RANGES_PER_WORKER)?;
     let ranges = ranges(&done, cuts);
@@ -103,7 +105,7 @@ pub(super) fn scan(
     scan.failed.into_inner().map_or(Ok(()), Err)
 }
 
-/// The places that sections of an unfinished build cover, in order.
+/// Returns the ranges that sections of an unfinished build cover, in order.
 fn covered(core: &Core, index: &Index) -> Vec<Range> {
     let prefix = rows::key(rows::BUILD, &[index.map.0]);
     let rows = core.storage.catalog.scan(&prefix);
@@ -113,7 +115,7 @@ fn covered(core: &Core, index: &Index) -> Vec<Range> {
         .collect()
 }
 
-/// What is left of all places, in pieces that end at the cuts, which are in order.
+/// Returns the ranges that are not done, divided at the cuts, which are sorted.
 fn ranges(done: &[Range], cuts: Vec<Vec<u8>>) -> Vec<Range> {
     let mut left = Vec::new();
     let mut from = Vec::new();
@@ -133,19 +135,19 @@ fn ranges(done: &[Range], cuts: Vec<Vec<u8>>) -> Vec<Range> {
     left
 }
 
-/// A place that is short enough for a row.
+/// Truncates a bound to the length that fits a row.
 fn cut(mut place: Vec<u8>) -> Vec<u8> {
     place.truncate(PLACE_BYTES_MAX);
     place
 }
 
-/// What a worker has collected since it last wrote.
+/// What a worker has collected since its last section.
 struct Collected {
     sorters: Vec<Sorter>,
-    /// How many keys each sorter holds, without marks.
+    /// The number of keys in each sorter, without marks.
     keys: Vec<u64>,
     scratch: Scratch,
-    /// The places that were read.
+    /// The ranges that were read.
     places: Vec<Range>,
 }
 
@@ -190,7 +192,8 @@ impl Scan<'_> {
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
             if bytes >= worker.bytes_max() {
                 let place = cut(cursor.place());
-                // Of keys that are alike as far as places go some are read twice: that does no harm.
+                // Documents whose keys are equal after truncation may be read twice, which is
+                // harmless.
                 if from < place {
                     collected.places.push((from, place.clone()));
                     self.write(collected)?;
@@ -200,7 +203,8 @@ impl Scan<'_> {
             let (id, document) = (cursor.id(), cursor.document());
             unchecked_bytes += document.len();
             let taken = self.take(Document::from_validated(document), id, collected);
-            // An interrupt ends a large document too, with an error that does not say why.
+            // An interrupt also stops work on a large document, with an error that lacks the
+            // reason.
             taken.or_else(|error| self.check().and(Err(error)))?;
             count += 1;
             if count == DOCUMENTS_PER_CHECK || unchecked_bytes >= BYTES_PER_CHECK {
@@ -216,7 +220,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Adds to the progress what was read since the last time.
+    /// Adds the documents since the last call to the progress.
     fn record_documents(&self, count: &mut u64) {
         let count = std::mem::take(count);
         for index in self.indexes {
@@ -262,7 +266,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Sorts and writes what was collected, and makes it part of the indexes.
+    /// Sorts and writes the collected entries, and adds the sections to the indexes.
     fn write(&self, collected: &mut Collected) -> Result<(), Error> {
         if collected.places.is_empty() {
             return Ok(());
@@ -271,7 +275,7 @@ impl Scan<'_> {
         let mut sections = Vec::new();
         let Collected { sorters, keys, .. } = collected;
         for ((index, sorter), keys) in self.indexes.iter().zip(sorters).zip(keys) {
-            // Sorting and writing one of many indexes takes long enough.
+            // Sorting and writing one of many indexes takes long enough for a check.
             self.check()?;
             let options = self.core.section_options(Some(index), index.since);
             let section = sorter.write(&sink, options)?;

@@ -1,7 +1,7 @@
-//! Whether a unique index that was built has a key twice.
+//! The check of a new unique index for duplicate keys.
 //!
-//! First all its entries are gone through, while others write. Then, with writers held off, the keys
-//! that commits have brought since are looked up.
+//! First it reads all entries, concurrently with writers. Then it excludes writers, and looks up
+//! the keys of the commits since.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use crate::read::Reader;
 use crate::record::Operation;
 use crate::write::{entries_of, without_marks};
 
-/// Entries between two looks at whether to stop.
+/// Entries between two checks whether to stop.
 const ENTRIES_PER_CHECK: usize = 10_000;
 
-/// Goes through all entries of unique indexes, while others write; up to which position it saw all.
+/// Reads all entries of unique indexes, concurrently with writers. Returns the position up to which
+/// it saw all.
 pub(super) fn check_before(
     collection: &Collection,
     indexes: &[Arc<Index>],
@@ -59,8 +60,8 @@ fn check_all(
     Ok(())
 }
 
-/// With all writers held off: looks up the keys that commits have brought since `checked`. No writer
-/// has looked for them. False where folds have taken commits since: they cannot be gone through.
+/// Looks up the keys that commits have added after `checked`. The caller excludes all writers.
+/// Returns `false` if folds have removed some of these commits.
 pub(super) fn check_after(
     collection: &Collection,
     indexes: &[Arc<Index>],

@@ -1,4 +1,4 @@
-//! The entries that commits give to the maps of a collection.
+//! The entries that commits add to the maps of a collection.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ fn base_of(commits: &[Arc<Commit>]) -> Position {
         .map_or(Position::ZERO, |commit| commit.position)
 }
 
-/// About how many documents the commits have, from the record ids of those that were inserted; they may have
-/// come in another order.
+/// Estimates the number of inserted documents from their record ids. Commits may be out of id
+/// order.
 fn about_how_many(commits: &[Arc<Commit>]) -> usize {
     let mut span: Option<(RecordId, RecordId)> = None;
-    // Of all inserts, and those of the one whose documents have the last ids.
+    // The totals of all inserts, and the insert with the largest ids.
     let (mut count, mut bytes, mut last) = (1, 0, &[][..]);
     for (_, operation) in operations(commits) {
         if let Operation::Insert {
@@ -41,7 +41,7 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
         }
     }
     let known = span.map_or(0, |(least, largest)| (largest.0 - least.0) as usize);
-    // How many the last one has is told by how long the others are, or its first.
+    // The number in the last one is estimated from the average length, or from its first document.
     let first_bytes = || {
         record::documents(last)
             .next()
@@ -55,7 +55,7 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
 /// Most documents are longer.
 const DOCUMENT_BYTES_FEW: usize = 32;
 
-/// The operations of commits in order, with the positions of these.
+/// Iterates over the operations of commits in order, with their positions.
 fn operations(commits: &[Arc<Commit>]) -> impl Iterator<Item = (Position, &Operation)> {
     commits.iter().flat_map(|commit| {
         let operations = commit.operations.iter();
@@ -96,7 +96,7 @@ pub fn documents_by_record(commits: &[Arc<Commit>]) -> EntryBuffer {
     builder.finish()
 }
 
-/// The documents of a clustered collection. `entries`: about how many are expected.
+/// Returns the documents of a clustered collection. `entries` is the expected number.
 pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
     let mut key = Vec::new();
@@ -112,7 +112,7 @@ pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) 
     builder.finish()
 }
 
-/// Visits every version of a document that the commits have, and every deletion.
+/// Visits each document version and each deletion in the commits.
 fn each_document(
     commits: &[Arc<Commit>],
     builder: &mut EntryBufferBuilder,
@@ -150,7 +150,7 @@ fn each_document(
     }
 }
 
-/// Where the `_id`s of a clustered collection's records stand. An update never changes that.
+/// Returns the `_id` keys of a clustered collection by record id. An update never changes them.
 pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(base_of(commits), about_how_many(commits));
     let mut key = Vec::new();
@@ -173,20 +173,20 @@ pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffe
     builder.finish()
 }
 
-/// The key of a document in the index on `_id`, in place of what `key` held.
+/// Replaces `key` by the document's key in the index on `_id`.
 pub fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
     key.clear();
     of_ids.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
 }
 
-/// `entries`: about how many are expected.
+/// Returns an index's entries of commits. `entries` is the expected number.
 pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
     each_entry(index, commits, |_| true, |entry| builder.add(entry));
     builder.finish()
 }
 
-/// The entries of one key.
+/// Returns an index's entries of one key.
 pub fn entries_of(index: &Index, commits: &[Arc<Commit>], probe: &KeyProbe<'_>) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(base_of(commits), 0);
     let may_have = |documents: &[u8]| probe.may_be_in(documents);
@@ -198,8 +198,8 @@ pub fn entries_of(index: &Index, commits: &[Arc<Commit>], probe: &KeyProbe<'_>) 
     builder.finish()
 }
 
-/// Visits the entries of commits, without those of inserted documents in whose bytes `is_wanted` sees
-/// nothing: it is asked of all of an operation first.
+/// Visits the entries of commits, except inserted documents whose bytes `is_wanted` rejects. It is
+/// called for all documents of an operation first.
 fn each_entry(
     index: &Index,
     commits: &[Arc<Commit>],
@@ -229,7 +229,7 @@ fn each_entry(
     }
 }
 
-/// Adds the hashes of the keys that a commit gives to an index.
+/// Adds the hashes of the keys that a commit adds to an index.
 pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
     let mut scratch = Scratch::default();
     for operation in &commit.operations {
@@ -255,11 +255,12 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
     }
 }
 
-/// The writer has made sure that the document has entries. A document that has none after all contributes
-/// none: the bug is logged, and `validate` finds what is missing.
+/// Adds the entries of a document to a buffer. The writer has checked that the document can be
+/// indexed. If it cannot after all, it contributes no entry: the bug is logged, and `validate`
+/// finds the missing entry.
 ///
-/// A reader may be the first to need the entries, but they are for all readers and the next fold. They
-/// are therefore complete even if its operation must end.
+/// A reader may create the entries, but they serve all readers and the next fold, so they are
+/// complete even if that reader's operation is interrupted.
 fn add_entries(
     index: &Index,
     document: Document<'_>,
@@ -268,7 +269,7 @@ fn add_entries(
 ) {
     let made = without_interrupt(|| index.definition.entries(document, scratch, add));
     if let Err(error) = made {
-        // A tail cannot fail. To create the bug logs it.
+        // Tails cannot fail, so this only logs the bug.
         drop(Bug::new(format!(
             "a document that was written has no entries for index '{}': {error}",
             index.definition.name

@@ -1,4 +1,4 @@
-//! The cursors of a reader: over documents, and over the entries of an index.
+//! The cursors of a reader, over documents and over index entries.
 
 use bytes::Bytes;
 use windrow_fold::{Cursor, EntryKeyBuf};
@@ -8,16 +8,16 @@ use windrow_invariant::Bug;
 use super::{Reader, RecordId};
 use crate::error::Error;
 
-/// Goes through documents.
+/// A cursor over documents.
 #[derive(Debug)]
 pub struct RecordCursor {
     pub(super) cursor: Cursor,
-    /// The place at which it ends.
+    /// The exclusive end.
     pub(super) end: Option<EntryKeyBuf>,
     pub(super) reader: Reader,
 }
 
-/// The record id of a place; the beginning has no bytes.
+/// Returns the record id of a bound. The empty bound is the first id.
 pub(super) fn record_of(place: &[u8]) -> Result<RecordId, Bug> {
     match place.first_chunk() {
         Some(id) => Ok(RecordId(u64::from_be_bytes(*id))),
@@ -27,7 +27,7 @@ pub(super) fn record_of(place: &[u8]) -> Result<RecordId, Bug> {
 }
 
 impl RecordCursor {
-    /// Goes to the next document; false at the end.
+    /// Moves to the next document. Returns `false` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
         self.reader.check()?;
@@ -38,7 +38,7 @@ impl RecordCursor {
         Ok(end.is_none_or(|end| self.cursor.is_before(&end.key, end.id)))
     }
 
-    /// The place where it stands: see [`Reader::range`].
+    /// Returns the current place as a bound for [`Reader::range`].
     pub(crate) fn place(&self) -> Vec<u8> {
         if self.reader.is_clustered() {
             self.cursor.key().to_vec()
@@ -47,25 +47,26 @@ impl RecordCursor {
         }
     }
 
+    /// Returns the record id of the current document.
     pub fn id(&self) -> RecordId {
         self.cursor.id()
     }
 
-    /// The document's bytes, while the cursor stands there.
+    /// Returns the bytes of the current document.
     pub fn document(&self) -> &[u8] {
         self.cursor.payload()
     }
 
-    /// The document's bytes, shared.
+    /// Returns the bytes of the current document, shared.
     pub fn document_bytes(&mut self) -> Bytes {
         self.cursor.payload_bytes()
     }
 }
 
-/// Where the keys of an index begin.
+/// The first possible key of an index after the marks.
 pub(super) const BEHIND_MARKS: &[u8] = &[MARK + 1];
 
-/// Goes through the keys of an index.
+/// A cursor over the keys of an index.
 #[derive(Debug)]
 pub struct EntryCursor {
     pub(super) cursor: Cursor,
@@ -73,38 +74,43 @@ pub struct EntryCursor {
 }
 
 impl EntryCursor {
-    /// Goes on from the first entry at or after the place; backward from the last at or before.
+    /// Moves before the first entry at or after this key and record id, backward before the last at
+    /// or before it.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
         Ok(self.cursor.seek(key.max(BEHIND_MARKS), id)?)
     }
 
-    /// Goes on with the entries of exactly this key, see [`Cursor::seek_key`].
+    /// Moves before the entries of exactly this key; see [`Cursor::seek_key`].
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), Error> {
         Ok(self.cursor.seek_key(key)?)
     }
 
-    /// Goes to the next entry; false at the end.
+    /// Moves to the next entry. Returns `false` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
         self.reader.check()?;
-        // Backward, marks come last.
+        // Backward, the marks come last.
         Ok(self.cursor.next()? && !is_mark(self.cursor.key()))
     }
 
+    /// Returns the key of the current entry.
     pub fn key(&self) -> &[u8] {
         self.cursor.key()
     }
 
+    /// Returns the record id of the current entry.
     pub fn id(&self) -> RecordId {
         self.cursor.id()
     }
 
-    /// What stands beside the key: the shape, the score of a term, or the document.
+    /// Returns the payload of the current entry: the shape of the key, the score of a term, or the
+    /// document.
     pub fn payload(&self) -> &[u8] {
         self.cursor.payload()
     }
 
-    /// The same, shared: of the index that a clustered collection is, the document.
+    /// Returns the payload, shared. In the clustered index of a clustered collection, it is the
+    /// document.
     pub fn payload_bytes(&mut self) -> Bytes {
         self.cursor.payload_bytes()
     }

@@ -1,4 +1,4 @@
-//! Which of many keys may be there: those of an insert are asked for together.
+//! Batched key lookups: all keys of an insert are looked up together.
 
 use windrow_fold::entry::{KeyHead, compare_keys};
 use windrow_fold::{HashedKey, keys_in_section};
@@ -8,14 +8,14 @@ use super::{Reader, ReaderIndex};
 use crate::error::Error;
 use crate::ids::MapId;
 
-/// Keys in order, and the numbers that they had before.
+/// Sorted keys with their original indexes.
 struct InOrder<'k> {
     keys: Vec<HashedKey<'k>>,
     numbers: Vec<usize>,
 }
 
 impl<'k> InOrder<'k> {
-    /// Those that are chosen by their numbers.
+    /// Selects keys by index, and sorts them.
     fn of(keys: &[HashedKey<'k>], is_chosen: impl Fn(usize) -> bool) -> InOrder<'k> {
         let numbered = keys.iter().enumerate();
         let chosen = numbered.filter(|(number, _)| is_chosen(*number));
@@ -33,7 +33,8 @@ impl<'k> InOrder<'k> {
 }
 
 impl Reader {
-    /// Which of these keys of the index with this map may be there. Not for readers of transactions.
+    /// Returns, for each key, whether the index with this map may contain it. Does not support
+    /// readers of transactions.
     pub(crate) fn may_contain(
         &self,
         map: MapId,
@@ -42,7 +43,7 @@ impl Reader {
         let mut held = vec![false; keys.len()];
         let found = self.0.indexes.iter().find(|it| it.map() == map);
         let ReaderIndex { state } = found.ok_or_else(|| {
-            // Nobody would have any of the keys.
+            // Answering "absent" for an unknown index would admit duplicates.
             Bug::new(format!(
                 "keys are looked for in map {map}, which the reader lacks"
             ))
@@ -54,7 +55,7 @@ impl Reader {
         let known = recent.as_ref().map(|recent| recent.may_contain(keys));
         let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
         let is_asked = |number: usize| held.get(number) == Some(&false);
-        // Most sections are covered by what is known, and most keys are not among it.
+        // The filters cover most sections, and contain few of the keys.
         let of_covered = InOrder::of(keys, |number| {
             is_known(number) == Some(&true) && is_asked(number)
         });

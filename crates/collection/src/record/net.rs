@@ -1,5 +1,5 @@
-//! What the operations of one commit come to. A transaction may change a document several times, and
-//! all entries of a commit have one position: only the last version may become entries.
+//! The net effect of one commit's operations. A transaction may change a document several times,
+//! but all entries of a commit have one position, so only the last version may become entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use windrow_fold::RecordId;
@@ -10,16 +10,17 @@ use bytes::Bytes;
 
 use super::{IndexChange, Operation, documents};
 
-/// What became of a document that was there before the commit, or was inserted by it.
+/// The net change of a document that existed before the commit or was inserted by it.
 #[derive(Default)]
 struct Changed {
-    /// None: it is gone.
+    /// The last version, or `None` if the document was deleted.
     document: Option<Bytes>,
-    /// By map and key: the last payload, None where the key went away.
+    /// The last payload by map and key, or `None` if the key was removed.
     keys: BTreeMap<(MapId, Vec<u8>), Option<Vec<u8>>>,
 }
 
-/// The same operations, where no document has two; else others that come to the same.
+/// Returns operations with the same net effect, at most one per document. If no document has two
+/// operations, these are the given ones.
 pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     if !has_doubles(&operations) {
         return operations;
@@ -74,7 +75,7 @@ fn has_doubles(operations: &[Operation]) -> bool {
         .any(|range| seen.range(range).next().is_some())
 }
 
-/// Inserts documents in their last versions, without those that are gone.
+/// Inserts documents in their last versions, without those that were deleted later.
 fn insert(
     first: RecordId,
     buffer: &Bytes,

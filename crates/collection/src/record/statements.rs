@@ -1,13 +1,13 @@
-//! Which statements of a retryable write a commit is, and what they did: in front of its operations, so
-//! that it is there with them or not at all.
+//! Which statements of a retryable write a commit contains, and their results. They precede the
+//! commit's operations in the same record, so they are durable exactly if the write is.
 //!
 //! ```text
 //! 6 | session id, 16 bytes | number i64 LE | count u32 LE | statement*
-//! statement    number i32 LE | what it did
-//! what it did  as in `done`, and shorter where the operations that follow say it:
-//!              6: the next document that is inserted, of which its `_id` is remembered
-//!              7: the next document that is inserted
-//!              8: the document as the next update makes it
+//! statement    number i32 LE | result
+//! result       as in `statement_result`, or a code whose document the commit's operations contain:
+//!              6: inserted; the `_id` of the next inserted document
+//!              7: inserted; the next inserted document
+//!              8: updated; the new version in the next update
 //! ```
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -24,29 +24,34 @@ const INSERTED_ID: u8 = 6;
 const INSERTED: u8 = 7;
 const UPDATED: u8 = 8;
 
-/// The statements of a retryable write that is to be remembered with what is written.
+/// The statements of a retryable write, to be recorded with the write.
 #[derive(Clone, Copy, Debug)]
 pub struct Statements<'a> {
+    /// The session and its transaction number.
     pub origin: Origin,
-    /// Of an insert the number of each document's statement, in order; of a change one.
+    /// The statement number of each inserted document, in order. For an update or deletion, its one
+    /// number.
     pub numbers: &'a [i32],
+    /// Which version of the document the statement's result contains.
     pub kept: RetainedImage,
 }
 
-/// Which version of a document is remembered, since its command gives it.
+/// Which version of a changed document is recorded, because a retry must return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetainedImage {
-    /// None, and of one that was inserted its `_id`.
+    /// None. For an inserted document only its `_id` is recorded.
     Id,
+    /// The version before the change.
     Before,
+    /// The version after the change.
     After,
 }
 
-/// What statements did.
+/// The results of statements, as recorded in the log.
 #[derive(Debug)]
 pub struct StatementRecord {
     pub origin: Origin,
-    /// By the number of the statement.
+    /// The results by statement number.
     pub done: Vec<(i32, StatementResult)>,
 }
 
@@ -58,8 +63,8 @@ fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
 }
 
 impl Statements<'_> {
-    /// The number of the statement that inserts the document of that place among all, or that makes the
-    /// one change there is. Another number in its place would let the statement be made again.
+    /// Returns the statement number of the document at this index among the inserted ones, or of
+    /// the only change. A wrong number here would let the statement run again.
     fn number(&self, place: usize) -> Result<i32, Bug> {
         self.numbers.get(place).copied().ok_or_else(|| {
             let numbers = self.numbers.len();
@@ -70,7 +75,8 @@ impl Statements<'_> {
     }
 }
 
-/// Says that the documents which are inserted next are these statements, by their places among all.
+/// Appends that the next inserted documents are these statements; `places` are their indexes among
+/// all.
 pub fn push_inserted(
     payload: &mut Vec<u8>,
     statements: &Statements<'_>,
@@ -88,7 +94,7 @@ pub fn push_inserted(
     Ok(())
 }
 
-/// Says that the next update is this statement.
+/// Appends that the next update is this statement.
 pub fn push_updated(
     payload: &mut Vec<u8>,
     statements: &Statements<'_>,
@@ -105,7 +111,7 @@ pub fn push_updated(
     Ok(())
 }
 
-/// Says that the next deletion is this statement.
+/// Appends that the next deletion is this statement.
 pub fn push_deleted(
     payload: &mut Vec<u8>,
     statements: &Statements<'_>,
@@ -117,7 +123,7 @@ pub fn push_deleted(
     Ok(())
 }
 
-/// Writes nothing where it fails.
+/// Appends nothing if it fails.
 fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bug> {
     let number = statements.number(0)?;
     push_header(payload, statements.origin, 1);
@@ -125,16 +131,16 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
     Ok(())
 }
 
-/// What the payload of a commit that was made here says of statements, if it says anything. What cannot
-/// be read would be lost: a statement that is sent again would be made again.
+/// Reads what this process wrote about statements into a commit's payload. Unreadable bytes are a
+/// bug: without the record, a retried statement would run again.
 pub fn read_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<StatementRecord>, Bug> {
     let unreadable = || Bug::new("the statements of a log record cannot be read back");
     let found = noted(payload, operations);
     found.map(|noted| noted.ok_or_else(unreadable)).transpose()
 }
 
-/// What the payload of a commit says of statements; `operations`: its operations. None where it says
-/// nothing; an inner None where that cannot be read.
+/// Reads the statement results of a commit's payload; `operations` are the decoded operations.
+/// Returns `None` if there are none, `Some(None)` if they cannot be read.
 pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<StatementRecord>> {
     if *payload.get(ID_BYTES)? != STATEMENTS {
         return None;
@@ -147,12 +153,12 @@ pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<Stateme
     Some(reader.statements(Some(operations)))
 }
 
-/// Whether a commit says anything of statements.
+/// Returns whether the payload contains statement results.
 pub fn has_statements(payload: &[u8]) -> bool {
     payload.get(ID_BYTES) == Some(&STATEMENTS)
 }
 
-/// The documents that operations insert, or make of others.
+/// Iterates over the documents that operations insert, or over the new versions of updated ones.
 fn made(operations: &[Operation], inserts: bool) -> impl Iterator<Item = Document<'_>> {
     operations.iter().flat_map(move |operation| {
         let buffer: &[u8] = match operation {
@@ -164,7 +170,7 @@ fn made(operations: &[Operation], inserts: bool) -> impl Iterator<Item = Documen
     })
 }
 
-/// The document of its `_id` alone.
+/// Returns `{_id}` of a document.
 fn id_of(document: Document<'_>) -> DocumentBuf {
     let mut id = DocumentBuf::new();
     if let Some(value) = document.get("_id") {
@@ -174,8 +180,8 @@ fn id_of(document: Document<'_>) -> DocumentBuf {
 }
 
 impl Reader {
-    /// Reads what stands behind the first byte; with the operations that follow, so far as they are
-    /// given: else only passes over it.
+    /// Reads what follows the first byte. With the operations, it builds the results; without, it
+    /// only skips the bytes.
     pub(super) fn statements(
         &mut self,
         operations: Option<&[Operation]>,
@@ -186,7 +192,7 @@ impl Reader {
         };
         let count = self.u32()?;
         let mut done = Vec::new();
-        // Without operations nothing is asked of them.
+        // Without operations only the length matters.
         let all = operations.unwrap_or_default();
         let (mut inserted, mut updated) = (made(all, true), made(all, false));
         for _ in 0..count {
@@ -236,8 +242,8 @@ mod tests {
         }
     }
 
-    /// A document without a statement was logged as statement 0: when that one was sent again it was
-    /// taken for done.
+    /// A document without a statement number used to be logged as statement 0. A retry of statement
+    /// 0 was then taken for done.
     #[test]
     fn a_document_without_a_statement_is_not_logged_as_another_one() {
         let old = doc! { "_id": 1 };
@@ -251,7 +257,7 @@ mod tests {
             push_deleted(&mut payload, &none, old.as_document()).unwrap_err();
         });
         assert_eq!(payload, before);
-        // What is said of two documents, and only one is inserted.
+        // The record names two documents, but the commit inserts only one.
         let mut payload = begin(CollectionId(7));
         push_inserted(
             &mut payload,

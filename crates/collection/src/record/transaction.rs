@@ -1,10 +1,10 @@
-//! What a transaction writes into the log: the commits of all its collections, as one record.
+//! The log record of a transaction: the commits to all its collections.
 //!
 //! ```text
-//! payload      0 u64 LE: no collection has this id | session id, 16 bytes | number i64 LE | part*
+//! payload      0 u64 LE (no collection has this id) | session id, 16 bytes | number i64 LE | part*
 //! part         byte count u32 LE | the payload of a commit of one collection
 //! ```
-//! A collection has one part at most. Session and number are those of the client's transaction.
+//! Each collection has at most one part. Session and number identify the client's transaction.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
@@ -14,37 +14,39 @@ use bytes::Bytes;
 use super::{Reader, collection_of};
 use crate::ids::CollectionId;
 
-/// In place of a collection's id.
+/// Stands where other records have a collection id.
 const NO_COLLECTION: CollectionId = CollectionId(0);
 /// Bytes before the first part.
 pub const HEADER_BYTES: usize = 32;
-/// Bytes before the operations of a part.
+/// Bytes of a part before its operations.
 pub const PART_HEADER_BYTES: usize = 12;
 
-/// Whose transaction it is: the session's id, and the number that the session gave it.
+/// Identifies a transaction or a retryable write of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
+    /// The id of the client's session.
     pub session: [u8; 16],
+    /// The number that the session gave the transaction.
     pub number: i64,
 }
 
-/// A transaction as the log has it.
+/// A transaction, decoded from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     pub origin: Origin,
-    /// For each collection the payload of a commit.
+    /// One commit payload per collection.
     pub parts: Vec<Bytes>,
 }
 
-/// What a record of the log is.
+/// The kinds of log records of collections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A commit of one collection: its payload.
+    /// The payload of a commit to one collection.
     Single(Bytes),
     Several(Transaction),
 }
 
-/// What a payload is. None where it is neither.
+/// Returns the kind of a payload, or `None` if the payload is invalid.
 pub fn kind_of(payload: Bytes) -> Option<Kind> {
     match collection_of(&payload)? {
         NO_COLLECTION => decode(payload).map(Kind::Several),
@@ -52,8 +54,8 @@ pub fn kind_of(payload: Bytes) -> Option<Kind> {
     }
 }
 
-/// The payload of a transaction, in pieces. A part: the id of a collection and the pieces of its
-/// operations.
+/// Encodes a transaction as a list of byte strings, which together are the payload. Each part is a
+/// collection id with the operations' bytes.
 pub fn encode(origin: Origin, parts: Vec<(CollectionId, Vec<Bytes>)>) -> Vec<Bytes> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend_from_slice(&NO_COLLECTION.0.to_le_bytes());

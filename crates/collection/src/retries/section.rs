@@ -1,11 +1,11 @@
-//! All that sessions have done last as a section: what a fold writes and a start reads.
+//! The section of recorded results, which a fold writes and a start reads.
 //!
 //! ```text
 //! key       session id, 16 bytes | 0                                            the session
-//!           session id, 16 bytes | 1 | statement i32 BE, its highest bit turned   one of its statements
+//!           session id, 16 bytes | 1 | statement i32 BE, sign bit flipped         one of its statements
 //! payload   of a session: number i64 LE | newest position u64 LE | milliseconds u64 LE
-//!                         | 0: committed, 1: wrote, 2: wrote, and not all of it is known
-//!           of a statement: what it did, as in the log
+//!                         | 0: committed, 1: wrote, 2: wrote, some results were removed
+//!           of a statement: its result, as in `statement_result`
 //! ```
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::statement_result::StatementResult;
 
-/// The number of the map; no collection and no index has it.
+/// The id of the map. No collection or index has it.
 pub(crate) const MAP: MapId = MapId(0);
 
 const SESSION: u8 = 0;
@@ -33,7 +33,7 @@ const COMMITTED: u8 = 0;
 const WROTE: u8 = 1;
 const WROTE_MORE: u8 = 2;
 
-/// Writes a section of everything; None where there is nothing.
+/// Writes a section of all results. Returns `None` if there are none.
 pub(crate) fn write(
     retries: &Retries,
     sink: &RunSink,
@@ -102,7 +102,7 @@ fn encode(session: &Session) -> Vec<u8> {
     bytes
 }
 
-/// Takes in what a section has.
+/// Adds the results of a section.
 pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Error> {
     let view = View {
         sections: Arc::new(Sections::new(vec![section.clone()])),
@@ -126,7 +126,7 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
     Ok(())
 }
 
-/// Takes one entry in; a session is whole where the next one begins.
+/// Adds one entry. A session is complete when the next one begins.
 fn take(
     current: &mut Option<([u8; 16], Session)>,
     retries: &Retries,

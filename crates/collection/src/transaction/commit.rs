@@ -1,7 +1,7 @@
-//! The commit of a transaction: one record of the log for all its collections.
+//! The commit of a transaction: one log record for all its collections.
 //!
-//! Readers take the newest position whose record is published as their snapshot, and this record is
-//! published in all collections before its position becomes that: so they see all of it or nothing.
+//! New snapshots are at the newest published position. The record is published in all collections
+//! before its position becomes the newest, so a reader sees all of its writes or none.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::record::net::net;
 use crate::record::transaction;
 use crate::record::{Commit, Effect, Operation};
 
-/// What one collection is to publish.
+/// What is published in one collection.
 struct Publication {
     collection: Arc<Collection>,
     operations: Vec<Operation>,
@@ -25,8 +25,9 @@ struct Publication {
 }
 
 impl Transaction {
-    /// Makes its writes part of the database, all at once, and ends it. Where that fails it has ended
-    /// without them, or, if the log takes no more writes, its end is not known.
+    /// Commits: makes all writes durable and visible together, and ends the transaction. If this
+    /// fails, the writes are discarded, or, if the log accepts no more writes, the outcome is
+    /// unknown.
     pub fn commit(&self) -> Result<(), Error> {
         let mut state = self.state()?;
         let committed = if state.created.is_empty() {
@@ -42,9 +43,9 @@ impl Transaction {
         committed
     }
 
-    /// Appends the record, where there is anything to write.
+    /// Appends the log record if there is anything to write.
     pub(super) fn append(&self, state: &mut State) -> Result<(), Error> {
-        // A collection that was created has a part, though it may be empty: it says that it is there.
+        // A created collection has a part, even an empty one, because the record must name it.
         let writes = |part: &&mut Part| !part.payload.is_empty() || !part.uses;
         let parts: Vec<&mut Part> = state.parts.values_mut().filter(writes).collect();
         if parts.is_empty() {

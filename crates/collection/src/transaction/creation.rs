@@ -1,10 +1,14 @@
-//! Collections that a transaction creates, and indexes on them.
+//! Collections and indexes that a transaction creates.
 //!
-//! Nobody else knows them before the commit, which does, in order: rows of the catalog that say what
-//! they are, each with one that says that a transaction creates it → the record of the transaction,
-//! which names them → those marks are taken away. A start that finds a mark looks whether the record
-//! is there, and keeps the collection or drops it. Catalog changes are kept out meanwhile, so that no
-//! fold lets the record go before the marks.
+//! Nobody else sees them before the commit. It has three steps:
+//!
+//! 1. Write the catalog rows of each collection, with a row that marks it as being created.
+//! 2. Append the transaction's log record, which names the collections.
+//! 3. Delete the marks.
+//!
+//! A start that finds a mark keeps the collection if the log contains the record, and drops it
+//! otherwise. The lock of catalog changes is held throughout, so no fold truncates the record
+//! before the marks are deleted.
 
 use std::sync::Arc;
 
@@ -40,7 +44,8 @@ impl Transaction {
         Ok(collection)
     }
 
-    /// The collection of that name, created where there is none. Error where it is a view.
+    /// Returns the collection with this name. Creates it if it does not exist. Fails if the name
+    /// belongs to a view.
     pub fn collection_or_create(&self, namespace: &Namespace) -> Result<Arc<Collection>, Error> {
         match self.collection(namespace)? {
             Some(collection) => Ok(collection),
@@ -49,8 +54,8 @@ impl Transaction {
         }
     }
 
-    /// Makes indexes on a collection that it has created itself, and which is still empty. `count`: how
-    /// many indexes there are.
+    /// Creates indexes on a collection that it has created itself and that is still empty. `count`
+    /// is the number of indexes in total.
     pub fn create_indexes(
         &self,
         collection: &Collection,
@@ -87,7 +92,7 @@ impl Transaction {
         })
     }
 
-    /// Whether there is a view of that name.
+    /// Returns whether a view has this name.
     fn has_view(&self, namespace: &Namespace) -> Result<bool, Error> {
         let Some(views) = self
             .collections
@@ -100,7 +105,7 @@ impl Transaction {
         Ok(found.is_some())
     }
 
-    /// Commits where collections are created: see the module.
+    /// Commits a transaction that created collections, in the three steps above.
     pub(super) fn append_creating(&self, state: &mut State) -> Result<(), Error> {
         let core = &*self.core;
         let _naming = self.collections.naming.lock();
@@ -116,7 +121,8 @@ impl Transaction {
             .iter()
             .flat_map(|it| new_collection::rows_of(core, it));
         let mut rows: Vec<_> = rows.collect();
-        // Each collection's rows end with the next id; a change has each row once.
+        // Each collection's rows end with the next id, but a catalog change may contain each row
+        // only once.
         let next_id = rows::put_next_id(core.next_id());
         rows.retain(|row| row.key != next_id.key);
         rows.push(next_id);

@@ -1,4 +1,4 @@
-//! One index against what the documents say of it.
+//! The comparison of one index with the documents.
 
 use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, EntryDigest, RecordId};
@@ -10,13 +10,13 @@ use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damag
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
 
-/// So many wrong entries of each sort are named.
+/// The maximal number of reported entries of each kind.
 const SHOWN_MAX: usize = 100;
 
-/// Keys with what stands beside them.
+/// Keys with their payloads.
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The distinct entries of a document.
+/// Visits the distinct entries of a document.
 pub fn each_entry(
     index: &ReaderIndex,
     document: Document<'_>,
@@ -36,7 +36,7 @@ pub fn each_entry(
     Ok(())
 }
 
-/// An index that is to be looked at: left out, it would count as right.
+/// Returns an index by number. Skipping an unknown one would report it as valid.
 fn index_of(reader: &Reader, number: usize) -> Result<&ReaderIndex, Bug> {
     let indexes = reader.indexes();
     indexes.get(number).ok_or_else(|| {
@@ -45,7 +45,7 @@ fn index_of(reader: &Reader, number: usize) -> Result<&ReaderIndex, Bug> {
     })
 }
 
-/// Compares the index of that number. Blocks that cannot be read are errors of the report.
+/// Compares the index with this number. Blocks that cannot be read become errors of the report.
 pub fn index(
     reader: &Reader,
     number: usize,
@@ -91,7 +91,7 @@ fn compare(
     Ok(())
 }
 
-/// The definition of an index whose entries come key by key, where each key may have one record.
+/// Returns the definition if the index is unique, so that each key may have one record.
 fn unique(index: &ReaderIndex) -> Option<&Definition> {
     let definition = index.definition();
     (definition.unique && !definition.clustered).then_some(definition)
@@ -112,8 +112,8 @@ fn describe(report: &IndexReport, found: EntryDigest, expected: EntryDigest) -> 
     )
 }
 
-/// The entries that an index has, one after the other. Of a clustered collection the documents have been
-/// read by their `_id`s: what is left to be compared is the map by record id.
+/// The entries of an index, in order. The documents of a clustered collection were read by `_id`
+/// already, so the map by record id is compared instead.
 enum Found {
     Entries(Cursor),
     Clustered(Cursor),
@@ -133,12 +133,13 @@ impl Found {
         Ok(cursor.next()?)
     }
 
-    /// Key, record id and payload.
+    /// Returns key, record id and payload.
     fn entry(&self) -> (&[u8], RecordId, &[u8]) {
         match self {
             Found::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
             Found::Clustered(cursor) => {
-                // What is no record is no document's either: it counts as extra, of record 0.
+                // A malformed record id belongs to no document. It is reported as extra, with
+                // record id 0.
                 let id = cursor.key().first_chunk().copied();
                 let id = RecordId(id.map_or(0, u64::from_be_bytes));
                 (cursor.payload(), id, b"")
@@ -147,7 +148,7 @@ impl Found {
     }
 }
 
-/// `keys`: how many of the entries are no marks.
+/// Computes the digest of the index. `keys` counts the entries that are not marks.
 fn sum(
     found: &mut Found,
     (keys, mut duplicates): (&mut u64, Option<&mut DuplicateKeys>),
@@ -166,7 +167,7 @@ fn sum(
     Ok(sum)
 }
 
-/// The entries that documents have and the index lacks, and the other way round.
+/// Finds the entries that the index lacks, and those that no document has.
 fn differences(
     reader: &Reader,
     number: usize,
@@ -202,7 +203,7 @@ fn differences(
     Ok((missing, extra))
 }
 
-/// The entries of a document as [`Found`] shows them.
+/// Returns the entries of a document in the form of [`Found`].
 fn entries_of(
     index: &ReaderIndex,
     document: Document<'_>,

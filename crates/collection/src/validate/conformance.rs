@@ -1,12 +1,11 @@
-//! What BSON's specification asks of documents beyond their structure.
+//! Checks of BSON's specification beyond the structure of a document.
 
 use std::collections::HashSet;
 
 use windrow_document::{Array, Document, ValueRef};
 
-/// The first thing that is not as the specification has it: a field that is there twice, an array whose
-/// names do not count from 0, options of a regular expression that are out of order, a UUID or MD5 of a
-/// length that none has.
+/// Returns the first violation: a duplicate field name, array names that do not count from 0,
+/// unsorted options of a regular expression, or a UUID or MD5 of the wrong length.
 pub fn fault(document: Document<'_>) -> Option<String> {
     let mut names = HashSet::new();
     for (name, value) in document.iter() {

@@ -1,4 +1,4 @@
-//! Keys of a unique index under which several records stand, told of its entries as they come.
+//! Detection of records that share a key of a unique index, from its entries in order.
 
 use windrow_document::json::display_prefix;
 use windrow_fold::RecordId;
@@ -6,14 +6,15 @@ use windrow_index::{Definition, is_mark};
 
 use crate::write::key_value;
 
-/// What is told of a key, which may be nearly as long as a document: the reply, which is one, tells it twice.
+/// The reported length of a key. A key may be nearly as long as a document, and a reply, which is a
+/// document, contains it twice.
 const KEY_BYTES_MAX: usize = 1024;
 
-/// What has come so far.
+/// The duplicates found so far.
 #[derive(Debug, Default)]
 pub struct DuplicateKeys {
     last: Option<(Vec<u8>, RecordId)>,
-    /// Entries whose key another record has, too.
+    /// The entries whose key another record has, too.
     count: u64,
     first: Option<DuplicateKey>,
 }
@@ -26,9 +27,9 @@ struct DuplicateKey {
 }
 
 impl DuplicateKeys {
-    /// Takes in the next entry, in the order of the index.
+    /// Adds the next entry, in the order of the index.
     pub fn note(&mut self, key: &[u8], record: RecordId, payload: &[u8]) {
-        // Marks are of all documents with an array there.
+        // All documents with an array at the path have the same mark.
         if is_mark(key) {
             return;
         }
@@ -58,7 +59,7 @@ impl DuplicateKeys {
         });
     }
 
-    /// What is wrong with the index; None where each key has one record.
+    /// Returns the error of the index, or `None` if each key has one record.
     pub fn error(&self, definition: &Definition) -> Option<String> {
         let DuplicateKey {
             key,
@@ -123,7 +124,7 @@ mod tests {
         );
     }
 
-    /// A reply tells the error twice, and is no longer than a document.
+    /// A reply contains the error twice, and is no longer than a document.
     #[test]
     fn of_a_long_key_the_beginning_is_told() {
         let specification = doc! { "key": { "a": 1 }, "name": "i", "unique": true };

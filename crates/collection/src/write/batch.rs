@@ -1,8 +1,8 @@
-//! Updates and deletions: the newest version of a document is locked, shown, and changed.
+//! Updates and deletions: lock a document, read its newest version, and change it.
 //!
 //! A batch collects changes of several documents for one log record. It holds the locks of its
-//! documents until they are in the log. It waits for a lock only while it holds none, so batches
-//! cannot wait for each other in a circle.
+//! documents until the record is in the log. It waits for a lock only while it holds none, so
+//! batches cannot deadlock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,21 +34,24 @@ use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
 use crate::transaction_locks::{LockTarget, TransactionWaiter, while_waiting};
 
-/// What is to become of a document.
+/// How to change a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
+    /// Leave it unchanged.
     Keep,
-    /// The new version in place of the old one, whose `_id` it has.
+    /// Replace it by this version, which has the same `_id`.
     Replace(DocumentBuf),
-    /// The same, and how it came of the old one.
+    /// Replace it by this version, with a description of the difference for change events.
     Update(DocumentBuf, UpdateDescription),
+    /// Delete it.
     Delete,
-    /// The same, to make room for others: nobody is told.
+    /// Delete it to make room in a capped collection, which change events do not report.
     Trim,
 }
 
 impl Change {
-    /// The new version; a replacement where it is not described.
+    /// Returns an [`Update`](Change::Update), or a [`Replace`](Change::Replace) without a
+    /// description.
     pub fn described(new: DocumentBuf, description: Option<UpdateDescription>) -> Change {
         match description {
             Some(description) => Change::Update(new, description),
@@ -57,23 +60,26 @@ impl Change {
     }
 }
 
-/// What became of it.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no such document any more.
+    /// The document does not exist any more.
     Gone,
+    /// It was left unchanged.
     Kept,
+    /// It was replaced.
     Replaced,
+    /// It was deleted.
     Deleted,
 }
 
-/// A log record is written when so many bytes or changes have come together.
+/// A log record is written at this many bytes of changes, or at as many changes.
 const BYTES_MAX: usize = 1 << 20;
 const CHANGES_MAX: usize = 1000;
-/// Locks are held about so long at most while nothing else is found to change.
+/// The time after which a batch without further changes commits, to release its locks.
 const HELD_MAX: Duration = Duration::from_millis(20);
 
-/// See the module. What was not committed when it is dropped did not happen.
+/// A batch of updates and deletions. Dropping it discards the changes that are not committed.
 pub struct Batch<'c> {
     collection: &'c Collection,
     payload: Vec<u8>,
@@ -81,21 +87,22 @@ pub struct Batch<'c> {
     locks: BTreeMap<usize, OrderedGuard<'c>>,
     claim: Claim<'c>,
     schema: Option<OrderedReadGuard<'c>>,
-    /// Since when it has held the schema.
+    /// Since when it has locked the schema.
     since: Instant,
     options: WriteOptions<'c>,
-    /// Where documents that were seen need not be read again.
+    /// Whether documents of the snapshot are still the newest, so they need not be read again.
     validity: Option<SnapshotValidity>,
 }
 
-/// What became of a change that was wanted.
+/// The result of one attempt to change a document.
 enum ChangeAttempt {
     Done(Outcome),
-    /// Nothing: a transaction holds a unique key that would come to the document.
+    /// Nothing was changed, because a transaction has locked a unique key that the new version
+    /// adds.
     HeldBy(Arc<TransactionWaiter>),
 }
 
-/// A key that comes to a unique index.
+/// A unique key that a change adds.
 struct UniqueKey {
     index: Arc<Index>,
     key: Vec<u8>,
@@ -103,12 +110,12 @@ struct UniqueKey {
 }
 
 impl Collection {
-    /// Begins a batch of changes.
+    /// Starts a batch of changes.
     pub fn batch(&self) -> Batch<'_> {
         self.batch_with(WriteOptions::default())
     }
 
-    /// The same on other options.
+    /// Starts a batch of changes with other options.
     pub fn batch_with<'c>(&'c self, options: WriteOptions<'c>) -> Batch<'c> {
         Batch {
             collection: self,
@@ -125,7 +132,7 @@ impl Collection {
 }
 
 impl<'c> Batch<'c> {
-    /// Locks a document and makes of its newest version what `decide` says.
+    /// Locks a document, and changes its newest version as `decide` says.
     pub fn change<E: From<Error>>(
         &mut self,
         id: RecordId,
@@ -134,16 +141,16 @@ impl<'c> Batch<'c> {
         self.change_found(id, None, |reader| reader.get(id), decide)
     }
 
-    /// Says that what [`change_seen`](Self::change_seen) will be given are the documents of the snapshot at
-    /// a position, as they were stored, each once. Then they are not read again while nobody else changes
-    /// any. None: they are not.
+    /// Declares that [`change_seen`](Self::change_seen) is called with the documents of the
+    /// snapshot at a position, unmodified and each once. Then it reads none of them again unless
+    /// another thread changes one. `None` revokes this.
     pub fn trust_snapshot(&mut self, position: Option<Position>) {
         let position = position.filter(|_| self.options.transaction.is_none());
         self.validity = position.map(SnapshotValidity::since);
     }
 
-    /// As [`change`](Self::change), of a document of which some version has been seen: so it is found
-    /// faster.
+    /// Changes a document like [`change`](Self::change), given any of its versions, which makes it
+    /// faster to find.
     pub fn change_seen<E: From<Error>>(
         &mut self,
         id: RecordId,
@@ -191,8 +198,8 @@ impl<'c> Batch<'c> {
         Ok(outcome)
     }
 
-    /// Whether the documents of the snapshot are the newest still. Asked while the document is locked, so
-    /// that it stays so.
+    /// Returns whether the snapshot's documents are still the newest. Called with the document's
+    /// lock, so the answer stays true.
     fn is_unaltered(&mut self) -> bool {
         let Some(validity) = &mut self.validity else {
             return false;
@@ -204,7 +211,7 @@ impl<'c> Batch<'c> {
         holds
     }
 
-    /// What the batch sees: the newest there is, or what its transaction does.
+    /// Returns a reader of what the batch sees: the newest versions, or those of its transaction.
     fn reader(&self) -> Result<Reader, Error> {
         match self.options.transaction {
             None => self.collection.reader(),
@@ -212,7 +219,7 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Makes of a version that was seen what is to become of it.
+    /// Changes the given version of a document.
     fn make(
         &mut self,
         id: RecordId,
@@ -237,13 +244,13 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Lets go of everything, and waits for a transaction's end.
+    /// Releases all locks, and waits for a transaction to end.
     fn wait_for(&mut self, transaction: &TransactionWaiter) -> Result<(), Error> {
         self.commit()?;
         transaction.wait(self.options.interrupt)
     }
 
-    /// TransactionLocks the document's lock, once no other transaction holds the document.
+    /// Acquires the document's lock, once no other transaction has locked the document.
     fn lock(&mut self, id: RecordId) -> Result<(), Error> {
         loop {
             self.lock_shortly(id)?;
@@ -258,8 +265,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// TransactionLocks the document's lock; commits first where waiting for it could be waiting in a circle,
-    /// or where this batch has changed the document already.
+    /// Acquires the document's lock. Commits first if the wait could deadlock, or if this batch has
+    /// changed the document already.
     fn lock_shortly(&mut self, id: RecordId) -> Result<(), Error> {
         if self.ids.contains(&id) {
             self.commit()?;
@@ -317,8 +324,8 @@ impl<'c> Batch<'c> {
         let mut unique = Vec::new();
         for state in &self.collection.state().indexes {
             let index = &state.index;
-            // An `_id` stays equal, but 1 may become 1.0: its key does not change, what stands beside it
-            // does. Where the index carries the documents, its entry is the document.
+            // An `_id` stays equal, but may change from 1 to 1.0, which changes its payload and not
+            // its key. In the index that contains the documents, the payload is the document.
             let reads = |name: &&str| index.definition.reads(name);
             if index.definition.clustered || !changed.iter().any(reads) {
                 continue;
@@ -353,7 +360,7 @@ impl<'c> Batch<'c> {
         Ok(ChangeAttempt::Done(Outcome::Replaced))
     }
 
-    /// A transaction holds unique keys that it gives up, too: it may not commit.
+    /// Locks the unique keys that a transaction removes, too, because it may not commit.
     fn hold_gone(&self, change: &IndexChange) -> Result<(), Error> {
         let Some(transaction) = self.options.transaction else {
             return Ok(());
@@ -377,8 +384,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Claims the unique keys that come to a record, which are in order. What this batch has changed
-    /// before is written first: it may free a key, and must not hold one while this waits.
+    /// Claims the unique keys that a change adds; they are sorted. Earlier changes of the batch are
+    /// committed first: they may free a key, and must not hold one during the wait.
     fn claim(
         &mut self,
         unique: &[UniqueKey],
@@ -402,7 +409,8 @@ impl<'c> Batch<'c> {
                 }
             }
         }
-        // Held before anybody looks: who held one of them before has committed then, and is seen.
+        // Claimed before any lookup: an earlier holder of a key has committed by then, and is
+        // visible.
         let transaction = self.options.transaction;
         let holding = transaction.map(|it| KeyLocker::new(self.collection, it));
         let holding = holding.transpose()?;
@@ -463,13 +471,13 @@ impl<'c> Batch<'c> {
         Ok(ChangeAttempt::Done(Outcome::Deleted))
     }
 
-    /// Writes what has come together, and lets go of the locks.
+    /// Commits the collected changes, and releases the locks.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.flush(None)
     }
 
-    /// Commits where it has held locks for long: asked now and then by who looks for more documents to
-    /// change, and may not find any for a long time.
+    /// Commits if the batch has held locks for long. Called now and then by whoever searches for
+    /// more documents to change, as that may take long.
     pub fn commit_if_old(&mut self) -> Result<(), Error> {
         if self.schema.is_some() && self.since.elapsed() >= HELD_MAX {
             self.commit()
@@ -478,7 +486,7 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// As [`commit`](Self::commit), but keeps the lock of a document that is being looked at.
+    /// Commits like [`commit`](Self::commit), but keeps the lock of the document `keep`.
     fn flush(&mut self, keep: Option<RecordId>) -> Result<(), Error> {
         let written = if self.ids.is_empty() {
             Ok(())
@@ -534,9 +542,9 @@ impl<'c> Batch<'c> {
     }
 }
 
-/// The names at the top under which the documents may have different values: all that is under others stands
-/// in both in the same order, however often. An index that reads a name that is left out would keep the
-/// old entries.
+/// Returns the top-level names under which the documents may differ. All fields with other names
+/// are the same in both, in the same order and number. An index on a name that is missing here
+/// would keep stale entries.
 fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Result<Vec<&'d str>, Error> {
     let old_name = |element: Element<'d>| element.name_str().ok_or_else(damaged_name);
     let new_name = |element: Element<'d>| {

@@ -1,5 +1,5 @@
-//! What is looked at before a document is written: limits, the validator, whether every index can
-//! take it.
+//! The checks before a document is written: limits, the validator, and whether each index can store
+//! its entries.
 
 use windrow_document::{Document, ValueRef};
 use windrow_index::{Definition, Scratch};
@@ -9,16 +9,18 @@ use crate::error::Error;
 use crate::rules::{Rules, Verdict};
 use crate::state::IndexState;
 
-/// Whether a collection's validator is asked.
+/// Whether the collection's validator checks a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentValidation {
+    /// It does.
     #[default]
     Asked,
+    /// It does not.
     Bypassed,
 }
 
 impl DocumentValidation {
-    /// As a client's `bypassDocumentValidation` says.
+    /// Converts a client's `bypassDocumentValidation`.
     pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
         if bypassed {
             DocumentValidation::Bypassed
@@ -32,15 +34,15 @@ impl DocumentValidation {
     }
 }
 
-/// Documents smaller than this cannot have more entries than an index takes.
+/// Smaller documents cannot exceed the entries that an index allows.
 const HARMLESS_BYTES: usize = 200;
 
-/// What has to be seen to before a document is written, of all indexes together.
+/// The checks for one collection, derived from all its indexes.
 pub(crate) struct Checks<'i> {
-    /// The validator that is asked.
+    /// The validator, if it is used.
     pub rules: Option<&'i Rules>,
     pub cap: Option<Cap>,
-    /// Indexes whose entries can fail to be made.
+    /// The indexes that cannot store every document.
     can_fail: Vec<&'i Definition>,
     pub unique: bool,
 }
@@ -82,14 +84,14 @@ impl<'i> Checks<'i> {
     }
 }
 
-/// Whether the document's entries can be made.
+/// Checks that the index can store the document's entries.
 pub(crate) fn check_fits(
     definition: &Definition,
     document: Document<'_>,
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
     if definition.is_search() {
-        // It leaves out what it cannot index.
+        // Search indexes leave out what they cannot index.
         return Ok(());
     }
     if let Some(text) = &definition.text {
@@ -103,9 +105,9 @@ pub(crate) fn check_fits(
     Ok(definition.keys(document, scratch, &mut |_, _| {})?)
 }
 
-/// Whether only the number of entries can be too much.
+/// Returns whether only the number of entries can exceed a limit.
 fn takes_all_values(definition: &Definition) -> bool {
-    // Fields beside a wildcard hold no arrays.
+    // The other fields of a compound wildcard index reject arrays.
     let is_compound_wildcard = definition.is_wildcard() && definition.fields.len() > 1;
     let is_choosy = definition.is_hashed() || definition.is_geo() || definition.has_places();
     !is_choosy && !is_compound_wildcard
@@ -116,12 +118,12 @@ fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
     is_large && (definition.is_wildcard() || is_wide(definition, document))
 }
 
-/// Whether the document may have more entries than are allowed: counted only where paths meet
-/// arrays, and only as many as a limit needs.
+/// Returns whether the document may have more entries than the index allows. Counts only where
+/// paths meet arrays, and only up to the limit.
 fn is_wide(definition: &Definition, document: Document<'_>) -> bool {
     let mut product = 1usize;
     for field in &definition.fields {
-        // What has no name is not known to be narrow.
+        // An unnamed path may meet anything.
         let Some(first) = field.path.components().first() else {
             return true;
         };
@@ -130,7 +132,7 @@ fn is_wide(definition: &Definition, document: Document<'_>) -> bool {
             Some(ValueRef::Document(inner)) => inner.as_bytes().len(),
             _ => continue,
         };
-        // An element has at least three bytes.
+        // An element takes at least three bytes.
         product = product.saturating_mul((bytes / 3).max(1));
     }
     product > windrow_index::ENTRIES_PER_DOCUMENT_MAX

@@ -41,10 +41,10 @@ fn collect(
 }
 
 /// Returns the entries of a stored document. An older version of Windrow may have stored a document
-/// that is refused today, for example if a number in a path is both a place in an array and a name.
-/// The maps contain its entries up to the error, so these are returned. The document can then be
-/// deleted or corrected. Fails if the operation must end or meets a bug: a part of the entries would
-/// leave the others in the index.
+/// that is rejected today, for example one where a number in a path is both an array position and a
+/// name. The maps contain its entries up to the error, so these are returned, and the document can
+/// be deleted or corrected. Fails if the operation is interrupted or meets a bug: returning some
+/// entries would leave the others in the index.
 pub(super) fn entries_of_stored(
     index: &Index,
     document: Document<'_>,

@@ -1,4 +1,4 @@
-//! Keys that a transaction takes hold of.
+//! Unique keys that a transaction locks.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::read::Reader;
 use crate::transaction::Transaction;
 use crate::transaction_locks::{self, LockOutcome, TransactionWaiter};
 
-/// Takes hold of keys for a transaction, which sees some of them.
+/// Locks keys for a transaction, whose snapshot shows some of them.
 pub(super) struct KeyLocker<'a> {
     collection: &'a Collection,
     transaction: &'a Transaction,
     reader: Reader,
 }
 
-/// What a transaction has of a key.
+/// What a transaction knows about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOwnership {
-    /// It sees a record that has it.
+    /// It sees a record with the key.
     Visible,
-    /// It held it before.
+    /// It had locked the key before.
     AlreadyLocked,
-    /// What has happened to it since the transaction began, it has not seen.
+    /// It has just locked the key, and has not seen changes since its begin.
     NewlyLocked,
 }
 
@@ -42,7 +42,7 @@ impl<'a> KeyLocker<'a> {
         })
     }
 
-    /// TransactionLocks a key that no record other than `own` has, as far as the transaction sees.
+    /// Locks a key that no record except `own` has, as far as the transaction sees.
     pub fn hold(
         &self,
         index: &Index,
@@ -60,9 +60,9 @@ impl<'a> KeyLocker<'a> {
     }
 }
 
-/// A transaction whose end decides whether a record other than `own` has the key, if there is one. That a
-/// committed record has the key needs no wait, even if a transaction has deleted it: the write fails then
-/// as a duplicate, as in MongoDB.
+/// Returns the transaction that must end before it is known whether a record except `own` has the
+/// key. If a committed record has it, there is no wait, even if a transaction has deleted that
+/// record: the write fails as a duplicate, as in MongoDB.
 pub(super) fn awaited(
     collection: &Collection,
     index: &Index,
@@ -76,7 +76,7 @@ pub(super) fn awaited(
     }
 }
 
-/// Whether a record other than `own` has the key, as far as the reader sees.
+/// Returns whether the reader sees a record except `own` with the key.
 pub(super) fn holder(
     reader: &Reader,
     index: &Index,
@@ -85,7 +85,7 @@ pub(super) fn holder(
 ) -> Result<bool, Error> {
     let found = reader.indexes().iter().position(|it| it.map() == index.map);
     let number = found.ok_or_else(|| {
-        // Nobody would have the key.
+        // Answering "absent" for an unknown index would admit duplicates.
         let name = &index.definition.name;
         Bug::new(format!(
             "a key is looked for in index '{name}', which the reader lacks"

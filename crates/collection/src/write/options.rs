@@ -1,4 +1,4 @@
-//! On what options something is written.
+//! The options of a write.
 
 use std::fmt;
 
@@ -7,16 +7,17 @@ use crate::record::statements::Statements;
 use crate::transaction::Transaction;
 use crate::transaction_locks::Interrupt;
 
-/// See the module. Usually: validated, at once for all to see, and as patient as it takes.
+/// The options of a write. By default it is validated, outside of transactions, and waits without
+/// limit.
 #[derive(Clone, Copy)]
 pub struct WriteOptions<'a> {
+    /// Whether the collection's validator checks the documents.
     pub validation: DocumentValidation,
-    /// It becomes part of this transaction.
+    /// The transaction that the write becomes part of.
     pub transaction: Option<&'a Transaction>,
-    /// It is these statements of a retryable write, and is remembered as that. Not in a transaction.
+    /// The statements of a retryable write, whose results are recorded. Not in a transaction.
     pub statements: Option<Statements<'a>>,
-    /// How long a write waits for others: one outside of transactions for one that holds what it is to
-    /// change.
+    /// Limits how long the write waits for transactions that have locked what it changes.
     pub interrupt: &'a dyn Interrupt,
 }
 

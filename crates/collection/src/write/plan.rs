@@ -1,4 +1,4 @@
-//! Which documents of an insert go in.
+//! The documents of an insert that are actually inserted.
 
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
@@ -8,15 +8,15 @@ use windrow_invariant::Bug;
 use crate::error::Error;
 use crate::record::KeyHashes;
 
-/// Which documents of a buffer go in.
+/// Which documents of a buffer are inserted.
 #[derive(Debug, Default)]
 pub(crate) struct InsertPlan {
-    /// Offset and length of the kept ones, with their numbers in the buffer.
+    /// Offset, length and index in the request of each document to insert.
     pub kept: Vec<(usize, usize, usize)>,
     seen: usize,
     pub count: usize,
     pub errors: Vec<(usize, Error)>,
-    /// Of the unique keys that were claimed, also for documents that are left out.
+    /// The hashes of all claimed keys, including those of documents that are left out.
     pub hashes: Vec<KeyHashes>,
 }
 
@@ -42,7 +42,8 @@ impl InsertPlan {
             .is_some_and(|(_, _, number)| number + 1 == self.seen)
     }
 
-    /// The kept documents one after the other: the same buffer where none is left out.
+    /// Returns the documents to insert, one after the other. This is the same buffer if none is
+    /// left out.
     pub fn kept_bytes(&self, documents: &Bytes) -> Result<Bytes, Bug> {
         if self.kept.len() != self.count {
             let (kept, count) = (self.kept.len(), self.count);
@@ -61,7 +62,8 @@ impl InsertPlan {
     }
 }
 
-/// The bytes of a document of an insert, which [`record::documents`](crate::record::documents) has found.
+/// Returns the bytes of a document at a place that [`record::documents`](crate::record::documents)
+/// returned.
 pub(crate) fn document_at(documents: &[u8], offset: usize, length: usize) -> Result<&[u8], Bug> {
     documents.get(offset..offset + length).ok_or_else(|| {
         let bytes = documents.len();
@@ -71,7 +73,7 @@ pub(crate) fn document_at(documents: &[u8], offset: usize, length: usize) -> Res
     })
 }
 
-/// The `_id` keys of a batch, to see whether they grow.
+/// The `_id` keys of a batch, to find out whether they increase.
 #[derive(Debug, Default)]
 pub(crate) struct IdKeys {
     first: Vec<u8>,
@@ -87,7 +89,7 @@ impl IdKeys {
             return;
         }
         self.next.clear();
-        // A document without `_id` has the key of null, as in every index.
+        // A missing `_id` is indexed as null, as in all indexes.
         let id = document.get("_id").unwrap_or(ValueRef::Null);
         of_ids.append_only_value(&mut self.next, id);
         if self.count == 0 {
@@ -126,8 +128,8 @@ mod tests {
         }
     }
 
-    /// A document whose place lay outside of the buffer was left out of the log, and counted: the
-    /// collection had one document less than it said.
+    /// A document outside the buffer used to be left out of the log, but counted, so the
+    /// collection's count was too high.
     #[test]
     fn a_document_is_kept_and_counted_or_neither() {
         let one = doc! { "_id": 1 }.into_bytes();

@@ -1,4 +1,4 @@
-//! Whether documents that were read at a snapshot are still as they were, so that they need not be read
+//! Tracks whether documents that were read at a snapshot are unchanged, so they need not be read
 //! again once they are locked.
 
 #[cfg(debug_assertions)]
@@ -12,21 +12,21 @@ use crate::record::Operation;
 #[cfg(debug_assertions)]
 use windrow_fold::RecordId;
 
-/// Who else than a batch has changed documents since a snapshot: nobody, as long as it knows.
+/// Whether other writers have changed documents since a snapshot: no, until proven otherwise.
 #[derive(Debug)]
 pub(super) struct SnapshotValidity {
-    /// Up to where nobody has.
+    /// No other writer has until this position.
     until: Position,
-    /// Where the batch's own commits stand that it has not met yet.
+    /// The positions of the batch's own commits after `until`.
     own: Vec<Position>,
-    /// The documents that it has met: of one that it meets again it may have changed the version that the
-    /// snapshot has.
+    /// The documents that the batch has visited. At a second visit, the batch itself may have
+    /// changed the snapshot's version.
     #[cfg(debug_assertions)]
     met: HashSet<RecordId>,
 }
 
 impl SnapshotValidity {
-    /// `snapshot`: the position of the snapshot.
+    /// Starts tracking at the position of a snapshot.
     pub fn since(snapshot: Position) -> SnapshotValidity {
         SnapshotValidity {
             until: snapshot,
@@ -36,20 +36,20 @@ impl SnapshotValidity {
         }
     }
 
-    /// Whether a document is met for the first time.
+    /// Returns whether this is the first visit of a document.
     #[cfg(debug_assertions)]
     pub fn meets_first(&mut self, id: RecordId) -> bool {
         self.met.insert(id)
     }
 
-    /// Takes in where the batch has committed.
+    /// Records the position of the batch's own commit.
     pub fn record_own(&mut self, position: Position) {
         self.own.push(position);
     }
 
-    /// Whether nobody else has changed or deleted a document up to now; `generations`: those of the
-    /// collection, oldest first. Once it says no it goes on to, also where a fold has taken away what it
-    /// would have to look at.
+    /// Returns whether no other writer has changed or deleted a document until now. `generations`
+    /// are those of the collection, oldest first. After the first `false` it returns `false` for
+    /// ever, as a fold may remove the commits to check.
     pub fn holds<'g>(
         &mut self,
         generations: impl IntoIterator<Item = &'g Arc<Generation>>,
@@ -146,7 +146,7 @@ mod tests {
         own.record_own(Position(6));
         assert!(own.holds([&frozen, &next]));
         assert!(own.holds([&next]));
-        // Folded away before it was met: who knows what stood beside it?
+        // A commit that was folded before the check may have contained changes.
         let mut unmet = SnapshotValidity::since(Position(4));
         unmet.record_own(Position(6));
         assert!(!unmet.holds([&next]));

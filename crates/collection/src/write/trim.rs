@@ -1,8 +1,8 @@
-//! Capped collections: of limited size, the oldest documents make room for new ones.
+//! Limits of capped collections: the oldest documents are deleted to make room for new ones.
 //!
-//! Documents that have to go are deleted in the log like any others, so that snapshots, recovery and
-//! indexes need to know nothing of it. A crash between an insert and its deletions leaves more than is
-//! allowed; the next insert puts it right.
+//! They are deleted in the log like others, so snapshots, recovery and indexes need no special
+//! case. A crash between an insert and its deletions leaves too many documents; the next insert
+//! deletes them.
 
 use windrow_fold::Direction;
 
@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::transaction_locks::Interrupt;
 
 impl Collection {
-    /// Deletes the oldest documents until the rest is within the limits. Where it is given up before, the
-    /// next insert goes on: after `collMod` there may be very many. As many as have just come go in any case,
-    /// so that they do not become ever more.
+    /// Deletes the oldest documents until the rest is within the limits. If it is interrupted, the
+    /// next insert continues; after `collMod` there may be very many to delete. It always deletes
+    /// as many as were just inserted, so the excess does not grow.
     pub(crate) fn trim(
         &self,
         cap: &Cap,
@@ -35,7 +35,8 @@ impl Collection {
             && oldest.next()?
         {
             trimmed += 1;
-            // Others delete meanwhile: what is counted here may be less than what the reader sees.
+            // Other writers delete concurrently, so the counts may already exclude documents that
+            // the reader sees.
             batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(oldest.document().len() as u64);

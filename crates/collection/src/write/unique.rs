@@ -1,4 +1,4 @@
-//! Unique keys: claimed, then looked up.
+//! Unique keys of inserts: claims and lookups.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::transaction::{Transaction, conflict};
 use crate::transaction_locks::TransactionWaiter;
 
 impl Collection {
-    /// Claims the unique keys of the documents of an insert, and takes those out of the plan whose
-    /// keys are there already. `ids_settled`: the `_id`s need no look.
+    /// Claims the unique keys of an insert's documents, and removes documents from the plan whose
+    /// keys exist. `ids_settled`: the `_id`s need no lookup.
     pub(super) fn claim_unique(
         &self,
         documents: &Bytes,
@@ -51,7 +51,8 @@ impl Collection {
             return Ok(Planned::HeldBy(holder));
         }
         if let Some(transaction) = claiming.transaction {
-            // KeyOwnership before anybody looks: who held one of them before has committed then, and is seen.
+            // Claimed before any lookup: an earlier holder of a key has committed by then, and is
+            // visible.
             wanted.sort();
             wanted.hold(&KeyLocker::new(self, transaction)?)?;
         }
@@ -65,7 +66,7 @@ impl Collection {
         Ok(Planned::Plan(plan))
     }
 
-    /// Takes the documents out of the plan of which a key is there already.
+    /// Removes documents from the plan that have an existing key.
     fn keep_undoubled(
         &self,
         wanted: &mut UniqueKeys<'_>,
@@ -99,7 +100,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Takes a document's keys, by their numbers; the number of one that is there already.
+    /// Takes a document's keys. Returns the number of one that exists already.
     fn take_keys(
         &self,
         wanted: &mut UniqueKeys<'_>,
@@ -122,7 +123,7 @@ impl Collection {
         Ok(None)
     }
 
-    /// The error of a document of which a key is there already.
+    /// Returns the error of a document with an existing key.
     fn double_of(
         &self,
         wanted: &UniqueKeys<'_>,
@@ -131,13 +132,12 @@ impl Collection {
     ) -> Result<Error, Error> {
         let (index, key, _) = wanted.key(number)?;
         let entries = entries_of(index, document, &mut Scratch::default())?;
-        // Only the message is of it: without a shape it has 1 for 1.0.
+        // Only the message needs the shape; without it, 1.0 is shown as 1.
         let shape = entries.get(key).map(Vec::as_slice).unwrap_or_default();
         Ok(self.duplicate(index, key, shape))
     }
 
-    /// The error that says which key of which index is there already. `shape` may be empty where it is
-    /// not at hand.
+    /// Returns the error for a duplicate key of an index. `shape` may be empty if it is not known.
     pub(crate) fn duplicate(&self, index: &Index, key: &[u8], shape: &[u8]) -> Error {
         let definition = &index.definition;
         Error::DuplicateKey(Box::new(DuplicateKey {
@@ -153,34 +153,34 @@ impl Collection {
     }
 }
 
-/// What an insert claims with.
+/// What an insert claims keys with.
 pub(super) struct Claiming<'a, 'c> {
     pub claim: &'a mut Claim<'c>,
-    /// It holds what it claims until its end.
+    /// The transaction, which locks the keys until its end.
     pub transaction: Option<&'a Transaction>,
 }
 
-/// Which documents go in.
+/// The result of planning an insert.
 pub(super) enum Planned {
     Plan(InsertPlan),
-    /// The end of a transaction decides whether one of the keys is free. Nothing may be held during the
-    /// wait.
+    /// The end of this transaction decides whether a key is free. The caller must hold nothing
+    /// while it waits.
     HeldBy(Arc<TransactionWaiter>),
 }
 
-/// Looks whether keys are there that are claimed, and that a transaction holds where there is one.
+/// Looks up claimed keys, and the locks of a transaction if there is one.
 pub(super) struct UniquenessCheck<'a> {
     collection: &'a Collection,
     newest: Reader,
 }
 
-/// A key that is looked for.
+/// A key to look up.
 pub(super) struct CheckedKey<'a> {
     pub index: &'a Index,
     pub key: &'a [u8],
-    /// Somebody may have it.
+    /// Whether it must be looked up because a record may have it.
     pub look_up: bool,
-    /// None outside of transactions.
+    /// What the transaction knows about it. `None` outside of transactions.
     pub held: Option<KeyOwnership>,
 }
 
@@ -192,8 +192,8 @@ impl<'a> UniquenessCheck<'a> {
         })
     }
 
-    /// Whether a record other than `own` has the key. For a transaction one that only others can see is a
-    /// conflict.
+    /// Returns whether a record except `own` has the key. In a transaction, a record that only
+    /// others can see is a conflict.
     pub fn is_there(
         &self,
         key_to_check: &CheckedKey<'_>,
@@ -217,12 +217,13 @@ impl<'a> UniquenessCheck<'a> {
     }
 }
 
-/// The key's values under the names of the index's fields.
+/// Returns the key's values under the names of the index's fields.
 pub(crate) fn key_value(definition: &Definition, key: &[u8], shape: &[u8]) -> DocumentBuf {
-    // What stands beside the keys of a text index is no shape.
+    // The payload of a text index is no shape.
     let shape = if definition.is_text() { &[] } else { shape };
     let mut reader = key::KeyReader::new(key, shape);
-    // Of a field that has no value in the key, as behind the options of a text index, null is told.
+    // Fields without a value in the key, such as those after the terms of a text index, are shown
+    // as null.
     let mut read = |descending| reader.value(descending).unwrap_or(Value::Null);
     let mut value = DocumentBuf::new();
     for field in &definition.fields {

@@ -1,4 +1,4 @@
-//! The unique keys that the documents of an insert want.
+//! The unique keys of the documents of an insert.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::record::KeyHashes;
 use crate::state::IndexState;
 use crate::transaction_locks::TransactionWaiter;
 
-/// See the module. Keys have numbers: those of an index follow each other, in order once they are
-/// [sorted](Self::sort).
+/// The unique keys of the documents of an insert. Keys have numbers: those of one index are
+/// consecutive, and in order once they are [sorted](Self::sort).
 pub(super) struct UniqueKeys<'i> {
     indexes: Vec<&'i IndexState>,
-    /// The keys one after the other.
+    /// The bytes of all keys.
     bytes: Vec<u8>,
     keys: Vec<KeyEntry>,
     scratch: Scratch,
 }
 
-/// Whose key it is, where it stands, and what is known of it.
+/// A key: its document, its place, and what is known about it.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEntry {
     index: usize,
@@ -35,13 +35,13 @@ pub(super) struct KeyEntry {
     length: usize,
     hash: u64,
     document: usize,
-    /// The number of the first key that is equal, once they are sorted.
+    /// Once sorted, the number of the first equal key.
     first: usize,
-    /// Somebody may have it.
+    /// Whether it must be looked up because a record may have it.
     pub look_up: bool,
-    /// A document of the same insert has taken it.
+    /// Whether a document of the same insert has taken it.
     pub taken: bool,
-    /// What the transaction has of it, if there is one.
+    /// What the transaction knows about it, if there is one.
     pub held: Option<KeyOwnership>,
 }
 
@@ -59,7 +59,7 @@ impl KeyEntry {
 }
 
 impl<'i> UniqueKeys<'i> {
-    /// None yet. The index on `_id` is the first, where it is among them.
+    /// Creates an empty list. If the index on `_id` is included, it must be the first.
     pub fn of(indexes: Vec<&'i IndexState>) -> UniqueKeys<'i> {
         UniqueKeys {
             indexes,
@@ -69,7 +69,7 @@ impl<'i> UniqueKeys<'i> {
         }
     }
 
-    /// Notes the unique keys of documents.
+    /// Adds the unique keys of documents.
     pub fn want(&mut self, documents: &[Document<'_>]) -> Result<(), Error> {
         let (bytes, keys) = (&mut self.bytes, &mut self.keys);
         for (index, state) in self.indexes.iter().enumerate() {
@@ -95,8 +95,7 @@ impl<'i> UniqueKeys<'i> {
         Ok(())
     }
 
-    /// Brings the keys into order, in which they know which of them are equal; one that a document has
-    /// twice counts once.
+    /// Sorts the keys, and finds equal ones. A key that one document has twice counts once.
     pub fn sort(&mut self) {
         let UniqueKeys { bytes, keys, .. } = self;
         let order = |one: &KeyEntry, other: &KeyEntry| {
@@ -115,7 +114,7 @@ impl<'i> UniqueKeys<'i> {
         }
     }
 
-    /// The hashes of all, for each index.
+    /// Returns the hashes of all keys, by index.
     pub fn hashes(&self) -> Result<Vec<KeyHashes>, Bug> {
         let of_indexes = self.keys.chunk_by(|one, other| one.index == other.index);
         let of_index = |keys: &[KeyEntry]| {
@@ -138,7 +137,7 @@ impl<'i> UniqueKeys<'i> {
         index.ok_or_else(|| no_index(key.index, self.indexes.len()))
     }
 
-    /// A key by its number: its index, its bytes, and what is known of it.
+    /// Returns the index, the bytes and the state of a key.
     pub fn key(&self, number: usize) -> Result<(&'i Index, &[u8], &KeyEntry), Bug> {
         let no_key = || no_key(number, self.keys.len());
         let key = self.keys.get(number).ok_or_else(no_key)?;
@@ -153,14 +152,14 @@ impl<'i> UniqueKeys<'i> {
         key.ok_or_else(|| no_key(number, keys))
     }
 
-    /// Notes that a document of the insert has taken the key.
+    /// Marks a key as taken by a document of the insert.
     pub fn take(&mut self, number: usize) -> Result<(), Bug> {
         let first = self.key_mut(number)?.first;
         self.key_mut(first)?.taken = true;
         Ok(())
     }
 
-    /// The numbers of the keys of each of so many documents.
+    /// Returns the numbers of each document's keys.
     pub fn of_documents(&self, count: usize) -> Result<Vec<Vec<usize>>, Bug> {
         let mut numbers = vec![Vec::new(); count];
         for (number, key) in self.keys.iter().enumerate() {
@@ -173,7 +172,7 @@ impl<'i> UniqueKeys<'i> {
         Ok(numbers)
     }
 
-    /// Claims all; whether two of them may be equal.
+    /// Claims all keys. Returns whether two of them may be equal.
     pub fn claim(&mut self, claim: &mut Claim<'_>) -> Result<bool, Bug> {
         let wanted = |key: &KeyEntry| {
             let index = &self.index_of(key)?.index;
@@ -191,11 +190,11 @@ impl<'i> UniqueKeys<'i> {
         Ok(added.are_double)
     }
 
-    /// Lets a transaction hold all, which are in order.
+    /// Locks all keys, which are sorted, for a transaction.
     pub fn hold(&mut self, holding: &KeyLocker<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
             let (index, bytes, key) = self.key(number)?;
-            // An equal key is held already.
+            // An equal key was locked already.
             if key.first != number {
                 continue;
             }
@@ -205,7 +204,7 @@ impl<'i> UniqueKeys<'i> {
         Ok(())
     }
 
-    /// A transaction whose end decides whether one of the keys is free, if there is one.
+    /// Returns a transaction that must end before it is known whether one of the keys is free.
     pub fn awaited(
         &self,
         collection: &Collection,
@@ -223,7 +222,7 @@ impl<'i> UniqueKeys<'i> {
         Ok(None)
     }
 
-    /// Finds those that nobody has all at once: they need no look each by itself.
+    /// Looks all keys up together, and marks the absent ones. The others are looked up one by one.
     pub fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
         let UniqueKeys {
             indexes,
@@ -240,7 +239,7 @@ impl<'i> UniqueKeys<'i> {
             let state = index.ok_or_else(|| no_index(number, count))?;
             let looked_up = || of_index.iter().filter(|key| key.look_up);
             let hashed: Vec<HashedKey<'_>> = looked_up().map(|key| key.hashed(bytes)).collect();
-            // An index that is not asked need not know its newest keys.
+            // An index without lookups need not track its recent keys.
             if hashed.is_empty() {
                 continue;
             }
@@ -254,7 +253,7 @@ impl<'i> UniqueKeys<'i> {
         Ok(())
     }
 
-    /// Whether there is a key that somebody may have.
+    /// Returns whether any key must be looked up.
     pub fn are_doubtful(&self) -> bool {
         self.keys.iter().any(|key| key.look_up)
     }
@@ -278,8 +277,8 @@ mod tests {
     use crate::claims::Claims;
     use windrow_invariant::tolerate_bugs;
 
-    /// A key whose index was not there was not claimed and not looked for: a second document with it
-    /// would have been inserted.
+    /// The key of an unknown index used to be neither claimed nor looked up, so a second document
+    /// with it was inserted.
     #[test]
     fn a_key_without_an_index_is_a_bug() {
         let mut wanted = UniqueKeys::of(Vec::new());
@@ -302,7 +301,7 @@ mod tests {
             wanted.take(1).unwrap_err();
             wanted.of_documents(0).unwrap_err();
         });
-        // Nothing was claimed: another one does not wait.
+        // Nothing was claimed, so another claim does not wait.
         assert!(claims.begin().grow(b"a", b"b"));
     }
 }
