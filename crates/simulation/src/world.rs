@@ -126,7 +126,7 @@ impl World {
             checkpoint_bytes: 1 << (8 + random.below(12)),
             cache_bytes: 1 << (10 + random.below(14)),
             compression: random.pick(&[Compression::None, Compression::Lz4]),
-            is_encrypted: seed % 3 == 1,
+            is_encrypted: seed % 3 == 2,
         };
         Arc::new_cyclic(|this: &Weak<World>| {
             let disk = MemoryDisk::new();

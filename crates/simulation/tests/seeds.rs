@@ -29,11 +29,11 @@ fn the_engine_agrees_with_the_model() {
 
 #[test]
 fn runs_are_deterministic() {
-    for seed in [6, 8, 9, 11] {
+    for seed in [6, 7, 9, 10] {
         assert_eq!(run(seed, STEPS), run(seed, STEPS), "seed {seed}");
     }
     // The data folders of these seeds are encrypted with random keys.
-    for seed in [7, 10] {
+    for seed in [8, 11] {
         let (one, other) = (run(seed, STEPS), run(seed, STEPS));
         assert_eq!(one.trace, other.trace, "seed {seed}");
         assert_ne!(one.disk, other.disk, "seed {seed}");
