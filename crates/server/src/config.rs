@@ -7,6 +7,7 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, Value};
 
 use crate::access::directory::AccessControl;
+use crate::profiling::ProfilingLevel;
 use crate::tls::TlsSettings;
 
 /// The configuration of a server.
@@ -28,6 +29,11 @@ pub struct Config {
     pub cursors_max: usize,
     /// Commands that take longer are logged. In milliseconds.
     pub slow_ms: u64,
+    /// The fraction of slow commands that are logged, from 0 to 1.
+    pub slow_sample_rate: f64,
+    /// The commands that are stored in `system.profile`, of databases for which `profile` was not
+    /// run.
+    pub profiling_level: ProfilingLevel,
     /// Server parameters that differ from their defaults.
     pub parameters: Vec<(String, Value)>,
     /// When clients have to log in.
@@ -52,6 +58,8 @@ impl Default for Config {
             idle_time_max: None,
             cursors_max: 100_000,
             slow_ms: 100,
+            slow_sample_rate: 1.0,
+            profiling_level: ProfilingLevel::Off,
             parameters: Vec::new(),
             access_control: AccessControl::default(),
             replica_set: None,

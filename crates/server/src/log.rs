@@ -4,10 +4,10 @@
 //! {"t":{"$date":"…"},"s":"I","c":"NETWORK","id":22943,"ctx":"listener","msg":"…","attr":{…}}
 //! ```
 
+mod sink;
+
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -15,6 +15,8 @@ use windrow_document::{DocumentBuf, doc};
 
 use crate::clock;
 use crate::sync::lock;
+use sink::Sink;
+pub use sink::{LogRotation, LogTarget, SyslogFacility};
 
 /// The severity of a line. Its letter is the field `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,16 @@ impl Severity {
             Severity::Info => "I",
         }
     }
+
+    /// The level in the system's log, RFC 5424.
+    fn syslog_level(self) -> u32 {
+        match self {
+            Severity::Fatal => 2,
+            Severity::Error => 3,
+            Severity::Warning => 4,
+            Severity::Info => 6,
+        }
+    }
 }
 
 /// Maximum number of lines that `getLog` returns.
@@ -47,24 +59,6 @@ const KEPT_LINES_MAX: usize = 1024;
 pub struct Log {
     sink: Mutex<Sink>,
     kept: Mutex<RecentLines>,
-}
-
-enum Sink {
-    Stderr,
-    File {
-        file: File,
-        path: PathBuf,
-    },
-    /// Only `getLog` has the lines, for tests.
-    Nowhere,
-}
-
-impl Sink {
-    fn open(path: &Path) -> io::Result<Sink> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let path = path.to_owned();
-        Ok(Sink::File { file, path })
-    }
 }
 
 #[derive(Default)]
@@ -80,9 +74,9 @@ impl Log {
         Log::new(Sink::Stderr)
     }
 
-    /// Appends to a file. Creates the file if it does not exist.
-    pub fn to_file(path: &Path) -> io::Result<Log> {
-        Ok(Log::new(Sink::open(path)?))
+    /// Opens the target.
+    pub fn open(target: &LogTarget) -> io::Result<Log> {
+        Ok(Log::new(Sink::open(target)?))
     }
 
     /// Writes nothing. [`recent`](Self::recent) has the newest lines.
@@ -122,7 +116,7 @@ impl Log {
         // The time is the first field, in the format of MongoDB's logs.
         let (time, line) = (clock::iso(SystemTime::now()), line.to_string());
         let fields = line.strip_prefix('{').unwrap_or(&line);
-        self.keep(format!(r#"{{"t":{{"$date":"{time}"}},{fields}"#));
+        self.keep(severity, format!(r#"{{"t":{{"$date":"{time}"}},{fields}"#));
     }
 
     /// Writes a line that `getLog: "startupWarnings"` and mongosh show.
@@ -143,12 +137,8 @@ impl Log {
 
     /// Stores a line. If the stream fails, the server continues and the line is only kept in
     /// memory.
-    fn keep(&self, line: String) {
-        match &mut *lock(&self.sink) {
-            Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
-            Sink::File { file, .. } => drop(file.write_all(format!("{line}\n").as_bytes())),
-            Sink::Nowhere => {}
-        }
+    fn keep(&self, severity: Severity, line: String) {
+        lock(&self.sink).write(severity, &line);
         let mut kept = lock(&self.kept);
         kept.written += 1;
         kept.lines.push_back(line);
@@ -157,23 +147,10 @@ impl Log {
         }
     }
 
-    /// Renames the log file with the current time and continues in a new file. Has no effect if the
-    /// log is a stream. Fails if a file with the new name exists.
+    /// Continues in a new file, as the target says. Has no effect if the log is not a file. Fails if
+    /// a file with the new name exists.
     pub fn rotate(&self) -> io::Result<()> {
-        let mut sink = lock(&self.sink);
-        let Sink::File { path, .. } = &*sink else {
-            return Ok(());
-        };
-        let time = clock::iso(SystemTime::now()).replace(':', "-");
-        let seconds = time.split('.').next().unwrap_or_default();
-        let (path, mut old) = (path.clone(), path.clone().into_os_string());
-        old.push(format!(".{seconds}"));
-        if Path::new(&old).exists() {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        fs::rename(&path, &old)?;
-        *sink = Sink::open(&path)?;
-        Ok(())
+        lock(&self.sink).rotate()
     }
 
     /// The newest lines, oldest first, and the total number of lines.

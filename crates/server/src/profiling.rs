@@ -14,9 +14,12 @@ use crate::sync::lock;
 /// Which operations of a database are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfilingLevel {
+    /// None.
     #[default]
     Off,
+    /// Slow ones.
     Slow,
+    /// All.
     All,
 }
 
@@ -62,6 +65,8 @@ pub struct Profiling {
     slow_ms: AtomicI64,
     /// The bits of the sample rate.
     sample_rate: AtomicU64,
+    /// The level of databases without settings.
+    level: ProfilingLevel,
     databases: Mutex<HashMap<String, DatabaseProfiling>>,
     /// `true` if any database has settings. Every operation reads it.
     has_databases: AtomicBool,
@@ -75,12 +80,14 @@ pub struct Verdict {
 }
 
 impl Profiling {
-    pub fn new(slow_ms: u64) -> Profiling {
+    /// `level` is that of databases whose settings were never changed.
+    pub fn new(slow: SlowThreshold, level: ProfilingLevel) -> Profiling {
         Profiling {
-            slow_ms: AtomicI64::new(i64::try_from(slow_ms).unwrap_or(i64::MAX)),
-            sample_rate: AtomicU64::new(1f64.to_bits()),
+            slow_ms: AtomicI64::new(slow.millis),
+            sample_rate: AtomicU64::new(slow.sample_rate.to_bits()),
+            level,
             databases: Mutex::default(),
-            has_databases: AtomicBool::new(false),
+            has_databases: AtomicBool::new(level != ProfilingLevel::Off),
         }
     }
 
@@ -100,7 +107,11 @@ impl Profiling {
 
     /// The settings of a database.
     pub fn database(&self, name: &str) -> DatabaseProfiling {
-        lock(&self.databases).get(name).cloned().unwrap_or_default()
+        let known = lock(&self.databases).get(name).cloned();
+        known.unwrap_or(DatabaseProfiling {
+            level: self.level,
+            filter: None,
+        })
     }
 
     /// Sets the settings of a database.
@@ -157,13 +168,31 @@ mod tests {
     use super::*;
     use windrow_document::{DocumentBuf, doc};
 
+    fn new(millis: i64, level: ProfilingLevel) -> Profiling {
+        let slow = SlowThreshold {
+            millis,
+            sample_rate: 1.0,
+        };
+        Profiling::new(slow, level)
+    }
+
+    #[test]
+    fn databases_have_the_level_of_the_server() {
+        let profiling = new(100, ProfilingLevel::All);
+        assert!(profiling.judge("d", 5, DocumentBuf::new).keep);
+        profiling.set_database("d", DatabaseProfiling::default());
+        assert!(!profiling.judge("d", 5, DocumentBuf::new).keep);
+        profiling.forget("d");
+        assert!(profiling.judge("d", 5, DocumentBuf::new).keep && !profiling.is_ignored(5));
+    }
+
     #[test]
     fn operations_are_profiled_by_level_time_and_filter() {
         let check = |level: ProfilingLevel,
                      filter: Option<DocumentBuf>,
                      millis: i64,
                      expected: (bool, bool)| {
-            let profiling = Profiling::new(100);
+            let profiling = new(100, ProfilingLevel::Off);
             let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
             profiling.set_database("d", DatabaseProfiling { level, filter });
             let verdict = profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
@@ -183,7 +212,7 @@ mod tests {
 
     #[test]
     fn no_sample_is_taken_at_a_rate_of_zero() {
-        let profiling = Profiling::new(0);
+        let profiling = new(0, ProfilingLevel::Off);
         profiling.set_slow(SlowThreshold {
             millis: 0,
             sample_rate: 0.0,

@@ -89,7 +89,7 @@ impl Server {
 
     /// Handles the signals of the process: SIGTERM and SIGINT stop the server, SIGHUP reads the
     /// certificates again and calls `reload`, SIGUSR1 rotates the log.
-    pub fn handle_signals(&self, reload: impl Fn() + Send + 'static) -> io::Result<()> {
+    pub fn handle_signals(&self, reload: impl FnMut() + Send + 'static) -> io::Result<()> {
         handle_signals(&self.state, reload)
     }
 
@@ -174,7 +174,7 @@ fn with_access_control(
             "{address} can be reached from other machines, and there are no users: require logins \
              with --auth, or let every client read and write all data with --no-auth"
         );
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     // Logins stay necessary if the last user is dropped.
     Ok(Config {

@@ -19,7 +19,7 @@ use crate::state::State;
 /// - SIGUSR1 rotates the log.
 pub(crate) fn handle_signals(
     state: &Arc<State>,
-    reload: impl Fn() + Send + 'static,
+    mut reload: impl FnMut() + Send + 'static,
 ) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
     let state = Arc::clone(state);

@@ -26,7 +26,7 @@ use crate::log::{Log, Severity};
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::parameters::{self, Parameters, SetAt};
-use crate::profiling::Profiling;
+use crate::profiling::{Profiling, SlowThreshold};
 use crate::random;
 use crate::replica_set::ReplicaSet;
 use crate::sessions::Sessions;
@@ -108,7 +108,11 @@ pub struct State {
 
 impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
-        let slow_ms = config.slow_ms;
+        let slow = SlowThreshold {
+            millis: i64::try_from(config.slow_ms).unwrap_or(i64::MAX),
+            sample_rate: config.slow_sample_rate,
+        };
+        let profiling_level = config.profiling_level;
         let host = format!("{}:{port}", crate::machine::hostname());
         let statistics = StatisticsSources {
             engine: services.engine.clone(),
@@ -132,7 +136,7 @@ impl State {
             parameters: Parameters::new(&services.engine),
             cluster_parameters: load_cluster_parameters(&services),
             fail_points: FailPoints::default(),
-            profiling: Profiling::new(slow_ms),
+            profiling: Profiling::new(slow, profiling_level),
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),
@@ -214,6 +218,42 @@ impl State {
             }
         }
         rotated
+    }
+}
+
+/// Settings that can change while the server runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuntimeSettings {
+    /// Server parameters.
+    pub parameters: Vec<(String, Value)>,
+    /// Commands that take longer are logged. In milliseconds.
+    pub slow_ms: u64,
+    /// The fraction of slow commands that are logged, from 0 to 1.
+    pub slow_sample_rate: f64,
+}
+
+impl State {
+    /// Changes settings to those that differ from `before`. Settings that a client has changed
+    /// meanwhile stay, unless they differ. Returns what could not be set, as sentences.
+    pub fn apply_settings(
+        &self,
+        before: &RuntimeSettings,
+        settings: &RuntimeSettings,
+    ) -> Vec<String> {
+        let slow = (settings.slow_ms, settings.slow_sample_rate);
+        if slow != (before.slow_ms, before.slow_sample_rate) {
+            self.profiling.set_slow(SlowThreshold {
+                millis: i64::try_from(settings.slow_ms).unwrap_or(i64::MAX),
+                sample_rate: settings.slow_sample_rate,
+            });
+        }
+        let changed = settings.parameters.iter();
+        let changed = changed.filter(|parameter| !before.parameters.contains(parameter));
+        let failures = changed.filter_map(|(name, value)| {
+            let set = self.set_parameter(name, value.as_ref(), SetAt::Runtime);
+            set.err().map(|error| error.message)
+        });
+        failures.collect()
     }
 }
 

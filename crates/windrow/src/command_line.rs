@@ -21,6 +21,8 @@ pub enum Failure {
     Usage(String),
     /// The command could not be completed.
     Runtime(String),
+    /// The command could not be completed, for a reason that has its own exit code.
+    WithCode(u8, String),
 }
 
 impl Failure {
@@ -29,6 +31,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Runtime(_) => 1,
             Failure::Usage(_) => 2,
+            Failure::WithCode(code, _) => *code,
         })
     }
 
@@ -48,7 +51,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(reason) | Failure::Runtime(reason) => formatter.write_str(reason),
+            Failure::Usage(reason) | Failure::Runtime(reason) | Failure::WithCode(_, reason) => {
+                formatter.write_str(reason)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! `windrow COMMAND …`. A subcommand is a file and an entry of [`SUBCOMMANDS`]. It parses its
 //! arguments with `lexopt`, in `COMMAND/options.rs`, and returns an exit code or a [`Failure`].
 //!
-//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` has its own.
+//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` and `serve` have further ones.
 //!
 //! The allocator is the system's. Processor time in seconds on 2 cores, median of two runs, for
 //! inserting 240,000 documents with 40 multikey entries each, and for building a text index on
@@ -13,7 +13,7 @@
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
-//! - `address_file`, `serve`: `windrow serve`
+//! - `address_file`, `serve`: `windrow serve`; `serve/option_table` is the table of its options
 //! - `certificate`: `windrow certificate`
 //! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server

@@ -1,9 +1,15 @@
 //! `windrow serve`: runs a server on a data folder.
 
+mod config_file;
+mod given_option;
 mod help;
 mod option_table;
+mod option_values;
 mod options;
+mod pid_file;
 mod problem_log;
+mod reload;
+mod shown_options;
 
 use std::io;
 use std::path::Path;
@@ -15,7 +21,7 @@ use std::time::{Duration, Instant};
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_document::doc;
 use windrow_server::{
-    AccessControl, Config, Log, Server, Services, Severity, TlsMode, log_resumed_builds,
+    AccessControl, Config, Log, LogTarget, Server, Services, Severity, TlsMode, log_resumed_builds,
 };
 use windrow_storage::RealDisk;
 
@@ -24,7 +30,9 @@ use crate::command_line::{Failure, Subcommand};
 use crate::encryption;
 use help::HELP;
 use options::{Options, parse};
+use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
+use reload::Reloader;
 
 pub const SERVE: Subcommand = Subcommand {
     name: "serve",
@@ -41,12 +49,61 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Exit codes of mongod: no socket could be opened, the data folder has another format, the data
+/// folder cannot be used.
+const NET_ERROR: u8 = 48;
+const OTHER_FORMAT: u8 = 62;
+const UNUSABLE_FOLDER: u8 = 100;
+
+/// Serves until a stop. A failure is printed; a log elsewhere has it, too.
 fn serve(options: Options) -> Result<(), Failure> {
-    let log = open_log(options.logpath.as_deref())?;
-    log_start(&log, &options);
+    let log = open_log(&options.log)?;
+    let is_elsewhere = options.log != LogTarget::Stderr;
+    serve_with_log(&log, options).inspect_err(|failure| {
+        if !is_elsewhere {
+            return;
+        }
+        let attr = doc! { "error": (failure.to_string()) };
+        let (severity, message) = (Severity::Fatal, "The server ends because of an error");
+        log.write(severity, "CONTROL", FAILED, "main", message, attr);
+    })
+}
+
+/// The id of the log line about a server that ends because of an error. MongoDB has no such event.
+const FAILED: i32 = 9_000_011;
+
+fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
+    log_start(log, &options);
+    let pid_file = options
+        .pid_file
+        .as_deref()
+        .map(PidFile::write)
+        .transpose()?;
     let engine = open_engine(&options)?;
-    log_resumed_builds(&engine, &log);
-    let config = Config {
+    log_resumed_builds(&engine, log);
+    let services = Services {
+        engine: engine.clone(),
+        log: log.clone(),
+        folder: Some(options.data_folder.clone()),
+        status: Vec::new(),
+    };
+    let server = Server::bind(config(&options), services).map_err(explain_bind)?;
+    // Without the address file, other commands cannot find the server. Clients are not affected.
+    let address_file = own_address(&server, &options)
+        .and_then(|address| write_address_file(log, &options.data_folder, &address));
+    let mut reloader = Reloader::new(log.clone(), server.state(), options);
+    let signals = server.handle_signals(move || reloader.reload());
+    signals.map_err(Failure::runtime)?;
+    server.run().map_err(Failure::runtime)?;
+    drop((address_file, pid_file));
+    engine.close().map_err(Failure::runtime)?;
+    let attr = doc! { "exitCode": 0 };
+    log.info("CONTROL", 23_138, "main", "Shutting down", attr);
+    Ok(())
+}
+
+fn config(options: &Options) -> Config {
+    Config {
         listen: options.listen.clone(),
         access_control: options.access_control,
         unix_socket: options.unix_socket.clone(),
@@ -56,32 +113,21 @@ fn serve(options: Options) -> Result<(), Failure> {
         idle_time_max: options.idle_time_max,
         arguments: std::env::args().collect(),
         options: options.shown.clone(),
-        parameters: options.parameters.clone(),
+        parameters: options.runtime.parameters.clone(),
+        slow_ms: options.runtime.slow_ms,
+        slow_sample_rate: options.runtime.slow_sample_rate,
+        profiling_level: options.profiling_level,
         replica_set: options.replica_set.clone(),
         ..Config::default()
-    };
-    let services = Services {
-        engine: engine.clone(),
-        log: log.clone(),
-        folder: Some(options.data_folder.clone()),
-        status: Vec::new(),
-    };
-    let server = Server::bind(config, services).map_err(Failure::runtime)?;
-    server.handle_signals(|| {}).map_err(Failure::runtime)?;
-    // Without the address file, other commands cannot find the server. Clients are not affected.
-    let address_file = own_address(&server, &options)
-        .and_then(|address| write_address_file(&log, &options.data_folder, &address));
-    server.run().map_err(Failure::runtime)?;
-    drop(address_file);
-    engine.close().map_err(Failure::runtime)?;
-    log.info(
-        "CONTROL",
-        23_138,
-        "main",
-        "Shutting down",
-        doc! { "exitCode": 0 },
-    );
-    Ok(())
+    }
+}
+
+/// Settings that cannot be used are the fault of the command line. Other failures are of sockets.
+fn explain_bind(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
+        _ => Failure::WithCode(NET_ERROR, error.to_string()),
+    }
 }
 
 /// Where commands of this machine reach the server.
@@ -114,12 +160,13 @@ fn write_address_file(log: &Log, folder: &Path, address: &ServerAddress) -> Opti
 /// The id of the log line about an address file that cannot be written. MongoDB has no such event.
 const ADDRESS_FILE_ERROR_ID: i32 = 9_000_006;
 
-fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
-    let log = match path {
-        None => Log::to_stderr(),
-        Some(path) => Log::to_file(path)
-            .map_err(|error| Failure::runtime(format!("the log {}: {error}", path.display())))?,
-    };
+fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
+    let log = Log::open(target).map_err(|error| {
+        Failure::runtime(match target {
+            LogTarget::File { path, .. } => format!("the log {}: {error}", path.display()),
+            _ => format!("the log of the system: {error}"),
+        })
+    })?;
     let log = Arc::new(log);
     log.take_panics();
     set_log(log.clone());
@@ -130,7 +177,8 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
-    let disk = RealDisk::new(&options.data_folder).map_err(Failure::runtime)?;
+    let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
+    let disk = RealDisk::new(&options.data_folder).map_err(unusable)?;
     let mut engine_options = EngineOptions {
         on_problem: log_problem,
         build_priority: options.build_priority,
@@ -149,7 +197,14 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
             Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
                 thread::sleep(Duration::from_millis(20));
             }
-            opened => return opened.map_err(Failure::runtime),
+            Err(error) => {
+                let code = match &error {
+                    Error::Storage(StorageError::UnknownFormat { .. }) => OTHER_FORMAT,
+                    _ => UNUSABLE_FOLDER,
+                };
+                return Err(Failure::WithCode(code, error.to_string()));
+            }
+            Ok(engine) => return Ok(engine),
         }
     }
 }

@@ -7,6 +7,8 @@ Usage: windrow serve --data DIR [OPTION…]
 
 Options:
   --data DIR          the data folder; it is created if it does not exist
+  -f, --config FILE   read options from a file in the form of mongod.conf; options of the command
+                      line replace those of the file
   --listen ADDRESS    the address to listen on, HOST:PORT; can be repeated
                       [default: 127.0.0.1:27017]
   --bind-ip HOSTS     addresses or names to listen on, separated by commas, instead of --listen;
@@ -63,7 +65,27 @@ Options:
   --encryption-key-file FILE
                       encrypt a new data folder, or open an encrypted one; windrow encryption
                       new-key makes such a file
-  --logpath FILE      append the log to a file [default: standard error]
+  --slow-ms N         log commands that take longer, in milliseconds [default: 100]
+  --slow-sample-rate R
+                      the fraction of these that are logged, from 0 to 1 [default: 1]
+  --profile LEVEL     store commands in system.profile: off, slowOp or all [default: off]
+  --log-path FILE     write the log to a file [default: standard error]
+  --log-append        append to an existing file, as is the default. `logAppend: false` in the
+                      configuration file renames the existing file
+  --log-rotate HOW    what SIGUSR1 and logRotate do with the file: rename it, or reopen it after
+                      another program has renamed it [default: rename]
+  --log-destination D
+                      file, or syslog for the log of the system
+  --syslog            the same as --log-destination syslog
+  --syslog-facility F
+                      the facility of lines in the log of the system [default: user]
+  --verbosity N       the parameter logLevel, from 0 to 5
+  --quiet             the parameter quiet: do not log connections
+  --time-stamp-format F
+                      only iso8601-utc
+  --pid-file FILE     write the process id to a file
+  --time-zone-info DIR
+                      only /usr/share/zoneinfo
   -h, --help          show this help
 
 As soon as there is a user, clients must log in. Without users, every client that can connect can
@@ -73,6 +95,7 @@ The names of mongod's options are accepted, too, such as --dbpath, --tlsMode and
 
 Examples:
   windrow serve --data ./data
+  windrow serve --config /etc/windrow.conf
   windrow serve --data /var/lib/windrow --listen 127.0.0.1:27018 --memory 2GiB
   mongosh mongodb://127.0.0.1:27017
 ";

@@ -8,8 +8,15 @@ use std::time::Duration;
 
 use windrow_collection::BuildPriority;
 use windrow_document::Value;
-use windrow_server::{AccessControl, TlsMode, TlsVersion, parse_parameter_value};
+use windrow_server::{
+    AccessControl, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
+};
 
+use super::option_values::{
+    NOT_POSITIVE, accept_only, parse_listen, parse_number, parse_parameter, parse_permissions,
+    parse_priority, parse_profiling_level, parse_rate, parse_replica_set, parse_rotation,
+    parse_seconds, parse_switch, parse_tls_mode, parse_versions_left, text,
+};
 use crate::{byte_size, memory};
 
 /// An option.
@@ -18,7 +25,7 @@ pub struct ServerOption {
     pub name: &'static str,
     /// The names of mongod's option.
     pub mongod: &'static [&'static str],
-    /// The key in the configuration file. Those without a counterpart in mongod's file have a
+    /// The key in the configuration file. Empty for options of the command line only. Those without a counterpart in mongod's file have a
     /// section `windrow`.
     pub key: &'static str,
     pub kind: Kind,
@@ -32,6 +39,8 @@ pub struct ServerOption {
 pub enum Kind {
     Text,
     Integer,
+    /// A number with a fraction.
+    Number,
     /// Set by its presence on the command line, and with `true` in the file.
     Switch,
     /// `NAME=VALUE` on the command line, and a map in the file.
@@ -67,7 +76,15 @@ pub struct Draft {
     pub replica_set: Option<String>,
     pub parameters: Vec<(String, Value)>,
     pub history_bytes: Option<u64>,
-    pub logpath: Option<PathBuf>,
+    pub slow_ms: Option<u64>,
+    pub slow_sample_rate: Option<f64>,
+    pub profiling_level: Option<ProfilingLevel>,
+    pub log_destination: Option<LogDestination>,
+    pub log_path: Option<PathBuf>,
+    pub log_append: Option<bool>,
+    pub log_rotation: Option<LogRotation>,
+    pub syslog_facility: Option<SyslogFacility>,
+    pub pid_file: Option<PathBuf>,
     pub encryption: bool,
     pub encryption_key_file: Option<PathBuf>,
 }
@@ -82,6 +99,13 @@ impl Draft {
             _ => Ok(()),
         }
     }
+}
+
+/// The values of `systemLog.destination`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogDestination {
+    File,
+    Syslog,
 }
 
 const fn option(
@@ -101,52 +125,26 @@ const fn option(
 }
 
 /// All options, in the order of the help text.
+#[rustfmt::skip]
 pub const OPTIONS: &[ServerOption] = &[
-    option(
-        "data",
-        &["dbpath"],
-        "storage.dbPath",
-        Kind::Text,
-        |draft, value| {
-            draft.data_folder = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
-    option(
-        "listen",
-        &[],
-        "net.windrow.listen",
-        Kind::Text,
-        |draft, value| {
-            draft.listen.extend(parse_listen(text(value)?)?);
-            Ok(())
-        },
-    ),
-    option(
-        "bind-ip",
-        &["bind_ip"],
-        "net.bindIp",
-        Kind::Text,
-        |draft, value| {
-            let names = text(value)?.split(',').map(str::trim);
-            let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
-            draft.bind_ip = Some(names.collect());
-            Ok(())
-        },
-    ),
-    option(
-        "bind-ip-all",
-        &["bind_ip_all"],
-        "net.bindIpAll",
-        Kind::Switch,
-        |draft, value| {
-            draft.bind_all = parse_switch(value)?;
-            Ok(())
-        },
-    ),
+    option("data", &["dbpath"], "storage.dbPath", Kind::Text, |draft, value| {
+        draft.data_folder = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("listen", &[], "net.windrow.listen", Kind::Text, |draft, value| {
+        draft.listen.extend(parse_listen(text(value)?)?);
+        Ok(())
+    }),
+    option("bind-ip", &["bind_ip"], "net.bindIp", Kind::Text, |draft, value| {
+        draft.bind_ip = Some(split_list(text(value)?));
+        Ok(())
+    }),
+    option("bind-ip-all", &["bind_ip_all"], "net.bindIpAll", Kind::Switch, |draft, value| {
+        draft.bind_all = parse_switch(value)?;
+        Ok(())
+    }),
     option("port", &[], "net.port", Kind::Integer, |draft, value| {
-        let port = text(value)?.parse().ok();
-        draft.port = Some(port.ok_or("is not a port; write a number up to 65535")?);
+        draft.port = Some(parse_port(value)?);
         Ok(())
     }),
     option("ipv6", &[], "net.ipv6", Kind::Switch, |draft, value| {
@@ -154,269 +152,191 @@ pub const OPTIONS: &[ServerOption] = &[
         Ok(())
     }),
     option(
-        "unix-socket-prefix",
-        &["unixSocketPrefix"],
-        "net.unixDomainSocket.pathPrefix",
-        Kind::Text,
-        |draft, value| {
-            draft.unix_socket_folder = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "unix-socket-prefix", &["unixSocketPrefix"],
+        "net.unixDomainSocket.pathPrefix", Kind::Text, |draft, value| {
+        draft.unix_socket_folder = Some(PathBuf::from(value));
+        Ok(())
+    }),
     option(
-        "no-unix-socket",
-        &["nounixsocket"],
-        "net.unixDomainSocket.enabled",
-        Kind::Switch,
-        |draft, value| {
-            draft.unix_socket = Some(parse_switch(value)?);
-            Ok(())
-        },
-    ),
+        "no-unix-socket", &["nounixsocket"],
+        "net.unixDomainSocket.enabled", Kind::Switch, |draft, value| {
+        draft.unix_socket = Some(parse_switch(value)?);
+        Ok(())
+    }),
     option(
-        "unix-socket-permissions",
-        &["filePermissions"],
-        "net.unixDomainSocket.filePermissions",
-        Kind::Text,
-        |draft, value| {
-            let mode = u32::from_str_radix(text(value)?, 8).ok();
-            let mode = mode.filter(|mode| *mode <= 0o777);
-            let reason = "is not a set of permissions; write an octal number up to 0777";
-            draft.unix_socket_permissions = Some(mode.ok_or(reason)?);
-            Ok(())
-        },
-    ),
+        "unix-socket-permissions", &["filePermissions"],
+        "net.unixDomainSocket.filePermissions", Kind::Text, |draft, value| {
+        draft.unix_socket_permissions = Some(parse_permissions(value)?);
+        Ok(())
+    }),
+    option("tls-mode", &["tlsMode"], "net.tls.mode", Kind::Text, |draft, value| {
+        draft.tls_mode = Some(parse_tls_mode(value)?);
+        Ok(())
+    }),
     option(
-        "tls-mode",
-        &["tlsMode"],
-        "net.tls.mode",
-        Kind::Text,
-        |draft, value| {
-            draft.tls_mode = Some(match text(value)? {
-                "disabled" => None,
-                "allow" | "allowTLS" => Some(TlsMode::Allow),
-                "prefer" | "preferTLS" => Some(TlsMode::Prefer),
-                "require" | "requireTLS" => Some(TlsMode::Require),
-                _ => {
-                    return Err(
-                        "is not a mode; write disabled, allow, prefer or require".to_owned()
-                    );
-                }
-            });
-            Ok(())
-        },
-    ),
+        "tls-certificate-key-file", &["tlsCertificateKeyFile"],
+        "net.tls.certificateKeyFile", Kind::Text, |draft, value| {
+        draft.tls_certificate_key_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("tls-ca-file", &["tlsCAFile"], "net.tls.CAFile", Kind::Text, |draft, value| {
+        draft.tls_ca_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("tls-crl-file", &["tlsCRLFile"], "net.tls.CRLFile", Kind::Text, |draft, value| {
+        draft.tls_crl_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
     option(
-        "tls-certificate-key-file",
-        &["tlsCertificateKeyFile"],
-        "net.tls.certificateKeyFile",
-        Kind::Text,
-        |draft, value| {
-            draft.tls_certificate_key_file = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "tls-allow-connections-without-certificates", &["tlsAllowConnectionsWithoutCertificates"],
+        "net.tls.allowConnectionsWithoutCertificates", Kind::Switch, |draft, value| {
+        draft.tls_allow_without_certificates = parse_switch(value)?;
+        Ok(())
+    }),
     option(
-        "tls-ca-file",
-        &["tlsCAFile"],
-        "net.tls.CAFile",
-        Kind::Text,
-        |draft, value| {
-            draft.tls_ca_file = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "tls-disabled-protocols", &["tlsDisabledProtocols"],
+        "net.tls.disabledProtocols", Kind::Text, |draft, value| {
+        draft.tls_versions = Some(parse_versions_left(text(value)?)?);
+        Ok(())
+    }),
     option(
-        "tls-crl-file",
-        &["tlsCRLFile"],
-        "net.tls.CRLFile",
-        Kind::Text,
-        |draft, value| {
-            draft.tls_crl_file = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "handshake-seconds-max", &[],
+        "net.windrow.handshakeSecondsMax", Kind::Integer, |draft, value| {
+        draft.handshake_time_max = Some(parse_seconds(value)?);
+        Ok(())
+    }),
     option(
-        "tls-allow-connections-without-certificates",
-        &["tlsAllowConnectionsWithoutCertificates"],
-        "net.tls.allowConnectionsWithoutCertificates",
-        Kind::Switch,
-        |draft, value| {
-            draft.tls_allow_without_certificates = parse_switch(value)?;
-            Ok(())
-        },
-    ),
-    option(
-        "tls-disabled-protocols",
-        &["tlsDisabledProtocols"],
-        "net.tls.disabledProtocols",
-        Kind::Text,
-        |draft, value| {
-            draft.tls_versions = Some(parse_versions_left(text(value)?)?);
-            Ok(())
-        },
-    ),
-    option(
-        "handshake-seconds-max",
-        &[],
-        "net.windrow.handshakeSecondsMax",
-        Kind::Integer,
-        |draft, value| {
-            draft.handshake_time_max = Some(parse_seconds(value)?);
-            Ok(())
-        },
-    ),
-    option(
-        "connections-max",
-        &["maxConns"],
-        "net.maxIncomingConnections",
-        Kind::Integer,
-        |draft, value| {
-            let count = text(value)?.parse().ok().filter(|count| *count > 0);
-            draft.connections_max = Some(count.ok_or(NOT_POSITIVE)?);
-            Ok(())
-        },
-    ),
-    option(
-        "idle-seconds-max",
-        &[],
-        "net.windrow.idleSecondsMax",
-        Kind::Integer,
-        |draft, value| {
-            draft.idle_time_max = Some(parse_seconds(value)?);
-            Ok(())
-        },
-    ),
-    option(
-        "auth",
-        &[],
-        "security.windrow.auth",
-        Kind::Switch,
-        |draft, value| {
-            if parse_switch(value)? {
-                draft.control_access(AccessControl::Always)?;
-            }
-            Ok(())
-        },
-    ),
-    option(
-        "no-auth",
-        &["noauth"],
-        "security.windrow.noAuth",
-        Kind::Switch,
-        |draft, value| {
-            if parse_switch(value)? {
-                draft.control_access(AccessControl::Never)?;
-            }
-            Ok(())
-        },
-    ),
-    option(
-        "authorization",
-        &[],
-        "security.authorization",
-        Kind::Text,
-        |draft, value| match text(value)? {
+        "connections-max", &["maxConns"],
+        "net.maxIncomingConnections", Kind::Integer, |draft, value| {
+        draft.connections_max = Some(parse_count(value)?);
+        Ok(())
+    }),
+    option("idle-seconds-max", &[], "net.windrow.idleSecondsMax", Kind::Integer, |draft, value| {
+        draft.idle_time_max = Some(parse_seconds(value)?);
+        Ok(())
+    }),
+    option("auth", &[], "security.windrow.auth", Kind::Switch, |draft, value| {
+        if parse_switch(value)? {
+            draft.control_access(AccessControl::Always)?;
+        }
+        Ok(())
+    }),
+    option("no-auth", &["noauth"], "security.windrow.noAuth", Kind::Switch, |draft, value| {
+        if parse_switch(value)? {
+            draft.control_access(AccessControl::Never)?;
+        }
+        Ok(())
+    }),
+    option("authorization", &[], "security.authorization", Kind::Text, |draft, value| {
+        match text(value)? {
             "enabled" => draft.control_access(AccessControl::Always),
             "disabled" => draft.control_access(AccessControl::Never),
             _ => Err("is neither enabled nor disabled".to_owned()),
-        },
-    ),
+        }
+    }),
+    option("memory", &[], "storage.windrow.memory", Kind::Text, |draft, value| {
+        draft.memory_bytes = Some(byte_size::parse(text(value)?).and_then(memory::check)?);
+        Ok(())
+    }),
+    option("build-priority", &[], "storage.windrow.buildPriority", Kind::Text, |draft, value| {
+        draft.build_priority = parse_priority(value)?;
+        Ok(())
+    }),
     option(
-        "memory",
-        &[],
-        "storage.windrow.memory",
-        Kind::Text,
-        |draft, value| {
-            draft.memory_bytes = Some(byte_size::parse(text(value)?).and_then(memory::check)?);
-            Ok(())
-        },
-    ),
+        "snapshot-seconds-max", &[],
+        "storage.windrow.snapshotSecondsMax", Kind::Integer, |draft, value| {
+        draft.snapshot_age_max = Some(parse_seconds(value)?);
+        Ok(())
+    }),
+    option("replica-set", &["replSet"], "replication.replSetName", Kind::Text, |draft, value| {
+        draft.replica_set = Some(parse_replica_set(text(value)?)?);
+        Ok(())
+    }),
+    option("set-parameter", &["setParameter"], "setParameter", Kind::Map, |draft, value| {
+        draft.parameters.push(parse_parameter(text(value)?)?);
+        Ok(())
+    }),
     option(
-        "build-priority",
-        &[],
-        "storage.windrow.buildPriority",
-        Kind::Text,
-        |draft, value| {
-            draft.build_priority = match text(value)? {
-                "low" => BuildPriority::Low,
-                "normal" => BuildPriority::Normal,
-                "high" => BuildPriority::High,
-                _ => return Err("is not a priority; write low, normal or high".to_owned()),
-            };
-            Ok(())
-        },
-    ),
+        "change-history-bytes-max", &[],
+        "storage.windrow.changeHistoryBytesMax", Kind::Text, |draft, value| {
+        draft.history_bytes = Some(byte_size::parse(text(value)?)?);
+        Ok(())
+    }),
     option(
-        "snapshot-seconds-max",
-        &[],
-        "storage.windrow.snapshotSecondsMax",
-        Kind::Integer,
-        |draft, value| {
-            draft.snapshot_age_max = Some(parse_seconds(value)?);
-            Ok(())
-        },
-    ),
+        "enable-encryption", &["enableEncryption"],
+        "security.enableEncryption", Kind::Switch, |draft, value| {
+        draft.encryption = parse_switch(value)?;
+        Ok(())
+    }),
     option(
-        "replica-set",
-        &["replSet"],
-        "replication.replSetName",
-        Kind::Text,
-        |draft, value| {
-            draft.replica_set = Some(parse_replica_set(text(value)?)?);
-            Ok(())
-        },
-    ),
+        "encryption-key-file", &["encryptionKeyFile"],
+        "security.encryptionKeyFile", Kind::Text, |draft, value| {
+        draft.encryption_key_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
     option(
-        "set-parameter",
-        &["setParameter"],
-        "setParameter",
-        Kind::Map,
-        |draft, value| {
-            draft.parameters.push(parse_parameter(text(value)?)?);
-            Ok(())
-        },
-    ),
+        "slow-ms", &["slowms"],
+        "operationProfiling.slowOpThresholdMs", Kind::Integer, |draft, value| {
+        draft.slow_ms = Some(parse_number(value)?);
+        Ok(())
+    }),
     option(
-        "change-history-bytes-max",
-        &[],
-        "storage.windrow.changeHistoryBytesMax",
-        Kind::Text,
-        |draft, value| {
-            draft.history_bytes = Some(byte_size::parse(text(value)?)?);
-            Ok(())
-        },
-    ),
+        "slow-sample-rate", &["slowOpSampleRate"],
+        "operationProfiling.slowOpSampleRate", Kind::Number, |draft, value| {
+        draft.slow_sample_rate = Some(parse_rate(value)?);
+        Ok(())
+    }),
+    option("profile", &[], "operationProfiling.mode", Kind::Text, |draft, value| {
+        draft.profiling_level = Some(parse_profiling_level(value)?);
+        Ok(())
+    }),
+    option("log-path", &["logpath"], "systemLog.path", Kind::Text, |draft, value| {
+        draft.log_path = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("log-append", &["logappend"], "systemLog.logAppend", Kind::Switch, |draft, value| {
+        draft.log_append = Some(parse_switch(value)?);
+        Ok(())
+    }),
+    option("log-rotate", &["logRotate"], "systemLog.logRotate", Kind::Text, |draft, value| {
+        draft.log_rotation = Some(parse_rotation(value)?);
+        Ok(())
+    }),
+    option("log-destination", &[], "systemLog.destination", Kind::Text, |draft, value| {
+        draft.log_destination = Some(parse_destination(value)?);
+        Ok(())
+    }),
+    option("syslog", &[], "", Kind::Switch, |draft, _| {
+        draft.log_destination = Some(LogDestination::Syslog);
+        Ok(())
+    }),
     option(
-        "logpath",
-        &[],
-        "systemLog.path",
-        Kind::Text,
-        |draft, value| {
-            draft.logpath = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "syslog-facility", &["syslogFacility"],
+        "systemLog.syslogFacility", Kind::Text, |draft, value| {
+        draft.syslog_facility = Some(parse_facility(value)?);
+        Ok(())
+    }),
+    option("verbosity", &[], "systemLog.verbosity", Kind::Integer, |draft, value| {
+        let level = i64::try_from(parse_number(value)?).unwrap_or(i64::MAX);
+        draft.parameters.push(("logLevel".to_owned(), level.into()));
+        Ok(())
+    }),
+    option("quiet", &[], "systemLog.quiet", Kind::Switch, |draft, value| {
+        draft.parameters.push(("quiet".to_owned(), parse_switch(value)?.into()));
+        Ok(())
+    }),
+    option("time-stamp-format", &["timeStampFormat"], "systemLog.timeStampFormat", Kind::Text, |_, value| {
+        accept_only(value, "iso8601-utc")
+    }),
     option(
-        "enable-encryption",
-        &["enableEncryption"],
-        "security.enableEncryption",
-        Kind::Switch,
-        |draft, value| {
-            draft.encryption = parse_switch(value)?;
-            Ok(())
-        },
-    ),
-    option(
-        "encryption-key-file",
-        &["encryptionKeyFile"],
-        "security.encryptionKeyFile",
-        Kind::Text,
-        |draft, value| {
-            draft.encryption_key_file = Some(PathBuf::from(value));
-            Ok(())
-        },
-    ),
+        "pid-file", &["pidfilepath"],
+        "processManagement.pidFilePath", Kind::Text, |draft, value| {
+        draft.pid_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("time-zone-info", &["timeZoneInfo"], "processManagement.timeZoneInfo", Kind::Text, |_, value| {
+        accept_only(value, "/usr/share/zoneinfo")
+    }),
 ];
 
 /// The option with this name on the command line.
@@ -433,67 +353,35 @@ pub fn switch_value(option: &ServerOption) -> OsString {
     is_on.to_string().into()
 }
 
-const NOT_POSITIVE: &str = "is not a positive integer";
-
-fn text(value: &OsStr) -> Result<&str, String> {
-    value.to_str().ok_or_else(|| "is not UTF-8".to_owned())
+fn split_list(text: &str) -> Vec<String> {
+    let names = text.split(',').map(str::trim);
+    names
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
-fn parse_switch(value: &OsStr) -> Result<bool, String> {
-    let parsed = text(value)?.parse();
-    parsed.map_err(|_| "is not true or false".to_owned())
+fn parse_port(value: &OsStr) -> Result<u16, String> {
+    let port = text(value)?.parse().ok();
+    port.ok_or_else(|| "is not a port; write a number up to 65535".to_owned())
 }
 
-fn parse_seconds(value: &OsStr) -> Result<Duration, String> {
-    let seconds = text(value)?.parse().ok().filter(|seconds| *seconds > 0);
-    Ok(Duration::from_secs(seconds.ok_or(NOT_POSITIVE)?))
+fn parse_count(value: &OsStr) -> Result<usize, String> {
+    let count = text(value)?.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| NOT_POSITIVE.to_owned())
 }
 
-fn parse_listen(text: &str) -> Result<Vec<SocketAddr>, String> {
-    let found = std::net::ToSocketAddrs::to_socket_addrs(text).map(Vec::from_iter);
-    found
-        .ok()
-        .filter(|found| !found.is_empty())
-        .ok_or_else(|| "is not an address; write HOST:PORT, for example 127.0.0.1:27017".to_owned())
-}
-
-fn parse_parameter(text: &str) -> Result<(String, Value), String> {
-    let parts = text.split_once('=');
-    let parsed =
-        parts.and_then(|(name, value)| Some((name.to_owned(), parse_parameter_value(value)?)));
-    parsed.ok_or_else(|| {
-        "is not a parameter; write NAME=VALUE with true, false or an integer".to_owned()
-    })
-}
-
-/// Parses the name of a replica set. It must be usable in a connection string.
-fn parse_replica_set(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
-        let reason = "is not a valid name: it must not be empty or contain / ? & , = or a space";
-        return Err(reason.to_owned());
+fn parse_destination(value: &OsStr) -> Result<LogDestination, String> {
+    match text(value)? {
+        "file" => Ok(LogDestination::File),
+        "syslog" => Ok(LogDestination::Syslog),
+        _ => Err("is not a destination; write file or syslog".to_owned()),
     }
-    Ok(text.to_owned())
 }
 
-/// The versions of TLS without the disabled ones.
-fn parse_versions_left(text: &str) -> Result<Vec<TlsVersion>, String> {
-    let mut versions = vec![TlsVersion::V12, TlsVersion::V13];
-    for name in text.split(',').map(str::trim) {
-        match name {
-            // The server never has these.
-            "TLS1_0" | "TLS1_1" | "none" => {}
-            "TLS1_2" => versions.retain(|version| *version != TlsVersion::V12),
-            "TLS1_3" => versions.retain(|version| *version != TlsVersion::V13),
-            _ => {
-                let reason = "is not a list of versions; write TLS1_0, TLS1_1, TLS1_2 or TLS1_3";
-                return Err(reason.to_owned());
-            }
-        }
-    }
-    if versions.is_empty() {
-        return Err("disables every version".to_owned());
-    }
-    Ok(versions)
+fn parse_facility(value: &OsStr) -> Result<SyslogFacility, String> {
+    let facility = SyslogFacility::from_name(text(value)?);
+    facility.ok_or_else(|| "is not a facility; write user, daemon or local0".to_owned())
 }
 
 #[cfg(test)]
@@ -501,13 +389,16 @@ mod tests {
     use super::*;
     use crate::serve::help::HELP;
 
+    const PAGE: &str = include_str!("../../../../docs/configuration.md");
+
     #[test]
     fn names_are_unique_and_explained() {
         let names = OPTIONS
             .iter()
             .flat_map(|option| option.mongod.iter().chain([&option.name]));
         let mut names: Vec<_> = names.collect();
-        let mut keys: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
+        let keys = OPTIONS.iter().map(|option| option.key);
+        let mut keys: Vec<_> = keys.filter(|key| !key.is_empty()).collect();
         let counts = (names.len(), keys.len());
         names.sort();
         names.dedup();
@@ -519,23 +410,14 @@ mod tests {
             let ends = |at: usize| HELP[at + entry.len()..].starts_with([' ', '\n']);
             let explained = HELP.match_indices(&entry).any(|(at, _)| ends(at));
             assert!(explained, "--{} is not in the help", option.name);
-        }
-    }
-
-    #[test]
-    fn disabled_versions_are_left_out() {
-        let check = |text: &str, expected: Result<&[TlsVersion], &str>| {
-            let expected = expected.map(<[_]>::to_vec).map_err(str::to_owned);
-            match (parse_versions_left(text), expected) {
-                (Err(found), Err(expected)) => assert!(found.contains(&expected), "{found}"),
-                (found, expected) => assert_eq!(found, expected, "{text}"),
+            let names = option.mongod.iter().map(|name| format!("`--{name}`"));
+            let key = Some(format!("`{}`", option.key)).filter(|_| !option.key.is_empty());
+            for cell in names.chain([format!("| `--{}` |", option.name)]).chain(key) {
+                assert!(
+                    PAGE.contains(&cell),
+                    "{cell} is not in docs/configuration.md"
+                );
             }
-        };
-        check("none", Ok(&[TlsVersion::V12, TlsVersion::V13]));
-        check("TLS1_0,TLS1_1", Ok(&[TlsVersion::V12, TlsVersion::V13]));
-        check("TLS1_0, TLS1_2", Ok(&[TlsVersion::V13]));
-        check("TLS1_3", Ok(&[TlsVersion::V12]));
-        check("TLS1_2,TLS1_3", Err("every version"));
-        check("SSL3", Err("not a list"));
+        }
     }
 }

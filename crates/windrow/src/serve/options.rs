@@ -1,16 +1,21 @@
 //! The options of `windrow serve`: from the command line and the configuration file to one struct.
 
-use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::prelude::*;
 use windrow_collection::BuildPriority;
-use windrow_document::{DocumentBuf, Value};
-use windrow_server::{AccessControl, TlsSettings, TlsVersion, UnixSocket};
+use windrow_document::DocumentBuf;
+use windrow_server::{
+    AccessControl, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings, SyslogFacility,
+    TlsSettings, TlsVersion, UnixSocket,
+};
 
-use super::option_table::{Draft, Kind, ServerOption, find, switch_value};
+use super::config_file;
+use super::given_option::GivenOption;
+use super::option_table::{Draft, Kind, LogDestination, find, switch_value};
+use super::shown_options::show;
 use crate::command_line::Failure;
 use crate::memory;
 
@@ -33,28 +38,31 @@ pub struct Options {
     pub memory_bytes: u64,
     pub build_priority: BuildPriority,
     pub snapshot_age_max: Duration,
-    pub parameters: Vec<(String, Value)>,
+    /// Settings that a reload of the configuration file can change.
+    pub runtime: RuntimeSettings,
+    pub profiling_level: ProfilingLevel,
     pub replica_set: Option<String>,
     pub history_bytes: u64,
-    pub logpath: Option<PathBuf>,
+    pub log: LogTarget,
+    pub pid_file: Option<PathBuf>,
     pub encryption_key_file: Option<PathBuf>,
+    pub config_file: Option<PathBuf>,
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
 }
 
-/// An option that was given, and its value.
-pub struct GivenOption {
-    pub option: &'static ServerOption,
-    pub value: OsString,
-    /// How messages name it: `--port`, or `net.port` with the line of the file.
-    pub origin: String,
-}
-
-/// Returns `None` if help was requested.
+/// Parses the command line, and the configuration file that it names. Options of the command line
+/// replace those of the file. Returns `None` if help was requested.
 pub fn parse(arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let Some(given) = parse_command_line(arguments)? else {
+    let Some(line) = parse_command_line(arguments)? else {
         return Ok(None);
     };
+    let mut given = match &line.config_file {
+        Some(path) => config_file::read(path)?,
+        None => Vec::new(),
+    };
+    given.retain(|given| !line.given.iter().any(|newer| replaces(newer, given)));
+    given.extend(line.given);
     let mut draft = Draft::default();
     for GivenOption {
         option,
@@ -65,14 +73,43 @@ pub fn parse(arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         (option.set)(&mut draft, value)
             .map_err(|reason| Failure::Usage(format!("{origin} {value:?} {reason}")))?;
     }
-    finish(draft, &given).map(Some)
+    finish(draft, &given, line.config_file).map(Some)
 }
 
-fn parse_command_line(mut arguments: lexopt::Parser) -> Result<Option<Vec<GivenOption>>, Failure> {
-    let mut given = Vec::new();
+/// Returns `true` if an option of the command line replaces one of the file.
+fn replaces(newer: &GivenOption, older: &GivenOption) -> bool {
+    let addresses = ["listen", "bind-ip", "bind-ip-all", "port"];
+    let (newer, older) = (newer.option, older.option);
+    let is_address = addresses.contains(&newer.name) && addresses.contains(&older.name);
+    let has_listen = newer.name == "listen" || older.name == "listen";
+    let is_one = |group: &&[&str]| group.contains(&newer.name) && group.contains(&older.name);
+    // Parameters of the same name follow each other, and the last one counts.
+    newer.name == older.name && newer.kind != Kind::Map
+        || is_address && has_listen
+        || ONE_SETTING.iter().any(is_one)
+}
+
+/// Options that say the same in other words.
+const ONE_SETTING: &[&[&str]] = &[
+    &["auth", "no-auth", "authorization"],
+    &["log-destination", "syslog"],
+];
+
+/// The command line.
+struct CommandLine {
+    config_file: Option<PathBuf>,
+    given: Vec<GivenOption>,
+}
+
+fn parse_command_line(mut arguments: lexopt::Parser) -> Result<Option<CommandLine>, Failure> {
+    let (mut config_file, mut given) = (None, Vec::new());
     while let Some(argument) = arguments.next()? {
         let (option, origin) = match argument {
             Short('h') | Long("help") => return Ok(None),
+            Short('f') | Long("config") => {
+                config_file = Some(PathBuf::from(arguments.value()?));
+                continue;
+            }
             Long(name) => match find(name) {
                 Some(option) => (option, format!("--{name}")),
                 None => return Err(argument.unexpected().into()),
@@ -90,11 +127,15 @@ fn parse_command_line(mut arguments: lexopt::Parser) -> Result<Option<Vec<GivenO
             origin,
         });
     }
-    Ok(Some(given))
+    Ok(Some(CommandLine { config_file, given }))
 }
 
 /// Fills in the defaults, and checks options that depend on each other.
-fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
+fn finish(
+    draft: Draft,
+    given: &[GivenOption],
+    config_file: Option<PathBuf>,
+) -> Result<Options, Failure> {
     let listen = addresses(&draft)?;
     if draft.encryption && draft.encryption_key_file.is_none() {
         return Err(Failure::missing_argument(
@@ -106,7 +147,9 @@ fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
         access_control: draft.access_control.unwrap_or_default(),
         unix_socket: unix_socket(&draft, &listen)?,
         tls: tls_settings(&draft)?,
+        log: log_target(&draft)?,
         shown: show(given, &listen, &draft.parameters),
+        config_file,
         listen,
         data_folder: draft
             .data_folder
@@ -119,11 +162,16 @@ fn finish(draft: Draft, given: &[GivenOption]) -> Result<Options, Failure> {
             .unwrap_or_else(memory::default_memory_bytes),
         build_priority: draft.build_priority,
         snapshot_age_max: draft.snapshot_age_max.unwrap_or(Duration::from_secs(600)),
-        parameters: draft.parameters,
+        runtime: RuntimeSettings {
+            parameters: draft.parameters,
+            slow_ms: draft.slow_ms.unwrap_or(100),
+            slow_sample_rate: draft.slow_sample_rate.unwrap_or(1.0),
+        },
+        profiling_level: draft.profiling_level.unwrap_or_default(),
+        pid_file: draft.pid_file,
+        encryption_key_file: draft.encryption_key_file,
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
-        logpath: draft.logpath,
-        encryption_key_file: draft.encryption_key_file,
     })
 }
 
@@ -210,6 +258,33 @@ fn unix_socket(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<UnixSocket
     }))
 }
 
+fn log_target(draft: &Draft) -> Result<LogTarget, Failure> {
+    let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
+    if draft.log_destination == Some(LogDestination::Syslog) {
+        if draft.log_path.is_some() {
+            return fail("--log-path and a log of the system exclude each other");
+        }
+        let facility = draft.syslog_facility.unwrap_or(SyslogFacility::USER);
+        return Ok(LogTarget::Syslog { facility });
+    }
+    let Some(path) = draft.log_path.clone() else {
+        if draft.log_destination.is_some() {
+            return fail("--log-path is missing; the log destination file needs it");
+        }
+        return Ok(LogTarget::Stderr);
+    };
+    let append = draft.log_append.unwrap_or(true);
+    let rotation = draft.log_rotation.unwrap_or_default();
+    if !append && rotation == LogRotation::Reopen {
+        return fail("a log that is reopened must be appended to: set systemLog.logAppend to true");
+    }
+    Ok(LogTarget::File {
+        path,
+        append,
+        rotation,
+    })
+}
+
 fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
     let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
     let Some(mode) = draft.tls_mode else {
@@ -248,94 +323,11 @@ fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
     }))
 }
 
-/// The options in the form of the configuration file. If one is given several times, the last value
-/// counts.
-fn show(
-    given: &[GivenOption],
-    listen: &[SocketAddr],
-    parameters: &[(String, Value)],
-) -> DocumentBuf {
-    let hosts: Vec<String> = listen.iter().map(|it| it.ip().to_string()).collect();
-    let port = listen.first().map_or(PORT_DEFAULT, SocketAddr::port);
-    let mut shown = ShownOptions::default();
-    shown.set(&["net", "bindIp"], hosts.join(",").into());
-    shown.set(&["net", "port"], i32::from(port).into());
-    for GivenOption { option, value, .. } in given {
-        let text = value.to_string_lossy();
-        let value = match option.kind {
-            Kind::Map => continue,
-            Kind::Text => Value::from(text.as_ref()),
-            Kind::Switch => Value::from(text == "true"),
-            Kind::Integer => match (text.parse::<i32>(), text.parse::<i64>()) {
-                (Ok(number), _) => Value::from(number),
-                (_, Ok(number)) => Value::from(number),
-                _ => Value::from(text.as_ref()),
-            },
-        };
-        let control = match (option.name, text.as_ref()) {
-            ("auth", "true") => Some("enabled"),
-            ("no-auth", "true") => Some("disabled"),
-            _ => None,
-        };
-        if let Some(control) = control {
-            shown.set(&["security", "authorization"], control.into());
-            continue;
-        }
-        let is_address = ["listen", "bind-ip", "bind-ip-all", "port"].contains(&option.name);
-        if !is_address {
-            shown.set(&Vec::from_iter(option.key.split('.')), value);
-        }
-    }
-    for (name, value) in parameters {
-        shown.set(&["setParameter", name], value.clone());
-    }
-    shown.to_document()
-}
-
-/// A tree of options.
-#[derive(Default)]
-struct ShownOptions(Vec<(String, ShownOption)>);
-
-enum ShownOption {
-    Value(Value),
-    Section(ShownOptions),
-}
-
-impl ShownOptions {
-    fn set(&mut self, path: &[&str], value: Value) {
-        let [name, rest @ ..] = path else {
-            return;
-        };
-        let at = self.0.iter().position(|(known, _)| known == name);
-        let at = at.unwrap_or_else(|| {
-            let section = ShownOption::Section(ShownOptions::default());
-            self.0.push(((*name).to_owned(), section));
-            self.0.len() - 1
-        });
-        let (_, option) = &mut self.0[at];
-        match option {
-            ShownOption::Section(section) if !rest.is_empty() => section.set(rest, value),
-            _ => *option = ShownOption::Value(value),
-        }
-    }
-
-    fn to_document(&self) -> DocumentBuf {
-        let mut document = DocumentBuf::new();
-        for (name, option) in &self.0 {
-            match option {
-                ShownOption::Value(value) => document.push(name, value.clone()),
-                ShownOption::Section(section) => document.push(name, section.to_document()),
-            }
-        }
-        document
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command_line::check_parsed;
-    use windrow_document::{ValueRef, doc};
+    use windrow_document::{Value, ValueRef, doc};
     use windrow_server::TlsMode;
 
     fn defaults() -> Options {
@@ -360,11 +352,18 @@ mod tests {
             memory_bytes: 1 << 30,
             build_priority: BuildPriority::Normal,
             snapshot_age_max: Duration::from_secs(600),
-            parameters: Vec::new(),
+            runtime: RuntimeSettings {
+                parameters: Vec::new(),
+                slow_ms: 100,
+                slow_sample_rate: 1.0,
+            },
+            profiling_level: ProfilingLevel::Off,
             replica_set: None,
             history_bytes: HISTORY_BYTES_DEFAULT,
-            logpath: None,
+            log: LogTarget::Stderr,
+            pid_file: None,
             encryption_key_file: None,
+            config_file: None,
             shown,
         }
     }
@@ -391,7 +390,11 @@ mod tests {
                 },
             },
             "replication": { "replSetName": "rs0" },
-            "systemLog": { "path": "l" },
+            "systemLog": { "path": "l", "logRotate": "reopen" },
+            "operationProfiling": {
+                "slowOpThresholdMs": 7, "slowOpSampleRate": 0.5, "mode": "1",
+            },
+            "processManagement": { "pidFilePath": "p" },
             "setParameter": { "quiet": true, "logLevel": 1i64 },
         };
         let options = Options {
@@ -399,14 +402,23 @@ mod tests {
             memory_bytes: 20_000_000,
             build_priority: BuildPriority::Low,
             snapshot_age_max: Duration::from_secs(5),
-            parameters: vec![
-                ("quiet".into(), true.into()),
-                ("logLevel".into(), 1i64.into()),
-            ],
+            runtime: RuntimeSettings {
+                parameters: vec![
+                    ("quiet".into(), true.into()),
+                    ("logLevel".into(), 1i64.into()),
+                ],
+                slow_ms: 7,
+                slow_sample_rate: 0.5,
+            },
+            profiling_level: ProfilingLevel::Slow,
             replica_set: Some("rs0".into()),
             history_bytes: 1_000_000_000,
-            logpath: Some("l".into()),
-            encryption_key_file: None,
+            log: LogTarget::File {
+                path: "l".into(),
+                append: true,
+                rotation: LogRotation::Reopen,
+            },
+            pid_file: Some("p".into()),
             connections_max: 7,
             idle_time_max: Some(Duration::from_secs(9)),
             shown,
@@ -415,7 +427,8 @@ mod tests {
         let arguments = "--dbpath d --listen 127.0.0.1:1 --listen [::1]:2 --memory 20MB \
             --build-priority low --snapshot-seconds-max=5 --setParameter quiet=true \
             --set-parameter=logLevel=1 --replica-set rs0 --change-history-bytes-max=1GB \
-            --logpath l --maxConns 7 --idle-seconds-max 9";
+            --logpath l --maxConns 7 --idle-seconds-max 9 --slowms 7 --slowOpSampleRate 0.5 \
+            --profile 1 --log-rotate reopen --pidfilepath p";
         check(&Vec::from_iter(arguments.split_whitespace()), Ok(options));
     }
 

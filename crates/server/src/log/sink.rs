@@ -1,0 +1,276 @@
+//! Where the lines of the log go: stderr, a file, or the system's log.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Severity;
+use crate::clock;
+
+/// Where the lines of the log go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// The standard error of the process.
+    Stderr,
+    /// A file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Whether lines are appended to an existing file. Otherwise the existing file is renamed
+        /// as by a rotation.
+        append: bool,
+        /// What a rotation does.
+        rotation: LogRotation,
+    },
+    /// The system's log.
+    Syslog {
+        /// The part of the system, by which the system's log sorts lines.
+        facility: SyslogFacility,
+    },
+}
+
+/// What a rotation of the log file does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogRotation {
+    /// Renames the file, with the time, and continues in a new one.
+    #[default]
+    Rename,
+    /// Closes the file and opens it again, after another program has renamed it.
+    Reopen,
+}
+
+/// A part of the system in the system's log, RFC 5424.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyslogFacility(u8);
+
+/// The names of facilities, in the order of their numbers. The numbers of 12 to 15 have no common
+/// names.
+const FACILITIES: &[&str] = &[
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv",
+    "ftp", "", "", "", "", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+    "local7",
+];
+
+impl SyslogFacility {
+    /// The facility of programs of users, the default.
+    pub const USER: SyslogFacility = SyslogFacility(1);
+
+    /// The facility with this name, such as `user`, `daemon` or `local0`.
+    pub fn from_name(name: &str) -> Option<SyslogFacility> {
+        let number = FACILITIES.iter().position(|known| *known == name)?;
+        u8::try_from(number)
+            .ok()
+            .filter(|_| !name.is_empty())
+            .map(SyslogFacility)
+    }
+}
+
+/// The socket of the system's log.
+const SYSLOG_SOCKET: &str = "/dev/log";
+
+pub(super) enum Sink {
+    Stderr,
+    File {
+        file: File,
+        path: PathBuf,
+        rotation: LogRotation,
+    },
+    Syslog {
+        socket: UnixDatagram,
+        path: PathBuf,
+        facility: SyslogFacility,
+    },
+    /// Only `getLog` has the lines, for tests.
+    Nowhere,
+}
+
+impl Sink {
+    pub fn open(target: &LogTarget) -> io::Result<Sink> {
+        match target {
+            LogTarget::Stderr => Ok(Sink::Stderr),
+            LogTarget::File {
+                path,
+                append,
+                rotation,
+            } => {
+                if !append && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
+                    archive(path)?;
+                }
+                Ok(Sink::File {
+                    file: open_file(path)?,
+                    path: path.clone(),
+                    rotation: *rotation,
+                })
+            }
+            LogTarget::Syslog { facility } => Sink::syslog(Path::new(SYSLOG_SOCKET), *facility),
+        }
+    }
+
+    fn syslog(path: &Path, facility: SyslogFacility) -> io::Result<Sink> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(path)?;
+        // A line is lost if the system's log takes no more. The server goes on.
+        socket.set_nonblocking(true)?;
+        Ok(Sink::Syslog {
+            socket,
+            path: path.to_owned(),
+            facility,
+        })
+    }
+
+    /// Writes a line. Errors are not reported, because the log is where they would be.
+    pub fn write(&mut self, severity: Severity, line: &str) {
+        match self {
+            Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
+            Sink::File { file, .. } => drop(file.write_all(format!("{line}\n").as_bytes())),
+            Sink::Syslog {
+                socket,
+                path,
+                facility,
+            } => {
+                let priority = u32::from(facility.0) * 8 + severity.syslog_level();
+                let message = format!("<{priority}>windrow[{}]: {line}", std::process::id());
+                let sent = socket.send(message.as_bytes());
+                let is_closed = sent.is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock);
+                // The system's log was started again: its socket is another one.
+                if is_closed && socket.connect(&*path).is_ok() {
+                    let _ = socket.send(message.as_bytes());
+                }
+            }
+            Sink::Nowhere => {}
+        }
+    }
+
+    /// Continues in another file. Has no effect on other sinks.
+    pub fn rotate(&mut self) -> io::Result<()> {
+        if let Sink::File {
+            file,
+            path,
+            rotation,
+        } = self
+        {
+            if *rotation == LogRotation::Rename {
+                archive(path)?;
+            }
+            *file = open_file(path)?;
+        }
+        Ok(())
+    }
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// Renames a file, with the current time. Fails if a file with the new name exists.
+fn archive(path: &Path) -> io::Result<()> {
+    let time = clock::iso(SystemTime::now()).replace(':', "-");
+    let seconds = time.split('.').next().unwrap_or_default();
+    let mut archived = path.to_owned().into_os_string();
+    archived.push(format!(".{seconds}"));
+    if Path::new(&archived).exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    fs::rename(path, &archived)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &Path, append: bool, rotation: LogRotation) -> Sink {
+        let path = path.to_owned();
+        Sink::open(&LogTarget::File {
+            path,
+            append,
+            rotation,
+        })
+        .unwrap()
+    }
+
+    /// The content of all files of a folder, sorted by name.
+    fn contents(folder: &Path) -> Vec<String> {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        paths
+            .iter()
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_rotation_renames_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sink = file(&folder.path().join("log"), true, LogRotation::Rename);
+        sink.write(Severity::Info, "a");
+        sink.rotate().unwrap();
+        sink.write(Severity::Info, "b");
+        assert_eq!(contents(folder.path()), ["b\n", "a\n"]);
+    }
+
+    #[test]
+    fn a_rotation_can_open_the_file_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut sink = file(&path, true, LogRotation::Reopen);
+        sink.write(Severity::Info, "a");
+        sink.rotate().unwrap();
+        sink.write(Severity::Info, "b");
+        fs::rename(&path, folder.path().join("log.1")).unwrap();
+        sink.rotate().unwrap();
+        sink.write(Severity::Info, "c");
+        assert_eq!(contents(folder.path()), ["c\n", "a\nb\n"]);
+    }
+
+    #[test]
+    fn an_existing_file_can_be_kept_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        file(&path, false, LogRotation::Rename).write(Severity::Info, "a");
+        file(&path, true, LogRotation::Rename).write(Severity::Info, "b");
+        file(&path, false, LogRotation::Rename).write(Severity::Info, "c");
+        assert_eq!(contents(folder.path()), ["c\n", "a\nb\n"]);
+    }
+
+    #[test]
+    fn the_systems_log_gets_priorities() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        let facility = SyslogFacility::from_name("local0").unwrap();
+        let mut sink = Sink::syslog(&path, facility).unwrap();
+        let mut received = |receiver: &UnixDatagram, severity| {
+            sink.write(severity, "line");
+            let mut bytes = [0; 100];
+            let count = receiver.recv(&mut bytes).unwrap();
+            String::from_utf8(bytes[..count].to_vec()).unwrap()
+        };
+        let suffix = format!("windrow[{}]: line", std::process::id());
+        assert_eq!(
+            received(&receiver, Severity::Info),
+            format!("<134>{suffix}")
+        );
+        assert_eq!(
+            received(&receiver, Severity::Error),
+            format!("<131>{suffix}")
+        );
+        // The system's log is started again.
+        drop(receiver);
+        fs::remove_file(&path).unwrap();
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        assert_eq!(
+            received(&receiver, Severity::Warning),
+            format!("<132>{suffix}")
+        );
+        assert_eq!(
+            SyslogFacility::from_name("user"),
+            Some(SyslogFacility::USER)
+        );
+        assert_eq!(SyslogFacility::from_name(""), None);
+    }
+}

@@ -1,0 +1,193 @@
+"""How a server is operated: rotated logs, the file with the process id, exit codes, and limits of
+connections.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pymongo.errors import OperationFailure
+
+from windrow_server import Server, binary, free_port
+
+sys.path.insert(0, str(Path(__file__).parent))
+import certificates  # noqa: E402
+from raw import Raw, op_msg, section  # noqa: E402
+
+
+def wait_until(condition, seconds=10):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def messages(path):
+    return [json.loads(line)["msg"] for line in path.read_text().splitlines()]
+
+
+def rotated(folder):
+    return [path for path in folder.iterdir() if path.name.startswith("log.2")]
+
+
+def start(tmp_path, *options):
+    return Server(tmp_path / "server", options=["--logpath", str(tmp_path / "log"), *options])
+
+
+class TestRotation:
+    def test_a_signal_renames_the_file(self, tmp_path):
+        with start(tmp_path) as server:
+            server.process.send_signal(signal.SIGUSR1)
+            wait_until(lambda: rotated(tmp_path))
+            server.client().admin.command("ping")
+            assert "Waiting for connections" in messages(rotated(tmp_path)[0])
+            wait_until(lambda: "Connection accepted" in messages(tmp_path / "log"))
+            assert server.stop() == 0
+        assert messages(tmp_path / "log")[-1] == "Shutting down"
+
+    def test_a_command_renames_the_file_once_a_second(self, tmp_path):
+        with start(tmp_path) as server:
+            admin = server.client().admin
+            assert admin.command("logRotate")["ok"] == 1
+            try:
+                admin.command("logRotate", "server")
+            except OperationFailure as error:
+                assert error.code == 37  # In the same second, the name is taken.
+            assert rotated(tmp_path)
+
+    def test_a_file_can_be_reopened(self, tmp_path):
+        with start(tmp_path, "--logRotate", "reopen") as server:
+            (tmp_path / "log").rename(tmp_path / "moved")
+            server.process.send_signal(signal.SIGUSR1)
+            wait_until(lambda: (tmp_path / "log").exists())
+            server.client().admin.command("ping")
+            wait_until(lambda: "Connection accepted" in messages(tmp_path / "log"))
+            assert "Waiting for connections" in messages(tmp_path / "moved")
+            assert rotated(tmp_path) == []
+
+    def test_a_start_can_keep_the_old_file_apart(self, tmp_path):
+        configuration = tmp_path / "windrow.conf"
+        configuration.write_text("systemLog: {destination: file, logAppend: false}\n")
+        (tmp_path / "log").write_text("old\n")
+        with start(tmp_path, "--config", str(configuration)):
+            assert rotated(tmp_path)[0].read_text() == "old\n"
+            assert messages(tmp_path / "log")[0] == "Windrow starting"
+
+
+def test_the_log_can_be_that_of_the_system(tmp_path):
+    if Path("/dev/log").exists() or os.geteuid() != 0:
+        pytest.skip("/dev/log cannot be replaced")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind("/dev/log")
+        try:
+            receiver.settimeout(10)
+            with Server(tmp_path, options=["--syslog", "--syslogFacility", "local0"]) as server:
+                received = receiver.recv(1 << 16).decode()
+                prefix = f"<134>windrow[{server.process.pid}]: "
+                assert received.startswith(prefix)
+                assert json.loads(received[len(prefix):])["msg"] == "Windrow starting"
+                parsed = server.client().admin.command("getCmdLineOpts")["parsed"]
+                assert parsed["systemLog"]["destination"] == "syslog"
+        finally:
+            os.unlink("/dev/log")
+
+
+def test_the_process_id_is_in_a_file(tmp_path):
+    path = tmp_path / "pid"
+    with Server(tmp_path / "server", options=["--pidfilepath", str(path)]) as server:
+        assert path.read_text() == f"{server.process.pid}\n"
+        assert server.stop() == 0
+    assert not path.exists()
+
+
+class TestExitCodes:
+    def check(self, *options, code, reason):
+        ended = subprocess.run([str(binary()), "serve", *options], capture_output=True, text=True,
+                               timeout=60)
+        assert ended.returncode == code and reason in ended.stderr, (ended.returncode, ended.stderr)
+
+    def test_of_wrong_options(self, tmp_path):
+        data = ["--data", str(tmp_path)]
+        self.check(*data, "--nothing", code=2, reason="--nothing")
+        self.check(*data, "--set-parameter", "nothing=1", "--port", str(free_port()), code=2,
+                   reason="nothing")
+        self.check(*data, "--tls-mode", "require", "--tls-certificate-key-file", "/none", code=2,
+                   reason="/none")
+
+    def test_of_the_network(self, tmp_path):
+        with Server(tmp_path / "server") as server:
+            self.check("--data", str(tmp_path / "other"), "--port", str(server.port), code=48,
+                       reason="cannot listen on 127.0.0.1")
+
+    def test_of_data_folders(self, tmp_path):
+        with Server(tmp_path / "server") as server:
+            self.check("--data", str(server.data), "--port", str(free_port()), code=100,
+                       reason=str(server.process.pid))
+            server.stop()
+            (server.data / "FORMAT").write_text("windrow data format 99\n")
+            self.check("--data", str(server.data), code=62, reason="99")
+
+    def test_reasons_are_logged(self, tmp_path):
+        log = tmp_path / "log"
+        self.check("--data", "/proc/none", "--logpath", str(log), code=100, reason="/proc/none")
+        line = json.loads(log.read_text().splitlines()[-1])
+        assert line["s"] == "F" and "/proc/none" in line["attr"]["error"]
+
+
+class TestLimits:
+    def test_idle_connections_are_closed(self, tmp_path):
+        folder = certificates.make(tmp_path / "tls")
+        options = certificates.server_options(folder, "allow", "--idle-seconds-max", "1")
+        with Server(tmp_path / "server", options=options) as server:
+            unix = socket.socket(socket.AF_UNIX)
+            unix.connect(f"/tmp/mongodb-{server.port}.sock")
+            sockets = [Raw(server).socket, certificates.connect(server, folder), unix]
+            for connection in sockets:
+                connection.sendall(op_msg(section({"ping": 1, "$db": "admin"})))
+                assert connection.recv(1 << 16)
+            busy = server.client()
+            began = time.monotonic()
+            busy.test.c.insert_one({"_id": 1})
+            # A command may take longer than the limit.
+            with busy.test.watch(max_await_time_ms=2500) as stream:
+                assert stream.try_next() is None
+            assert 2 < time.monotonic() - began
+            for connection in sockets:
+                connection.settimeout(10)
+                assert connection.recv(1) == b""
+            assert "it was idle for too long" in server.log()
+            # The driver connects again.
+            assert busy.test.c.find_one() == {"_id": 1}
+
+    def test_connections_are_limited(self, tmp_path):
+        with Server(tmp_path, options=["--maxConns", "5"]) as server:
+            connections = []
+            with pytest.raises((ConnectionError, AssertionError)):
+                for _ in range(10):
+                    connection = Raw(server)
+                    connections.append(connection)
+                    reply = connection.send(op_msg(section({"ping": 1, "$db": "admin"}))).reply()
+                    assert reply["ok"] == 1, reply
+            assert len(connections) <= 6
+            for connection in connections:
+                connection.socket.close()
+            wait_until(server.answers)
+
+    def test_a_limit_also_holds_with_tls(self, tmp_path):
+        folder = certificates.make(tmp_path / "tls")
+        options = certificates.server_options(folder, "require", "--maxConns", "4")
+        with Server(tmp_path / "server", options=options,
+                    connection=certificates.client_options(folder)) as server:
+            connections = []
+            with pytest.raises(OSError):
+                for _ in range(8):
+                    connections.append(certificates.connect(server, folder))
+            for connection in connections:
+                connection.close()
+            wait_until(server.answers)
