@@ -101,7 +101,7 @@ impl Engine {
         let mut changes = row.replace(&old, source.id);
         changes.extend(self.core.retire_name(source.id, old.named()));
         let replaced = target.as_ref().map(|target| target.uuid());
-        changes.push(DdlEvent::of_rename(&old, to, replaced).put());
+        changes.push(DdlEvent::rename(&old, to, replaced).put());
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
@@ -139,7 +139,7 @@ pub struct Modification<'m, E> {
     /// change, not its entries.
     pub index: Option<(&'m str, DocumentChange<'m, E>)>,
     /// The description of the change for change streams, and the state before.
-    pub told: Option<(DocumentBuf, DocumentBuf)>,
+    pub event: Option<(DocumentBuf, DocumentBuf)>,
 }
 
 impl<E> Default for Modification<'_, E> {
@@ -147,7 +147,7 @@ impl<E> Default for Modification<'_, E> {
         Modification {
             options: None,
             index: None,
-            told: None,
+            event: None,
         }
     }
 }
@@ -155,7 +155,7 @@ impl<E> Default for Modification<'_, E> {
 impl Collection {
     /// Changes options and an index, with an event for change streams, in one log record: all or
     /// nothing.
-    pub fn modify<E: From<Error>>(&self, wanted: Modification<'_, E>) -> Result<(), E> {
+    pub fn modify<E: From<Error>>(&self, modification: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
         let _exclusion = self.exclude(&|| core.cannot_progress())?;
         let _changing = core.catalog_change.lock();
@@ -163,7 +163,7 @@ impl Collection {
         self.check_there()?;
         let (old, mut changes) = (self.row(), Vec::new());
         let mut new = None;
-        if let Some(change) = wanted.options {
+        if let Some(change) = modification.options {
             let row = CollectionRow {
                 options: change(old.options.as_document())?,
                 ..CollectionRow::clone(&old)
@@ -172,7 +172,7 @@ impl Collection {
             new = Some(row);
         }
         let mut changed = None;
-        if let Some((name, change)) = wanted.index {
+        if let Some((name, change)) = modification.index {
             let (index, definition) = self.changed_index(name, change)?;
             let old = index.row();
             let row = IndexRow {
@@ -182,9 +182,9 @@ impl Collection {
             changes.extend(row.replace(&old, self.id, index.map));
             changed = Some((index, definition));
         }
-        changes.extend(wanted.told.map(|(description, before)| {
-            let told = DdlEvent::of(DdlKind::Modify, &old).with(description);
-            told.with_state_before(before).put()
+        changes.extend(modification.event.map(|(description, before)| {
+            let event = DdlEvent::new(DdlKind::Modify, &old).with(description);
+            event.with_state_before(before).put()
         }));
         let catalog = &core.storage.catalog;
         catalog.change(changes, |_| {}).map_err(Error::from)?;
@@ -271,7 +271,7 @@ impl Collection {
         copy.namespace.collection = format!("tmp.convertToCapped.{}", old.namespace.collection);
         let mut changes = row.replace(&old, self.id);
         changes.extend(core.retire_name(self.id, old.named()));
-        changes.push(DdlEvent::of_rename(&copy, &row.namespace, Some(old.uuid)).put());
+        changes.push(DdlEvent::rename(&copy, &row.namespace, Some(old.uuid)).put());
         core.storage.catalog.change(changes, |_| {})?;
         self.record_change(&core);
         self.set_row(row);

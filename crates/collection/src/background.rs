@@ -205,7 +205,7 @@ mod tests {
     /// Work that failed with a bug used to restart every half second, and wrote its files again
     /// each time.
     #[test]
-    fn what_a_bug_stops_is_left_alone_for_longer_each_time() {
+    fn the_delay_after_a_bug_doubles() {
         let bug = Error::Bug(tolerate_bugs(|| Bug::new("a test")));
         let full = Error::Interrupted("a test".to_owned());
         let mut rest = Rest::new();

@@ -131,7 +131,7 @@ impl Collection {
             state.indexes.extend(new.map(|index| IndexState {
                 index,
                 sections: Arc::default(),
-                gone: Arc::default(),
+                tombstone_ranges: Arc::default(),
             }));
         });
         Ok(indexes)
@@ -234,8 +234,8 @@ impl Collection {
         let definitions = indexes.iter().map(|index| &*index.definition);
         let shown: Vec<_> = definitions.filter(|one| !one.is_search()).collect();
         if !shown.is_empty() {
-            let told = DdlEvent::of_indexes(DdlKind::CreateIndexes, &self.row(), shown.into_iter());
-            changes.push(told.put());
+            let event = DdlEvent::indexes(DdlKind::CreateIndexes, &self.row(), shown.into_iter());
+            changes.push(event.put());
         }
         core.storage.catalog.change(changes, |_| {})?;
         // Older transactions do not see the indexes, and must know that the collection has changed.
@@ -318,7 +318,7 @@ impl Collection {
         );
         if index.is_ready() && !index.definition.is_search() {
             let definition = std::iter::once(&*index.definition);
-            changes.push(DdlEvent::of_indexes(DdlKind::DropIndexes, &self.row(), definition).put());
+            changes.push(DdlEvent::indexes(DdlKind::DropIndexes, &self.row(), definition).put());
         }
         core.storage.catalog.change(changes, |_| {})?;
         self.record_change(core);

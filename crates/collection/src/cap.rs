@@ -21,7 +21,7 @@ pub struct Cap {
 
 impl Cap {
     /// Reads the limits from the options of a collection. Returns `None` if it is not capped.
-    pub fn of(options: Document<'_>) -> Option<Cap> {
+    pub fn from_options(options: Document<'_>) -> Option<Cap> {
         let number = |name| options.get(name).and_then(ValueRef::as_whole);
         let positive = |name| number(name).filter(|one| *one > 0).map(i64::unsigned_abs);
         options.get("capped").filter(|is| is.is_truthy())?;

@@ -68,9 +68,9 @@ const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 #[derive(Debug)]
 pub struct Added {
     /// Two of the keys have the same hash.
-    pub are_double: bool,
+    pub has_duplicates: bool,
     /// The indexes of `_id`s that are above all earlier ones, so no document can have them.
-    pub unheard: Vec<usize>,
+    pub new_ids: Vec<usize>,
 }
 
 /// Clearing a table of up to this many entries takes no longer than removing one.
@@ -82,17 +82,17 @@ impl State {
         self.places.is_empty() && self.ranges.is_empty()
     }
 
-    /// Returns [`Added::unheard`], and records these keys as the largest.
-    fn unheard(&mut self, wanted: &[ClaimedKey<'_>]) -> Vec<usize> {
-        let is_unheard = |it: &ClaimedKey<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
-        let numbered = wanted.iter().enumerate();
-        let unheard = numbered.filter(|(_, it)| is_unheard(it));
-        let unheard: Vec<usize> = unheard.map(|(number, _)| number).collect();
-        let keys = unheard.iter().map(|number| wanted[*number].key.key);
+    /// Returns [`Added::new_ids`], and records these keys as the largest.
+    fn new_ids(&mut self, keys: &[ClaimedKey<'_>]) -> Vec<usize> {
+        let is_new_id = |it: &ClaimedKey<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
+        let numbered = keys.iter().enumerate();
+        let new_ids = numbered.filter(|(_, it)| is_new_id(it));
+        let new_ids: Vec<usize> = new_ids.map(|(number, _)| number).collect();
+        let keys = new_ids.iter().map(|number| keys[*number].key.key);
         if let Some(largest) = keys.max() {
             self.largest = largest.to_vec();
         }
-        unheard
+        new_ids
     }
 
     /// Removes the entries of one claim, of which `different` are distinct.
@@ -116,16 +116,16 @@ impl State {
     }
 
     /// Returns whether another commit holds the key.
-    fn is_held(&self, ticket: u64, wanted: &ClaimedKey<'_>) -> bool {
-        let holder = self.places.get(&wanted.place());
+    fn is_held(&self, ticket: u64, claimed: &ClaimedKey<'_>) -> bool {
+        let holder = self.places.get(&claimed.place());
         if holder.is_some_and(|holder| *holder != ticket) {
             return true;
         }
-        let key = wanted.key.key;
+        let key = claimed.key.key;
         let holds = |(holder, first, last): &(u64, Vec<u8>, Vec<u8>)| {
             *holder != ticket && first.as_slice() <= key && key <= last.as_slice()
         };
-        wanted.is_of_ids && self.ranges.iter().any(holds)
+        claimed.is_of_ids && self.ranges.iter().any(holds)
     }
 }
 
@@ -174,9 +174,9 @@ impl Claim<'_> {
 
     /// Claims all keys at once, as the last step of the claim. Waits while another commit holds one
     /// of them. It holds none of them while it waits, so commits cannot deadlock.
-    pub fn add(&mut self, wanted: &[ClaimedKey<'_>]) -> Added {
+    pub fn add(&mut self, keys: &[ClaimedKey<'_>]) -> Added {
         let mut state = self.claims.state.lock();
-        while !state.is_empty() && wanted.iter().any(|it| state.is_held(self.ticket, it)) {
+        while !state.is_empty() && keys.iter().any(|it| state.is_held(self.ticket, it)) {
             // The claim's own range contains no key for which another commit waits while it holds
             // keys.
             if self.held.is_none() {
@@ -185,21 +185,21 @@ impl Claim<'_> {
             self.claims.released.wait(&mut state);
         }
         let before = state.places.len();
-        let places = wanted.iter().map(ClaimedKey::place);
+        let places = keys.iter().map(ClaimedKey::place);
         self.places.extend(places.clone());
         state
             .places
             .extend(places.map(|place| (place, self.ticket)));
         let different = state.places.len() - before;
         self.different += different;
-        let unheard = state.unheard(wanted);
+        let new_ids = state.new_ids(keys);
         drop(state);
         if !self.places.is_empty() {
             self.mark_possible();
         }
         Added {
-            are_double: different < wanted.len(),
-            unheard,
+            has_duplicates: different < keys.len(),
+            new_ids,
         }
     }
 
@@ -230,7 +230,7 @@ impl Drop for Claim<'_> {
 mod tests {
     use super::*;
 
-    fn wanted(key: &[u8], map: MapId, is_of_ids: bool) -> ClaimedKey<'_> {
+    fn claimed(key: &[u8], map: MapId, is_of_ids: bool) -> ClaimedKey<'_> {
         let key = HashedKey::new(key);
         ClaimedKey {
             key,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_ids_need_no_look() {
+    fn increasing_ids_need_no_lookup() {
         let claims = Claims::default();
         claims.record_stored(b"b");
         let mut one = claims.begin();
@@ -248,26 +248,29 @@ mod tests {
         assert!(one.grow(b"c", b"f"));
         drop(one);
         let mut two = claims.begin();
-        let id = |key| wanted(key, MapId(1), true);
+        let id = |key| claimed(key, MapId(1), true);
         let keys = [
             id(b"e"),
             id(b"f"),
             id(b"g"),
             id(b"h"),
-            wanted(b"z", MapId(2), false),
+            claimed(b"z", MapId(2), false),
         ];
-        assert_eq!(two.add(&keys).unheard, [2, 3]);
+        assert_eq!(two.add(&keys).new_ids, [2, 3]);
         drop(two);
-        let unheard = |keys: &[ClaimedKey<'_>]| claims.begin().add(keys).unheard;
-        assert_eq!(unheard(&[id(b"k"), id(b"h"), id(b"i")]), [0, 2]);
-        assert_eq!(unheard(&[id(b"j"), id(b"l")]), [1]);
-        assert!(unheard(&[wanted(b"z", MapId(2), false)]).is_empty());
+        let new_ids = |keys: &[ClaimedKey<'_>]| claims.begin().add(keys).new_ids;
+        assert_eq!(new_ids(&[id(b"k"), id(b"h"), id(b"i")]), [0, 2]);
+        assert_eq!(new_ids(&[id(b"j"), id(b"l")]), [1]);
+        assert!(new_ids(&[claimed(b"z", MapId(2), false)]).is_empty());
     }
 
     #[test]
-    fn keys_that_are_held_are_waited_for() {
+    fn a_claimed_key_is_waited_for() {
         let claims = Claims::default();
-        let keys = [wanted(b"j", MapId(2), false), wanted(b"k", MapId(2), false)];
+        let keys = [
+            claimed(b"j", MapId(2), false),
+            claimed(b"k", MapId(2), false),
+        ];
         let mut one = claims.begin();
         one.add(&keys[1..]);
         std::thread::scope(|scope| {
@@ -276,7 +279,7 @@ mod tests {
             assert!(!waiting.is_finished());
             // A waiting claim holds nothing.
             claims.begin().add(&keys[..1]);
-            claims.begin().add(&[wanted(b"k", MapId(3), false)]);
+            claims.begin().add(&[claimed(b"k", MapId(3), false)]);
             drop(one);
             waiting.join().unwrap();
         });
@@ -284,19 +287,19 @@ mod tests {
     }
 
     #[test]
-    fn equal_keys_of_one_claim_are_told_of_and_nobody_elses_let_go() {
+    fn equal_keys_in_one_claim_are_reported_and_released_once() {
         let claims = Claims::default();
-        let key = |key| wanted(key, MapId(2), false);
+        let key = |key| claimed(key, MapId(2), false);
         let mut one = claims.begin();
-        assert!(one.add(&[key(b"a"), key(b"b"), key(b"a")]).are_double);
+        assert!(one.add(&[key(b"a"), key(b"b"), key(b"a")]).has_duplicates);
         let mut two = claims.begin();
         assert!(
-            !two.add(&[key(b"c"), wanted(b"a", MapId(3), false)])
-                .are_double
+            !two.add(&[key(b"c"), claimed(b"a", MapId(3), false)])
+                .has_duplicates
         );
         drop(one);
         assert_eq!(claims.state.lock().places.len(), 2);
-        assert!(!claims.begin().add(&[key(b"a")]).are_double);
+        assert!(!claims.begin().add(&[key(b"a")]).has_duplicates);
         drop(two);
         assert!(claims.state.lock().places.is_empty());
     }
@@ -306,8 +309,8 @@ mod tests {
     fn a_thread_with_a_claim_does_not_wait_for_another() {
         let claims = Claims::default();
         let mut one = claims.begin();
-        one.add(&[wanted(b"a", MapId(2), false)]);
-        let wait = || drop(claims.begin().add(&[wanted(b"a", MapId(2), false)]));
+        one.add(&[claimed(b"a", MapId(2), false)]);
+        let wait = || drop(claims.begin().add(&[claimed(b"a", MapId(2), false)]));
         let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait));
         assert!(waited.is_err());
         drop(one);
@@ -315,16 +318,16 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_waited_for() {
+    fn a_claimed_range_is_waited_for() {
         let claims = Claims::default();
         let mut one = claims.begin();
         assert!(one.grow(b"b", b"d"));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| claims.begin().add(&[wanted(b"c", MapId(1), true)]));
+            let waiting = scope.spawn(|| claims.begin().add(&[claimed(b"c", MapId(1), true)]));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(one);
-            assert!(waiting.join().unwrap().unheard.is_empty());
+            assert!(waiting.join().unwrap().new_ids.is_empty());
         });
     }
 }

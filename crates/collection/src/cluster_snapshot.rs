@@ -133,7 +133,7 @@ mod tests {
     /// A slow index build or drop used to block reads at a cluster time, and nothing could
     /// interrupt their wait.
     #[test]
-    fn nobody_waits_for_changes_of_the_catalog() {
+    fn snapshots_do_not_wait_for_catalog_changes() {
         let options = EngineOptions::with_memory(4 << 20);
         let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
         let _changing = engine.core.catalog_change.lock();

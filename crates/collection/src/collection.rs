@@ -87,7 +87,7 @@ impl Collection {
         let active = Arc::new(active);
         let state = State {
             records,
-            gone: Arc::default(),
+            tombstone_ranges: Arc::default(),
             indexes,
             frozen: None,
             active: active.clone(),
@@ -96,7 +96,7 @@ impl Collection {
         Arc::new_cyclic(|this| Collection {
             id,
             records_map: row.records,
-            rules: ArcSwap::from_pointee(Rules::of(row.options.as_document())),
+            rules: ArcSwap::from_pointee(Rules::from_options(row.options.as_document())),
             row: ArcSwap::from_pointee(row),
             this: this.clone(),
             core: Arc::downgrade(core),
@@ -171,7 +171,7 @@ impl Collection {
     /// Sets the row, which is in the catalog already.
     pub(crate) fn set_row(&self, row: CollectionRow) {
         self.rules
-            .store(Arc::new(Rules::of(row.options.as_document())));
+            .store(Arc::new(Rules::from_options(row.options.as_document())));
         self.row.store(Arc::new(row));
     }
 
@@ -304,21 +304,22 @@ impl Collection {
     }
 
     /// Appends a commit to the log. When it returns, the commit is in the log and visible to
-    /// new readers. `noted` are the statements of a retryable write that the commit contains.
+    /// new readers. `statements` are the statements of a retryable write that the commit contains.
     pub(crate) fn append(
         &self,
         payload: &[&[u8]],
         operations: Vec<Operation>,
         bytes: usize,
         effect: Effect,
-        noted: Option<StatementRecord>,
+        statements: Option<StatementRecord>,
     ) -> Result<Position, Error> {
         let core = self.core()?;
         let this = self.this.clone();
-        let noting = noted.map(|noted| (core.retries.clone(), noted, core.now_millis()));
+        let recorded =
+            statements.map(|statements| (core.retries.clone(), statements, core.now_millis()));
         let position = core.storage.log.append(payload, move |position| {
-            if let Some((retries, noted, millis)) = noting {
-                retries.record(noted, position, millis);
+            if let Some((retries, statements, millis)) = recorded {
+                retries.record(statements, position, millis);
             }
             let commit = Commit {
                 position,

@@ -16,11 +16,11 @@ const COMPRESSORS: [(&str, Compression); 3] = [
 
 /// Returns the compression in the options, or `None` if they specify none. Fails with a sentence
 /// about what is wrong.
-pub fn wanted(options: Document<'_>) -> Result<Option<Compression>, String> {
+pub fn from_options(options: Document<'_>) -> Result<Option<Compression>, String> {
     let Some(engines) = options.get("storageEngine").and_then(ValueRef::as_document) else {
         return Ok(None);
     };
-    let mut wanted = None;
+    let mut compression = None;
     for (engine, value) in engines.iter() {
         if !ENGINES.contains(&engine) {
             return Err(format!(
@@ -36,16 +36,16 @@ pub fn wanted(options: Document<'_>) -> Result<Option<Compression>, String> {
                     "storageEngine.{engine} has an option that is not known: '{name}'"
                 ));
             };
-            wanted = of_text(text)?.or(wanted);
+            compression = parse_config(text)?.or(compression);
         }
     }
-    Ok(wanted)
+    Ok(compression)
 }
 
 /// Parses `block_compressor=…`, the only setting that is allowed.
-fn of_text(text: &str) -> Result<Option<Compression>, String> {
+fn parse_config(text: &str) -> Result<Option<Compression>, String> {
     let parts = text.split(',').map(str::trim);
-    let mut wanted = None;
+    let mut compression = None;
     for part in parts.filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         if name.trim() != "block_compressor" {
@@ -54,14 +54,14 @@ fn of_text(text: &str) -> Result<Option<Compression>, String> {
             ));
         }
         let known = COMPRESSORS.iter().find(|(known, _)| *known == value.trim());
-        let Some((_, compression)) = known else {
+        let Some((_, named)) = known else {
             return Err(format!(
                 "the block compressor '{value}' is not there; there are lz4, zstd and none"
             ));
         };
-        wanted = Some(*compression);
+        compression = Some(*named);
     }
-    Ok(wanted)
+    Ok(compression)
 }
 
 #[cfg(test)]
@@ -70,10 +70,10 @@ mod tests {
     use windrow_document::{DocumentBuf, doc};
 
     #[test]
-    fn compressors_are_named() {
+    fn compressors_are_parsed() {
         let check = |engine: DocumentBuf, expected: Result<Option<Compression>, &str>| {
             let options = doc! { "storageEngine": (engine.clone()) };
-            let found = wanted(options.as_document());
+            let found = from_options(options.as_document());
             assert_eq!(found, expected.map_err(str::to_owned), "{engine}");
         };
         let text = |text: &str| doc! { "wiredTiger": { "configString": text } };

@@ -199,14 +199,14 @@ impl Core {
 
     /// Makes the log retain history if a client has ever opened a change stream. Other databases
     /// save the space, and the time to create log segments.
-    pub fn keep_history_if_wanted(&self) {
+    pub fn restore_history(&self) {
         if self.storage.catalog.get(rows::HISTORY_KEPT).is_some() {
             self.storage.log.keep_history(self.options.history_bytes);
         }
     }
 
     /// Makes the log retain history from now on, also after the next start.
-    pub fn keep_history(&self) -> Result<(), Error> {
+    pub fn retain_history(&self) -> Result<(), Error> {
         let is_kept = || self.storage.catalog.get(rows::HISTORY_KEPT).is_some();
         if is_kept() {
             return Ok(());
@@ -216,7 +216,7 @@ impl Core {
             let kept = vec![RowChange::put(rows::HISTORY_KEPT, "")];
             self.storage.catalog.change(kept, |_| {})?;
         }
-        self.keep_history_if_wanted();
+        self.restore_history();
         Ok(())
     }
 
@@ -292,13 +292,13 @@ impl Core {
 
     /// Adds new sections of finished runs to the catalog, and opens them. All are opened before the
     /// catalog changes, because afterwards an error could no longer undo it. If the catalog does
-    /// not change, the runs are removed. `unwanted` are sections in the same or other runs that
+    /// not change, the runs are removed. `unused` are sections in the same or other runs that
     /// nobody uses.
     pub fn adopt(
         &self,
         changes: Vec<RowChange>,
         descriptors: Vec<SectionDescriptor>,
-        mut unwanted: Vec<SectionDescriptor>,
+        mut unused: Vec<SectionDescriptor>,
     ) -> Result<Vec<Arc<Section>>, Error> {
         let mut sections = Vec::new();
         let opened = descriptors.iter().try_for_each(|it| {
@@ -318,9 +318,9 @@ impl Core {
             for section in &sections {
                 self.forget(section.descriptor());
             }
-            unwanted.extend(descriptors);
+            unused.extend(descriptors);
         }
-        self.discard(&unwanted)?;
+        self.discard(&unused)?;
         debug_assert!(adopted.is_err() || sections.iter().all(|it| self.counts(it)));
         adopted.map(|_| sections)
     }

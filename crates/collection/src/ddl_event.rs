@@ -70,7 +70,7 @@ pub(crate) struct DdlEvent {
 }
 
 impl DdlEvent {
-    pub fn of(kind: DdlKind, row: &CollectionRow) -> DdlEvent {
+    pub fn new(kind: DdlKind, row: &CollectionRow) -> DdlEvent {
         DdlEvent {
             kind,
             named: row.named(),
@@ -80,7 +80,7 @@ impl DdlEvent {
         }
     }
 
-    pub fn of_database(database: &str) -> DdlEvent {
+    pub fn drop_database(database: &str) -> DdlEvent {
         DdlEvent {
             kind: DdlKind::DropDatabase,
             named: NamedRow {
@@ -98,7 +98,7 @@ impl DdlEvent {
 
     /// Creates the event of a rename. `replaced` is the UUID of the collection that had the name
     /// and is dropped.
-    pub fn of_rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> DdlEvent {
+    pub fn rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> DdlEvent {
         let mut description = doc! { "to": (pair(to)) };
         if let Some(uuid) = replaced {
             let bytes = uuid.to_vec();
@@ -106,7 +106,7 @@ impl DdlEvent {
         }
         DdlEvent {
             to: Some(to.clone()),
-            ..DdlEvent::of(DdlKind::Rename, row).with(description)
+            ..DdlEvent::new(DdlKind::Rename, row).with(description)
         }
     }
 
@@ -124,14 +124,14 @@ impl DdlEvent {
         }
     }
 
-    pub fn of_indexes<'d>(
+    pub fn indexes<'d>(
         kind: DdlKind,
         row: &CollectionRow,
         definitions: impl Iterator<Item = &'d Definition>,
     ) -> DdlEvent {
         let specifications = definitions.map(|it| Value::from(it.specification.clone()));
         let list: ArrayBuf = specifications.collect();
-        DdlEvent::of(kind, row).with(doc! { "indexes": (Value::Array(list)) })
+        DdlEvent::new(kind, row).with(doc! { "indexes": (Value::Array(list)) })
     }
 
     /// Adds the options that a collection is created with.
@@ -147,25 +147,25 @@ impl DdlEvent {
     pub fn put(&self) -> RowChange {
         let whole = self.document(true);
         if whole.as_bytes().len() <= ROW_BYTES_MAX {
-            rows::put_told(whole)
+            rows::put_ddl_event(whole)
         } else {
-            rows::put_told(self.document(false))
+            rows::put_ddl_event(self.document(false))
         }
     }
 
     fn document(&self, described: bool) -> DocumentBuf {
-        let mut told = self.named.document();
-        told.push("kind", self.kind.name());
+        let mut document = self.named.document();
+        document.push("kind", self.kind.name());
         if let Some(to) = &self.to {
-            told.push("to", pair(to));
+            document.push("to", pair(to));
         }
         if described {
-            told.push("description", self.description.clone());
+            document.push("description", self.description.clone());
             if let Some(before) = &self.before {
-                told.push("before", before.clone());
+                document.push("before", before.clone());
             }
         }
-        told
+        document
     }
 
     /// Reads the event of a catalog record in the log. Returns `None` if the record has no event,
@@ -174,12 +174,12 @@ impl DdlEvent {
         let Some(changed) = Catalog::read_change(payload) else {
             return Some(None);
         };
-        let row = changed.into_iter().find(|(key, _)| key == rows::TOLD);
+        let row = changed.into_iter().find(|(key, _)| key == rows::DDL_EVENT);
         let value = row.and_then(|(_, value)| value)?;
-        Some(DdlEvent::of_row(&value))
+        Some(DdlEvent::from_row(&value))
     }
 
-    fn of_row(value: &[u8]) -> Option<DdlEvent> {
+    fn from_row(value: &[u8]) -> Option<DdlEvent> {
         let document = Document::from_bytes(value).ok()?;
         let text = |document: Document<'_>, name: &str| {
             let found = document.get(name).and_then(ValueRef::as_str);
@@ -192,7 +192,7 @@ impl DdlEvent {
         };
         Some(DdlEvent {
             kind: DdlKind::named(document.get("kind").and_then(ValueRef::as_str)?)?,
-            named: NamedRow::of(document).ok()?,
+            named: NamedRow::from_document(document).ok()?,
             to: to.and_then(|to| {
                 Some(Namespace {
                     database: text(to, "db")?,

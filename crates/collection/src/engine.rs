@@ -209,7 +209,11 @@ impl Engine {
         let collection = new_collection::new_collection(core, namespace, options, since)?;
         let mut changes = new_collection::rows_of(core, &collection);
         let row = collection.row();
-        changes.push(DdlEvent::of(DdlKind::Create, &row).with_options(&row).put());
+        changes.push(
+            DdlEvent::new(DdlKind::Create, &row)
+                .with_options(&row)
+                .put(),
+        );
         let (collections, created) = (self.collections.clone(), collection.clone());
         core.storage.catalog.change(changes, move |position| {
             created.set_named_from(position);
@@ -310,8 +314,8 @@ impl Engine {
         }
         if dropped > 0 {
             let _changing = self.core.catalog_change.lock();
-            let told = vec![DdlEvent::of_database(database).put()];
-            self.core.storage.catalog.change(told, |_| {})?;
+            let event = vec![DdlEvent::drop_database(database).put()];
+            self.core.storage.catalog.change(event, |_| {})?;
         }
         Ok(dropped)
     }
@@ -321,7 +325,7 @@ impl Engine {
         // Waits for running writes. Later ones find the collection dropped.
         let _schema = collection.schema.write();
         let mut changes = self.drop_changes(collection);
-        changes.push(DdlEvent::of(DdlKind::Drop, &collection.row()).put());
+        changes.push(DdlEvent::new(DdlKind::Drop, &collection.row()).put());
         let (collections, dropped) = (self.collections.clone(), collection.clone());
         let drop_at = move |position: Position| collections.drop_at(&dropped, position);
         self.core.storage.catalog.change(changes, drop_at)?;

@@ -225,7 +225,7 @@ mod tests {
     /// A bug of the query language used to become a client error with code 8. Folds, merges and
     /// index builds then retried the failed work at once.
     #[test]
-    fn a_bug_of_the_language_is_a_bug() {
+    fn a_bug_of_the_query_language_is_a_bug() {
         let bug = tolerate_bugs(|| Bug::new("a path without names"));
         let error = Error::from(windrow_mql::Error::from(bug.clone()));
         assert!(

@@ -152,7 +152,7 @@ mod tests {
     use windrow_document::doc;
 
     #[test]
-    fn updates_come_back() {
+    fn updates_round_trip() {
         let path = FieldPath::new;
         let description = UpdateDescription {
             updated: vec![path("a\0b.c"), path("")],
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn deletions_come_back() {
+    fn deletions_round_trip() {
         let old = doc! { "a": 1, "_id": { "x": 2 } };
         for (whole, is_silent) in [(false, false), (true, false), (false, true), (true, true)] {
             let detail = of_deletion(old.as_document(), whole, is_silent);

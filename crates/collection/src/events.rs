@@ -278,7 +278,7 @@ impl Engine {
         &self,
         wants: impl Fn(&Namespace) -> bool + Send + 'static,
     ) -> Result<Events, Error> {
-        self.core.keep_history()?;
+        self.core.retain_history()?;
         Ok(self.events_from(self.core.storage.log.written().next(), Box::new(wants)))
     }
 
@@ -289,7 +289,7 @@ impl Engine {
         time: ClusterTime,
         wants: impl Fn(&Namespace) -> bool + Send + 'static,
     ) -> Result<Events, Error> {
-        self.core.keep_history()?;
+        self.core.retain_history()?;
         let log = &self.core.storage.log;
         let (first, position) = (log.history_first(), log.position_at(time)?);
         // Nothing precedes the very first record of a log.

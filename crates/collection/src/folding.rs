@@ -351,7 +351,7 @@ fn adopt(
         rows::put_fold_position(position),
         rows::put_next_id(core.next_id()),
     ];
-    let mut unwanted = Vec::new();
+    let mut unused = Vec::new();
     let (mut wanted, mut places) = (Vec::new(), Vec::new());
     for written in written {
         let (number, map) = (written.task, written.map);
@@ -361,7 +361,7 @@ fn adopt(
             Bug::new(format!("map {map} was folded by task {number} of {tasks}"))
         })?;
         if task.is_gone() {
-            unwanted.extend(written.sections.into_iter().chain(written.past));
+            unused.extend(written.sections.into_iter().chain(written.past));
             continue;
         }
         let rows = written.sections.iter();
@@ -390,7 +390,7 @@ fn adopt(
             wanted.push(section.clone());
         }
     }
-    let sections = core.adopt(changes, wanted, unwanted)?;
+    let sections = core.adopt(changes, wanted, unused)?;
     let of_sessions = sessions.as_ref().and_then(|it| it.section.as_ref());
     debug_assert_eq!(
         sections.len(),
@@ -464,7 +464,7 @@ mod tests {
     /// A section without its map used to be left out while its tail was dropped, so its documents
     /// were missing until the next start.
     #[test]
-    fn a_section_that_cannot_be_shown_leaves_the_tail() {
+    fn an_unpublished_section_keeps_the_tail() {
         let options = EngineOptions {
             background: Background::Caller,
             ..EngineOptions::with_memory(64 << 20)

@@ -68,10 +68,10 @@ struct IndexTail {
 
 /// What the commits do for which no entries exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Behind {
+pub enum Backlog {
     Nothing,
     /// They only insert documents.
-    Additions,
+    Inserts,
     Changes,
 }
 
@@ -257,15 +257,15 @@ impl Generation {
     }
 
     /// Returns what the commits do for which an index has no entries yet.
-    pub fn behind(&self, index: &Index) -> Behind {
+    pub fn backlog(&self, index: &Index) -> Backlog {
         let settled = self.index_tail(index).tail.settled();
         let commits = self.commits.read();
         let commits = behind(&commits, settled);
         let mut operations = commits.iter().flat_map(|commit| &commit.operations);
         match operations.all(|it| matches!(it, Operation::Insert { .. })) {
-            true if commits.is_empty() => Behind::Nothing,
-            true => Behind::Additions,
-            false => Behind::Changes,
+            true if commits.is_empty() => Backlog::Nothing,
+            true => Backlog::Inserts,
+            false => Backlog::Changes,
         }
     }
 
@@ -314,7 +314,7 @@ impl Generation {
                 add_hashes(index, commit, &mut keys.set);
             }
             keys.position = reached(&commits, position);
-            self.held.add(keys.set.grown() as u64);
+            self.held.add(keys.set.take_growth() as u64);
         }
     }
 
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_shared_by_bytes_and_stay_in_order() {
+    fn commits_are_divided_by_bytes_in_order() {
         assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 2), [4, 4]);
         assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 3), [3, 3, 2]);
         let first_large = commits(&[6 * SHARE_BYTES, SHARE_BYTES, SHARE_BYTES]);

@@ -19,7 +19,7 @@ const BYTES_MIN: usize = 4;
 impl<'k> KeyProbe<'k> {
     /// Creates a probe. Returns `None` if documents with the key may lack its bytes: if keys are
     /// derived from values, or values of different types compare equal.
-    pub fn of(definition: &Definition, key: &'k [u8]) -> Option<KeyProbe<'k>> {
+    pub fn new(definition: &Definition, key: &'k [u8]) -> Option<KeyProbe<'k>> {
         if definition.clustered || !definition.has_plain_keys() {
             return None;
         }

@@ -13,8 +13,8 @@ pub type IdentityHasherBuilder = BuildHasherDefault<IdentityHasher>;
 pub struct KeySet {
     hashes: Vec<u64>,
     filter: KeyFilter,
-    /// The bytes that [`grown`](Self::grown) has reported.
-    bytes_told: usize,
+    /// The bytes that [`take_growth`](Self::take_growth) has reported.
+    bytes_reported: usize,
 }
 
 /// About one in twenty thousand absent keys passes a filter with this many bits per key.
@@ -26,7 +26,7 @@ impl Default for KeySet {
         KeySet {
             hashes: Vec::new(),
             filter: KeyFilter::new(0, BITS_PER_KEY),
-            bytes_told: 0,
+            bytes_reported: 0,
         }
     }
 }
@@ -56,10 +56,10 @@ impl KeySet {
     }
 
     /// Returns the growth in bytes since the last call.
-    pub fn grown(&mut self) -> usize {
-        let before = self.bytes_told;
-        self.bytes_told = self.bytes();
-        self.bytes_told - before
+    pub fn take_growth(&mut self) -> usize {
+        let before = self.bytes_reported;
+        self.bytes_reported = self.bytes();
+        self.bytes_reported - before
     }
 
     /// Returns the memory in bytes.

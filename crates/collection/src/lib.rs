@@ -132,7 +132,7 @@ pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
 pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
-pub use compression::wanted as wanted_compression;
+pub use compression::from_options as compression_from_options;
 pub use ddl_event::DdlKind;
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};

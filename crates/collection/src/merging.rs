@@ -97,11 +97,11 @@ pub(crate) fn merge_all(
 struct MergePacer {
     core: Arc<Core>,
     collection: Arc<Collection>,
-    since: Mutex<Since>,
+    since: Mutex<WorkPeriod>,
 }
 
 /// When the merge started its current stretch of work, and the log position then.
-struct Since {
+struct WorkPeriod {
     begin: Instant,
     written: Position,
 }
@@ -115,7 +115,7 @@ const RESTS_MAX: u32 = 3;
 
 impl MergePacer {
     fn new(core: Arc<Core>, collection: Arc<Collection>) -> MergePacer {
-        let since = Since {
+        let since = WorkPeriod {
             begin: Instant::now(),
             written: core.storage.log.written(),
         };
@@ -138,7 +138,7 @@ impl MergePacer {
             let rests = CHAINS_MANY.saturating_sub(chains).div_ceil(CHAINS_PER_REST);
             std::thread::sleep(worked.min(2 * WORK) * rests.min(RESTS_MAX));
         }
-        *since = Since {
+        *since = WorkPeriod {
             begin: Instant::now(),
             written,
         };
@@ -363,9 +363,9 @@ pub(crate) fn replace(
         descriptors.extend(new.past);
         return core.discard(&descriptors);
     };
-    let gone = of(false).map(|section| rows::delete_section(map, section.descriptor()));
-    let came = descriptors.iter().map(|it| rows::put_section(map, it));
-    let changes = gone.chain(came).collect();
+    let removed = of(false).map(|section| rows::delete_section(map, section.descriptor()));
+    let added = descriptors.iter().map(|it| rows::put_section(map, it));
+    let changes = removed.chain(added).collect();
     let present = descriptors.len();
     descriptors.extend(new.past);
     let mut new = core.adopt(changes, descriptors, Vec::new())?;
@@ -387,7 +387,7 @@ pub(crate) fn replace(
             sections.present().len()
         );
         *sections = Arc::new(left.with_added(new, new_past));
-        state.forget_gone(map);
+        state.clear_tombstone_ranges(map);
         Ok::<(), Bug>(())
     })?;
     // Past sections may have been removed in the meantime.

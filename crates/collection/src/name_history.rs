@@ -28,7 +28,7 @@ struct History {
     /// Names that ended before this position may be missing.
     forgotten_before: Position,
     /// The names that were removed since the last call of [`NameHistory::forget`].
-    gone: Vec<FormerName>,
+    removed: Vec<FormerName>,
 }
 
 /// A name, and the position since which a collection had it.
@@ -86,7 +86,7 @@ impl NameHistory {
 
     pub fn is_empty(&self) -> bool {
         let history = self.0.lock();
-        history.all.is_empty() && history.gone.is_empty()
+        history.all.is_empty() && history.removed.is_empty()
     }
 
     /// Removes what no snapshot can read, because all are at `oldest` or later. Then releases
@@ -101,10 +101,10 @@ impl NameHistory {
             history.forget_first();
         }
         history.release_over(bytes_max);
-        let gone = std::mem::take(&mut history.gone);
+        let removed = std::mem::take(&mut history.removed);
         drop(history);
         // This may delete files, so it happens outside the lock.
-        drop(gone);
+        drop(removed);
     }
 }
 
@@ -112,7 +112,7 @@ impl History {
     /// Removes the name that ended first, and returns its end.
     fn forget_first(&mut self) -> Option<Position> {
         let (until, name) = self.ends.pop_first()?;
-        self.gone.extend(self.all.remove(&name));
+        self.removed.extend(self.all.remove(&name));
         Some(until)
     }
 
@@ -138,7 +138,7 @@ impl History {
         for former in self.all.values_mut() {
             let id = former.collection.as_ref().map(|it| it.id);
             if id.is_some_and(|id| release_over.contains(&id)) {
-                self.gone.push(FormerName {
+                self.removed.push(FormerName {
                     until: former.until,
                     collection: former.collection.take(),
                     bytes: 0,

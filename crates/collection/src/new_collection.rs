@@ -53,7 +53,7 @@ pub(crate) fn new_index(core: &Core, definition: Definition, since: Position) ->
     IndexState {
         index: Arc::new(index),
         sections: Arc::default(),
-        gone: Arc::default(),
+        tombstone_ranges: Arc::default(),
     }
 }
 
@@ -76,8 +76,8 @@ pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
 pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     let mut changes = rows_of(core, collection);
     changes.retain(|row| row.key != rows::put_next_id(0).key);
-    let gone = changes.into_iter().map(|row| RowChange::delete(row.key));
-    gone.collect()
+    let removed = changes.into_iter().map(|row| RowChange::delete(row.key));
+    removed.collect()
 }
 
 /// Returns a random UUID (version 4).

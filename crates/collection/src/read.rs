@@ -18,7 +18,7 @@ use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;
 
 use crate::error::Error;
-use crate::generation::{Behind, Generation, append_id_key};
+use crate::generation::{Backlog, Generation, append_id_key};
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::key_probe::KeyProbe;
@@ -288,7 +288,7 @@ impl Reader {
         let mut records = self.all_records(direction);
         records.cursor = records
             .cursor
-            .with_tombstone_ranges(self.0.state.gone_of_documents());
+            .with_tombstone_ranges(self.0.state.document_tombstone_ranges());
         records
     }
 
@@ -328,14 +328,14 @@ impl Reader {
 
     /// Returns an upper estimate of the number of documents. It includes those that were deleted
     /// before and inserted after the snapshot.
-    pub fn documents_about(&self) -> u64 {
+    pub fn approximate_document_count(&self) -> u64 {
         let entries = self.documents_view().approximate_entries();
         entries.min(self.0.next_record.0)
     }
 
     /// Returns about `count` keys that divide the documents into parts of similar size, as bounds
     /// for [`range`](Self::range).
-    pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn split_keys(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_clustered {
             return Ok(self.documents_view().split_keys(count)?);
         }
@@ -458,7 +458,7 @@ impl Reader {
         self.check()?;
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let definition = &state.index.definition;
-        if view.get().is_none() && definition.has_plain_keys() && self.only_adds_behind(state) {
+        if view.get().is_none() && definition.has_plain_keys() && self.backlog_only_inserts(state) {
             // If all paths that can contain arrays do, the commits without entries cannot add one.
             let made = self.view(&state.sections, |generation, _| {
                 generation.index_made(&state.index)
@@ -472,18 +472,21 @@ impl Reader {
     }
 
     /// Returns whether commits lack entries of an index, and all of them only insert.
-    fn only_adds_behind(&self, state: &IndexState) -> bool {
+    fn backlog_only_inserts(&self, state: &IndexState) -> bool {
         let own = self.0.own.iter().map(|own| &own.tail);
         let generations = self.0.state.generations().chain(own);
-        let behind = generations.map(|generation| generation.behind(&state.index));
-        behind.max() == Some(Behind::Additions)
+        let behind = generations.map(|generation| generation.backlog(&state.index));
+        behind.max() == Some(Backlog::Inserts)
     }
 
     /// Iterates over the keys of an index, in order or backward.
     pub fn entries(&self, index: usize, direction: Direction) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let cursor = self.index_view(index)?.cursor(direction);
-        self.keys_of(cursor.with_tombstone_ranges(&state.gone), direction)
+        self.keys_of(
+            cursor.with_tombstone_ranges(&state.tombstone_ranges),
+            direction,
+        )
     }
 
     /// Iterates over the keys and the marks of an index, for validation.
@@ -497,7 +500,7 @@ impl Reader {
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let mut cursor = self.view_of_key(index, key)?.cursor_for_key(key)?;
-        cursor = cursor.with_tombstone_ranges(&state.gone);
+        cursor = cursor.with_tombstone_ranges(&state.tombstone_ranges);
         cursor.seek(key, RecordId::MIN)?;
         Ok(EntryCursor {
             cursor,
@@ -523,7 +526,7 @@ impl Reader {
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let probe = match view.get() {
             // A transaction's own tail is read as of the first use, so it is not searched again.
-            None if self.0.own.is_none() => KeyProbe::of(&state.index.definition, key),
+            None if self.0.own.is_none() => KeyProbe::new(&state.index.definition, key),
             _ => None,
         };
         Ok(match probe {
@@ -551,14 +554,14 @@ impl Reader {
 
     /// Returns about `count` keys, in order, that divide the entries of an index into parts of
     /// similar size.
-    pub fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn entry_split_keys(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         self.check()?;
         Ok(self.index_view(index)?.split_keys(count)?)
     }
 
     /// Estimates the number of entries from `from` up to, but without, `to`; see
-    /// [`View::count_about`].
-    pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+    /// [`View::approximate_count`].
+    pub fn approximate_count(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         let from = EntryKey::first_of(from.max(BEHIND_MARKS));
         let view = self.index_view(index)?;
         Ok(view.approximate_count(from, EntryKey::first_of(to))?)

@@ -21,7 +21,7 @@ pub struct RecentKeyFilter(Mutex<Option<KnownKeys>>);
 #[derive(Clone, Debug, Default)]
 pub struct KnownKeys {
     /// Oldest first, at most [`FILTERS_MAX`]. New keys go into the last one.
-    filters: Vec<Since>,
+    filters: Vec<CoveringFilter>,
     /// All keys up to this position are in the filters.
     until: Position,
 }
@@ -29,7 +29,7 @@ pub struct KnownKeys {
 /// A filter and the start of what it covers: with the filters behind it, it contains all keys of
 /// sections folded after this position.
 #[derive(Clone, Debug)]
-struct Since {
+struct CoveringFilter {
     from: Position,
     filter: Arc<Filter>,
 }
@@ -179,12 +179,12 @@ impl RecentKeyFilter {
 
 impl KnownKeys {
     fn with(mut self, folded_keys: &FoldedKeys, filter: Arc<Filter>) -> KnownKeys {
-        let is_last = |last: &Since| Arc::ptr_eq(&last.filter, &filter);
+        let is_last = |last: &CoveringFilter| Arc::ptr_eq(&last.filter, &filter);
         if !self.filters.last().is_some_and(is_last) {
             if self.filters.len() == FILTERS_MAX {
                 self.filters.remove(0);
             }
-            self.filters.push(Since {
+            self.filters.push(CoveringFilter {
                 from: folded_keys.from,
                 filter,
             });
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn folds_add_to_what_is_known() {
+    fn folds_add_keys() {
         let (recent, budget) = (RecentKeyFilter::default(), FilterBudget::new(1 << 20));
         assert!(recent.get().is_none());
         recent.fold(folded_keys(7, 8), &budget);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn full_filters_go() {
+    fn full_filters_are_dropped() {
         let (recent, budget) = (RecentKeyFilter::default(), FilterBudget::new(1 << 20));
         let end = (GROWTH as u64 + 2) * ROOM;
         for position in 0..end {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_memory_is_left_nothing_is_known() {
+    fn without_memory_there_is_no_filter() {
         let (recent, budget) = (
             RecentKeyFilter::default(),
             FilterBudget::new(BUDGET_PART * 3_000),

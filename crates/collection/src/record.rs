@@ -80,9 +80,9 @@ impl KeyHashes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexChange {
     pub map: MapId,
-    pub gone: Vec<Vec<u8>>,
+    pub removed: Vec<Vec<u8>>,
     /// The added keys with their payloads.
-    pub come: Vec<(Vec<u8>, Vec<u8>)>,
+    pub added: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The effect of a commit on the number of documents, their bytes and the record ids in use.
@@ -103,8 +103,8 @@ impl Effect {
 }
 
 const INSERT: u8 = 1;
-const UPDATE_UNTOLD: u8 = 2;
-const DELETE_UNTOLD: u8 = 3;
+const UPDATE_WITHOUT_DETAIL: u8 = 2;
+const DELETE_WITHOUT_DETAIL: u8 = 3;
 const UPDATE: u8 = 4;
 const DELETE: u8 = 5;
 
@@ -163,13 +163,13 @@ fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
     varint::put(payload, changes.len() as u64);
     for change in changes {
         varint::put(payload, change.map.0);
-        varint::put(payload, change.gone.len() as u64);
-        for key in &change.gone {
+        varint::put(payload, change.removed.len() as u64);
+        for key in &change.removed {
             varint::put(payload, key.len() as u64);
             payload.extend_from_slice(key);
         }
-        varint::put(payload, change.come.len() as u64);
-        for (key, content) in &change.come {
+        varint::put(payload, change.added.len() as u64);
+        for (key, content) in &change.added {
             varint::put(payload, key.len() as u64);
             varint::put(payload, content.len() as u64);
             payload.extend_from_slice(key);
@@ -327,7 +327,7 @@ impl Reader {
                     effect,
                 )
             }
-            UPDATE | UPDATE_UNTOLD => {
+            UPDATE | UPDATE_WITHOUT_DETAIL => {
                 let document = self.document()?;
                 let bytes = document.len() as i64 - i64::from(number);
                 let changes = self.changes()?;
@@ -345,7 +345,7 @@ impl Reader {
                     effect,
                 )
             }
-            DELETE | DELETE_UNTOLD => {
+            DELETE | DELETE_WITHOUT_DETAIL => {
                 let bytes = -i64::from(number);
                 let effect = Effect {
                     documents: -1,
@@ -383,13 +383,13 @@ impl Reader {
                 ..IndexChange::default()
             };
             for _ in 0..self.number()? {
-                change.gone.push(self.sized()?);
+                change.removed.push(self.sized()?);
             }
             for _ in 0..self.number()? {
                 let (key, content) = (self.number()?, self.number()?);
                 let key = self.take(usize::try_from(key).ok()?)?.to_vec();
                 change
-                    .come
+                    .added
                     .push((key, self.take(usize::try_from(content).ok()?)?.to_vec()));
             }
             changes.push(change);
@@ -405,12 +405,12 @@ mod tests {
     use windrow_document::doc;
 
     #[test]
-    fn commits_come_back() {
+    fn commits_round_trip() {
         let (one, two) = (doc! { "_id": 1 }, doc! { "_id": 2, "a": "x" });
         let change = IndexChange {
             map: MapId(300),
-            gone: vec![b"k".to_vec()],
-            come: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
+            removed: vec![b"k".to_vec()],
+            added: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
         };
         let documents_bytes = [one.as_bytes(), two.as_bytes()].concat();
         let mut payload = begin(CollectionId(7));

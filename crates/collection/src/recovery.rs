@@ -35,7 +35,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
     core.retired_names.load(&core.storage.catalog)?;
-    core.keep_history_if_wanted();
+    core.restore_history();
     let mut sections = open_sections(&core)?;
     // There is none before the first fold with recorded results.
     for section in sections.remove(&retries::MAP).unwrap_or_default() {
@@ -92,7 +92,7 @@ fn open_collection(
         indexes.push(IndexState {
             index: Arc::new(index),
             sections: take(map),
-            gone: Arc::default(),
+            tombstone_ranges: Arc::default(),
         });
     }
     let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id.0])) {
@@ -116,7 +116,7 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<Collect
         match transaction::kind_of(Bytes::from(record.payload)) {
             Some(Kind::Single(payload)) => {
                 if statements::has_statements(&payload) {
-                    note(collections, position, millis, &payload)?;
+                    record_statements(collections, position, millis, &payload)?;
                 }
                 take_in(collections, position, payload)?;
             }
@@ -161,16 +161,16 @@ fn settle_creations(
 }
 
 /// Adds the recorded statement results of a commit, also for dropped collections.
-fn note(
+fn record_statements(
     collections: &Collections,
     position: Position,
     millis: u64,
     payload: &Bytes,
 ) -> Result<(), Error> {
     let decoded = record::decode(position, payload.clone());
-    let noted = decoded.and_then(|(commit, _)| statements::noted(payload, &commit.operations)?);
-    let noted = noted.ok_or_else(|| undecodable(position))?;
-    collections.core.retries.record(noted, position, millis);
+    let record = decoded.and_then(|(commit, _)| statements::read(payload, &commit.operations)?);
+    let record = record.ok_or_else(|| undecodable(position))?;
+    collections.core.retries.record(record, position, millis);
     Ok(())
 }
 

@@ -307,15 +307,15 @@ fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut Rebui
     }
     let mut before = BTreeMap::<Vec<u8>, Vec<u8>>::new();
     for version in versions.into_iter().rev() {
-        let gone = before
+        let removed = before
             .keys()
             .filter(|key| !version.entries.contains_key(*key));
-        let gone = gone.map(|key| (key.as_slice(), &b""[..], true));
-        let come = version.entries.iter();
-        let come = come
+        let removed = removed.map(|key| (key.as_slice(), &b""[..], true));
+        let added = version.entries.iter();
+        let added = added
             .filter(|(key, payload)| before.get(*key) != Some(*payload))
             .map(|(key, payload)| (key.as_slice(), payload.as_slice(), false));
-        for (key, payload, deleted) in gone.chain(come) {
+        for (key, payload, deleted) in removed.chain(added) {
             made.versions.add(Entry {
                 key,
                 id,

@@ -47,15 +47,15 @@ impl RetiredNames {
     /// that delete their rows.
     pub fn forget_before(&self, first: Position) -> Vec<RowChange> {
         let mut past = self.past.write();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         past.retain(|(collection, until), _| {
             let is_kept = *until >= first;
             if !is_kept {
                 let key = rows::key(rows::NAMED, &[collection.0, until.0]);
-                gone.push(RowChange::delete(key));
+                removed.push(RowChange::delete(key));
             }
             is_kept
         });
-        gone
+        removed
     }
 }

@@ -102,8 +102,8 @@ impl Retries {
 
     /// Adds the results in the log record at a position. Records of one session arrive in order,
     /// but may arrive twice.
-    pub fn record(&self, noted: StatementRecord, position: Position, millis: u64) {
-        let StatementRecord { origin, done } = noted;
+    pub fn record(&self, statements: StatementRecord, position: Position, millis: u64) {
+        let StatementRecord { origin, done } = statements;
         let nothing = || Outcome::Wrote {
             done: BTreeMap::new(),
             is_incomplete: false,
@@ -352,15 +352,15 @@ mod tests {
         let done = statements
             .iter()
             .map(|it| (*it, StatementResult::Updated(None)));
-        let noted = StatementRecord {
+        let statements = StatementRecord {
             origin: origin(number),
             done: done.collect(),
         };
-        retries.record(noted, Position(position), position * 1000);
+        retries.record(statements, Position(position), position * 1000);
     }
 
     #[test]
-    fn the_newest_number_counts() {
+    fn the_newest_transaction_number_counts() {
         let retries = Retries::new(1 << 20);
         let check = |number: i64, statement: i32, expected: RecordedResult| {
             let found = retries.done(origin(number), statement);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_much_is_not_known_any_more_and_what_is_old_forgotten() {
+    fn results_are_limited_by_memory_and_age() {
         let retries = Retries::new(1150);
         let other = Origin {
             session: [8; 16],
@@ -392,11 +392,11 @@ mod tests {
         };
         note(&retries, 1, 1, &[0]);
         let document = doc! { "_id": 1, "a": ("x".repeat(600)) };
-        let noted = StatementRecord {
+        let statements = StatementRecord {
             origin: other,
             done: vec![(0, StatementResult::Deleted(Some(document)))],
         };
-        retries.record(noted, Position(2), 2000);
+        retries.record(statements, Position(2), 2000);
         assert_eq!(retries.done(origin(1), 0), RecordedResult::Unknown);
         assert!(matches!(retries.done(other, 0), RecordedResult::Done(_)));
         retries.forget_old(MILLIS_MAX + 1000);

@@ -36,7 +36,7 @@ pub const BUILD: u8 = b'b';
 pub const CREATION: u8 = b't';
 pub const NAMED: u8 = b'h';
 /// The key of the row with the latest [`DdlEvent`](crate::ddl_event::DdlEvent).
-pub const TOLD: &[u8] = b"e";
+pub const DDL_EVENT: &[u8] = b"e";
 pub const HISTORY_KEPT: &[u8] = b"k";
 const NEXT_ID: &[u8] = b"n";
 const FOLD_POSITION: &[u8] = b"p";
@@ -203,7 +203,7 @@ impl CollectionRow {
         catalog: &Catalog,
     ) -> Result<CollectionRow, StorageError> {
         let document = read(value)?;
-        let NamedRow { namespace, uuid } = NamedRow::of(document)?;
+        let NamedRow { namespace, uuid } = NamedRow::from_document(document)?;
         Ok(CollectionRow {
             namespace,
             uuid,
@@ -351,10 +351,10 @@ impl NamedRow {
     }
 
     pub fn read(value: &[u8]) -> Result<NamedRow, StorageError> {
-        NamedRow::of(read(value)?)
+        NamedRow::from_document(read(value)?)
     }
 
-    pub fn of(document: Document<'_>) -> Result<NamedRow, StorageError> {
+    pub fn from_document(document: Document<'_>) -> Result<NamedRow, StorageError> {
         let text = |name: &str| {
             let found = document.get(name).and_then(ValueRef::as_str);
             let found = found.map(str::to_owned);
@@ -379,8 +379,8 @@ fn uuid(document: Document<'_>, name: &str) -> Result<[u8; 16], StorageError> {
 }
 
 /// Returns the row with an event for change streams.
-pub fn put_told(told: DocumentBuf) -> RowChange {
-    row(TOLD.to_vec(), told)
+pub fn put_ddl_event(event: DocumentBuf) -> RowChange {
+    row(DDL_EVENT.to_vec(), event)
 }
 
 /// Returns the next unused id, 1 in a new database directory.

@@ -64,7 +64,7 @@ pub(crate) fn of_ids(options: Document<'_>) -> Result<Definition, Error> {
 }
 
 impl Rules {
-    pub fn of(options: Document<'_>) -> Rules {
+    pub fn from_options(options: Document<'_>) -> Rules {
         let text = |name| options.get(name).and_then(ValueRef::as_str);
         let source = options.get("validator").and_then(ValueRef::as_document);
         let source = source.filter(|source| !source.is_empty());
@@ -72,9 +72,9 @@ impl Rules {
         let collation = collation_of(options).unwrap_or_default();
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
-            cap: Cap::of(options),
+            cap: Cap::from_options(options),
             // This version accepts no options that it cannot read.
-            compression: compression::wanted(options).unwrap_or_default(),
+            compression: compression::from_options(options).unwrap_or_default(),
             keeps_old_versions: keeps_old_versions(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),

@@ -18,7 +18,7 @@ pub struct State {
     /// The sections of the map by record id.
     pub records: Arc<Sections>,
     /// The tombstone ranges of the map by record id.
-    pub gone: Arc<TombstoneRanges>,
+    pub tombstone_ranges: Arc<TombstoneRanges>,
     /// The first is the index on `_id`.
     pub indexes: Vec<IndexState>,
     /// The generation that is being folded.
@@ -38,7 +38,7 @@ pub struct Frozen {
 pub struct IndexState {
     pub index: Arc<Index>,
     pub sections: Arc<Sections>,
-    pub gone: Arc<TombstoneRanges>,
+    pub tombstone_ranges: Arc<TombstoneRanges>,
 }
 
 impl State {
@@ -70,18 +70,20 @@ impl State {
     }
 
     /// Returns the tombstone ranges of the map that contains the documents.
-    pub fn gone_of_documents(&self) -> &Arc<TombstoneRanges> {
+    pub fn document_tombstone_ranges(&self) -> &Arc<TombstoneRanges> {
         let by_id = self.indexes.first();
         let by_id = by_id.filter(|it| it.index.definition.clustered);
-        by_id.map_or(&self.gone, |it| &it.gone)
+        by_id.map_or(&self.tombstone_ranges, |it| &it.tombstone_ranges)
     }
 
     /// Clears the tombstone ranges of a map. A repair changes what old positions show, and merges
     /// remove tombstones that the ranges would skip. Readers of the older sections record ranges of
     /// these.
-    pub fn forget_gone(&mut self, map: MapId) {
+    pub fn clear_tombstone_ranges(&mut self, map: MapId) {
         let found = self.indexes.iter_mut().find(|state| state.index.map == map);
-        *found.map_or(&mut self.gone, |state| &mut state.gone) = Arc::default();
+        *found.map_or(&mut self.tombstone_ranges, |state| {
+            &mut state.tombstone_ranges
+        }) = Arc::default();
     }
 
     /// Returns the sections of a map that must exist. Fails with a bug otherwise, because writes

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_transaction_holds_a_thing() {
+    fn a_lock_has_one_holder() {
         let (locks, one, other) = (TransactionLocks::default(), Arc::default(), Arc::default());
         let key = LockTarget::Key(MapId(1), b"k".to_vec());
         assert!(!locks.any());
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_waited_for_until_it_ends_or_patience_does() {
+    fn a_wait_ends_with_the_holder_or_an_interrupt() {
         let ticket = TransactionWaiter::default();
         assert!(matches!(ticket.wait(&|| true), Err(Error::WaitGivenUp)));
         std::thread::scope(|scope| {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_a_collection_waits_for_transactions_and_they_do_not_wait_long() {
+    fn ddl_waits_for_transactions_which_time_out() {
         let uses = DdlBarrier::default();
         uses.begin().unwrap();
         assert!(matches!(uses.exclude(&|| true), Err(Error::WaitGivenUp)));

@@ -76,7 +76,7 @@ pub struct DocumentFindings {
 }
 
 impl DocumentFindings {
-    fn note(&mut self, id: RecordId, what: &str) {
+    fn record(&mut self, id: RecordId, what: &str) {
         self.count += 1;
         let first = || format!("record {}: {what}", id.0);
         self.first.get_or_insert_with(first);
@@ -160,7 +160,7 @@ impl Collection {
         checks: Checks,
         should_stop: &dyn Fn() -> Option<String>,
     ) -> Result<Validation, Error> {
-        let pace = &mut Pace {
+        let pace = &mut StopCheck {
             should_stop,
             steps: 0,
         };
@@ -196,18 +196,18 @@ impl Collection {
 }
 
 /// Documents and entries between two calls of `should_stop`.
-const STEPS_PER_QUESTION: u32 = 1000;
+const STEPS_PER_CHECK: u32 = 1000;
 
 /// Counts documents and entries, and calls `should_stop` now and then.
-struct Pace<'a> {
+struct StopCheck<'a> {
     should_stop: &'a dyn Fn() -> Option<String>,
     steps: u32,
 }
 
-impl Pace<'_> {
+impl StopCheck<'_> {
     fn step(&mut self) -> Result<(), Error> {
         self.steps += 1;
-        if !self.steps.is_multiple_of(STEPS_PER_QUESTION) {
+        if !self.steps.is_multiple_of(STEPS_PER_CHECK) {
             return Ok(());
         }
         self.ask()
@@ -246,7 +246,7 @@ fn of_documents(
     reader: &Reader,
     input: &ValidationInput<'_>,
     validation: &mut Validation,
-    pace: &mut Pace<'_>,
+    pace: &mut StopCheck<'_>,
 ) -> Result<Vec<Expected>, Error> {
     let expected = reader.indexes().iter().map(|_| Expected {
         sum: EntryDigest::default(),
@@ -268,17 +268,17 @@ fn of_documents(
         }
         let document = Document::from_validated(cursor.document());
         if input.judge.refuses(document)? {
-            validation.refused.note(id, "the validator refuses it");
+            validation.refused.record(id, "the validator refuses it");
         } else if input.checks.conformance
             && let Some(what) = conformance::fault(document)
         {
-            validation.not_conforming.note(id, &what);
+            validation.not_conforming.record(id, &what);
         }
         if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
             append_id_key(of_ids.definition(), document, &mut key);
             let place = cursor.place();
             if let Some(of_ids) = expected.first_mut() {
-                of_ids.duplicates.note(&place, id, b"");
+                of_ids.duplicates.add(&place, id, b"");
             }
             if key != place {
                 validation.record_corrupt(id, "stands elsewhere than its _id says");

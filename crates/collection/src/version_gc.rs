@@ -86,27 +86,27 @@ fn collect(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Resul
     if collection.is_dropped() {
         return Ok(false);
     }
-    let gone = collection.change_state(|state| {
+    let removed = collection.change_state(|state| {
         let indexes = state.indexes.iter_mut().map(|it| &mut it.sections);
         let maps = std::iter::once(&mut state.records).chain(indexes);
         maps.flat_map(|it| take_unread(it, oldest))
             .collect::<Vec<_>>()
     });
-    let mut each = gone.iter();
+    let mut each = removed.iter();
     each.try_for_each(|it| core.close_section(it.descriptor()))?;
     drop(changing);
     // The last reader of a section deletes its file.
-    drop(gone);
+    drop(removed);
     Ok(true)
 }
 
 /// Removes and returns the past sections that no snapshot at `oldest` or later needs.
 fn take_unread(sections: &mut Arc<Sections>, oldest: Position) -> Vec<Arc<Section>> {
     let unread = |it: &&Arc<Section>| it.descriptor().position <= oldest;
-    let gone: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();
-    if !gone.is_empty() {
-        let is_gone = |it: &Arc<Section>| gone.iter().any(|one| Arc::ptr_eq(one, it));
-        *sections = Arc::new(sections.without(is_gone));
+    let removed: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();
+    if !removed.is_empty() {
+        let is_removed = |it: &Arc<Section>| removed.iter().any(|one| Arc::ptr_eq(one, it));
+        *sections = Arc::new(sections.without(is_removed));
     }
-    gone
+    removed
 }

@@ -75,14 +75,14 @@ impl Collection {
         options: &WriteOptions<'_>,
     ) -> Result<Inserted, Error> {
         let Some(cap) = self.cap() else {
-            return self.insert_patiently(&documents, ordered, options);
+            return self.insert_with_waits(&documents, ordered, options);
         };
         if let Err(error) = self.check_writes_of(options.transaction) {
             let errors = vec![(0, error)];
             return Ok(Inserted { count: 0, errors });
         }
         let inserting = self.capped_inserts.begin(options.interrupt);
-        let inserted = self.insert_patiently(&documents, ordered, options)?;
+        let inserted = self.insert_with_waits(&documents, ordered, options)?;
         if inserted.count > 0 {
             self.trim(&cap, inserted.count, options.interrupt)?;
         }
@@ -105,7 +105,7 @@ impl Collection {
 
     /// Inserts, and repeats after each wait for a transaction that has locked a key of the
     /// documents.
-    fn insert_patiently(
+    fn insert_with_waits(
         &self,
         documents: &Bytes,
         ordered: bool,
@@ -149,8 +149,8 @@ impl Collection {
         };
         let count = plan.count;
         if count > 0 {
-            let kept = plan.kept_bytes(documents)?;
-            self.append_insert(kept, &mut plan, options)?;
+            let accepted = plan.accepted_bytes(documents)?;
+            self.append_insert(accepted, &mut plan, options)?;
         }
         Ok(Attempt::Done(Inserted {
             count,
@@ -170,7 +170,7 @@ impl Collection {
         let bytes = documents.len();
         let mut header = record::begin(self.id);
         if let Some(statements) = &options.statements {
-            let places = plan.kept.iter().map(|(_, _, place)| *place);
+            let places = plan.accepted.iter().map(|(_, _, place)| *place);
             record::statements::push_inserted(&mut header, statements, places)?;
         }
         record::push_insert(&mut header, first, count as u32, bytes as u32);
@@ -190,7 +190,7 @@ impl Collection {
             hashes: std::mem::take(&mut plan.hashes),
         }];
         let header = Bytes::from(header);
-        let noted = record::statements::read_own(&header, &operations)?;
+        let statements = record::statements::read_own(&header, &operations)?;
         match options.transaction {
             None => self
                 .append(
@@ -198,7 +198,7 @@ impl Collection {
                     operations,
                     bytes + hashes,
                     effect,
-                    noted,
+                    statements,
                 )
                 .map(drop),
             Some(transaction) => {
@@ -229,7 +229,7 @@ impl Collection {
             if plan.refused(ordered) {
                 break;
             }
-            if let (true, Some(of_ids)) = (plan.last_is_kept(), of_ids) {
+            if let (true, Some(of_ids)) = (plan.last_is_accepted(), of_ids) {
                 ids.push(of_ids, document);
             }
         }

@@ -1,4 +1,4 @@
-//! Names and options of collections, as they are after changes and after a crash behind each.
+//! Renames, drops and changed options, checked after each change and after a crash behind it.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn named(name: &str) -> Namespace {
     Namespace::parse(name).unwrap()
 }
 
-/// The names of all collections, each with its count of documents.
+/// The names of all collections, with their counts of documents.
 fn listed(engine: &Engine) -> Vec<(String, u64)> {
     let databases = engine.databases();
     let all = databases.iter().flat_map(|name| engine.collections(name));
@@ -29,7 +29,7 @@ fn listed(engine: &Engine) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// Collections a.one with one document and an index, b.two with two.
+/// Creates collection a.one with one document and an index, and b.two with two documents.
 fn fill(engine: &Engine) {
     for (name, count) in [("a.one", 1), ("b.two", 2)] {
         let collection = engine.create(&named(name), Document::EMPTY).unwrap();
@@ -87,9 +87,10 @@ fn a_collection_is_renamed() {
     check("a.none", "a.other", true, &[]);
 }
 
-/// Who had looked a collection up by its name changed what had the name later.
+/// A change by name used to hit the collection that had the name at that moment, not the one that
+/// the caller had found.
 #[test]
-fn what_is_renamed_and_dropped_is_what_was_meant() {
+fn renames_and_drops_check_the_collection() {
     let engine = open(&MemoryDisk::new());
     fill(&engine);
     let [one, two] = ["a.one", "b.two"].map(|name| engine.collection(&named(name)).unwrap());
@@ -114,7 +115,7 @@ fn what_is_renamed_and_dropped_is_what_was_meant() {
 }
 
 #[test]
-fn options_of_any_length_are_kept() {
+fn options_of_any_length_are_stored() {
     let check = |lengths: &[usize]| {
         let disk = MemoryDisk::new();
         let mut engine = open(&disk);
@@ -157,7 +158,7 @@ fn build(collection: &Collection, specification: &DocumentBuf) {
 }
 
 #[test]
-fn specifications_of_any_length_are_kept() {
+fn specifications_of_any_length_are_stored() {
     let specified = |length: usize| {
         let filter = doc! { "s": ("y".repeat(length)) };
         doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "partialFilterExpression": filter }
@@ -199,7 +200,7 @@ fn specifications_of_any_length_are_kept() {
 }
 
 #[test]
-fn an_index_is_hidden_and_shown() {
+fn an_index_is_hidden_and_unhidden() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     fill(&engine);
@@ -213,7 +214,7 @@ fn an_index_is_hidden_and_shown() {
         let collection = engine.collection(&named("b.two")).unwrap();
         let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(wanted.clone());
         change_index(&collection, change);
-        // The older definition is not written again by a fold that comes later.
+        // A later fold must not write the older definition again.
         engine.fold().unwrap();
         drop((collection, engine));
         engine = open(&disk);
@@ -222,9 +223,9 @@ fn an_index_is_hidden_and_shown() {
     }
 }
 
-/// The event was a record of its own: a crash in between lost it.
+/// The event used to be a record of its own, so a crash between the two lost it.
 #[test]
-fn a_change_and_what_is_told_of_it_are_one_record() {
+fn a_change_and_its_event_are_one_record() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     fill(&engine);
@@ -246,7 +247,7 @@ fn a_change_and_what_is_told_of_it_are_one_record() {
         collection.modify(Modification {
             options: Some(Box::new(|_| Ok(doc! { "validator": { "x": 1 } }))),
             index: Some(("a_1", Box::new(index))),
-            told: Some(told.clone()),
+            event: Some(told.clone()),
         })
     };
     let written = || engine.statistics().written;
@@ -272,9 +273,9 @@ fn temporary_collections_end_with_the_process() {
     assert_eq!(listed(&open(&disk)).len(), 2);
 }
 
-/// What smaller limits leave over used to be deleted without an end to the insert that came next.
+/// An insert used to delete all documents above a smaller limit, and could not be interrupted.
 #[test]
-fn an_insert_that_is_given_up_leaves_the_rest_to_the_next() {
+fn an_interrupted_trim_continues_at_the_next_insert() {
     let engine = open(&MemoryDisk::new());
     let options = doc! { "capped": true, "size": (1i64 << 20) };
     let collection = engine

@@ -1,6 +1,6 @@
-//! A document once got in whose index path has a number that is both a place in an array and a field's
-//! name (16746). No insert lets one in today, but it could neither be deleted nor mended either, since the
-//! entries that it gives up could not be made.
+//! An older version stored documents whose index path has a number that is both an array position
+//! and a field name (error 16746). No insert accepts one today, but such a document could be
+//! neither deleted nor corrected, because the entries to remove could not be computed.
 
 #[path = "common/building.rs"]
 mod building;
@@ -16,7 +16,7 @@ use windrow_storage::MemoryDisk;
 
 use common::{namespace, open};
 
-/// The documents with the `_id`s 0 and 1, and an index on a place in an array.
+/// Documents with the `_id`s 0 and 1, and an index on an array position.
 fn setting() -> (Arc<Engine>, Arc<Collection>) {
     let engine = open(&MemoryDisk::new());
     engine.create(&namespace(), doc! {}.as_document()).unwrap();
@@ -40,7 +40,8 @@ fn record(collection: &Collection, id: i32) -> Option<RecordId> {
     reader.find_id(ValueRef::Int32(id)).unwrap()
 }
 
-/// A batch that trusts what it is shown is shown the document that could not be stored today.
+/// Changes a document by a batch that trusts its snapshot, which can show a document that could not
+/// be stored today.
 fn change(collection: &Collection, id: i32, change: Change) -> Result<Outcome, Error> {
     let seen = ambiguous(id);
     let mut batch = collection.batch();
@@ -52,7 +53,7 @@ fn change(collection: &Collection, id: i32, change: Change) -> Result<Outcome, E
 }
 
 #[test]
-fn it_is_deleted() {
+fn an_ambiguous_document_is_deleted() {
     let (_engine, collection) = setting();
     let deleted = change(&collection, 0, Change::Delete);
     assert_eq!(deleted.unwrap(), Outcome::Deleted);
@@ -60,7 +61,7 @@ fn it_is_deleted() {
 }
 
 #[test]
-fn it_is_mended_and_stays_refused_otherwise() {
+fn an_ambiguous_document_can_only_be_corrected() {
     let (_engine, collection) = setting();
     let still = doc! { "_id": 1, "a": [{ "0": 2 }] };
     let refused = change(&collection, 1, Change::Replace(still)).unwrap_err();
@@ -73,12 +74,12 @@ fn it_is_mended_and_stays_refused_otherwise() {
     assert_eq!(reader.get(id).unwrap().unwrap(), mended.as_bytes());
 }
 
-/// What a batch that trusts its snapshot meets again it may have changed itself: the snapshot's version
-/// would undo that.
+/// At a second visit, the batch may have changed the document itself. Using the snapshot's version
+/// again would undo that.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "met")]
-fn a_batch_that_trusts_its_snapshot_meets_each_document_once() {
+fn a_trusted_snapshot_serves_each_document_once() {
     let (_engine, collection) = setting();
     let id = record(&collection, 0).unwrap();
     let seen = doc! { "_id": 0, "b": 1 };

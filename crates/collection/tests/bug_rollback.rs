@@ -1,5 +1,5 @@
-//! A write that meets a broken invariant of our own code changes nothing and keeps nothing: neither
-//! claims nor locks, nor what its transaction holds. The engine goes on.
+//! A write that meets a broken invariant changes nothing and holds nothing: no claims, no locks, no
+//! transaction locks. The engine goes on.
 
 mod common;
 
@@ -19,13 +19,13 @@ const ORIGIN: Origin = Origin {
     number: 1,
 };
 
-/// A retryable write without statements: none of its documents has one. No caller makes it.
+/// A retryable write without statement numbers, which no caller makes.
 fn broken() -> WriteOptions<'static> {
     WriteOptions {
         statements: Some(Statements {
             origin: ORIGIN,
             numbers: &[],
-            kept: RetainedImage::Id,
+            image: RetainedImage::Id,
         }),
         ..WriteOptions::default()
     }
@@ -71,7 +71,7 @@ fn is_bug<T>(work: impl FnOnce() -> Result<T, Error>) -> bool {
     matches!(tolerate_bugs(work), Err(Error::Bug(_)))
 }
 
-/// The documents that are there, and that every index agrees.
+/// Checks the number of documents, and validates every index.
 fn check(engine: &Engine, documents: u64) {
     let collection = collection(engine);
     assert_eq!(collection.count(), documents);
@@ -81,7 +81,7 @@ fn check(engine: &Engine, documents: u64) {
 }
 
 #[test]
-fn an_insert_that_meets_a_bug_keeps_no_claims() {
+fn a_failed_insert_releases_its_claims() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     create(&engine);
@@ -89,7 +89,7 @@ fn an_insert_that_meets_a_bug_keeps_no_claims() {
     let document = || doc! { "_id": 1, "a": 1 };
     assert!(is_bug(|| insert(&there, document(), &broken())));
     check(&engine, 0);
-    // It would wait for ever for keys that are still claimed.
+    // This would wait for ever if a key were still claimed.
     insert(&there, document(), &WriteOptions::default()).unwrap();
     check(&engine, 1);
     drop((there, engine));
@@ -97,7 +97,7 @@ fn an_insert_that_meets_a_bug_keeps_no_claims() {
 }
 
 #[test]
-fn a_change_that_meets_a_bug_keeps_no_locks() {
+fn a_failed_change_releases_its_locks() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     create(&engine);
@@ -107,7 +107,7 @@ fn a_change_that_meets_a_bug_keeps_no_locks() {
     assert!(is_bug(|| change(&there, 1, replace(), broken())));
     assert!(is_bug(|| change(&there, 1, Change::Delete, broken())));
     check(&engine, 1);
-    // The key that it gives up, and the one that it wanted, are free.
+    // Both the old and the new key of the failed change are free.
     change(&there, 1, replace(), WriteOptions::default()).unwrap();
     insert(&there, doc! { "_id": 2, "a": 1 }, &WriteOptions::default()).unwrap();
     check(&engine, 2);
@@ -116,7 +116,7 @@ fn a_change_that_meets_a_bug_keeps_no_locks() {
 }
 
 #[test]
-fn a_transaction_that_meets_a_bug_lets_go_of_everything() {
+fn a_failed_transaction_releases_everything() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     create(&engine);
@@ -141,11 +141,12 @@ fn a_transaction_that_meets_a_bug_lets_go_of_everything() {
     )));
     transaction.abort();
     check(&engine, 1);
-    // Nothing is held any more, nor is the collection used.
+    // No lock is left, and no transaction uses the collection.
     insert(&there, doc! { "_id": 2, "a": 2 }, &WriteOptions::default()).unwrap();
     insert(&there, doc! { "_id": 3, "a": 3 }, &WriteOptions::default()).unwrap();
     check(&engine, 3);
-    // One that does not use the collection it writes to: it was told that there is no such collection.
+    // A transaction that does not use the collection it writes to. The error used to be that the
+    // collection does not exist.
     let transaction = begin();
     let good = WriteOptions {
         transaction: Some(&transaction),

@@ -1,4 +1,4 @@
-//! A build that panics fails: no index stays that would be built again at every start.
+//! A build that panics fails, and leaves no index that each start would build again.
 
 mod common;
 
@@ -10,7 +10,7 @@ use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
 #[test]
-fn a_build_that_panics_leaves_nothing() {
+fn a_panicking_build_leaves_nothing() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
@@ -30,7 +30,7 @@ fn a_build_that_panics_leaves_nothing() {
     };
     assert!(matches!(build(&panics), Err(Error::Bug(_))));
     assert_eq!(created.indexes().len(), 1);
-    // It can be built now, and is there after a start.
+    // The build now succeeds, and the index survives a restart.
     build(&|_| ()).unwrap();
     drop((created, engine));
     let engine = open(&disk);

@@ -1,5 +1,6 @@
-//! Every worker of a build writes sections of its own: a small index is built by one, so that it can be
-//! counted without reading it. A large one, of which several may write, is whole.
+//! Each worker of a build writes its own sections. A small index is built by one worker, so its
+//! entries can be counted without reading them. A large index may be written by several, and is
+//! complete.
 
 #[path = "common/building.rs"]
 mod building;
@@ -12,7 +13,7 @@ use windrow_collection::{Background, Checks, Collection, Engine, EngineOptions, 
 use windrow_document::doc;
 use windrow_storage::MemoryDisk;
 
-/// Builds an index of `count` documents that take `bytes` each.
+/// Builds an index of `count` documents of `bytes` each.
 fn built(count: i32, bytes: usize, look: impl Fn(&Collection)) {
     let options = EngineOptions {
         threads: 4,
@@ -36,7 +37,7 @@ fn built(count: i32, bytes: usize, look: impl Fn(&Collection)) {
 }
 
 #[test]
-fn what_is_small_is_counted_without_reading_it() {
+fn a_small_index_is_counted_without_reading() {
     for _ in 0..100 {
         built(100, 10, |collection| {
             let reader = collection.reader().unwrap();
@@ -47,7 +48,7 @@ fn what_is_small_is_counted_without_reading_it() {
 }
 
 #[test]
-fn what_is_large_is_whole() {
+fn a_large_index_is_complete() {
     for _ in 0..3 {
         built(1000, 8 << 10, |_| ());
     }

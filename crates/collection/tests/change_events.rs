@@ -1,5 +1,5 @@
-//! What a collection went through is told by the log alone: replaying the events on a plain map gives
-//! its documents, through folds, restarts and changes of its name.
+//! Change events describe everything that happens to a collection: replaying them on a plain map
+//! gives its documents, across folds, restarts and renames.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ fn replaying_the_events_gives_the_collection() {
 }
 
 #[test]
-fn collections_are_told_by_the_names_that_they_had() {
+fn events_use_the_names_of_their_time() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let start = engine.events(|_| true).unwrap().until();
@@ -184,7 +184,7 @@ fn collections_are_told_by_the_names_that_they_had() {
 }
 
 #[test]
-fn old_versions_are_kept_where_asked() {
+fn old_versions_are_recorded_on_request() {
     let engine = open(&MemoryDisk::new());
     let images = doc! { "changeStreamPreAndPostImages": { "enabled": true } };
     let collection = engine.create(&named("c"), images.as_document()).unwrap();
@@ -205,7 +205,7 @@ fn old_versions_are_kept_where_asked() {
 }
 
 #[test]
-fn what_made_room_in_a_capped_collection_is_not_told() {
+fn trimmed_documents_are_not_reported() {
     let engine = open(&MemoryDisk::new());
     let capped = doc! { "capped": true, "size": 4096, "max": 2 };
     let collection = engine.create(&named("c"), capped.as_document()).unwrap();

@@ -1,5 +1,5 @@
-//! Moments: what was there at a time that a client was told is read again by that time, whatever happens
-//! since, until it is let go of.
+//! Pinned snapshots: a read at a cluster time that a client knows gives the same result until the
+//! snapshot is closed.
 
 #[path = "common/building.rs"]
 mod building;
@@ -41,7 +41,7 @@ fn build_on(collection: &Collection, field: &str) {
     build(collection, doc! { "key": key, "name": field });
 }
 
-/// `n` of all documents in order of insertion, and by each index on it.
+/// `n` of all documents in insertion order; checks each index on `n`.
 fn seen(reader: &Reader) -> Vec<i32> {
     let number = |bytes: &[u8]| match Document::from_validated(bytes).get("n") {
         Some(ValueRef::Int32(number)) => number,
@@ -70,7 +70,7 @@ fn at(engine: &Engine, time: ClusterTime) -> Result<ClusterSnapshot, Error> {
     engine.cluster_snapshot_at(time, engine.newest_time())
 }
 
-/// What was in the collection of a name at a time; None where there was none.
+/// The documents under a name at a cluster time, or `None` if there was no such collection.
 fn visible_at(engine: &Engine, time: ClusterTime, name: &Namespace) -> Option<Vec<i32>> {
     let moment = at(engine, time).unwrap();
     assert_eq!(moment.time(), time);
@@ -98,7 +98,7 @@ fn fold_all(engine: &Engine) {
 }
 
 #[test]
-fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
+fn a_pinned_snapshot_survives_changes_folds_merges_and_builds() {
     let (engine, collection) = started();
     build_on(&collection, "n");
     let first = engine.cluster_snapshot().time();
@@ -110,7 +110,7 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     fold_all(&engine);
     insert(&collection, doc! { "_id": 10, "n": 10 });
     build_on(&collection, "m");
-    // It was built of what was there behind both moments.
+    // The index was built from versions after both snapshots.
     let of_first = at(&engine, first).unwrap();
     assert_eq!(of_first.reader(&collection).unwrap().indexes().len(), 2);
     for round in 0..3 {
@@ -142,22 +142,22 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
 }
 
-/// Plans of then went by today's count.
+/// Plans for a pinned snapshot used to go by the current number of documents.
 #[test]
-fn how_many_documents_there_were_about_is_known() {
+fn the_document_count_of_a_snapshot_is_approximated() {
     let (engine, collection) = started();
     let time = engine.cluster_snapshot().time();
     (0..10).for_each(|id| set(&collection, id, Change::Delete));
     for _ in 0..2 {
         assert_eq!(collection.count(), 0);
         let reader = at(&engine, time).unwrap().reader(&collection).unwrap();
-        assert!((10..=11).contains(&reader.documents_about()));
+        assert!((10..=11).contains(&reader.approximate_document_count()));
         fold_all(&engine);
     }
 }
 
 #[test]
-fn one_position_is_one_moment() {
+fn a_position_is_pinned_once() {
     let (engine, collection) = started();
     let before = engine.statistics().open_snapshots;
     let times: Vec<ClusterTime> = (0..50).map(|_| engine.cluster_snapshot().time()).collect();
@@ -165,7 +165,7 @@ fn one_position_is_one_moment() {
     assert_eq!(engine.statistics().open_snapshots, before + 1);
     assert_eq!(times[0], engine.newest_time());
     insert(&collection, doc! { "_id": 10, "n": 10 });
-    // The newest is there though nobody was told its time.
+    // The newest snapshot can be read although its time was not reported.
     assert_eq!(
         visible_at(&engine, engine.newest_time(), &namespace())
             .unwrap()
@@ -183,12 +183,12 @@ fn one_position_is_one_moment() {
 }
 
 #[test]
-fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
+fn pinned_snapshots_are_limited_in_number_and_age() {
     let (engine, collection) = started();
     let mut times = Vec::new();
     for id in 10..11 + PINNED_SNAPSHOTS_MAX as i32 {
         times.push(engine.cluster_snapshot().time());
-        // Somebody reads on at the first.
+        // A reader still uses the first snapshot.
         assert!(!is_gone(&engine, times[0]));
         insert(&collection, doc! { "_id": id, "n": id });
     }
@@ -206,7 +206,7 @@ fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
     engine.set_snapshot_window(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
     assert!(times.iter().all(|time| is_gone(&engine, *time)));
-    // Who reads there already goes on.
+    // Existing readers go on.
     fold_all(&engine);
     assert_eq!(seen(&reader).len(), 12);
     drop(reader);
@@ -215,7 +215,7 @@ fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
 }
 
 #[test]
-fn names_are_those_of_the_moment() {
+fn names_are_those_of_the_snapshot() {
     let (engine, collection) = started();
     let other = Namespace::new("d", "other").unwrap();
     let view = |on: &str| View {
@@ -259,7 +259,7 @@ fn names_are_those_of_the_moment() {
 }
 
 #[test]
-fn what_was_dropped_with_much_in_memory_is_not_kept() {
+fn a_dropped_collection_with_large_tails_is_not_kept() {
     let (engine, collection) = started();
     let text = "x".repeat(1 << 20);
     (10..16).for_each(|id| {
@@ -278,14 +278,15 @@ fn what_was_dropped_with_much_in_memory_is_not_kept() {
             .is_some()
     );
     engine.work(Work::CreateEntries).unwrap();
-    // Never as if it had not been there.
+    // It must not look as if the collection had not existed.
     let refused = at(&engine, time).unwrap().collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
 }
 
-/// Documents that change all the time had a version for each time, which every scan passed over.
+/// A document that changes constantly had a version for each pinned snapshot, and each scan passed
+/// over all of them.
 #[test]
-fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
+fn past_versions_do_not_slow_down_new_readers() {
     let (engine, collection) = started();
     build_on(&collection, "n");
     let update_all = |round: i32| {
@@ -298,7 +299,7 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
     let mut times = Vec::new();
     for round in 1..=40 {
         update_all(round);
-        // Nobody is told of two of three: what was there then is not kept.
+        // Two of three times are not reported, so their versions are not kept.
         if round % 3 == 0 {
             times.push((engine.cluster_snapshot().time(), numbers(round)));
         }
@@ -317,7 +318,7 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
     for (time, expected) in &times {
         assert_eq!(&visible_at(&engine, *time, &namespace()).unwrap(), expected);
     }
-    // They go at once when nobody knows the times any more, without a merge.
+    // Once the times are forgotten, the versions are removed without a merge.
     let merges = engine.statistics().merges;
     engine.set_snapshot_window(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
@@ -329,7 +330,7 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
 }
 
 #[test]
-fn the_oldest_moments_go_where_versions_take_more_than_memory() {
+fn the_oldest_snapshots_are_closed_if_versions_exceed_memory() {
     let disk = MemoryDisk::new();
     let mut options = EngineOptions::with_memory(4 << 20);
     options.background = Background::Caller;
@@ -362,9 +363,9 @@ fn the_oldest_moments_go_where_versions_take_more_than_memory() {
     }
 }
 
-/// Names of a position are changed before anybody reads there.
+/// A name changes before any snapshot of that position exists.
 #[test]
-fn a_collection_has_one_name_at_each_moment() {
+fn a_collection_has_one_name_per_snapshot() {
     let (engine, _) = started();
     let other = Namespace::new("d", "other").unwrap();
     let ended = AtomicBool::new(false);
@@ -387,10 +388,10 @@ fn a_collection_has_one_name_at_each_moment() {
     });
 }
 
-/// What is remembered of names that collections had is limited; what is not known any more is never told
-/// as if it had not been there.
+/// The number of remembered names is limited. A name that was forgotten must not look as if it had
+/// not existed.
 #[test]
-fn many_names_that_were_there_are_forgotten_and_said_to_be() {
+fn forgotten_names_are_reported() {
     let (engine, _) = started();
     let time = engine.cluster_snapshot().time();
     let names = [namespace(), Namespace::new("d", "other").unwrap()];
@@ -406,7 +407,7 @@ fn many_names_that_were_there_are_forgotten_and_said_to_be() {
 }
 
 #[test]
-fn many_collections_that_were_dropped_are_let_go_of() {
+fn dropped_collections_are_released() {
     let (engine, _) = started();
     let name = |number: u64| Namespace::new("d", &format!("c{number}")).unwrap();
     let count = 2 * MEMORY / 16 / (16 << 10);
@@ -425,7 +426,7 @@ fn many_collections_that_were_dropped_are_let_go_of() {
 }
 
 #[test]
-fn a_transaction_at_a_moment_does_not_take_a_dropped_collection_for_none() {
+fn a_transaction_at_a_snapshot_reports_a_dropped_collection() {
     let (engine, _) = started();
     let origin = Origin {
         session: [1; 16],

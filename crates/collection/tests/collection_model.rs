@@ -1,6 +1,6 @@
-//! Random inserts, updates, deletions, folds, index builds and crashes on one side, a plain map on
-//! the other: every read answers the same, every index says what the documents say. Ordinary and
-//! clustered collections alike.
+//! Model test: random inserts, updates, deletions, folds, index builds and crashes on a collection
+//! and on a plain map. All reads agree, and each index agrees with the documents. For ordinary and
+//! clustered collections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn document(id: i32, random: &mut Random) -> DocumentBuf {
     document
 }
 
-/// The specification of a search index of all fields.
+/// The specification of a search index on all fields.
 fn search_index(name: &str) -> DocumentBuf {
     let source = doc! { "mappings": { "dynamic": true } };
     let id = ObjectId([7; 12]);
@@ -169,8 +169,8 @@ impl Life {
             match outcome {
                 Outcome::Deleted => drop(self.model.remove(&id)),
                 Outcome::Replaced => drop(self.model.insert(id, new)),
-                Outcome::Gone => assert!(!self.model.contains_key(&id)),
-                Outcome::Kept => unreachable!(),
+                Outcome::NotFound => assert!(!self.model.contains_key(&id)),
+                Outcome::Unchanged => unreachable!(),
             }
         }
         batch.commit().unwrap();
@@ -281,7 +281,7 @@ fn every_read_agrees() {
 }
 
 #[test]
-fn unique_indexes_refuse_what_is_there() {
+fn unique_indexes_reject_duplicates() {
     kinds().iter().for_each(check_unique_indexes);
 }
 
@@ -355,7 +355,7 @@ fn a_unique_build_fails_on_duplicates_and_leaves_nothing() {
     assert_eq!(collection.indexes().len(), 2);
 }
 
-/// A fold right after the check of all entries takes the commits from memory that came since.
+/// A fold right after the check of all entries removes the commits from memory that came since.
 #[test]
 fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
     let life = Life::new();
@@ -381,7 +381,8 @@ fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
     assert_eq!(collection.indexes().len(), 1);
 }
 
-/// Whatever of a fold and its merges a full disk lets fail, no run stays that the catalog does not know.
+/// Whatever part of a fold or merge fails on a full disk, no run stays that the catalog does not
+/// contain.
 #[test]
 fn folds_on_a_full_disk_leave_nothing() {
     let life = Life::new();
@@ -416,7 +417,7 @@ fn folds_on_a_full_disk_leave_nothing() {
 }
 
 #[test]
-fn writers_and_builds_go_side_by_side() {
+fn writers_and_builds_run_concurrently() {
     kinds().iter().for_each(check_writers_beside_builds);
 }
 
@@ -472,7 +473,7 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
 }
 
 #[test]
-fn many_updates_of_one_document_queue_up() {
+fn concurrent_updates_of_one_document_all_apply() {
     let life = Life::new();
     let collection = life.collection();
     collection
@@ -515,7 +516,7 @@ fn many_updates_of_one_document_queue_up() {
 }
 
 #[test]
-fn a_build_that_was_killed_goes_on() {
+fn an_interrupted_build_resumes() {
     kinds().iter().for_each(check_killed_build);
 }
 

@@ -1,5 +1,5 @@
-//! The saved folder of format 1, read by nothing but what docs/format.md says: magic numbers, numbers of
-//! segments, records and runs, the rows of the catalog.
+//! Reads the fixture of format 1 with nothing but docs/format.md: magic numbers, the numbers of
+//! segments, records and runs, and the rows of the catalog.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// The number that a file's name is.
+/// Parses the number in a file name.
 fn number(path: &Path) -> u64 {
     let stem = path.file_stem().unwrap().to_str().unwrap();
     stem.parse().unwrap()

@@ -1,4 +1,4 @@
-//! Entries of documents are complete, even if the operation that creates them must end.
+//! Entries of documents are complete, even if the operation that creates them is interrupted.
 
 #[path = "common/building.rs"]
 mod building;
@@ -16,7 +16,7 @@ use windrow_storage::MemoryDisk;
 
 const DOCUMENTS: i32 = 20;
 
-/// A document that takes the filter of the index below long, and matches it.
+/// A document that matches the filter of the index below, and takes it long.
 fn document(id: i32) -> DocumentBuf {
     let zeros = (0..50_000).map(|_| Value::Int32(0));
     let values: ArrayBuf = zeros.chain([Value::Int32(-1)]).collect();
@@ -37,13 +37,13 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
     (engine, collection)
 }
 
-/// Runs `run` as an operation that must end.
+/// Runs `run` as an interrupted operation.
 fn stopped<T>(run: impl FnOnce() -> T) -> T {
     let interrupt = || Err(windrow_mql::Error::new(50, "time is over"));
     with_interrupt(Arc::new(interrupt), run)
 }
 
-/// The number of entries of the index.
+/// Returns the number of entries of the index.
 fn entries(collection: &Collection) -> i32 {
     let reader = collection.reader().unwrap();
     let mut cursor = reader.entries(1, Direction::Forward).unwrap();
@@ -54,11 +54,11 @@ fn entries(collection: &Collection) -> i32 {
     count
 }
 
-/// A find with `maxTimeMS` was the first to read a partial index after the inserts. Its time ended
-/// within the filter of the index, and the document had no entry, for all later readers and in the
-/// next fold.
+/// A find with `maxTimeMS` was the first to read a partial index after the inserts. It timed out
+/// within the filter of the index, and the document had no entry for all later readers and the next
+/// fold.
 #[test]
-fn a_reader_that_must_end_creates_all_entries() {
+fn an_interrupted_reader_creates_all_entries() {
     let (engine, collection) = setting();
     assert_eq!(stopped(|| entries(&collection)), DOCUMENTS);
     engine.work(Work::Fold).unwrap();
@@ -66,10 +66,10 @@ fn a_reader_that_must_end_creates_all_entries() {
     assert!(collection.validate(Checks::FULL).unwrap().is_valid());
 }
 
-/// A delete whose time ended within the filter of a partial index went on, and left the entry of the
+/// A delete that timed out within the filter of a partial index went on, and left the entry of the
 /// document in the index.
 #[test]
-fn a_deletion_that_must_end_deletes_nothing() {
+fn an_interrupted_deletion_deletes_nothing() {
     let (_engine, collection) = setting();
     let reader = collection.reader().unwrap();
     let record = reader.find_id(ValueRef::Int32(7)).unwrap().unwrap();

@@ -1,10 +1,10 @@
-//! A whole data folder as it was written when format 1 was new: two segments of the log, runs with
-//! sections of every kind, a checkpoint of the catalog. Every later version reads it as it was, or
-//! refuses FORMAT by name. And of a folder in which one byte is another, whichever, nothing is read
-//! otherwise than it was written: it is as it was, or what is wrong is named.
+//! A database directory as format 1 wrote it: two log segments, runs with sections of every kind,
+//! and a checkpoint of the catalog. Every later version reads it unchanged, or rejects FORMAT by
+//! name. If any one byte is changed, a read returns either the original content or an error that
+//! names the damage.
 //!
-//! `cargo test -p windrow-collection --test a_folder_of_format_1_is_read -- --ignored` writes it anew:
-//! only before a release, or for a new format under its own name.
+//! `cargo test -p windrow-collection --test format_1 -- --ignored` writes it anew: only before a
+//! release, or for a new format under its own name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn content(disk: &MemoryDisk, path: &str) -> Vec<u8> {
     bytes
 }
 
-/// The collections, by name: options and specifications of indexes.
+/// The collections by name, with their options and index specifications.
 fn collections() -> Vec<(&'static str, DocumentBuf, Vec<DocumentBuf>)> {
     let zstd = doc! { "wiredTiger": { "configString": "block_compressor=zstd" } };
     let clustered = doc! { "key": { "_id": 1 }, "unique": true, "name": "by" };
@@ -154,13 +154,13 @@ const REMEMBERED: [Origin; 2] = [
 ];
 const STATEMENT: i32 = 6;
 
-/// A retryable write.
+/// Inserts with a retryable write.
 fn insert_again(collection: &Collection, origin: Origin, number: i32) {
     let terms = WriteOptions {
         statements: Some(Statements {
             origin,
             numbers: &[STATEMENT],
-            kept: RetainedImage::After,
+            image: RetainedImage::After,
         }),
         ..WriteOptions::default()
     };
@@ -215,7 +215,7 @@ fn build(
     collection.create_indexes(definitions, &control).unwrap();
 }
 
-/// A folder with something of everything that is kept on disk.
+/// A directory with one of everything that is stored on disk.
 fn written() -> MemoryDisk {
     let disk = MemoryDisk::new();
     let engine = open(&disk).unwrap();
@@ -237,9 +237,9 @@ fn written() -> MemoryDisk {
     };
     engine.create_view(&namespace("view"), &view).unwrap();
     engine.fold().unwrap();
-    // One retryable write stands in a section, when all is folded, and one in the log.
+    // One retryable write is in a section after the fold, and one in the log.
     insert_again(&collection("pressed"), REMEMBERED[0], 60);
-    // Somebody reads still while documents change: their versions stand in sections.
+    // A reader stays open while documents change, so sections contain past versions.
     let readers = [collection("ordinary"), collection("clustered")].map(|it| it.reader());
     for name in ["ordinary", "clustered", "pressed"] {
         change(
@@ -250,7 +250,7 @@ fn written() -> MemoryDisk {
     }
     engine.work(Work::Fold).unwrap();
     drop(readers);
-    // The rest stands in the log alone: records of every kind.
+    // The rest is only in the log, with records of every kind.
     insert(&collection("ordinary"), 30..33);
     change(
         &collection("clustered"),
@@ -269,7 +269,7 @@ fn written() -> MemoryDisk {
     }
     transaction.commit().unwrap();
     drop(transaction);
-    // The server ends while an index is built: what of it stands in sections stays.
+    // The server stops during an index build, whose sections so far remain.
     let left = Mutex::new(None);
     let late = [doc! { "key": { "b": 1, "u": 1 }, "name": "late" }];
     build(&collection("ordinary"), &late, &|phase| {
@@ -281,7 +281,7 @@ fn written() -> MemoryDisk {
     left.into_inner().unwrap().unwrap()
 }
 
-/// What every version of the program must find.
+/// What each version of the program must read.
 type Content = BTreeMap<&'static str, BTreeMap<i32, DocumentBuf>>;
 
 fn expected() -> Content {
@@ -318,7 +318,7 @@ fn expected() -> Content {
     expected
 }
 
-/// Reads all documents; an error where one cannot be read.
+/// Reads all documents. Fails if one cannot be read.
 fn documents(collection: &Collection) -> Result<BTreeMap<i32, DocumentBuf>, Error> {
     let reader = collection.reader()?;
     let (mut found, mut records) = (BTreeMap::new(), reader.records(Direction::Forward));
@@ -344,12 +344,12 @@ fn write_the_fixture() {
 }
 
 #[test]
-fn everything_in_it_is_there() {
+fn the_fixture_is_complete() {
     let engine = open(&saved()).unwrap();
     check_all(&engine);
     assert!(engine.view(&namespace("view")).unwrap().is_some());
     check_remembered(&engine, "after the start");
-    // The build that the end of the server interrupted goes on.
+    // The interrupted index build resumes.
     assert!(engine.work(Work::Builds).unwrap());
     engine.fold().unwrap();
     check_all(&engine);
@@ -371,11 +371,11 @@ fn check_all(engine: &Engine) {
     }
 }
 
-/// How many bytes of a file are changed, one after the other: all of a small one.
+/// The number of changed bytes per file; all bytes of a small one.
 const FLIPS_MAX: usize = 1_500;
 
 #[test]
-fn no_byte_is_read_otherwise() {
+fn a_changed_byte_is_detected_or_harmless() {
     let whole = saved();
     let expected = expected();
     let mut refused = 0;
@@ -395,13 +395,13 @@ fn no_byte_is_read_otherwise() {
     assert!(refused > 1_000, "{refused} errors");
 }
 
-/// How errors name a run where they do not name its file.
+/// How errors name a run if they do not name its file.
 fn run_of(path: &str) -> String {
     let number = path.trim_start_matches("runs/").trim_end_matches(".run");
     format!("run {}", number.trim_start_matches('0'))
 }
 
-/// The errors of opening and reading; what is read is as it was.
+/// Returns the errors of opening and reading. What can be read must be unchanged.
 fn errors(disk: &MemoryDisk, expected: &Content, what: &str) -> Vec<String> {
     let engine = match open(disk) {
         Ok(engine) => engine,

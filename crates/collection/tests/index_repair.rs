@@ -1,6 +1,6 @@
-//! Indexes that are wrong on disk, though every checksum is right: sections that say too much or too
-//! little are put there behind the engine's back, with storage alone. Validation names what is wrong,
-//! quick and full alike, and the index made anew is right.
+//! Indexes with wrong content and valid checksums: sections with extra or missing entries are added
+//! with the storage's API. Quick and full validation both name the errors, and the rebuilt index is
+//! correct.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn folder(options: DocumentBuf) -> MemoryDisk {
     disk
 }
 
-/// The rows of sections: the number of the map, the key of the row, the descriptor.
+/// The rows of sections: the map's id, the row's key, and the descriptor.
 fn sections(storage: &Storage) -> Vec<(u64, Vec<u8>, SectionDescriptor)> {
     let rows = storage.catalog.scan(b"s").into_iter();
     rows.map(|(key, value)| {
@@ -57,7 +57,7 @@ fn storage(disk: &MemoryDisk) -> Storage {
     Storage::open(Arc::new(disk.clone()), StorageOptions::default()).unwrap()
 }
 
-/// Writes a section of these entries (key, record, deleted) and puts it into the map as its youngest.
+/// Writes a section of entries (key, record, deleted), and adds it to the map as its newest.
 fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
     let alone =
         |(key, id, deleted): &(Vec<u8>, u64, bool)| (key.clone(), *id, *deleted, Vec::new());
@@ -65,7 +65,7 @@ fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
     add_section_beside(disk, map, &entries);
 }
 
-/// The same, with what stands beside each key.
+/// Writes a section of entries with payloads (key, record, deleted, payload).
 fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool, Vec<u8>)]) {
     let storage = storage(disk);
     let youngest = sections(&storage).iter().map(|it| it.2.position).max();
@@ -100,7 +100,8 @@ fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, boo
     storage.catalog.change(vec![row], |_| {}).unwrap();
 }
 
-/// The map of an index, or of records where the collection is clustered and the name that of its `_id`s.
+/// Returns the map of an index. In a clustered collection, the index on `_id` has the map by record
+/// id.
 fn map_of(disk: &MemoryDisk, name: &str) -> u64 {
     let storage = storage(disk);
     let rows = storage.catalog.scan(b"i").into_iter();
@@ -120,7 +121,7 @@ fn key_of(value: impl Into<Value>, descending: bool) -> Vec<u8> {
     bytes
 }
 
-/// What both ways to look find is the same.
+/// Runs quick and full validation, which must agree.
 fn validate(collection: &Collection) -> Validation {
     let quick = collection.validate(Checks::QUICK).unwrap();
     let full = collection.validate(Checks::FULL).unwrap();
@@ -128,7 +129,8 @@ fn validate(collection: &Collection) -> Validation {
     full
 }
 
-/// The index of that name is wrong as is said, and no other; made anew it is right, also after a start.
+/// Checks that exactly this index has these errors, and is correct once rebuilt, also after a
+/// restart.
 fn check(disk: &MemoryDisk, name: &str, missing: u64, extra: u64, expected: &str) {
     let engine = open(disk);
     let damaged = collection(&engine);
@@ -148,7 +150,7 @@ fn check(disk: &MemoryDisk, name: &str, missing: u64, extra: u64, expected: &str
     check_whole(&open(disk));
 }
 
-/// Everything is right, and can be written and folded.
+/// Checks that everything is valid, and can be written and folded.
 fn check_whole(engine: &Engine) {
     let collection = collection(engine);
     let found = validate(&collection);
@@ -163,7 +165,7 @@ fn check_whole(engine: &Engine) {
 }
 
 #[test]
-fn entries_that_are_gone() {
+fn missing_entries() {
     let disk = folder(doc! {});
     let map = map_of(&disk, "a_1");
     let gone = [(key_of(1, false), 1, true), (key_of(3, false), 3, true)];
@@ -172,7 +174,7 @@ fn entries_that_are_gone() {
 }
 
 #[test]
-fn entries_that_are_no_documents() {
+fn extra_entries() {
     let disk = folder(doc! {});
     let map = map_of(&disk, "b_-1");
     let more = [
@@ -215,14 +217,14 @@ fn the_records_of_a_clustered_collection() {
         doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "name": "by" } };
     let disk = folder(clustered);
     let by_id = map_of(&disk, "by");
-    // The map by record id has the number before that of the `_id`s.
+    // The map by record id has the id before that of the index on `_id`.
     let id = 50u64.to_be_bytes().to_vec();
     add_section(&disk, by_id - 1, &[(id, 0, true)]);
     check(&disk, "by", 1, 0, "record 50 lacks key");
 }
 
-/// Two documents have these keys in an index that came to be unique, or to be prepared for it, behind the
-/// engine's back. No making anew helps, and nothing else is wrong with the index.
+/// Two documents share a key of an index that was made unique without a check, or prepared for it.
+/// A rebuild does not help, and the index has no other errors.
 fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: Option<&str>) {
     let disk = folder(doc! {});
     let mut specification = doc! { "key": { "c": 1 }, "name": "c_1" };
@@ -287,7 +289,7 @@ fn set(disk: &MemoryDisk, name: &str, option: &str) {
 fn documents_that_share_a_key() {
     let error =
         r#"Unique index 'c_1' has duplicate key: {"c":7}, first record: 101, second record: 102"#;
-    // The hundred documents before have no `c`.
+    // The first hundred documents have no `c`.
     let sparse = || doc! { "sparse": true };
     let partial = doc! { "partialFilterExpression": { "c": { "$exists": true } } };
     check_doubles(sparse(), "unique", [7, 7], Some(error));
@@ -299,7 +301,7 @@ fn documents_that_share_a_key() {
     check_doubles(doc! {}, "unique", [7, 8], Some(missing));
 }
 
-/// The documents of a clustered collection stand by their `_id`s.
+/// The documents of a clustered collection are stored by `_id`.
 #[test]
 fn documents_that_share_an_id() {
     let clustered =
@@ -320,7 +322,7 @@ fn documents_that_share_an_id() {
     assert!(of_ids.errors.is_empty(), "{of_ids:?}");
 }
 
-/// A block of an index does not pass its checksum: nothing else does it take with it.
+/// A block of an index fails its checksum. Nothing else is affected.
 #[test]
 fn a_block_that_cannot_be_read() {
     let disk = folder(doc! {});
@@ -328,7 +330,7 @@ fn a_block_that_cannot_be_read() {
     let folder = storage(&disk);
     let all = sections(&folder);
     let (_, _, section) = all.iter().find(|it| it.0 == map).unwrap();
-    // A section's blocks stand before its root.
+    // A section's blocks precede its root.
     let at = section.root_offset - 20;
     drop(folder);
     disk.spoil(&format!("runs/{:012}.run", section.run), |bytes| {
@@ -345,9 +347,9 @@ fn a_block_that_cannot_be_read() {
     check_whole(&engine);
 }
 
-/// No byte of a section is passed over by a full validation, those of its filters neither.
+/// A full validation reads all bytes of a section, including its filters.
 #[test]
-fn a_byte_that_is_not_as_it_was() {
+fn a_changed_byte() {
     let spoilt = |name: &str, part: u64| {
         let disk = folder(doc! {});
         let map = map_of(&disk, name);
@@ -355,7 +357,7 @@ fn a_byte_that_is_not_as_it_was() {
         let all = sections(&storage);
         let (_, _, section) = all.iter().find(|it| it.0 == map).unwrap();
         let (run, root) = (section.run, section.root_offset);
-        // Nearly all of them stand before the root.
+        // Nearly all bytes precede the root.
         let at = root - section.bytes_stored * part / 10;
         drop(storage);
         disk.spoil(&format!("runs/{run:012}.run"), |bytes| {
@@ -378,10 +380,10 @@ fn a_byte_that_is_not_as_it_was() {
     }
 }
 
-/// Who reads at an older snapshot sees what he saw, though the index is made anew meanwhile, and who stops
-/// that leaves the index as it was.
+/// A reader of an older snapshot sees the same during and after a rebuild. A rebuild that is
+/// stopped leaves the index unchanged.
 #[test]
-fn readers_and_stops() {
+fn readers_and_interrupts_during_a_rebuild() {
     let disk = folder(doc! {});
     let engine = open(&disk);
     let collection = collection(&engine);

@@ -1,5 +1,4 @@
-//! Whoever looks for one key sees what there is of it at his snapshot, whether or not anybody has made the
-//! entries of the newest commits.
+//! A lookup of one key is correct for its snapshot, whether or not the newest commits have entries.
 
 mod common;
 
@@ -15,10 +14,10 @@ use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, doc, ke
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
-/// The tags of each document that is there.
+/// The tags of each document.
 type Model = BTreeMap<i32, Vec<String>>;
 
-/// The indexes behind the one on `_id`.
+/// The indexes after the one on `_id`.
 const ASCENDING: usize = 1;
 const DESCENDING: usize = 2;
 const COMPOUND: usize = 3;
@@ -50,7 +49,7 @@ fn build(collection: &Collection) {
         .unwrap();
 }
 
-/// Three of thirty.
+/// Three of thirty tags.
 fn tags(seed: u64) -> Vec<String> {
     let tag = |shift: u64| format!("tag-{:02}", (seed >> shift) % 30);
     [8, 16, 24].map(tag).into()
@@ -84,7 +83,7 @@ fn change(collection: &Collection, id: i32, change: &Change) {
     batch.commit().unwrap();
 }
 
-/// The records of a key.
+/// Returns the records of a key.
 fn found(reader: &Reader, index: usize, key: &[u8]) -> Vec<u64> {
     let mut cursor = reader.postings(index, key).unwrap();
     let mut records = Vec::new();
@@ -117,7 +116,7 @@ fn check(reader: &Reader, model: &Model, tag: &str) {
     assert_eq!(found(reader, COMPOUND, &compound), with_tag(Some(1)));
 }
 
-/// As a scan in order sees it, which has all entries made.
+/// Returns the answer of an ordered scan, which creates all entries.
 fn is_multikey(reader: &Reader) -> bool {
     let multikey = reader.multikey(ASCENDING).unwrap();
     drop(reader.entries(ASCENDING, Direction::Forward).unwrap());
@@ -126,7 +125,7 @@ fn is_multikey(reader: &Reader) -> bool {
 }
 
 #[test]
-fn whatever_is_written_read_and_folded_meanwhile() {
+fn lookups_agree_with_the_model() {
     let (engine, created) = setting();
     let mut model = Model::new();
     let mut older: Vec<(Reader, Model)> = Vec::new();
@@ -189,9 +188,9 @@ fn arrays_are_known_without_entries_and_forgotten_at_once() {
     assert!(!is_multikey(&healed));
 }
 
-/// Every value that is looked for by its bytes, or is not, is found as where all entries are made.
+/// Values of every type are found, whether they are searched by their bytes or not.
 #[test]
-fn values_of_all_types() {
+fn values_of_all_types_are_found() {
     let values: Vec<Value> = vec![
         Value::String("text of some length".into()),
         Value::String("zero\0and one\u{1}".into()),

@@ -1,6 +1,5 @@
-//! An index build, a validation, a compaction, the drop of an index and of a collection on a disk whose run
-//! files take their time: whoever writes and reads meanwhile, here or in another collection, does not
-//! wait for them.
+//! Index builds, validation, compaction, and drops of indexes and collections on a disk with slow
+//! run files. Reads and writes do not wait for them, in the same or in another collection.
 
 use std::io;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_storage::{Disk, DiskFile, LockOutcome, MemoryDisk};
 
-/// What a read or write of a run takes while the disk is slow.
+/// The duration of each read or write of a run on the slow disk.
 const SLOW: Duration = Duration::from_millis(10);
-/// Somebody who waits for slow work waits for many reads and writes. The bound leaves room for a busy
-/// machine; the published figure is measured by `make bench-concurrency`.
+/// An operation that waits for slow work waits for many reads and writes. The limit leaves room for
+/// a busy machine; `make bench-concurrency` measures the published figure.
 const WAIT_MAX: Duration = Duration::from_millis(500);
-/// Less would not be slow.
+/// Shorter work would not be slow.
 const WORK_MIN: Duration = Duration::from_millis(800);
 
 #[derive(Clone, Default)]
@@ -154,7 +153,7 @@ fn build(collection: &Collection) {
         .unwrap();
 }
 
-/// Two folded collections, of which nothing is in the cache.
+/// Two folded collections without cached blocks.
 fn setting() -> Setting {
     let disk = SlowDisk::default();
     let mut options = EngineOptions {
@@ -180,7 +179,7 @@ impl Setting {
         self.engine.collection(&named(name)).unwrap()
     }
 
-    /// Inserts a document and reads it: hardly anything of that needs a run.
+    /// Inserts a document and reads it, which needs hardly any run.
     fn write_and_read(&self, name: &str) -> Duration {
         let collection = self.collection(name);
         let id = self.next.fetch_add(1, Ordering::Relaxed) as i32;
@@ -195,7 +194,7 @@ impl Setting {
         elapsed
     }
 
-    /// The longest that somebody takes in each of these collections while the work goes on.
+    /// Returns the longest operation in each of these collections during the work.
     fn longest_beside(&self, names: &[&str], work: impl FnOnce(&Setting) + Send) -> Duration {
         names.iter().for_each(|name| _ = self.write_and_read(name));
         let (mut longest, done) = (Duration::ZERO, AtomicBool::new(false));
@@ -227,12 +226,12 @@ fn check(names: &[&str], work: impl FnOnce(&Setting) + Send) {
 }
 
 #[test]
-fn beside_a_build() {
+fn during_a_build() {
     check(&BOTH, |setting| build(&setting.collection("one")));
 }
 
 #[test]
-fn beside_a_validation() {
+fn during_a_validation() {
     check(&BOTH, |setting| {
         let found = setting.collection("one").validate(Checks::FULL).unwrap();
         assert!(found.is_valid(), "{found:?}");
@@ -240,7 +239,7 @@ fn beside_a_validation() {
 }
 
 #[test]
-fn beside_indexes_made_anew_and_merged() {
+fn during_a_rebuild_and_a_merge() {
     check(&BOTH, |setting| {
         let collection = setting.collection("one");
         let all = ["_id_".to_owned()];
@@ -249,9 +248,9 @@ fn beside_indexes_made_anew_and_merged() {
     });
 }
 
-/// A drop takes back what a build has begun, and a merge that is in its way gives up.
+/// A drop removes what a build has begun, and stops a merge that is in its way.
 #[test]
-fn beside_drops() {
+fn during_drops() {
     check(&["other"], |setting| {
         let collection = setting.collection("one");
         build(&collection);

@@ -1,5 +1,5 @@
-//! Every snapshot knows by itself which paths of an index meet arrays: bounds are tight again when the last
-//! array is gone, while an older reader goes on seeing what there was.
+//! Each snapshot knows which paths of an index contain arrays. Bounds are tight again after the
+//! last array is removed, while an older reader still sees its arrays.
 
 #[path = "common/building.rs"]
 mod building;
@@ -65,7 +65,7 @@ fn arrays(reader: &Reader, index: usize) -> Vec<u32> {
 }
 
 const NONE: [u32; 2] = [0, 0];
-/// The second part of the second path.
+/// The second component of the second path.
 const SOME: [u32; 2] = [0, 2];
 
 fn check(engine: &Engine, expected: [u32; 2]) {
@@ -88,13 +88,13 @@ fn check(engine: &Engine, expected: [u32; 2]) {
     let forward = keys(Direction::Forward);
     assert_eq!(forward, keys(Direction::Backward));
     assert_eq!(forward, 10 + i32::from(expected == SOME));
-    assert!(reader.count_about(1, b"", &[0xFF]).unwrap() >= 10);
+    assert!(reader.approximate_count(1, b"", &[0xFF]).unwrap() >= 10);
     let counted = reader.count_entries(1, b"", &[0xFF]).unwrap();
     assert!(counted.is_none_or(|count| count == forward as u64));
 }
 
 #[test]
-fn readers_know_the_arrays_of_their_snapshot() {
+fn marks_belong_to_snapshots() {
     for fold in [false, true] {
         let (disk, engine) = setting();
         let fold = |engine: &Engine| {
@@ -139,7 +139,7 @@ fn readers_know_the_arrays_of_their_snapshot() {
 }
 
 #[test]
-fn a_deleted_document_takes_its_mark_along() {
+fn a_deletion_removes_the_mark() {
     let (_, engine) = setting();
     let found = collection(&engine);
     insert(&found, &[with_array(20)], &WriteOptions::default());
@@ -151,9 +151,9 @@ fn a_deleted_document_takes_its_mark_along() {
     check(&engine, NONE);
 }
 
-/// A transaction sees its own arrays at once, others with its commit.
+/// A transaction sees its own arrays at once; others see them after its commit.
 #[test]
-fn a_transaction_sees_its_own() {
+fn a_transaction_sees_its_own_arrays() {
     let (_, engine) = setting();
     let found = collection(&engine);
     let transaction = engine.begin(Origin {
@@ -211,9 +211,9 @@ fn a_build_finds_arrays_and_forgets_them() {
     assert_eq!(arrays(&found.reader().unwrap(), 3), [0]);
 }
 
-/// Marks are the same for many documents, and keep none of them out of a unique index.
+/// Many documents have the same mark, which is no duplicate in a unique index.
 #[test]
-fn documents_with_arrays_are_no_doubles() {
+fn marks_are_no_duplicates() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
@@ -240,10 +240,10 @@ fn documents_with_arrays_are_no_doubles() {
     assert_eq!(again.unwrap().errors.len(), 1);
 }
 
-/// Thirty fields, each behind four arrays: more marks than a section's row in the catalog has room for. A
-/// fold goes on, and every path counts as one with arrays.
+/// Thirty fields below four arrays each have more marks than fit into a section's catalog row. The
+/// fold succeeds, and every path counts as one with arrays.
 #[test]
-fn many_paths_with_arrays_are_all_taken_for_such() {
+fn too_many_marks_count_every_path_as_multikey() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();

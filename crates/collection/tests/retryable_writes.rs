@@ -1,6 +1,5 @@
-//! A retryable write that is sent again must not be made again: what its statements did is in the log
-//! with the write, survives the end of the process, folds after which the log goes, and the end of the
-//! collection.
+//! Retried writes do not run again. The results of statements are in the log with the write, and
+//! survive restarts, folds that truncate the log, and the drop of the collection.
 
 use std::sync::Arc;
 
@@ -41,12 +40,12 @@ fn origin(number: i64) -> Origin {
     }
 }
 
-fn terms(number: i64, numbers: &[i32], kept: RetainedImage) -> WriteOptions<'_> {
+fn terms(number: i64, numbers: &[i32], image: RetainedImage) -> WriteOptions<'_> {
     WriteOptions {
         statements: Some(Statements {
             origin: origin(number),
             numbers,
-            kept,
+            image,
         }),
         ..WriteOptions::default()
     }
@@ -67,14 +66,14 @@ fn change(collection: &Collection, id: i32, change: Change, terms: WriteOptions<
     batch.commit().unwrap();
 }
 
-/// What happens between a write and the question what it did.
+/// What happens between a write and the question for its result.
 type Between = fn(&Engine);
 
 const NOTHING: Between = |_| ();
 const FOLD: Between = |engine| {
     engine.work(Work::Fold).unwrap();
 };
-/// The log that has the write is dropped: others follow it, and are folded.
+/// The log segment with the write is removed after many folds.
 const FOLD_MANY: Between = |engine| {
     let other = Namespace::parse("d.other").unwrap();
     for _ in 0..3 {
@@ -89,7 +88,7 @@ const DROP: Between = |engine| {
     engine.drop_collection(&namespace()).unwrap();
 };
 
-/// What is remembered of statements after a write, in this process and in others after it.
+/// Checks the recorded results after a write, in this process and after restarts.
 fn check(write: impl Fn(&Engine, &Collection), number: i64, expected: &[(i32, RecordedResult)]) {
     for between in [NOTHING, FOLD, FOLD_MANY, DROP] {
         let mut disk = MemoryDisk::new();
@@ -129,7 +128,7 @@ fn done(done: StatementResult) -> RecordedResult {
 }
 
 #[test]
-fn an_insert_is_remembered_document_by_document() {
+fn an_insert_is_recorded_per_document() {
     check(
         |_, collection| {
             let documents = [1, 2, 3].map(|id| doc! { "_id": id, "n": 0 });
@@ -146,13 +145,13 @@ fn an_insert_is_remembered_document_by_document() {
 }
 
 #[test]
-fn a_change_is_remembered_with_the_version_that_was_given() {
+fn a_change_is_recorded_with_its_image() {
     let (old, new) = (doc! { "_id": 1, "n": 1 }, doc! { "_id": 1, "n": 2 });
-    let updated = |kept: RetainedImage, expected: Option<Image>| {
+    let updated = |image: RetainedImage, expected: Option<Image>| {
         check(
             |_, collection| {
                 let replaced = Change::Replace(new.clone());
-                change(collection, 1, replaced, terms(2, &[7], kept));
+                change(collection, 1, replaced, terms(2, &[7], image));
             },
             2,
             &[(7, done(StatementResult::Updated(expected)))],
@@ -161,9 +160,9 @@ fn a_change_is_remembered_with_the_version_that_was_given() {
     updated(RetainedImage::Id, None);
     updated(RetainedImage::Before, Some(Image::Before(old.clone())));
     updated(RetainedImage::After, Some(Image::After(new.clone())));
-    let deleted = |kept: RetainedImage, expected: Option<DocumentBuf>| {
+    let deleted = |image: RetainedImage, expected: Option<DocumentBuf>| {
         check(
-            |_, collection| change(collection, 1, Change::Delete, terms(2, &[0], kept)),
+            |_, collection| change(collection, 1, Change::Delete, terms(2, &[0], image)),
             2,
             &[(0, done(StatementResult::Deleted(expected)))],
         );
@@ -173,7 +172,7 @@ fn a_change_is_remembered_with_the_version_that_was_given() {
 }
 
 #[test]
-fn only_the_newest_number_counts_and_a_commit_is_one() {
+fn only_the_newest_number_counts_also_for_commits() {
     check(
         |_, collection| {
             for number in [3, 4] {

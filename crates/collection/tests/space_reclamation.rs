@@ -1,4 +1,4 @@
-//! Merges for space: beside a reader that is open, and given up when they are in the way.
+//! Merges for space: with an open reader, and when others wait for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ fn document(id: i32, round: i32) -> DocumentBuf {
 
 const DOCUMENTS: i32 = 3_000;
 
-/// All documents, and all of them written again.
+/// Inserts documents, and overwrites all of them.
 fn overwritten(engine: &Engine) -> Arc<Collection> {
     let namespace = Namespace::new("d", "c").unwrap();
     let collection = engine.create(&namespace, Document::EMPTY).unwrap();
@@ -57,10 +57,10 @@ fn overwrite(collection: &Collection, round: i32) {
     batch.commit().unwrap();
 }
 
-/// Documents that compress very well stood in front of what came later in small pieces, which were never
-/// merged: each fold left a section for ever.
+/// A large section that compresses well used to keep the small sections behind it from being
+/// merged, so each fold left one more.
 #[test]
-fn small_pieces_behind_what_compresses_well_become_few() {
+fn small_sections_behind_a_compressible_one_are_merged() {
     let engine = open(AtBlock(Arc::new(|| ())));
     let namespace = Namespace::new("d", "c").unwrap();
     let collection = engine.create(&namespace, Document::EMPTY).unwrap();
@@ -83,9 +83,9 @@ fn stored(collection: &Collection) -> u64 {
     collection.statistics().bytes_stored
 }
 
-/// A cursor that somebody has forgotten kept every merge for space from happening.
+/// A forgotten cursor used to prevent all merges for space.
 #[test]
-fn beside_a_reader_that_is_open() {
+fn merges_run_beside_an_open_reader() {
     let engine = open(AtBlock(Arc::new(|| ())));
     let collection = overwritten(&engine);
     let before = stored(&collection);
@@ -100,9 +100,9 @@ fn beside_a_reader_that_is_open() {
     drop(reader);
 }
 
-/// What an older reader sees stays, and there is an end to trying.
+/// What an older reader sees stays, and merging ends.
 #[test]
-fn what_is_read_stays() {
+fn versions_of_open_readers_stay() {
     let engine = open(AtBlock(Arc::new(|| ())));
     let namespace = Namespace::new("d", "c").unwrap();
     let other = Namespace::new("d", "other").unwrap();
@@ -119,10 +119,10 @@ fn what_is_read_stays() {
     assert!(collection.validate(Checks::FULL).unwrap().is_valid());
 }
 
-/// A reader stays open while everything is overwritten again and again: what it sees stays, and of what
-/// lies between that and now nothing does.
+/// A reader stays open while everything is overwritten again and again. Its versions stay, and no
+/// versions between them and the newest.
 #[test]
-fn a_reader_that_stays_keeps_only_what_it_sees() {
+fn an_open_reader_keeps_only_its_versions() {
     let disk = MemoryDisk::new();
     let engine = open_on(&disk, AtBlock(Arc::new(|| ())));
     let collection = overwritten(&engine);
@@ -138,7 +138,7 @@ fn a_reader_that_stays_keeps_only_what_it_sees() {
         overwrite(&collection, round);
         engine.work(Work::Fold).unwrap();
         while engine.work(Work::Compact).unwrap() {}
-        // The files that it reads, and of all documents what it sees and what is newest.
+        // The run files that it reads contain its versions and the newest ones.
         assert!(bytes_of_runs() < fresh * 33 / 10, "round {round}");
     }
     for id in 0..DOCUMENTS {
@@ -153,9 +153,9 @@ fn a_reader_that_stays_keeps_only_what_it_sees() {
     assert!(after < fresh * 13 / 10, "{after} of {fresh}");
 }
 
-/// The end of a server and a drop waited until all was merged.
+/// A shutdown and a drop used to wait until all merges had ended.
 #[test]
-fn a_merge_in_the_way_is_given_up() {
+fn a_merge_in_the_way_stops() {
     let (asked, blocks) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicBool::new(false)),

@@ -40,7 +40,7 @@ fn insert(
     }
 }
 
-/// Changes the document of an `_id` that a reader finds.
+/// Changes the document with an `_id`, as a reader finds it.
 fn change(
     collection: &Collection,
     reader: &Reader,
@@ -58,7 +58,7 @@ fn replace(document: DocumentBuf) -> Change {
     Change::Replace(document)
 }
 
-/// `_id` and `n` of all documents, by the collection and by its index on `n` where there is one.
+/// `_id` and `n` of all documents, by the collection and by its index on `n` if there is one.
 fn seen(reader: &Reader) -> Vec<(i32, i32)> {
     let pair = |bytes: &[u8]| {
         let document = Document::from_validated(bytes);
@@ -96,9 +96,9 @@ fn within(transaction: &Transaction) -> WriteOptions<'_> {
     }
 }
 
-/// Who gives up at once where he would have to wait.
+/// Fails at once instead of waiting.
 const IMPATIENT: WriteOptions<'static> = WriteOptions {
-    validation: windrow_collection::DocumentValidation::Asked,
+    validation: windrow_collection::DocumentValidation::Enabled,
     transaction: None,
     statements: None,
     interrupt: &|| true,
@@ -111,7 +111,7 @@ struct Setting {
     other: Arc<Collection>,
 }
 
-/// Two collections, ordinary and clustered, with `_id`s and `n`s 1 to 3 and a unique index on `n`.
+/// An ordinary and a clustered collection with `_id`s and `n`s 1 to 3, and a unique index on `n`.
 fn setting() -> Setting {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
@@ -179,7 +179,7 @@ fn work(setting: &Setting, transaction: &Transaction) {
 }
 
 #[test]
-fn nobody_sees_it_before_its_commit_and_everybody_all_of_it_after() {
+fn a_commit_is_visible_at_once_and_completely() {
     for fold in [false, true] {
         let setting = setting();
         if fold {
@@ -195,7 +195,7 @@ fn nobody_sees_it_before_its_commit_and_everybody_all_of_it_after() {
             assert_eq!(seen(&collection.reader().unwrap()), AFTER);
             assert_eq!(collection.count(), 3);
         }
-        // Out of the log.
+        // Recovered from the log.
         let engine = open(&setting.disk.crash(Crash::OfProcess));
         for name in ["a.one", "a.other"] {
             let collection = engine.collection(&named(name)).unwrap();
@@ -211,7 +211,7 @@ fn nobody_sees_it_before_its_commit_and_everybody_all_of_it_after() {
 }
 
 #[test]
-fn an_end_without_commit_leaves_nothing() {
+fn an_abort_leaves_nothing() {
     for aborts in [true, false] {
         let setting = setting();
         let transaction = setting.begin();
@@ -232,7 +232,7 @@ fn an_end_without_commit_leaves_nothing() {
 }
 
 #[test]
-fn a_snapshot_stays_what_it_was() {
+fn a_snapshot_does_not_change() {
     let setting = setting();
     let transaction = setting.begin();
     for collection in setting.both() {
@@ -285,7 +285,7 @@ fn the_first_writer_wins() {
     check(&there_and_back, &|collection, terms| {
         is_conflict(&set(collection, 7, terms))
     });
-    // A key that came since the snapshot, and one that the snapshot shows.
+    // A key that was added after the snapshot, and one in the snapshot.
     check(&inserts, &|collection, terms| {
         is_conflict(&insert(collection, doc! { "_id": 9, "n": 8 }, &terms))
     });
@@ -304,7 +304,7 @@ fn the_first_writer_wins() {
 }
 
 #[test]
-fn what_a_transaction_holds_others_wait_for_or_fail() {
+fn others_wait_or_fail_on_a_transactions_locks() {
     let setting = setting();
     for collection in setting.both() {
         let (one, other) = (setting.begin(), setting.begin());
@@ -321,10 +321,10 @@ fn what_a_transaction_holds_others_wait_for_or_fail() {
         };
         gives_up(change(collection, &reader, 1, new(8), IMPATIENT));
         gives_up(insert(collection, doc! { "_id": 5, "n": 6 }, &IMPATIENT));
-        // Until its commit the document has the key that it gives up.
+        // Until the commit, the document has its old key.
         let taken = insert(collection, doc! { "_id": 6, "n": 1 }, &IMPATIENT);
         assert!(matches!(taken, Err(Error::DuplicateKey(_))), "{taken:?}");
-        // The key that it takes.
+        // Its new key.
         gives_up(change(
             collection,
             &reader,
@@ -355,7 +355,7 @@ fn what_a_transaction_holds_others_wait_for_or_fail() {
 }
 
 #[test]
-fn a_collection_in_use_stays_what_it_is() {
+fn a_collection_in_use_is_not_altered() {
     let setting = setting();
     let transaction = setting.engine.begin(origin());
     let late = setting.engine.begin(origin());
@@ -374,7 +374,7 @@ fn a_collection_in_use_stays_what_it_is() {
 }
 
 #[test]
-fn collections_are_created_with_it() {
+fn a_transaction_creates_collections() {
     let setting = setting();
     let (engine, new) = (&setting.engine, named("b.new"));
     let make = |transaction: &Transaction| {
@@ -411,8 +411,8 @@ fn collections_are_created_with_it() {
     check(&open(&setting.disk.crash(Crash::OfProcess)));
 }
 
-/// The disk ends after each of its changes in turn: what is found then is all of the transaction, with
-/// the collection that it creates, or nothing.
+/// The disk stops after each of its changes in turn. Recovery finds all of the transaction,
+/// including the collection that it creates, or nothing.
 #[test]
 fn a_crash_leaves_all_or_nothing() {
     let mut found_both = [false; 2];
@@ -442,7 +442,7 @@ fn a_crash_leaves_all_or_nothing() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_transactions_are_rejected() {
     let setting = setting();
     let transaction = setting.begin();
     let mut written = Ok(());
@@ -463,9 +463,9 @@ fn what_is_too_large_is_refused() {
     insert(&setting.one, document, &within(&again)).unwrap();
 }
 
-/// Another transaction commits a key while this one goes through many: one of the two has it.
+/// Another transaction commits a key while this one checks many. Exactly one of the two succeeds.
 #[test]
-fn a_key_that_is_committed_meanwhile_is_a_conflict() {
+fn a_concurrently_committed_key_is_a_conflict() {
     const KEY: i32 = 20_000;
     let setting = setting();
     for collection in setting.both() {
@@ -501,7 +501,7 @@ fn a_key_that_is_committed_meanwhile_is_a_conflict() {
 }
 
 #[test]
-fn one_that_is_too_old_reads_no_more() {
+fn too_old_transactions_cannot_read() {
     let disk = MemoryDisk::new();
     let mut options = EngineOptions::with_memory(64 << 20);
     options.snapshot_age_max = std::time::Duration::from_millis(100);
@@ -530,7 +530,7 @@ fn one_that_is_too_old_reads_no_more() {
     let begun = std::time::Instant::now();
     loop {
         match transaction.reader(&collection) {
-            // Until it ends it sees what it saw.
+            // Until it ends, it sees the same.
             Ok(reader) => assert_eq!(seen(&reader), [(1, 1)]),
             Err(error) => break assert!(matches!(error, Error::SnapshotTooOld), "{error:?}"),
         }

@@ -1,5 +1,5 @@
-//! The catalog's checkpoint may be newer than what is folded: then the log before it is still needed, by
-//! collections. Without its first file a database was opened as if what stood there had never been
+//! The catalog's checkpoint may be newer than the last fold, and collections still need the log
+//! before it. A database without the first log file used to open as if its content had never been
 //! written.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn documents(engine: &Engine) -> u64 {
 }
 
 #[test]
-fn a_lost_beginning_of_the_log_is_refused() {
+fn a_truncated_log_start_is_rejected() {
     let disk = MemoryDisk::new();
     let engine = open(&disk).unwrap();
     let create = |name: &str| {

@@ -1,5 +1,5 @@
-//! A key that is there already is found in the tail, in sections that were folded lately, which one filter
-//! speaks for, and in those that were not, whatever was merged, built, made anew or started meanwhile.
+//! Duplicate keys are found in tails, in recently folded sections, which a filter covers, and in
+//! others, across merges, builds, repairs and restarts.
 
 #[path = "common/building.rs"]
 mod building;
@@ -14,16 +14,16 @@ use windrow_collection::{Collection, Error, Work};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_storage::MemoryDisk;
 
-/// What happens besides.
+/// Events between the inserts.
 #[derive(Clone, Copy, PartialEq)]
 enum Course {
-    /// Nothing: what is known of recent keys is never forgotten, only replaced.
+    /// None: filters of recent keys are never forgotten, only replaced.
     Undisturbed,
-    /// Space is given back, the engine is opened again, and some `_id`s grow, which nobody asks for.
+    /// Compaction, restarts, and increasing `_id`s, which need no check.
     Disturbed,
 }
 
-/// Numbers in no order, each once.
+/// Distinct numbers in no order.
 fn id(course: Course, number: u64) -> i64 {
     let grows = course == Course::Disturbed && matches!(number / FOLDED % 12, 9 | 10);
     if grows {
@@ -57,10 +57,10 @@ fn build_unique(collection: &Collection) {
     build(collection, index);
 }
 
-/// After so many folds the index on email is built.
+/// The index on email is built after this many folds.
 const BUILT_AT: u64 = 17;
 const FOLDS: u64 = 80;
-/// So many keys, about, with each.
+/// About this many keys per fold.
 const FOLDED: u64 = 100;
 
 fn check(options: Document<'_>, course: Course) {
@@ -93,7 +93,7 @@ fn check(options: Document<'_>, course: Course) {
     }
 }
 
-/// Every key that was given is refused, and no other.
+/// Every existing key is rejected, and no other.
 fn check_keys(collection: &Collection, course: Course, next: u64, fold: u64) {
     for number in (0..next).step_by(37).chain([next - 1]) {
         let document = doc! { "_id": id(course, number), "email": "nobody's" };

@@ -1,4 +1,4 @@
-//! A writer that others keep from going on says so meanwhile, and nobody else says anything.
+//! A writer that waits for others reports it, and no other writer does.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -11,11 +11,11 @@ use windrow_collection::{
 use windrow_document::{Document, ValueRef, doc};
 use windrow_storage::MemoryDisk;
 
-/// Waits as long as it takes, and keeps what it is told.
+/// Waits without limit, and records what is reported.
 #[derive(Default)]
-struct DdlEvent(Mutex<Vec<bool>>);
+struct WaitLog(Mutex<Vec<bool>>);
 
-impl Interrupt for DdlEvent {
+impl Interrupt for WaitLog {
     fn is_interrupted(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ fn a_writer_waits_for_a_document() {
     collection.insert(document, true).unwrap();
     let found = collection.reader().unwrap().find_id(ValueRef::Int32(1));
     let id = found.unwrap().unwrap();
-    let (first, second) = (DdlEvent::default(), DdlEvent::default());
+    let (first, second) = (WaitLog::default(), WaitLog::default());
     let on = |told| WriteOptions {
         interrupt: told,
         ..WriteOptions::default()

@@ -118,7 +118,7 @@ impl Source for Snapshot {
 
     fn count(&self) -> u64 {
         if self.is_historical {
-            self.reader.documents_about()
+            self.reader.approximate_document_count()
         } else {
             self.count
         }
@@ -184,7 +184,7 @@ impl Source for Snapshot {
     }
 
     fn parts(&self, count: u64) -> Result<Vec<RecordPart>, Error> {
-        let cuts = self.reader.cuts(count)?.into_iter().skip(1).map(Some);
+        let cuts = self.reader.split_keys(count)?.into_iter().skip(1).map(Some);
         let ends: Vec<Option<Vec<u8>>> = cuts.chain([None]).collect();
         let firsts = [None].into_iter().chain(ends.clone());
         let part = |(first, end): (Option<Vec<u8>>, Option<Vec<u8>>)| {
@@ -218,11 +218,11 @@ impl Source for Snapshot {
     }
 
     fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(self.reader.entry_cuts(index, count)?)
+        Ok(self.reader.entry_split_keys(index, count)?)
     }
 
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
-        Ok(self.reader.count_about(index, from, to)?)
+        Ok(self.reader.approximate_count(index, from, to)?)
     }
 }
 

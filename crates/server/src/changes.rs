@@ -74,7 +74,7 @@ fn change_rows(
         let batch = &mut looking.batch.borrow_mut();
         if let Some(outcome) = change_row(&row, find, batch, decide)? {
             tally.matched += 1;
-            tally.changed += u64::from(outcome != Outcome::Kept);
+            tally.changed += u64::from(outcome != Outcome::Unchanged);
         }
     }
     Ok(())
@@ -128,7 +128,7 @@ pub fn change_one(
             batch.commit().map_err(from_write_error)?;
             return Ok(Tally {
                 matched: 1,
-                changed: u64::from(outcome != Outcome::Kept),
+                changed: u64::from(outcome != Outcome::Unchanged),
                 examined,
             });
         }
@@ -206,7 +206,7 @@ fn change_row(
         },
     );
     let outcome = outcome.map_err(|failure| failure.0)?;
-    Ok(Some(outcome).filter(|outcome| matches && *outcome != Outcome::Gone))
+    Ok(Some(outcome).filter(|outcome| matches && *outcome != Outcome::NotFound))
 }
 
 /// An error while a document is locked: of the command or of the collection.

@@ -92,13 +92,13 @@ impl<'a> Context<'a> {
         &self,
         validation: DocumentValidation,
         numbers: &'s [i32],
-        kept: RetainedImage,
+        image: RetainedImage,
     ) -> StatementOptions<'s> {
         StatementOptions {
             validation,
             statements: self
                 .transaction_context
-                .and_then(|it| it.statements(numbers, kept)),
+                .and_then(|it| it.statements(numbers, image)),
         }
     }
 

@@ -133,7 +133,7 @@ impl TransactionContext {
     pub fn statements<'n>(
         &self,
         numbers: &'n [i32],
-        kept: RetainedImage,
+        image: RetainedImage,
     ) -> Option<Statements<'n>> {
         self.is_retryable_write().then_some(Statements {
             origin: Origin {
@@ -141,7 +141,7 @@ impl TransactionContext {
                 number: self.numbered.number,
             },
             numbers,
-            kept,
+            image,
         })
     }
 

@@ -17,7 +17,7 @@ use crate::world::{STATEMENT, World, namespace};
 pub(crate) const ID_COUNT: u64 = 200;
 /// Options of writes that do not wait for a transaction. The single thread would wait for itself.
 const NO_WAIT: WriteOptions<'static> = WriteOptions {
-    validation: DocumentValidation::Asked,
+    validation: DocumentValidation::Enabled,
     transaction: None,
     statements: None,
     interrupt: &|| true,
@@ -239,7 +239,7 @@ impl World {
         let terms = retryable(&last, &[STATEMENT]);
         let update = if delete { None } else { Some(&new) };
         match replace(&collection, id, old.as_deref(), update, terms) {
-            Ok(Outcome::Gone) => {
+            Ok(Outcome::NotFound) => {
                 self.record("change nothing", id as u64);
                 assert!(old.is_none(), "the engine does not find {id}");
             }
@@ -309,7 +309,7 @@ fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> WriteOptions<'a> 
         statements: Some(Statements {
             origin: last.origin,
             numbers,
-            kept: RetainedImage::Before,
+            image: RetainedImage::Before,
         }),
         ..NO_WAIT
     }
@@ -330,7 +330,7 @@ fn replace(
 ) -> Result<Outcome, Error> {
     let found = collection.reader()?.find_id(ValueRef::Int32(id))?;
     let Some(record) = found else {
-        return Ok(Outcome::Gone);
+        return Ok(Outcome::NotFound);
     };
     let mut batch = collection.batch_with(terms);
     let outcome = batch.change(record, |newest| {

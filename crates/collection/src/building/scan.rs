@@ -77,7 +77,7 @@ pub(super) fn scan(
     let threads = core.options.threads.max(1);
     // All have covered the same. Without indexes there is nothing to scan for.
     let done = covered.into_iter().next().unwrap_or_default();
-    let cuts = reader.cuts(threads as u64 * RANGES_PER_WORKER)?;
+    let cuts = reader.split_keys(threads as u64 * RANGES_PER_WORKER)?;
     let ranges = ranges(&done, cuts);
     for index in indexes {
         index
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_cover_what_is_left() {
+    fn ranges_cover_the_rest() {
         let check = |done: &[(&str, &str)], cuts: &[&str], expected: &[(&str, &str)]| {
             let range = |(from, end): &(&str, &str)| {
                 let end = match *end {

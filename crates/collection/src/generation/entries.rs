@@ -247,7 +247,7 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
             },
             Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
                 let changes = changes.iter().filter(|change| change.map == index.map);
-                for (key, _) in changes.flat_map(|change| &change.come) {
+                for (key, _) in changes.flat_map(|change| &change.added) {
                     set.add([HashedKey::new(key).hash]);
                 }
             }
@@ -297,10 +297,10 @@ fn each_change(
     visit: &mut dyn FnMut(Entry<'_>),
 ) {
     for change in changes.iter().filter(|change| change.map == index.map) {
-        for key in &change.gone {
+        for key in &change.removed {
             visit(deletion(key, id, position));
         }
-        for (key, payload) in &change.come {
+        for (key, payload) in &change.added {
             visit(addition(key, id, position, payload));
         }
     }

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::ids::MapId;
 
 /// Sorted keys with their original indexes.
-struct InOrder<'k> {
+struct SortedKeys<'k> {
     keys: Vec<HashedKey<'k>>,
     numbers: Vec<usize>,
 }
 
-impl<'k> InOrder<'k> {
+impl<'k> SortedKeys<'k> {
     /// Selects keys by index, and sorts them.
-    fn of(keys: &[HashedKey<'k>], is_chosen: impl Fn(usize) -> bool) -> InOrder<'k> {
+    fn select(keys: &[HashedKey<'k>], is_chosen: impl Fn(usize) -> bool) -> SortedKeys<'k> {
         let numbered = keys.iter().enumerate();
         let chosen = numbered.filter(|(number, _)| is_chosen(*number));
         let headed = chosen.map(|(number, it)| (KeyHead::new(it.key).number(), it, number));
@@ -25,7 +25,7 @@ impl<'k> InOrder<'k> {
             let heads = head.cmp(other_head);
             heads.then_with(|| compare_keys(it.key, other.key))
         });
-        InOrder {
+        SortedKeys {
             keys: headed.iter().map(|(_, it, _)| **it).collect(),
             numbers: headed.iter().map(|(_, _, number)| *number).collect(),
         }
@@ -56,7 +56,7 @@ impl Reader {
         let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
         let is_asked = |number: usize| held.get(number) == Some(&false);
         // The filters cover most sections, and contain few of the keys.
-        let of_covered = InOrder::of(keys, |number| {
+        let of_covered = SortedKeys::select(keys, |number| {
             is_known(number) == Some(&true) && is_asked(number)
         });
         let mut of_others = None;
@@ -67,7 +67,7 @@ impl Reader {
             let folded = section.descriptor().position;
             let asked = match &recent {
                 Some(recent) if !is_past && recent.covers(folded) => &of_covered,
-                _ => of_others.get_or_insert_with(|| InOrder::of(keys, is_asked)),
+                _ => of_others.get_or_insert_with(|| SortedKeys::select(keys, is_asked)),
             };
             let numbers = keys_in_section(section, self.position(), &asked.keys)?;
             found.extend(numbers.iter().map(|it| asked.numbers[*it]));

@@ -109,11 +109,11 @@ impl Changed {
         self.document = document;
         for change in changes {
             let map = change.map;
-            let gone = change.gone.into_iter().map(|key| (key, None));
-            let come = change.come.into_iter();
-            let come = come.map(|(key, payload)| (key, Some(payload)));
+            let removed = change.removed.into_iter().map(|key| (key, None));
+            let added = change.added.into_iter();
+            let added = added.map(|(key, payload)| (key, Some(payload)));
             self.keys
-                .extend(gone.chain(come).map(|(key, what)| ((map, key), what)));
+                .extend(removed.chain(added).map(|(key, what)| ((map, key), what)));
         }
     }
 
@@ -128,8 +128,8 @@ impl Changed {
             }
             if let Some(change) = changes.last_mut() {
                 match payload {
-                    None => change.gone.push(key),
-                    Some(payload) => change.come.push((key, payload)),
+                    None => change.removed.push(key),
+                    Some(payload) => change.added.push((key, payload)),
                 }
             }
         }
@@ -169,28 +169,28 @@ mod tests {
         }
     }
 
-    fn changes(gone: &[&str], come: &[&str]) -> Vec<IndexChange> {
+    fn changes(removed: &[&str], added: &[&str]) -> Vec<IndexChange> {
         let key = |key: &&str| key.as_bytes().to_vec();
         vec![IndexChange {
             map: MapId(7),
-            gone: gone.iter().map(key).collect(),
-            come: come.iter().map(|one| (key(one), Vec::new())).collect(),
+            removed: removed.iter().map(key).collect(),
+            added: added.iter().map(|one| (key(one), Vec::new())).collect(),
         }]
     }
 
-    fn update(id: u64, number: i32, gone: &[&str], come: &[&str]) -> Operation {
+    fn update(id: u64, number: i32, removed: &[&str], added: &[&str]) -> Operation {
         Operation::Update {
             id: RecordId(id),
             document: buffer(&[number]),
-            changes: changes(gone, come),
+            changes: changes(removed, added),
             detail: Bytes::new(),
         }
     }
 
-    fn delete(id: u64, gone: &[&str]) -> Operation {
+    fn delete(id: u64, removed: &[&str]) -> Operation {
         Operation::Delete {
             id: RecordId(id),
-            changes: changes(gone, &[]),
+            changes: changes(removed, &[]),
             detail: Bytes::new(),
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_doubles_stays() {
+    fn operations_on_distinct_documents_are_unchanged() {
         let operations = || {
             vec![
                 insert(5, &[1, 2]),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_a_key_counts() {
+    fn the_last_change_of_a_key_counts() {
         check(
             vec![
                 update(3, 1, &["a"], &["b"]),

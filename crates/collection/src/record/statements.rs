@@ -33,7 +33,7 @@ pub struct Statements<'a> {
     /// number.
     pub numbers: &'a [i32],
     /// Which version of the document the statement's result contains.
-    pub kept: RetainedImage,
+    pub image: RetainedImage,
 }
 
 /// Which version of a changed document is recorded, because a retry must return it.
@@ -83,7 +83,7 @@ pub fn push_inserted(
     places: impl ExactSizeIterator<Item = usize>,
 ) -> Result<(), Bug> {
     push_header(payload, statements.origin, places.len());
-    let code = match statements.kept {
+    let code = match statements.image {
         RetainedImage::Id => INSERTED_ID,
         RetainedImage::Before | RetainedImage::After => INSERTED,
     };
@@ -101,7 +101,7 @@ pub fn push_updated(
     old: Document<'_>,
 ) -> Result<(), Bug> {
     push_one(payload, statements)?;
-    match statements.kept {
+    match statements.image {
         RetainedImage::Id => StatementResult::Updated(None).push(payload),
         RetainedImage::Before => {
             StatementResult::Updated(Some(Image::Before(old.to_buf()))).push(payload)
@@ -118,7 +118,7 @@ pub fn push_deleted(
     old: Document<'_>,
 ) -> Result<(), Bug> {
     push_one(payload, statements)?;
-    let kept = (statements.kept != RetainedImage::Id).then(|| old.to_buf());
+    let kept = (statements.image != RetainedImage::Id).then(|| old.to_buf());
     StatementResult::Deleted(kept).push(payload);
     Ok(())
 }
@@ -135,13 +135,15 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
 /// bug: without the record, a retried statement would run again.
 pub fn read_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<StatementRecord>, Bug> {
     let unreadable = || Bug::new("the statements of a log record cannot be read back");
-    let found = noted(payload, operations);
-    found.map(|noted| noted.ok_or_else(unreadable)).transpose()
+    let found = read(payload, operations);
+    found
+        .map(|record| record.ok_or_else(unreadable))
+        .transpose()
 }
 
 /// Reads the statement results of a commit's payload; `operations` are the decoded operations.
 /// Returns `None` if there are none, `Some(None)` if they cannot be read.
-pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<StatementRecord>> {
+pub fn read(payload: &Bytes, operations: &[Operation]) -> Option<Option<StatementRecord>> {
     if *payload.get(ID_BYTES)? != STATEMENTS {
         return None;
     }
@@ -234,18 +236,18 @@ mod tests {
         number: 12,
     };
 
-    fn statements(numbers: &[i32], kept: RetainedImage) -> Statements<'_> {
+    fn statements(numbers: &[i32], image: RetainedImage) -> Statements<'_> {
         Statements {
             origin: ORIGIN,
             numbers,
-            kept,
+            image,
         }
     }
 
     /// A document without a statement number used to be logged as statement 0. A retry of statement
     /// 0 was then taken for done.
     #[test]
-    fn a_document_without_a_statement_is_not_logged_as_another_one() {
+    fn a_document_without_a_statement_is_a_bug() {
         let old = doc! { "_id": 1 };
         let one = statements(&[4], RetainedImage::Id);
         let none = statements(&[], RetainedImage::Before);
@@ -277,24 +279,24 @@ mod tests {
     fn check(payload: Vec<u8>, expected: &[(i32, StatementResult)]) {
         let payload = Bytes::from(payload);
         let (commit, _) = decode(Position(9), payload.clone()).unwrap();
-        let noted = super::noted(&payload, &commit.operations).unwrap().unwrap();
-        assert_eq!((noted.origin, &noted.done[..]), (ORIGIN, expected));
+        let record = super::read(&payload, &commit.operations).unwrap().unwrap();
+        assert_eq!((record.origin, &record.done[..]), (ORIGIN, expected));
         for length in ID_BYTES + 1..payload.len() {
             let cut = payload.slice(..length);
             let operations = decode(Position(9), cut.clone()).map(|(commit, _)| commit.operations);
-            let _ = super::noted(&cut, &operations.unwrap_or_default());
+            let _ = super::read(&cut, &operations.unwrap_or_default());
         }
     }
 
     #[test]
-    fn what_statements_did_comes_back() {
+    fn results_round_trip() {
         let (one, two) = (doc! { "_id": 1, "a": 1 }, doc! { "_id": 2 });
         let both = [one.as_bytes(), two.as_bytes()].concat();
-        let insert = |kept: RetainedImage| {
+        let insert = |image: RetainedImage| {
             let mut payload = begin(CollectionId(7));
             push_inserted(
                 &mut payload,
-                &statements(&[4, 5, 6], kept),
+                &statements(&[4, 5, 6], image),
                 [0, 2].into_iter(),
             )
             .unwrap();
@@ -309,9 +311,9 @@ mod tests {
         let [first, second] = whole;
         check(insert(RetainedImage::After), &[(4, first), (6, second)]);
 
-        let update = |kept: RetainedImage, expected: Option<Image>| {
+        let update = |image: RetainedImage, expected: Option<Image>| {
             let mut payload = begin(CollectionId(7));
-            push_updated(&mut payload, &statements(&[-3], kept), one.as_document()).unwrap();
+            push_updated(&mut payload, &statements(&[-3], image), one.as_document()).unwrap();
             push_update(&mut payload, RecordId(5), 9, two.as_document(), &[], b"");
             check(payload, &[(-3, StatementResult::Updated(expected))]);
         };
@@ -319,9 +321,9 @@ mod tests {
         update(RetainedImage::Before, Some(Image::Before(one.clone())));
         update(RetainedImage::After, Some(Image::After(two.clone())));
 
-        let delete = |kept: RetainedImage, expected: Option<DocumentBuf>| {
+        let delete = |image: RetainedImage, expected: Option<DocumentBuf>| {
             let mut payload = begin(CollectionId(7));
-            push_deleted(&mut payload, &statements(&[0], kept), one.as_document()).unwrap();
+            push_deleted(&mut payload, &statements(&[0], image), one.as_document()).unwrap();
             push_delete(&mut payload, RecordId(5), 9, &[], b"");
             check(payload, &[(0, StatementResult::Deleted(expected))]);
         };

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_come_back() {
+    fn transactions_round_trip() {
         let origin = Origin {
             session: [7; 16],
             number: -3,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_ones_are_none() {
+    fn damaged_payloads_are_rejected() {
         let check = |collections: &[u64], cut: usize| {
             let payload = payload(Origin::default(), collections);
             let payload = payload.slice(..payload.len() - cut);

@@ -131,11 +131,11 @@ impl Transaction {
         let appended = self.append(state);
         if let Err(error) = appended {
             if core.storage.log.takes_writes() {
-                let gone = created
+                let removed = created
                     .iter()
                     .flat_map(|it| new_collection::deletions_of(core, it));
                 let marks = created.iter().map(|it| rows::delete_creation(it.id));
-                let changes = gone.chain(marks).collect();
+                let changes = removed.chain(marks).collect();
                 core.storage.catalog.change(changes, |_| {})?;
             }
             return Err(error);

@@ -6,7 +6,7 @@ use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::duplicate_keys::DuplicateKeys;
-use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
+use super::{Checks, Expected, IndexReport, StopCheck, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
 
@@ -51,7 +51,7 @@ pub fn index(
     number: usize,
     expected: &Expected,
     checks: Checks,
-    pace: &mut Pace<'_>,
+    pace: &mut StopCheck<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
     let index = index_of(reader, number)?;
@@ -67,7 +67,7 @@ fn compare(
     number: usize,
     (expected, checks): (&Expected, Checks),
     report: &mut IndexReport,
-    pace: &mut Pace<'_>,
+    pace: &mut StopCheck<'_>,
 ) -> Result<(), Error> {
     let unique = unique(index_of(reader, number)?);
     if checks.full {
@@ -79,7 +79,7 @@ fn compare(
     }
     let mut duplicates = unique.map(|_| DuplicateKeys::default());
     let looks = (&mut report.keys, duplicates.as_mut());
-    let found = sum(&mut Found::of(reader, number)?, looks, pace)?;
+    let found = sum(&mut IndexEntries::new(reader, number)?, looks, pace)?;
     let duplicates = duplicates.zip(unique);
     report.duplicates =
         duplicates.and_then(|(duplicates, definition)| duplicates.error(definition));
@@ -114,30 +114,30 @@ fn describe(report: &IndexReport, found: EntryDigest, expected: EntryDigest) -> 
 
 /// The entries of an index, in order. The documents of a clustered collection were read by `_id`
 /// already, so the map by record id is compared instead.
-enum Found {
+enum IndexEntries {
     Entries(Cursor),
     Clustered(Cursor),
 }
 
-impl Found {
-    fn of(reader: &Reader, number: usize) -> Result<Found, Error> {
+impl IndexEntries {
+    fn new(reader: &Reader, number: usize) -> Result<IndexEntries, Error> {
         Ok(if index_of(reader, number)?.definition().clustered {
-            Found::Clustered(reader.id_keys())
+            IndexEntries::Clustered(reader.id_keys())
         } else {
-            Found::Entries(reader.all_entries(number)?.for_scan())
+            IndexEntries::Entries(reader.all_entries(number)?.for_scan())
         })
     }
 
     fn next(&mut self) -> Result<bool, Error> {
-        let (Found::Entries(cursor) | Found::Clustered(cursor)) = self;
+        let (IndexEntries::Entries(cursor) | IndexEntries::Clustered(cursor)) = self;
         Ok(cursor.next()?)
     }
 
     /// Returns key, record id and payload.
     fn entry(&self) -> (&[u8], RecordId, &[u8]) {
         match self {
-            Found::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
-            Found::Clustered(cursor) => {
+            IndexEntries::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
+            IndexEntries::Clustered(cursor) => {
                 // A malformed record id belongs to no document. It is reported as extra, with
                 // record id 0.
                 let id = cursor.key().first_chunk().copied();
@@ -150,9 +150,9 @@ impl Found {
 
 /// Computes the digest of the index. `keys` counts the entries that are not marks.
 fn sum(
-    found: &mut Found,
+    found: &mut IndexEntries,
     (keys, mut duplicates): (&mut u64, Option<&mut DuplicateKeys>),
-    pace: &mut Pace<'_>,
+    pace: &mut StopCheck<'_>,
 ) -> Result<EntryDigest, Error> {
     let mut sum = EntryDigest::default();
     while found.next()? {
@@ -160,7 +160,7 @@ fn sum(
         let (key, id, payload) = found.entry();
         *keys += u64::from(!is_mark(key));
         if let Some(duplicates) = &mut duplicates {
-            duplicates.note(key, id, payload);
+            duplicates.add(key, id, payload);
         }
         sum.add(key, id, payload);
     }
@@ -171,7 +171,7 @@ fn sum(
 fn differences(
     reader: &Reader,
     number: usize,
-    pace: &mut Pace<'_>,
+    pace: &mut StopCheck<'_>,
 ) -> Result<(WrongEntries, WrongEntries), Error> {
     let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
     let index = index_of(reader, number)?;
@@ -182,11 +182,11 @@ fn differences(
         let (document, id) = (Document::from_validated(records.document()), records.id());
         for (key, payload) in entries_of(index, document, &mut scratch)? {
             if !has(reader, number, &key, id, &payload)? {
-                missing.note(&key, &payload, id, document.get("_id"));
+                missing.record(&key, &payload, id, document.get("_id"));
             }
         }
     }
-    let mut found = Found::of(reader, number)?;
+    let mut found = IndexEntries::new(reader, number)?;
     while found.next()? {
         pace.step()?;
         let (key, id, payload) = found.entry();
@@ -197,13 +197,13 @@ fn differences(
             None => Entries::new(),
         };
         if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
-            extra.note(key, payload, id, document.and_then(|it| it.get("_id")));
+            extra.record(key, payload, id, document.and_then(|it| it.get("_id")));
         }
     }
     Ok((missing, extra))
 }
 
-/// Returns the entries of a document in the form of [`Found`].
+/// Returns the entries of a document in the form of [`IndexEntries`].
 fn entries_of(
     index: &ReaderIndex,
     document: Document<'_>,
@@ -234,7 +234,7 @@ fn has(
 }
 
 impl WrongEntries {
-    fn note(&mut self, key: &[u8], payload: &[u8], record: RecordId, id: Option<ValueRef<'_>>) {
+    fn record(&mut self, key: &[u8], payload: &[u8], record: RecordId, id: Option<ValueRef<'_>>) {
         self.count += 1;
         if self.first.len() < SHOWN_MAX {
             self.first.push(WrongEntry {

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_conform_is_named() {
+    fn violations_are_named() {
         let binary = |length| Value::Binary {
             subtype: 4,
             bytes: vec![0; length],

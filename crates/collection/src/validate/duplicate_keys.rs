@@ -28,7 +28,7 @@ struct DuplicateKey {
 
 impl DuplicateKeys {
     /// Adds the next entry, in the order of the index.
-    pub fn note(&mut self, key: &[u8], record: RecordId, payload: &[u8]) {
+    pub fn add(&mut self, key: &[u8], record: RecordId, payload: &[u8]) {
         // All documents with an array at the path have the same mark.
         if is_mark(key) {
             return;
@@ -84,7 +84,7 @@ mod tests {
     use windrow_document::{Value, doc, key};
 
     #[test]
-    fn keys_of_several_records_are_told() {
+    fn duplicate_keys_are_reported() {
         let specification = doc! { "key": { "a": 1 }, "name": "i", "unique": true };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let key = |value: i32| {
@@ -95,7 +95,7 @@ mod tests {
         let check = |entries: &[(Vec<u8>, u64)], expected: Option<&str>| {
             let mut duplicates = DuplicateKeys::default();
             for (key, record) in entries {
-                duplicates.note(key, RecordId(*record), &[]);
+                duplicates.add(key, RecordId(*record), &[]);
             }
             assert_eq!(duplicates.error(&definition).as_deref(), expected);
         };
@@ -126,14 +126,14 @@ mod tests {
 
     /// A reply contains the error twice, and is no longer than a document.
     #[test]
-    fn of_a_long_key_the_beginning_is_told() {
+    fn long_keys_are_truncated() {
         let specification = doc! { "key": { "a": 1 }, "name": "i", "unique": true };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let mut bytes = Vec::new();
         key::append(&mut bytes, Value::from("x".repeat(9 << 20)).as_ref());
         let mut duplicates = DuplicateKeys::default();
-        duplicates.note(&bytes, RecordId(1), &[]);
-        duplicates.note(&bytes, RecordId(2), &[]);
+        duplicates.add(&bytes, RecordId(1), &[]);
+        duplicates.add(&bytes, RecordId(2), &[]);
         let error = duplicates.error(&definition).unwrap();
         assert!(error.len() < 2 * KEY_BYTES_MAX, "{}", error.len());
         assert!(

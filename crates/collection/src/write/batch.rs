@@ -64,9 +64,9 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The document does not exist any more.
-    Gone,
+    NotFound,
     /// It was left unchanged.
-    Kept,
+    Unchanged,
     /// It was replaced.
     Replaced,
     /// It was deleted.
@@ -180,7 +180,7 @@ impl<'c> Batch<'c> {
                 Some(seen) => seen,
                 None => {
                     let Some(bytes) = find(&self.reader()?)? else {
-                        return Ok(Outcome::Gone);
+                        return Ok(Outcome::NotFound);
                     };
                     newest = bytes;
                     Document::from_validated(&newest)
@@ -227,14 +227,14 @@ impl<'c> Batch<'c> {
         change: &Change,
     ) -> Result<ChangeAttempt, Error> {
         if *change == Change::Keep {
-            return Ok(ChangeAttempt::Done(Outcome::Kept));
+            return Ok(ChangeAttempt::Done(Outcome::Unchanged));
         }
         if let Some(transaction) = self.options.transaction {
             self.collection.check_writes_of(Some(transaction))?;
             transaction.hold_document(self.collection, id, old)?;
         }
         match change {
-            Change::Keep => Ok(ChangeAttempt::Done(Outcome::Kept)),
+            Change::Keep => Ok(ChangeAttempt::Done(Outcome::Unchanged)),
             Change::Replace(new) => self.replace(id, old, new.as_document(), None),
             Change::Update(new, description) => {
                 self.replace(id, old, new.as_document(), Some(description))
@@ -333,15 +333,15 @@ impl<'c> Batch<'c> {
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
             if index.enforces_uniqueness() {
-                self.hold_gone(&change)?;
-                let come = change.come.iter().filter(|(key, _)| !is_mark(key));
-                unique.extend(come.map(|(key, shape)| UniqueKey {
+                self.hold_removed(&change)?;
+                let added = change.added.iter().filter(|(key, _)| !is_mark(key));
+                unique.extend(added.map(|(key, shape)| UniqueKey {
                     index: index.clone(),
                     key: key.clone(),
                     shape: shape.clone(),
                 }));
             }
-            if !(change.gone.is_empty() && change.come.is_empty()) {
+            if !(change.removed.is_empty() && change.added.is_empty()) {
                 changes.push(change);
             }
         }
@@ -361,12 +361,12 @@ impl<'c> Batch<'c> {
     }
 
     /// Locks the unique keys that a transaction removes, too, because it may not commit.
-    fn hold_gone(&self, change: &IndexChange) -> Result<(), Error> {
+    fn hold_removed(&self, change: &IndexChange) -> Result<(), Error> {
         let Some(transaction) = self.options.transaction else {
             return Ok(());
         };
-        let mut gone = change.gone.iter().filter(|key| !is_mark(key));
-        gone.try_for_each(|key| {
+        let mut removed = change.removed.iter().filter(|key| !is_mark(key));
+        removed.try_for_each(|key| {
             transaction
                 .hold_key(self.collection, change.map, key)
                 .map(drop)
@@ -445,18 +445,18 @@ impl<'c> Batch<'c> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
-            let gone = entries_of_stored(&state.index, old, &mut scratch)?;
-            let gone: Vec<Vec<u8>> = gone.into_keys().collect();
-            if gone.is_empty() {
+            let removed = entries_of_stored(&state.index, old, &mut scratch)?;
+            let removed: Vec<Vec<u8>> = removed.into_keys().collect();
+            if removed.is_empty() {
                 continue;
             }
             let change = IndexChange {
                 map: state.index.map,
-                gone,
-                come: Vec::new(),
+                removed,
+                added: Vec::new(),
             };
             if state.index.enforces_uniqueness() {
-                self.hold_gone(&change)?;
+                self.hold_removed(&change)?;
             }
             changes.push(change);
         }
@@ -525,10 +525,10 @@ impl<'c> Batch<'c> {
         }
         let collection = self.collection;
         let (operations, bytes) = (commit.operations, commit.bytes);
-        let noted = record::statements::read_own(&payload, &operations)?;
+        let statements = record::statements::read_own(&payload, &operations)?;
         match self.options.transaction {
             None => {
-                let own = collection.append(&[&payload], operations, bytes, effect, noted)?;
+                let own = collection.append(&[&payload], operations, bytes, effect, statements)?;
                 if let Some(validity) = &mut self.validity {
                     validity.record_own(own);
                 }
@@ -593,17 +593,17 @@ fn difference(
 ) -> Result<IndexChange, Error> {
     let before = entries_of_stored(index, old, scratch)?;
     let after = entries_of(index, new, scratch)?;
-    let gone = before
+    let removed = before
         .keys()
         .filter(|key| !after.contains_key(*key))
         .cloned()
         .collect();
-    let come = after
+    let added = after
         .into_iter()
         .filter(|(key, payload)| before.get(key) != Some(payload));
     Ok(IndexChange {
         map: index.map,
-        gone,
-        come: come.collect(),
+        removed,
+        added: added.collect(),
     })
 }

@@ -14,7 +14,7 @@ use crate::state::IndexState;
 pub enum DocumentValidation {
     /// It does.
     #[default]
-    Asked,
+    Enabled,
     /// It does not.
     Bypassed,
 }
@@ -25,12 +25,12 @@ impl DocumentValidation {
         if bypassed {
             DocumentValidation::Bypassed
         } else {
-            DocumentValidation::Asked
+            DocumentValidation::Enabled
         }
     }
 
     pub(crate) fn is_asked(self) -> bool {
-        self == DocumentValidation::Asked
+        self == DocumentValidation::Enabled
     }
 }
 

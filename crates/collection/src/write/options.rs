@@ -24,7 +24,7 @@ pub struct WriteOptions<'a> {
 impl Default for WriteOptions<'_> {
     fn default() -> Self {
         WriteOptions {
-            validation: DocumentValidation::Asked,
+            validation: DocumentValidation::Enabled,
             transaction: None,
             statements: None,
             interrupt: &|| false,

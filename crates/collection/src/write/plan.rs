@@ -12,7 +12,7 @@ use crate::record::KeyHashes;
 #[derive(Debug, Default)]
 pub(crate) struct InsertPlan {
     /// Offset, length and index in the request of each document to insert.
-    pub kept: Vec<(usize, usize, usize)>,
+    pub accepted: Vec<(usize, usize, usize)>,
     seen: usize,
     pub count: usize,
     pub errors: Vec<(usize, Error)>,
@@ -24,7 +24,7 @@ impl InsertPlan {
     pub fn add(&mut self, offset: usize, length: usize, fits: Result<(), Error>) {
         match fits {
             Ok(()) => {
-                self.kept.push((offset, length, self.seen));
+                self.accepted.push((offset, length, self.seen));
                 self.count += 1;
             }
             Err(error) => self.errors.push((self.seen, error)),
@@ -36,26 +36,27 @@ impl InsertPlan {
         ordered && !self.errors.is_empty()
     }
 
-    pub fn last_is_kept(&self) -> bool {
-        self.kept
+    pub fn last_is_accepted(&self) -> bool {
+        self.accepted
             .last()
             .is_some_and(|(_, _, number)| number + 1 == self.seen)
     }
 
     /// Returns the documents to insert, one after the other. This is the same buffer if none is
     /// left out.
-    pub fn kept_bytes(&self, documents: &Bytes) -> Result<Bytes, Bug> {
-        if self.kept.len() != self.count {
-            let (kept, count) = (self.kept.len(), self.count);
-            let what = format!("{kept} documents of an insert are kept, and {count} counted");
+    pub fn accepted_bytes(&self, documents: &Bytes) -> Result<Bytes, Bug> {
+        if self.accepted.len() != self.count {
+            let (accepted, count) = (self.accepted.len(), self.count);
+            let what =
+                format!("{accepted} documents of an insert are accepted, and {count} counted");
             return Err(Bug::new(what));
         }
-        let length: usize = self.kept.iter().map(|(_, length, _)| length).sum();
+        let length: usize = self.accepted.iter().map(|(_, length, _)| length).sum();
         if length == documents.len() {
             return Ok(documents.clone());
         }
         let mut bytes = Vec::with_capacity(length);
-        for (offset, length, _) in &self.kept {
+        for (offset, length, _) in &self.accepted {
             bytes.extend_from_slice(document_at(documents, *offset, *length)?);
         }
         Ok(Bytes::from(bytes))
@@ -120,9 +121,9 @@ mod tests {
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
 
-    fn plan(kept: &[(usize, usize, usize)], count: usize) -> InsertPlan {
+    fn plan(accepted: &[(usize, usize, usize)], count: usize) -> InsertPlan {
         InsertPlan {
-            kept: kept.to_vec(),
+            accepted: accepted.to_vec(),
             count,
             ..InsertPlan::default()
         }
@@ -131,16 +132,16 @@ mod tests {
     /// A document outside the buffer used to be left out of the log, but counted, so the
     /// collection's count was too high.
     #[test]
-    fn a_document_is_kept_and_counted_or_neither() {
+    fn accepted_documents_match_their_count() {
         let one = doc! { "_id": 1 }.into_bytes();
         let length = one.len();
         let documents = Bytes::from([one.clone(), one.clone(), one.clone()].concat());
         let both = [(0, length, 0), (2 * length, length, 2)];
-        let kept = plan(&both, 2).kept_bytes(&documents).unwrap();
-        assert_eq!(kept, [one.clone(), one].concat());
+        let accepted = plan(&both, 2).accepted_bytes(&documents).unwrap();
+        assert_eq!(accepted, [one.clone(), one].concat());
         let outside = [(0, length, 0), (3 * length, length, 2)];
         for broken in [plan(&outside, 2), plan(&both, 1), plan(&both, 3)] {
-            tolerate_bugs(|| broken.kept_bytes(&documents)).unwrap_err();
+            tolerate_bugs(|| broken.accepted_bytes(&documents)).unwrap_err();
         }
     }
 }

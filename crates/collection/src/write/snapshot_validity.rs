@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn others_changes_count_and_inserts_and_own_ones_do_not() {
+    fn only_changes_by_others_invalidate() {
         let active = generation(5, &[(6, delete()), (7, insert())]);
         let mut validity = SnapshotValidity::since(Position(6));
         assert!(validity.holds([&active]));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fold_takes_nothing_away_unseen() {
+    fn a_fold_of_unchecked_commits_invalidates() {
         let frozen = generation(0, &[(3, delete()), (6, delete())]);
         let next = generation(6, &[(7, insert())]);
         assert!(SnapshotValidity::since(Position(6)).holds([&frozen, &next]));

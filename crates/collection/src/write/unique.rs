@@ -38,13 +38,17 @@ impl Collection {
             state.index.enforces_uniqueness() && !is_settled
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
-        let mut wanted = UniqueKeys::of(indexes);
+        let mut wanted = UniqueKeys::new(indexes);
         let document = |(offset, length, _): &(usize, usize, usize)| {
             document_at(documents, *offset, *length).map(Document::from_validated)
         };
-        let kept: Vec<Document<'_>> = plan.kept.iter().map(document).collect::<Result<_, Bug>>()?;
-        wanted.want(&kept)?;
-        let are_double = wanted.claim(claiming.claim)?;
+        let accepted: Vec<Document<'_>> = plan
+            .accepted
+            .iter()
+            .map(document)
+            .collect::<Result<_, Bug>>()?;
+        wanted.want(&accepted)?;
+        let has_duplicates = wanted.claim(claiming.claim)?;
         if claiming.transaction.is_none()
             && let Some(holder) = wanted.awaited(self)?
         {
@@ -58,16 +62,16 @@ impl Collection {
         }
         let check = UniquenessCheck::new(self)?;
         wanted.pass_absent(&check.newest)?;
-        if claiming.transaction.is_some() || are_double || wanted.are_doubtful() {
+        if claiming.transaction.is_some() || has_duplicates || wanted.need_lookup() {
             wanted.sort();
-            self.keep_undoubled(&mut wanted, documents, ordered, &check, &mut plan)?;
+            self.remove_duplicates(&mut wanted, documents, ordered, &check, &mut plan)?;
         }
         plan.hashes = wanted.hashes()?;
         Ok(Planned::Plan(plan))
     }
 
     /// Removes documents from the plan that have an existing key.
-    fn keep_undoubled(
+    fn remove_duplicates(
         &self,
         wanted: &mut UniqueKeys<'_>,
         documents: &Bytes,
@@ -75,15 +79,19 @@ impl Collection {
         check: &UniquenessCheck<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
-        let of_documents = wanted.of_documents(plan.kept.len())?;
-        let mut kept = Vec::with_capacity(plan.kept.len());
-        for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(of_documents) {
+        let of_documents = wanted.of_documents(plan.accepted.len())?;
+        let mut accepted = Vec::with_capacity(plan.accepted.len());
+        for (place, keys) in std::mem::take(&mut plan.accepted)
+            .into_iter()
+            .zip(of_documents)
+        {
             match self.take_keys(wanted, &keys, check)? {
-                None => kept.push(place),
+                None => accepted.push(place),
                 Some(double) => {
                     let (offset, length, number) = place;
                     let bytes = document_at(documents, offset, length)?;
-                    let error = self.double_of(wanted, double, Document::from_validated(bytes))?;
+                    let error =
+                        self.duplicate_error(wanted, double, Document::from_validated(bytes))?;
                     plan.errors.push((number, error));
                 }
             }
@@ -95,8 +103,8 @@ impl Collection {
         if ordered {
             plan.errors.truncate(1);
         }
-        plan.count = kept.len();
-        plan.kept = kept;
+        plan.count = accepted.len();
+        plan.accepted = accepted;
         Ok(())
     }
 
@@ -124,7 +132,7 @@ impl Collection {
     }
 
     /// Returns the error of a document with an existing key.
-    fn double_of(
+    fn duplicate_error(
         &self,
         wanted: &UniqueKeys<'_>,
         number: usize,

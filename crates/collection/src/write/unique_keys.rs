@@ -60,7 +60,7 @@ impl KeyEntry {
 
 impl<'i> UniqueKeys<'i> {
     /// Creates an empty list. If the index on `_id` is included, it must be the first.
-    pub fn of(indexes: Vec<&'i IndexState>) -> UniqueKeys<'i> {
+    pub fn new(indexes: Vec<&'i IndexState>) -> UniqueKeys<'i> {
         UniqueKeys {
             indexes,
             bytes: Vec::new(),
@@ -184,10 +184,10 @@ impl<'i> UniqueKeys<'i> {
         };
         let wanted: Vec<_> = self.keys.iter().map(wanted).collect::<Result<_, Bug>>()?;
         let added = claim.add(&wanted);
-        for number in added.unheard {
+        for number in added.new_ids {
             self.key_mut(number)?.look_up = false;
         }
-        Ok(added.are_double)
+        Ok(added.has_duplicates)
     }
 
     /// Locks all keys, which are sorted, for a transaction.
@@ -254,7 +254,7 @@ impl<'i> UniqueKeys<'i> {
     }
 
     /// Returns whether any key must be looked up.
-    pub fn are_doubtful(&self) -> bool {
+    pub fn need_lookup(&self) -> bool {
         self.keys.iter().any(|key| key.look_up)
     }
 }
@@ -281,7 +281,7 @@ mod tests {
     /// with it was inserted.
     #[test]
     fn a_key_without_an_index_is_a_bug() {
-        let mut wanted = UniqueKeys::of(Vec::new());
+        let mut wanted = UniqueKeys::new(Vec::new());
         wanted.keys.push(KeyEntry {
             index: 0,
             start: 0,

@@ -1,4 +1,4 @@
-//! An index of a collection that is built at once: for the tests that want one.
+//! Builds an index at once, for tests that need one.
 
 use windrow_collection::{BuildControl, Collection};
 use windrow_document::DocumentBuf;

@@ -1,4 +1,4 @@
-//! An engine on a disk in memory that does only what it is told to, and its collection `d.c`.
+//! An engine on a disk in memory without background threads, and its collection `d.c`.
 
 use std::sync::Arc;
 

@@ -104,7 +104,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         collection.modify(Modification {
             options: has_options.then(|| Box::new(change) as DocumentChange<'_, IndexChangeError>),
             index: index.as_ref().map(index::IndexChange::change),
-            told: Some(ddl_event::describe(
+            event: Some(ddl_event::describe(
                 &collection,
                 &changes.arguments,
                 index.as_ref(),

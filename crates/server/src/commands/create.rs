@@ -197,7 +197,7 @@ fn options(
     }
     if let Some(engine) = arguments.document("storageEngine")? {
         let given = doc! { "storageEngine": (engine.to_buf()) };
-        windrow_collection::wanted_compression(given.as_document())
+        windrow_collection::compression_from_options(given.as_document())
             .map_err(|what| CommandError::new(ErrorCode::InvalidOptions, what))?;
         if !engine.is_empty() {
             options.push("storageEngine", engine);

@@ -134,7 +134,7 @@ fn run_statement(
     } else {
         changes::change_all
     };
-    let saving = context.saving(DocumentValidation::Asked, numbers, RetainedImage::Id);
+    let saving = context.saving(DocumentValidation::Enabled, numbers, RetainedImage::Id);
     change(context, &collection, &find, saving, &mut decide)
 }
 
