@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from windrow_server import ROOT
+from windrow_server import ROOT, Server
 
 MONGOSH = ROOT / ".cache" / "mongosh" / "node_modules" / ".bin" / "mongosh"
 SCRIPT = pathlib.Path(__file__).with_name("shell.js")
@@ -55,3 +55,43 @@ def test_a_first_evening(server, mongosh):
 def test_it_greets_without_a_complaint(server, mongosh):
     ended = mongosh(server, "--eval", "print(db.version().split('.').length)")
     assert (ended.stdout, ended.returncode) == ("3\n", 0), ended.stderr
+
+
+USERS = """
+const admin = db.getSiblingDB("admin");
+const say = (what, value) => print(what + ": " + JSON.stringify(value));
+say("users", admin.getUsers().users.map(user => user.user));
+admin.createRole({role: "ours", privileges: [
+    {resource: {db: "d", collection: "c"}, actions: ["find"]}], roles: []});
+admin.createUser({user: "you", pwd: "pw", roles: ["ours"]});
+say("roles", admin.getUser("you").roles.map(role => role.role));
+say("role", admin.getRole("ours", {showPrivileges: true}).privileges[0].actions);
+admin.grantRolesToUser("you", [{role: "readWrite", db: "e"}]);
+admin.changeUserPassword("you", "new");
+admin.logout();
+say("auth", admin.auth("you", "new").ok);
+say("find", db.getSiblingDB("d").c.countDocuments());
+say("insert", db.getSiblingDB("e").c.insertOne({}).acknowledged);
+try { db.getSiblingDB("d").c.insertOne({}); } catch (error) { say("refused", error.code); }
+say("status", db.runCommand({connectionStatus: 1}).authInfo.authenticatedUsers[0].user);
+"""
+
+
+def test_users(tmp_path, mongosh):
+    with Server(tmp_path, options=["--auth"]) as server:
+        create = "db.getSiblingDB('admin').createUser({user: 'me', pwd: 'pw', roles: ['root']}).ok"
+        assert mongosh(server, "--eval", create).stdout == "1\n"
+        login = ["--username", "me", "--password", "pw", "--authenticationDatabase", "admin"]
+        ended = mongosh(server, *login, "--eval", USERS)
+        assert ended.stdout == """\
+users: ["me"]
+roles: ["ours"]
+role: ["find"]
+auth: 1
+find: 0
+insert: true
+refused: 13
+status: "you"
+""", ended.stdout + ended.stderr
+        wrong = mongosh(server, *login[:2], "--password", "x", *login[4:], "--eval", "1")
+        assert wrong.returncode != 0 and "Authentication failed" in wrong.stderr

@@ -85,6 +85,10 @@ pub const TARGETS: &[Target] = &[
         run: targets::regex::run,
     },
     Target {
+        name: "sasl",
+        run: targets::sasl::run,
+    },
+    Target {
         name: "search",
         run: targets::search::run,
     },

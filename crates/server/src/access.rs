@@ -7,7 +7,7 @@
 //! 3. [`identification`] finds the [`authority`] of the client of a request: what it may do.
 //! 4. [`needs`]: each command states its [`requirement`]. `dispatch` compares both.
 //!
-//! [`pipeline`] states what the stages of pipelines need. [`store`] reads and writes the two collections, [`fake_users`] has the credentials of users that
+//! [`local_user`] is the user of Windrow's own commands. [`pipeline`] states what the stages of pipelines need. [`store`] reads and writes the two collections, [`fake_users`] has the credentials of users that
 //! do not exist, [`events`] reports logins and refusals.
 
 pub mod authority;
@@ -16,6 +16,7 @@ pub mod editing;
 pub mod events;
 pub mod fake_users;
 pub mod identification;
+pub mod local_user;
 pub mod login;
 pub mod needs;
 pub mod pipeline;

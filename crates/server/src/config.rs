@@ -38,6 +38,8 @@ pub struct Config {
     pub parameters: Vec<(String, Value)>,
     /// When clients have to log in.
     pub access_control: AccessControl,
+    /// The password of the user of Windrow's own commands. `None` if there is no such user.
+    pub local_password: Option<String>,
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.
     pub replica_set: Option<String>,
@@ -62,6 +64,7 @@ impl Default for Config {
             profiling_level: ProfilingLevel::Off,
             parameters: Vec::new(),
             access_control: AccessControl::default(),
+            local_password: None,
             replica_set: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),

@@ -123,6 +123,7 @@ mod views;
 mod writes;
 
 pub use access::directory::AccessControl;
+pub use access::local_user::{LOCAL_USER, new_password};
 pub use config::{Config, UnixSocket};
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, LogRotation, LogTarget, Severity, SyslogFacility};

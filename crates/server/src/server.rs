@@ -169,7 +169,7 @@ fn with_access_control(
     else {
         return Ok(config);
     };
-    if !Directory::new(config.access_control).is_required(&services.engine) {
+    if !Directory::new(config.access_control, None).is_required(&services.engine) {
         let message = format!(
             "{address} can be reached from other machines, and there are no users: require logins \
              with --auth, or let every client read and write all data with --no-auth"

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::time::Instant;
 
+use windrow_access::User;
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
@@ -14,6 +15,7 @@ use windrow_wire::CommandError;
 
 use crate::access::Directory;
 use crate::access::fake_users::FakeUsers;
+use crate::access::local_user::local_user;
 use crate::adaptive_wait::BusyConnections;
 use crate::buffers::Buffers;
 use crate::client::Connections;
@@ -129,7 +131,7 @@ impl State {
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
             busy_connections: BusyConnections::new(),
-            directory: Directory::new(config.access_control),
+            directory: Directory::new(config.access_control, own_user(&config, &services)),
             fake_users: FakeUsers::default(),
             config,
             tls: None,
@@ -259,6 +261,29 @@ impl State {
 
 /// The id of the log line about certificates that cannot be used. MongoDB has no such event.
 const CERTIFICATE_ERROR: i32 = 9_000_008;
+
+/// The user of Windrow's own commands. Without random numbers there is none, and the commands
+/// cannot log in.
+fn own_user(config: &Config, services: &Services) -> Option<User> {
+    let created = local_user(config.local_password.as_deref()?);
+    let report = |error: &CommandError| {
+        let attr = doc! { "error": (error.message.as_str()) };
+        let message = "Other commands of this machine cannot log in";
+        let log = &services.log;
+        log.write(
+            Severity::Error,
+            "ACCESS",
+            NO_LOCAL_USER,
+            "main",
+            message,
+            attr,
+        );
+    };
+    created.inspect_err(report).ok()
+}
+
+/// The id of the log line about a user that cannot be created. MongoDB has no such event.
+const NO_LOCAL_USER: i32 = 9_000_013;
 
 /// Loads the cluster parameters. If the stored values cannot be read, the server starts with the
 /// defaults, so that an administrator can set them again.

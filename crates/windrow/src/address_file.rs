@@ -4,9 +4,10 @@
 //! replaces it.
 
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -23,6 +24,18 @@ pub struct ServerAddress {
     pub unix_socket: Option<PathBuf>,
     /// Whether connections to the address need TLS.
     pub requires_tls: bool,
+    /// The password of the user of Windrow's own commands, if clients may have to log in.
+    pub password: Option<Password>,
+}
+
+/// A password. It is never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Password")
+    }
 }
 
 impl ServerAddress {
@@ -32,6 +45,7 @@ impl ServerAddress {
             address,
             unix_socket: None,
             requires_tls: false,
+            password: None,
         }
     }
 }
@@ -64,9 +78,28 @@ impl AddressFile {
         if server.requires_tls {
             content.push("requiresTLS", true);
         }
-        fs::write(&path, format!("{content}\n"))?;
+        if let Some(Password(password)) = &server.password {
+            content.push("password", password.as_str());
+        }
+        write_private(&path, &format!("{content}\n"))?;
         Ok(AddressFile { path })
     }
+}
+
+/// Writes a file that only its owner can read.
+fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    // The file of a killed server may have other permissions.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(content.as_bytes())
 }
 
 impl Drop for AddressFile {
@@ -93,6 +126,7 @@ struct Content {
     unix_socket: Option<PathBuf>,
     #[serde(rename = "requiresTLS", default)]
     requires_tls: bool,
+    password: Option<Password>,
 }
 
 /// Returns the address in an address file, if it contains the id of `owner`.
@@ -105,6 +139,7 @@ fn parse_address(content: &str, owner: Option<u32>) -> Option<ServerAddress> {
         address: content.address,
         unix_socket: content.unix_socket,
         requires_tls: content.requires_tls,
+        password: content.password,
     })
 }
 
@@ -148,6 +183,7 @@ mod tests {
         let server = ServerAddress {
             unix_socket: Some("/tmp/a \"b\".sock".into()),
             requires_tls: true,
+            password: Some(Password("secret".into())),
             ..plain("127.0.0.1:27017")
         };
         let _address_file = AddressFile::write(folder.path(), &server).unwrap();

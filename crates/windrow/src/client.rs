@@ -6,11 +6,14 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use windrow_document::{Array, Document, ValueRef, doc};
+use windrow_access::Mechanism;
+use windrow_access::scram::ClientConversation;
+use windrow_document::{Array, Document, Value, ValueRef, doc};
+use windrow_server::{LOCAL_USER, new_password};
 use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
-use crate::address_file::ServerAddress;
+use crate::address_file::{Password, ServerAddress};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The offset of the body: it follows the flags of OP_MSG and the kind of its first section.
@@ -55,12 +58,46 @@ impl Client {
     pub fn connect(address: &ServerAddress) -> Result<Client, ClientError> {
         let stream = connect_stream(address);
         let stream = stream.map_err(|error| ClientError::connection(address, &error))?;
-        Ok(Client {
+        let mut client = Client {
             address: address.clone(),
             stream,
             reply: Vec::new(),
             request_id: 0,
-        })
+        };
+        if let Some(Password(password)) = &address.password {
+            client.log_in(password)?;
+        }
+        Ok(client)
+    }
+
+    /// Logs in as the user of Windrow's own commands.
+    fn log_in(&mut self, password: &str) -> Result<(), ClientError> {
+        let (user, database) = LOCAL_USER;
+        let invalid = |reason: &dyn fmt::Display, address: &ServerAddress| {
+            ClientError::connection(address, &format!("the login failed: {reason}"))
+        };
+        let address = self.address.clone();
+        let nonce = new_password().map_err(|error| invalid(&error.message, &address))?;
+        let mechanism = Mechanism::ScramSha256;
+        let conversation = ClientConversation::start(mechanism, user, &nonce);
+        let start = doc! {
+            "saslStart": 1, "mechanism": (mechanism.name()),
+            "payload": (payload(conversation.first())),
+            "options": { "skipEmptyExchange": true }, "$db": database,
+        };
+        let reply = parse_sasl(self.run(start.as_document(), None)?);
+        let (id, reply) = reply.ok_or_else(|| invalid(&"an invalid reply", &address))?;
+        let proof = conversation.prove(password, &reply);
+        let proof = proof.map_err(|error| invalid(&error, &address))?;
+        let proceed = doc! {
+            "saslContinue": 1, "conversationId": id, "payload": (payload(proof.message())),
+            "$db": database,
+        };
+        let reply = parse_sasl(self.run(proceed.as_document(), None)?);
+        let (_, reply) = reply.ok_or_else(|| invalid(&"an invalid reply", &address))?;
+        proof
+            .check(&reply)
+            .map_err(|error| invalid(&error, &address))
     }
 
     /// Runs a command. A large argument can follow it as a document sequence.
@@ -136,6 +173,22 @@ impl Client {
                 "getMore": id, "collection": (collection.clone()), "$db": (database.clone()),
             };
         }
+    }
+}
+
+fn payload(message: &str) -> Value {
+    Value::Binary {
+        subtype: 0,
+        bytes: message.as_bytes().to_vec(),
+    }
+}
+
+/// The id and the payload of a reply of a login.
+fn parse_sasl(reply: Document<'_>) -> Option<(i64, Vec<u8>)> {
+    let id = reply.get("conversationId")?.as_whole()?;
+    match reply.get("payload")? {
+        ValueRef::Binary { bytes, .. } => Some((id, bytes.to_vec())),
+        _ => None,
     }
 }
 

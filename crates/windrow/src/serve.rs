@@ -18,14 +18,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_document::doc;
 use windrow_server::{
     AccessControl, Config, Log, LogTarget, Server, Services, Severity, TlsMode, log_resumed_builds,
+    new_password,
 };
 use windrow_storage::RealDisk;
 
-use crate::address_file::{AddressFile, ServerAddress};
+use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
 use crate::encryption;
 use help::HELP;
@@ -74,6 +76,7 @@ const FAILED: i32 = 9_000_011;
 
 fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     log_start(log, &options);
+    forbid_core_dumps(log);
     let pid_file = options
         .pid_file
         .as_deref()
@@ -87,9 +90,11 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         folder: Some(options.data_folder.clone()),
         status: Vec::new(),
     };
-    let server = Server::bind(config(&options), services).map_err(explain_bind)?;
+    let password = new_password().map_err(|error| Failure::runtime(error.message))?;
+    let config = config(&options, password.clone());
+    let server = Server::bind(config, services).map_err(explain_bind)?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
-    let address_file = own_address(&server, &options)
+    let address_file = own_address(&server, &options, password)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
@@ -102,10 +107,11 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn config(options: &Options) -> Config {
+fn config(options: &Options, local_password: String) -> Config {
     Config {
         listen: options.listen.clone(),
         access_control: options.access_control,
+        local_password: Some(local_password),
         unix_socket: options.unix_socket.clone(),
         tls: options.tls.clone(),
         handshake_time_max: options.handshake_time_max,
@@ -130,13 +136,37 @@ fn explain_bind(error: io::Error) -> Failure {
     }
 }
 
+/// Forbids core dumps: they would contain keys, passwords and documents.
+fn forbid_core_dumps(log: &Log) {
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: getrlimit(Resource::Core).maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Core, limit) {
+        let attr = doc! { "error": (error.to_string()) };
+        let message = "Core dumps cannot be forbidden";
+        log.write(
+            Severity::Warning,
+            "CONTROL",
+            CORE_DUMPS,
+            "main",
+            message,
+            attr,
+        );
+    }
+}
+
+/// The id of the log line about core dumps. MongoDB has no such event.
+const CORE_DUMPS: i32 = 9_000_014;
+
 /// Where commands of this machine reach the server.
-fn own_address(server: &Server, options: &Options) -> Option<ServerAddress> {
+fn own_address(server: &Server, options: &Options, password: String) -> Option<ServerAddress> {
     let mode = options.tls.as_ref().map(|tls| tls.mode);
     Some(ServerAddress {
         address: server.addresses().first().copied()?,
         unix_socket: server.unix_sockets().first().cloned(),
         requires_tls: mode == Some(TlsMode::Require),
+        password: Some(Password(password)),
     })
 }
 

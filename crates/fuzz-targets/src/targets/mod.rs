@@ -11,6 +11,7 @@ pub mod geo;
 pub mod pipeline;
 pub mod plan;
 pub mod regex;
+pub mod sasl;
 pub mod search;
 mod test_engine;
 pub mod text;

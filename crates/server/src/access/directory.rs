@@ -46,6 +46,7 @@ pub struct Users {
     versions: [Version; 2],
     pub has_users: bool,
     pub has_roles: bool,
+    local_user: Option<Arc<User>>,
     read: Mutex<HashMap<UserName, Option<Arc<Identity>>>>,
 }
 
@@ -58,22 +59,27 @@ pub struct Directory {
     pub control: AccessControl,
     namespaces: [Namespace; 2],
     users: RwLock<Arc<Users>>,
+    /// The user of Windrow's own commands, which is not stored.
+    local_user: Option<Arc<User>>,
     /// Held while users or roles are changed by a command, which reads before it writes.
     pub changing: Mutex<()>,
 }
 
 impl Directory {
-    pub fn new(control: AccessControl) -> Directory {
+    pub fn new(control: AccessControl, local_user: Option<User>) -> Directory {
+        let local_user = local_user.map(Arc::new);
         let users = Users {
             versions: [None; 2],
             has_users: false,
             has_roles: false,
+            local_user: local_user.clone(),
             read: Mutex::default(),
         };
         Directory {
             control,
             namespaces: [Stored::Users, Stored::Roles].map(Stored::namespace),
             users: RwLock::new(Arc::new(users)),
+            local_user,
             changing: Mutex::new(()),
         }
     }
@@ -93,6 +99,7 @@ impl Directory {
             versions,
             has_users,
             has_roles,
+            local_user: self.local_user.clone(),
             read: Mutex::default(),
         });
         let mut known = self.users.write().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +131,7 @@ impl Users {
         if let Some(known) = lock(&self.read).get(name) {
             return Ok(known.clone());
         }
-        let identity = read(engine, name)?.map(Arc::new);
+        let identity = self.read(engine, name)?.map(Arc::new);
         let mut read = lock(&self.read);
         // A client must not fill the memory with names of nobody.
         if identity.is_some() && read.len() < USERS_MAX {
@@ -132,17 +139,25 @@ impl Users {
         }
         Ok(identity)
     }
-}
 
-fn read(engine: &Engine, name: &UserName) -> Result<Option<Identity>, CommandError> {
-    let Some(user) = store::user(engine, name)? else {
-        return Ok(None);
-    };
-    Ok(Some(Identity {
-        resolved: resolve_roles(engine, &user.roles)?,
-        digest: UserDigest::new(name),
-        user,
-    }))
+    fn read(&self, engine: &Engine, name: &UserName) -> Result<Option<Identity>, CommandError> {
+        let Some(user) = self.user(engine, name)? else {
+            return Ok(None);
+        };
+        Ok(Some(Identity {
+            resolved: resolve_roles(engine, &user.roles)?,
+            digest: UserDigest::new(name),
+            user,
+        }))
+    }
+
+    /// The user with this name, as it is stored now.
+    pub fn user(&self, engine: &Engine, name: &UserName) -> Result<Option<User>, CommandError> {
+        match &self.local_user {
+            Some(user) if user.name == *name => Ok(Some(User::clone(user))),
+            _ => store::user(engine, name),
+        }
+    }
 }
 
 /// The error of resolving roles.

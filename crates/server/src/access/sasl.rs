@@ -53,7 +53,8 @@ pub fn start(
     };
     let user = UserName::new(&first.user, message.database);
     client.login.check_only_user(&user)?;
-    let stored = store::user(&state.services.engine, &user);
+    let engine = &state.services.engine;
+    let stored = state.directory.users(engine).user(engine, &user);
     let stored = stored.map_err(|error| {
         let failed = FailedLogin::new(&user, mechanism, message.is_speculative);
         failed.report(state, client, &error.message)

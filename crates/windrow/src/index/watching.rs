@@ -14,12 +14,12 @@ use windrow_collection::Engine;
 use windrow_ingest::{
     EngineStore, IngestOptions, IngestSummary, Progress, Store, WatchControl, WatchOptions, watch,
 };
-use windrow_server::{Config, Log, Server, Services};
+use windrow_server::{Config, Log, Server, Services, new_password};
 
 use super::options::Options;
 use super::settings::Settings;
 use super::{describe_kept_folder, format_summary};
-use crate::address_file::{AddressFile, ServerAddress};
+use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
 use crate::progress_bar::show_progress;
@@ -108,7 +108,9 @@ fn serve_during(
     data_folder: &Path,
     work: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let password = new_password().map_err(|error| Failure::runtime(error.message))?;
     let config = Config {
+        local_password: Some(password.clone()),
         listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
         arguments: std::env::args().collect(),
         ..Config::default()
@@ -121,8 +123,11 @@ fn serve_during(
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
     let address = server.addresses().first().copied();
-    let file =
-        address.map(|address| AddressFile::write(data_folder, &ServerAddress::plain(address)));
+    let file = address.map(|address| {
+        let mut own = ServerAddress::plain(address);
+        own.password = Some(Password(password));
+        AddressFile::write(data_folder, &own)
+    });
     let file = file
         .transpose()
         .map_err(|error| Failure::runtime(format!("the address file of this process: {error}")))?;

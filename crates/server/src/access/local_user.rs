@@ -1,0 +1,42 @@
+//! The user of Windrow's own commands. Who can read the data folder can read its password, and could
+//! read the data without the server anyway.
+
+use windrow_access::{
+    Credentials, Mechanism, Restrictions, RoleName, StoredCredentials, User, UserName,
+};
+use windrow_wire::CommandError;
+
+use crate::random;
+
+/// The name of the user, as MongoDB names the user of servers of a cluster.
+pub const LOCAL_USER: (&str, &str) = ("__system", "local");
+
+/// The random bytes of its password. No dictionary helps against them.
+const PASSWORD_BYTES: usize = 32;
+
+/// The smallest iteration count of RFC 7677. The password is random, so more would only cost time.
+const ITERATIONS: u32 = 4096;
+
+/// A new password: hexadecimal digits. Fails if the operating system has no random numbers.
+pub fn new_password() -> Result<String, CommandError> {
+    let bytes = random::secret(PASSWORD_BYTES)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The user with this password. It may do everything.
+pub fn local_user(password: &str) -> Result<User, CommandError> {
+    let mechanism = Mechanism::ScramSha256;
+    let salt = random::secret(mechanism.salt_bytes())?;
+    let mut credentials = StoredCredentials::default();
+    let own = Credentials::new(mechanism, password.as_bytes(), salt, ITERATIONS);
+    credentials.set(mechanism, own);
+    let (user, database) = LOCAL_USER;
+    Ok(User {
+        name: UserName::new(user, database),
+        id: None,
+        credentials,
+        roles: vec![RoleName::new("__system", "admin")],
+        restrictions: Restrictions::default(),
+        custom_data: None,
+    })
+}
