@@ -98,6 +98,11 @@ def test_views(root, reader, granting):
     granting("collMod", "v")
     assert code(reader.s.command, "collMod", "v", viewOn="c", pipeline=[]) == 13
     assert code(reader.s.command, "collMod", "v", viewOn="a", pipeline=[{"$unionWith": "c"}]) == 13
+    # What is not given stays: the view must not come to show what its changer cannot read.
+    assert code(reader.s.command, "collMod", "v", pipeline=[{"$unionWith": "c"}]) == 13
+    root.s.command("revokePrivilegesFromRole", "of_a", privileges=[
+        {"resource": {"db": "s", "collection": "b"}, "actions": ["find"]}])
+    assert code(reader.s.command, "collMod", "v", pipeline=[]) == 13
     reader.s.command("collMod", "v", viewOn="a", pipeline=[])
     # Whoever may read a view need not be able to read what it reads.
     root.s.command("createRole", "of_v", roles=[], privileges=[

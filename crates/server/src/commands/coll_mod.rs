@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use self::index::IndexChangeError;
 use super::create::{self, clustered};
-use crate::access::Needs;
+use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
@@ -23,11 +23,7 @@ use crate::{namespace, stable_api, validators};
 pub const COLL_MOD: Command = Command {
     name: "collMod",
     help: "changes options of a collection, an index or a view",
-    needs: Needs::Computed(|request| {
-        request
-            .on_collection(&[Action::collMod])
-            .and(create::view_requirement(request))
-    }),
+    needs: Needs::Computed(requirement),
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_coll_mod,
@@ -49,6 +45,37 @@ pub const COLL_MOD: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// Who changes a view must be able to read all that it will read. Absent arguments leave its parts
+/// as they are.
+fn requirement(request: &AccessRequest<'_>) -> Requirement {
+    let change = request.on_collection(&[Action::collMod]);
+    let is_changed = ["viewOn", "pipeline"]
+        .iter()
+        .any(|name| request.body.contains(name));
+    let Some(name) = request
+        .first()
+        .and_then(ValueRef::as_str)
+        .filter(|_| is_changed)
+    else {
+        return change;
+    };
+    let namespace = namespace::new(request.database, name);
+    // Without a view, or if it cannot be read, the command will be refused.
+    let known = request
+        .state
+        .services
+        .engine
+        .view(&namespace)
+        .ok()
+        .flatten();
+    let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
+    let stages = stages.or(known.as_ref().map(|view| view.pipeline.as_array()));
+    let on = request
+        .string("viewOn")
+        .or(known.as_ref().map(|view| view.on.as_str()));
+    change.and(create::view_requirement(request.database, on, stages))
+}
 
 /// Parses the option with this name. Returns null to remove it, and `None` if it is absent.
 type Read = fn(&Namespace, &str, &Arguments<'_>) -> Result<Option<Value>, CommandError>;

@@ -58,7 +58,9 @@ pub const CREATE: Command = Command {
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let create = request.on_collection(&[Action::createCollection]);
     if request.body.contains("viewOn") {
-        return create.and(view_requirement(request));
+        let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
+        let source = request.string("viewOn");
+        return create.and(view_requirement(request.database, source, stages));
     }
     if request.flag("capped") {
         return create.and(request.on_collection(&[Action::convertToCapped]));
@@ -66,17 +68,17 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     create.or(request.on_collection(&[Action::insert]))
 }
 
-/// What the pipeline of a view needs. Its readers only need to read the view.
-pub fn view_requirement(request: &AccessRequest<'_>) -> Requirement {
-    let Some(on) = request.string("viewOn") else {
-        return Requirement::Nothing;
-    };
+/// What the source and the pipeline of a view need. Its readers only need to read the view.
+pub fn view_requirement(
+    database: &str,
+    source: Option<&str>,
+    stages: Option<Array<'_>>,
+) -> Requirement {
     let scope = PipelineScope {
-        database: request.database,
-        collection: Some(on),
+        database,
+        collection: source,
         bypasses_validation: false,
     };
-    let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
     pipeline::requirement(scope, stages.unwrap_or(Array::EMPTY))
 }
 
