@@ -2,10 +2,15 @@
 
 import pathlib
 import subprocess
+import sys
+import urllib.parse
 
 import pytest
 
 from windrow_server import ROOT, Server
+
+sys.path.insert(0, str(ROOT / "tests" / "wire"))
+import certificates  # noqa: E402
 
 MONGOSH = ROOT / ".cache" / "mongosh" / "node_modules" / ".bin" / "mongosh"
 SCRIPT = pathlib.Path(__file__).with_name("shell.js")
@@ -39,8 +44,9 @@ def mongosh():
     if not MONGOSH.exists():
         pytest.fail(f"{MONGOSH} is not there; `make .cache/mongosh/ready` installs it")
 
-    def run(server, *arguments):
-        command = [str(MONGOSH), f"mongodb://127.0.0.1:{server.port}/test", "--quiet", *arguments]
+    def run(server, *arguments, uri=None):
+        uri = uri or f"mongodb://127.0.0.1:{server.port}/test"
+        command = [str(MONGOSH), uri, "--quiet", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     return run
@@ -95,3 +101,16 @@ status: "you"
 """, ended.stdout + ended.stderr
         wrong = mongosh(server, *login[:2], "--password", "x", *login[4:], "--eval", "1")
         assert wrong.returncode != 0 and "Authentication failed" in wrong.stderr
+
+
+def test_it_connects_with_tls_and_by_a_unix_socket(mongosh, tmp_path):
+    folder = certificates.make(tmp_path / "tls", "alice")
+    options = certificates.server_options(folder, "require", "--tls-ca-file", str(folder / "ca.pem"))
+    with Server(tmp_path / "server", options=options,
+                connection=certificates.client_options(folder, "alice")) as server:
+        files = {"tlsCAFile": folder / "ca.pem", "tlsCertificateKeyFile": folder / "alice.pem"}
+        tls = urllib.parse.urlencode({"tls": "true", **files})
+        unix = urllib.parse.quote_plus(f"/tmp/mongodb-{server.port}.sock")
+        for uri in (f"mongodb://localhost:{server.port}/?{tls}", f"mongodb://{unix}"):
+            ended = mongosh(server, "--eval", "print(db.adminCommand({ping: 1}).ok)", uri=uri)
+            assert (ended.stdout, ended.returncode) == ("1\n", 0), ended.stderr

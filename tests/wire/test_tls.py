@@ -285,6 +285,17 @@ def test_a_stop_says_goodbye(folder, tmp_path):
         assert connection.recv(1) == b""
 
 
+def test_a_certificate_that_expires_soon_is_announced(folder, tmp_path):
+    message = "The certificate of the server has to be replaced soon"
+    soon = certificates.make(tmp_path / "soon", options=["--days", "10"])
+    with Server(tmp_path / "server", options=certificates.server_options(soon),
+                connection=certificates.client_options(soon)) as server:
+        assert lines(server, message)[0]["attr"]["daysLeft"] in (8, 9)
+    with Server(tmp_path / "other", options=certificates.server_options(folder),
+                connection=certificates.client_options(folder)) as server:
+        assert lines(server, message) == []
+
+
 def test_files_are_checked_at_the_start(folder, tmp_path):
     def error(*options):
         with pytest.raises(RuntimeError) as failed:

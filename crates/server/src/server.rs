@@ -335,6 +335,9 @@ fn refuse(state: &Arc<State>, socket: Socket) -> io::Result<()> {
 /// The interval at which plans and index filters of dropped collections are freed.
 const PLANS_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The interval at which the expiry of the server's certificate is checked.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+
 /// The interval at which the sockets of running operations are checked: an operation ends within
 /// 100 ms after its client has disconnected.
 const DISCONNECT_INTERVAL: Duration = Duration::from_millis(40);
@@ -349,13 +352,18 @@ fn watch_clients(state: &State) {
 /// Ends transactions that last too long, and expired sessions and cursors. Frees the plans of
 /// dropped collections.
 fn run_housekeeping(state: &State) {
-    let mut plans_freed = Instant::now();
+    let (mut plans_freed, mut expiry_checked) = (Instant::now(), Instant::now());
+    state.warn_before_expiry();
     while !state.stop.wait(Duration::from_secs(1)) {
         let now = Instant::now();
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
             let uuids = state.services.engine.uuids();
             state.planner_settings.retain(|uuid| uuids.contains(uuid));
+        }
+        if now.duration_since(expiry_checked) >= EXPIRY_INTERVAL {
+            expiry_checked = now;
+            state.warn_before_expiry();
         }
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
         for session in state

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use windrow_access::User;
 use windrow_collection::{Engine, EngineOptions};
@@ -258,6 +258,41 @@ impl State {
         failures.collect()
     }
 }
+
+/// The remaining time of a certificate from which on it is to be replaced.
+const EXPIRY_WARNING: Duration = Duration::from_secs(30 * 24 * 3600);
+
+impl State {
+    /// Logs a warning if the certificate of the server is no longer valid soon.
+    pub(crate) fn warn_before_expiry(&self) {
+        let Some(certificate) = self.tls.as_ref().map(|tls| tls.loaded().certificate) else {
+            return;
+        };
+        let left = certificate.not_after.duration_since(SystemTime::now());
+        let left = left.unwrap_or_default();
+        if left >= EXPIRY_WARNING {
+            return;
+        }
+        let attr = doc! {
+            "subject": (certificate.subject), "notAfter": (clock::date(certificate.not_after)),
+            "daysLeft": ((left.as_secs() / (24 * 3600)) as i64),
+        };
+        let message = "The certificate of the server has to be replaced soon";
+        let log = &self.services.log;
+        log.write(
+            Severity::Warning,
+            "NETWORK",
+            EXPIRY,
+            "housekeeping",
+            message,
+            attr,
+        );
+    }
+}
+
+/// The id of the log line about a certificate that is no longer valid soon. MongoDB has no such
+/// event.
+const EXPIRY: i32 = 9_000_013;
 
 /// The id of the log line about certificates that cannot be used. MongoDB has no such event.
 const CERTIFICATE_ERROR: i32 = 9_000_008;
