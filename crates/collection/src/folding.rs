@@ -392,10 +392,14 @@ fn adopt(
     }
     let sections = core.adopt(changes, wanted, unused)?;
     let of_sessions = sessions.as_ref().and_then(|it| it.section.as_ref());
-    debug_assert_eq!(
+    let (opened, expected) = (
         sections.len(),
-        places.len() + usize::from(of_sessions.is_some())
+        places.len() + usize::from(of_sessions.is_some()),
     );
+    if opened != expected {
+        // The tails stay, so readers still see what the missing sections contain.
+        return Err(Bug::new(format!("a fold opened {opened} of {expected} sections")).into());
+    }
     show(tasks, &places, &sections)?;
     old.iter().try_for_each(|it| core.close_section(it))
 }

@@ -382,10 +382,15 @@ pub(crate) fn replace(
         let is_old =
             |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(&it.section, section));
         let left = sections.without(is_old);
-        debug_assert_eq!(
-            left.present().len() + of(false).count(),
-            sections.present().len()
+        let (removed, replaced) = (
+            sections.present().len() - left.present().len(),
+            of(false).count(),
         );
+        if removed != replaced {
+            return Err(Bug::new(format!(
+                "a merge of map {map} replaces {removed} of {replaced} sections"
+            )));
+        }
         *sections = Arc::new(left.with_added(new, new_past));
         state.clear_tombstone_ranges(map);
         Ok::<(), Bug>(())

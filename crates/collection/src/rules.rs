@@ -29,7 +29,7 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 struct Validator {
     source: DocumentBuf,
-    /// The collection's default collation.
+    /// The collection's default collation. If it cannot be read, `filter` is the error.
     collation: Option<Arc<Collation>>,
     /// An error if this version of Windrow does not support a validator that another one stored.
     /// Writes report it; opening the database does not fail.
@@ -68,8 +68,7 @@ impl Rules {
         let text = |name| options.get(name).and_then(ValueRef::as_str);
         let source = options.get("validator").and_then(ValueRef::as_document);
         let source = source.filter(|source| !source.is_empty());
-        // Recovery fails if the options cannot be read.
-        let collation = collation_of(options).unwrap_or_default();
+        let collation = collation_of(options);
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
             cap: Cap::from_options(options),
@@ -78,10 +77,12 @@ impl Rules {
             keeps_old_versions: keeps_old_versions(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
-                filter: parse(source, collation.clone()),
+                filter: collation
+                    .clone()
+                    .and_then(|collation| parse(source, collation)),
                 speaks_of_now: speaks_of_now(source),
                 moderate: text("validationLevel") == Some("moderate"),
-                collation,
+                collation: collation.unwrap_or_default(),
                 warns: text("validationAction") == Some("warn"),
             }),
         }
@@ -145,13 +146,11 @@ impl Judge<'_> {
 
 impl Validator {
     fn filter(&self) -> Result<Cow<'_, Filter>, windrow_mql::Error> {
-        match self.speaks_of_now {
-            true => parse(self.source.as_document(), self.collation.clone()).map(Cow::Owned),
-            false => self
-                .filter
-                .as_ref()
-                .map(Cow::Borrowed)
-                .map_err(Clone::clone),
+        let filter = self.filter.as_ref().map_err(Clone::clone)?;
+        if self.speaks_of_now {
+            parse(self.source.as_document(), self.collation.clone()).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(filter))
         }
     }
 
@@ -185,7 +184,9 @@ fn keeps_old_versions(options: Document<'_>) -> bool {
 
 /// Returns the default collation of a collection with these options, or `None` for comparison by
 /// bytes.
-pub(crate) fn collation_of(options: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
+pub(crate) fn collation_of(
+    options: Document<'_>,
+) -> Result<Option<Arc<Collation>>, windrow_mql::Error> {
     let collation = options.get("collation").and_then(ValueRef::as_document);
     Ok(collation.map(collation::parse).transpose()?.flatten())
 }

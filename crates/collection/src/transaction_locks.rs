@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use windrow_fold::RecordId;
+use windrow_invariant::Bug;
 
 use crate::error::Error;
 use crate::ids::MapId;
@@ -125,11 +126,15 @@ impl TransactionLocks {
     pub fn release(&self, those: &[LockTarget], by: &Arc<TransactionWaiter>) {
         let mut held = self.held.lock();
         for one in those {
-            let holder = held.remove(one);
-            debug_assert!(
-                holder.is_some_and(|holder| Arc::ptr_eq(&holder, by)),
-                "{one:?} is let go of by who does not hold it"
-            );
+            let is_own = held.get(one).is_some_and(|holder| Arc::ptr_eq(holder, by));
+            if is_own {
+                held.remove(one);
+            } else {
+                // Removing another transaction's lock would let two writers change one document.
+                drop(Bug::new(format!(
+                    "a transaction releases {one:?}, which it has not locked"
+                )));
+            }
         }
         if held.is_empty() {
             held.shrink_to_fit();

@@ -295,6 +295,12 @@ impl Scan<'_> {
         places: Vec<Range>,
     ) -> Result<(), Error> {
         let core = self.core;
+        let (written, expected) = (sections.len(), self.indexes.len());
+        if written != expected {
+            // The rows below would mark ranges as done whose entries are missing.
+            let what = format!("a build wrote sections of {written} of {expected} indexes");
+            return Err(Bug::new(what).into());
+        }
         let _changing = core.catalog_change.lock();
         let (mut changes, mut maps, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, section) in self.indexes.iter().zip(sections) {
@@ -316,7 +322,10 @@ impl Scan<'_> {
             return Err(Error::Interrupted(DROPPED.to_owned()));
         }
         let opened = core.adopt(changes, descriptors, Vec::new())?;
-        debug_assert_eq!(maps.len(), opened.len());
+        if maps.len() != opened.len() {
+            let (opened, expected) = (opened.len(), maps.len());
+            return Err(Bug::new(format!("a build opened {opened} of {expected} sections")).into());
+        }
         let shown = self.collection.try_change_state(|state| {
             for (map, section) in maps.into_iter().zip(opened) {
                 let sections = state.sections_of(map, self.collection.records_map)?;

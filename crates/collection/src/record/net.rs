@@ -98,7 +98,9 @@ fn insert(
             continue;
         };
         push(run_first, buffer.slice(run..offset));
-        push(id, change.document.unwrap_or_default());
+        if let Some(document) = change.document {
+            push(id, document);
+        }
         (run, run_first) = (end, id.next());
     }
     push(run_first, buffer.slice(run..end));
