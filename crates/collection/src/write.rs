@@ -10,6 +10,7 @@
 
 mod batch;
 mod checks;
+mod difference;
 mod entries;
 mod key_locking;
 mod options;
