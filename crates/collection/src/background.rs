@@ -167,9 +167,9 @@ fn keep_creating_entries(collections: &Arc<Collections>) {
             .create_entries
             .wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
-        match catch_panic("making entries", || Ok(create_entries(collections))) {
+        match catch_panic("creating entries", || Ok(create_entries(collections))) {
             Ok(_) => rest.reset(),
-            Err(error) => rest.rest(core, "making entries failed", &error),
+            Err(error) => rest.rest(core, "creating entries failed", &error),
         }
     }
 }

@@ -405,7 +405,7 @@ pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
     if core.is_closing() {
         return;
     }
-    (core.options.on_problem)("an index build that was resumed failed", &error);
+    (core.options.on_problem)("a resumed index build failed", &error);
     let unready = build.indexes.iter().filter(|index| !index.is_ready());
     let unready: Vec<Arc<Index>> = unready.cloned().collect();
     collection.abandon(core, &unready);

@@ -132,7 +132,7 @@ impl Collection {
         self.row.load().uuid
     }
 
-    /// Returns the counters of collection scans. Whoever scans counts.
+    /// Returns the counters of collection scans, which the scanning caller updates.
     pub fn scans(&self) -> &Arc<Scans> {
         &self.scans
     }

@@ -185,7 +185,7 @@ impl Core {
     }
 
     /// Records that a collection had this name until now, for readers of the log. Returns the
-    /// changes of catalog rows. Called while nobody writes to the collection, before its catalog
+    /// changes of catalog rows. Called while writers are excluded, before its catalog
     /// row changes.
     pub fn retire_name(&self, collection: CollectionId, name: NamedRow) -> Vec<RowChange> {
         let log = &self.storage.log;

@@ -77,7 +77,7 @@ impl Engine {
         }
         if let Err(error) = folding::record_all_folded(&self.collections) {
             // Without this, the next start replays the log.
-            (self.core.options.on_problem)("shortening the next start failed", &error);
+            (self.core.options.on_problem)("recording that everything is folded failed", &error);
         }
         self.sync()
     }

@@ -139,14 +139,14 @@ impl fmt::Display for Error {
                 write!(formatter, "Document failed validation: {}", failed.information)
             }
             Error::SnapshotTooOld => formatter.write_str(
-                "the snapshot of this read is older than snapshots may be (--snapshot-seconds-max); \
-                 what it saw may be gone: read again",
+                "the snapshot of this read is older than --snapshot-seconds-max, so its versions may \
+                 have been removed: read again",
             ),
             Error::SnapshotNotKept(time) => write!(
                 formatter,
-                "Read timestamp Timestamp{time} is older than the oldest available timestamp: what a \
-                 read answers the time of is kept for minSnapshotHistoryWindowInSeconds, of the \
-                 {PINNED_SNAPSHOTS_MAX} such times that were read at last, and not past a restart"
+                "Read timestamp Timestamp{time} is older than the oldest available timestamp: \
+                 the snapshot of a reported time is kept for minSnapshotHistoryWindowInSeconds, if \
+                 it is among the {PINNED_SNAPSHOTS_MAX} most recently used ones, and until a restart"
             ),
             Error::Interrupted(why) => formatter.write_str(why),
             Error::WriteConflict(what) => write!(
@@ -155,7 +155,7 @@ impl fmt::Display for Error {
                  Please retry your operation or multi-document transaction."
             ),
             Error::WaitGivenUp => {
-                formatter.write_str("the wait for an open transaction was given up")
+                formatter.write_str("the wait for an open transaction was interrupted")
             }
             Error::LockTimeout => formatter.write_str(
                 "Unable to acquire lock within 5ms: the collection is being changed",
@@ -197,7 +197,7 @@ impl From<StorageError> for Error {
 }
 
 impl From<CatalogError> for Error {
-    /// A conflict is a bug. Whoever changes catalog rows holds the lock of catalog changes, so no
+    /// A conflict is a bug. A thread that changes catalog rows holds the lock of catalog changes, so no
     /// other thread can have changed them.
     fn from(error: CatalogError) -> Error {
         match error {

@@ -358,7 +358,9 @@ fn adopt(
         // Leaving the section out would lose it when the log is truncated.
         let task = tasks.get(number).ok_or_else(|| {
             let tasks = tasks.len();
-            Bug::new(format!("map {map} was folded by task {number} of {tasks}"))
+            Bug::new(format!(
+                "a fold wrote map {map} for task {number} of {tasks}"
+            ))
         })?;
         if task.is_gone() {
             unused.extend(written.sections.into_iter().chain(written.past));

@@ -55,7 +55,7 @@ pub(crate) fn merge_all(
     let mut maps = Vec::new();
     for collection in collections.all() {
         if let Err(error) = collection.remove_abandoned() {
-            (core.options.on_problem)("an index that was given up could not be removed", &error);
+            (core.options.on_problem)("an abandoned index could not be removed", &error);
         }
         maps.push((collection.clone(), None));
         maps.extend(
@@ -376,7 +376,7 @@ pub(crate) fn replace(
             .merge(&of(false).cloned().collect::<Vec<_>>());
     }
     collection.try_change_state(|state| {
-        // The map exists: whoever drops an index or a collection changes the catalog, and this
+        // The map exists: a drop of an index or a collection changes the catalog, and this
         // holds the lock of catalog changes.
         let sections = state.sections_of(map, collection.records_map)?;
         let is_old =

@@ -1,7 +1,7 @@
 //! Snapshots pinned by the cluster time that a client knows. A client may ask to read at that time
 //! again.
 //!
-//! Each read operation opens a snapshot. When a client is told a cluster time, one snapshot of its
+//! Each read operation opens a snapshot. When a reply contains a cluster time, one snapshot of its
 //! position stays open, so merges keep the versions it sees. It is closed after some minutes, or
 //! when there are more than [`PINNED_SNAPSHOTS_MAX`]; then the least recently used one goes. The
 //! oldest are closed earlier if past versions take too much space. After that, a read at that time
@@ -39,7 +39,7 @@ struct PinnedSnapshot {
     last: ClusterTime,
     /// The last moment at which its position was the newest.
     since: Instant,
-    /// The last moment at which a client was told its time, or read at it.
+    /// The last moment at which a reply contained its time, or a client read at it.
     used: Instant,
     snapshot: Snapshot,
 }

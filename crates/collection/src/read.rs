@@ -411,7 +411,9 @@ impl Reader {
         let found = self.0.indexes.get(number).zip(self.0.views.get(number));
         Ok(found.ok_or_else(|| {
             let indexes = self.0.indexes.len();
-            Bug::new(format!("index {number} is read where there are {indexes}"))
+            Bug::new(format!(
+                "a reader of {indexes} indexes has no index {number}"
+            ))
         })?)
     }
 

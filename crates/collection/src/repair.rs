@@ -227,8 +227,7 @@ impl RepairJob<'_> {
             }
             merge.advance()?;
         }
-        let (_, id) =
-            place.ok_or_else(|| Bug::new("a repair reads on behind the last document"))?;
+        let (_, id) = place.ok_or_else(|| Bug::new("a repair reads past the last document"))?;
         Ok((id, versions))
     }
 

@@ -67,7 +67,9 @@ pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
 pub fn numbers_of<const N: usize>(key: &[u8]) -> Result<[u64; N], StorageError> {
     numbers(key).ok_or_else(|| {
         let key = key.escape_ascii();
-        damaged(&format!("the key \"{key}\" of a row has not {N} numbers"))
+        damaged(&format!(
+            "the key \"{key}\" of a row does not have {N} numbers"
+        ))
     })
 }
 

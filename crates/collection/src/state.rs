@@ -94,11 +94,7 @@ impl State {
         records_map: MapId,
     ) -> Result<&mut Arc<Sections>, Bug> {
         let found = self.sections_mut(map, records_map);
-        found.ok_or_else(|| {
-            Bug::new(format!(
-                "sections are shown of map {map}, which is not there"
-            ))
-        })
+        found.ok_or_else(|| Bug::new(format!("map {map} of new sections does not exist")))
     }
 
     /// Returns the sections of a map, or `None` if its index was dropped.

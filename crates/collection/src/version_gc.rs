@@ -49,7 +49,7 @@ impl Collections {
         let collect = |collection: &Arc<Collection>| {
             let found = collect(core, collection, oldest);
             found.unwrap_or_else(|error| {
-                (core.options.on_problem)("old versions could not be removed", &error);
+                (core.options.on_problem)("obsolete versions could not be removed", &error);
                 // Returning `true` would make the caller try again at once.
                 false
             })

@@ -183,7 +183,7 @@ fn a_merge_in_the_way_stops() {
                 .unwrap()
         );
         asked.store(false, Ordering::Release);
-        assert!(!merge.join().unwrap(), "it was given up");
+        assert!(!merge.join().unwrap(), "it stopped early");
     });
     assert!(before > 0);
     engine.fold().unwrap();

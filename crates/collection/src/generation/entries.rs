@@ -271,7 +271,7 @@ fn add_entries(
     if let Err(error) = made {
         // Tails cannot fail, so this only logs the bug.
         drop(Bug::new(format!(
-            "a document that was written has no entries for index '{}': {error}",
+            "a stored document cannot be indexed by '{}': {error}",
             index.definition.name
         )));
     }

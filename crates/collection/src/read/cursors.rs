@@ -22,7 +22,7 @@ pub(super) fn record_of(place: &[u8]) -> Result<RecordId, Bug> {
     match place.first_chunk() {
         Some(id) => Ok(RecordId(u64::from_be_bytes(*id))),
         None if place.is_empty() => Ok(RecordId::MIN),
-        None => Err(Bug::new(format!("the place {place:?} is no record"))),
+        None => Err(Bug::new(format!("the bound {place:?} is no record id"))),
     }
 }
 

@@ -44,9 +44,7 @@ impl Reader {
         let found = self.0.indexes.iter().find(|it| it.map() == map);
         let ReaderIndex { state } = found.ok_or_else(|| {
             // Answering "absent" for an unknown index would admit duplicates.
-            Bug::new(format!(
-                "keys are looked for in map {map}, which the reader lacks"
-            ))
+            Bug::new(format!("the reader of a key lookup lacks map {map}"))
         })?;
         for generation in self.0.state.generations() {
             generation.mark_possible(&state.index, self.position(), keys, &mut held);

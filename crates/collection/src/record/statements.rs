@@ -69,7 +69,7 @@ impl Statements<'_> {
         self.numbers.get(place).copied().ok_or_else(|| {
             let numbers = self.numbers.len();
             Bug::new(format!(
-                "statement {place} of a retryable write with {numbers} is written"
+                "a retryable write of {numbers} statements has no statement {place}"
             ))
         })
     }

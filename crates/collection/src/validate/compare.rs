@@ -41,7 +41,9 @@ fn index_of(reader: &Reader, number: usize) -> Result<&ReaderIndex, Bug> {
     let indexes = reader.indexes();
     indexes.get(number).ok_or_else(|| {
         let indexes = indexes.len();
-        Bug::new(format!("index {number} of {indexes} is to be validated"))
+        Bug::new(format!(
+            "a validation of {indexes} indexes has no index {number}"
+        ))
     })
 }
 

@@ -278,7 +278,7 @@ impl<'c> Batch<'c> {
         if !self.locks.contains_key(&slot) {
             let lock = locks.get(slot).ok_or_else(|| {
                 Bug::new(format!(
-                    "a collection has {} locks, none {slot}",
+                    "a collection with {} locks has no lock {slot}",
                     locks.len()
                 ))
             })?;
@@ -475,7 +475,7 @@ impl<'c> Batch<'c> {
         self.flush(None)
     }
 
-    /// Commits if the batch has held locks for long. Called now and then by whoever searches for
+    /// Commits if the batch has held locks for long. Called now and then by a search for
     /// more documents to change, as that may take long.
     pub fn commit_if_old(&mut self) -> Result<(), Error> {
         if self.schema.is_some() && self.since.elapsed() >= HELD_MAX {

@@ -87,9 +87,7 @@ pub(super) fn holder(
     let number = found.ok_or_else(|| {
         // Answering "absent" for an unknown index would admit duplicates.
         let name = &index.definition.name;
-        Bug::new(format!(
-            "a key is looked for in index '{name}', which the reader lacks"
-        ))
+        Bug::new(format!("the reader of a key lookup lacks index '{name}'"))
     })?;
     let mut cursor = reader.postings(number, key)?;
     while cursor.next()? && cursor.key() == key {

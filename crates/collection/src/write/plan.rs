@@ -69,7 +69,7 @@ pub(crate) fn document_at(documents: &[u8], offset: usize, length: usize) -> Res
     documents.get(offset..offset + length).ok_or_else(|| {
         let bytes = documents.len();
         Bug::new(format!(
-            "a document of {length} bytes is to stand at byte {offset} of an insert of {bytes}"
+            "an insert of {bytes} bytes has no document of {length} bytes at byte {offset}"
         ))
     })
 }

@@ -165,7 +165,9 @@ impl<'i> UniqueKeys<'i> {
         for (number, key) in self.keys.iter().enumerate() {
             let of_document = numbers.get_mut(key.document).ok_or_else(|| {
                 let document = key.document;
-                Bug::new(format!("a key is of document {document} of {count}"))
+                Bug::new(format!(
+                    "an insert of {count} documents has a key of document {document}"
+                ))
             })?;
             of_document.push(number);
         }
@@ -262,13 +264,15 @@ impl<'i> UniqueKeys<'i> {
 #[cold]
 fn no_key(number: usize, keys: usize) -> Bug {
     Bug::new(format!(
-        "key {number} of the {keys} unique keys of an insert is asked for"
+        "an insert of {keys} unique keys has no key {number}"
     ))
 }
 
 #[cold]
 fn no_index(index: usize, indexes: usize) -> Bug {
-    Bug::new(format!("a unique key is of index {index} of {indexes}"))
+    Bug::new(format!(
+        "an insert with {indexes} unique indexes has a key of index {index}"
+    ))
 }
 
 #[cfg(test)]
