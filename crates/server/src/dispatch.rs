@@ -342,6 +342,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
     operation.count_work(&state.metrics);
     let took = operation.worked();
     state.metrics.took(command.class, took);
+    state.metrics.command_took(command.name, took);
     let namespace = operation.namespace();
     state
         .usage

@@ -16,7 +16,7 @@ pub enum LatencyClass {
 }
 
 /// The names of the classes, in their order.
-const NAMES: [&str; CLASSES] = ["reads", "writes", "commands", "transactions"];
+pub const NAMES: [&str; CLASSES] = ["reads", "writes", "commands", "transactions"];
 /// The number of classes.
 pub const CLASSES: usize = 4;
 
@@ -76,6 +76,10 @@ const LOWER_BOUNDS: [u64; 51] = [
     1_099_511_627_776,
 ];
 
+/// The bounds of [`Latency::cumulative`] in microseconds.
+const CUMULATIVE_MIN: u64 = 64;
+const CUMULATIVE_MAX: u64 = 1 << 26;
+
 fn bucket(micros: u64) -> usize {
     LOWER_BOUNDS.partition_point(|bound| *bound <= micros) - 1
 }
@@ -103,6 +107,31 @@ impl Latency {
         for (place, count) in &other.buckets {
             *self.buckets.entry(*place).or_default() += count;
         }
+    }
+
+    /// The number of operations.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The sum of their durations in seconds.
+    pub fn seconds(&self) -> f64 {
+        Duration::from_micros(self.micros).as_secs_f64()
+    }
+
+    /// How many operations took less than each of some durations: pairs of a number of microseconds
+    /// and a count. The durations double from 64 µs to 67 s.
+    pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
+        let bounds = LOWER_BOUNDS.iter().enumerate();
+        let powers = bounds.filter(|(_, bound)| {
+            bound.is_power_of_two() && (CUMULATIVE_MIN..=CUMULATIVE_MAX).contains(*bound)
+        });
+        powers.map(|(place, bound)| {
+            (
+                *bound,
+                self.buckets.range(..place).map(|(_, count)| count).sum(),
+            )
+        })
     }
 
     fn describe(&self, histogram: bool) -> DocumentBuf {
@@ -210,6 +239,10 @@ mod tests {
             "latency": 100_007i64, "ops": 4i64,
         };
         assert_eq!(own.describe(true), expected);
+        let cumulative: Vec<(u64, u64)> = own.cumulative().collect();
+        assert_eq!(cumulative.first(), Some(&(64, 3)));
+        assert!(cumulative.contains(&(65_536, 3)) && cumulative.contains(&(131_072, 4)));
+        assert_eq!(cumulative.last(), Some(&(67_108_864, 4)));
         own.merge(&shared.load());
         assert_eq!(
             own.describe(false),

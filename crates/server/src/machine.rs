@@ -68,6 +68,13 @@ pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     Some((bytes(used), bytes(found.f_blocks)))
 }
 
+/// The size of the files of a folder in bytes, without those of folders within it.
+pub fn folder_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| entry.metadata().ok());
+    sizes.filter(|it| it.is_file()).map(|it| it.len()).sum()
+}
+
 /// The number of distinct values of a field of the processors, such as their sockets.
 pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;

@@ -44,6 +44,7 @@ impl Kind {
 pub struct CommandCounts {
     pub total: AtomicU64,
     pub failed: AtomicU64,
+    pub latency: AtomicLatency,
     /// The number of its updates with a pipeline, and of those with array filters.
     by_pipeline: AtomicU64,
     with_array_filters: AtomicU64,
@@ -148,6 +149,21 @@ impl Metrics {
         self.by_command.get_or_init(make).get(name)
     }
 
+    /// The counters of all commands, sorted by name. Empty before the first command.
+    pub fn all_command_counts(&self) -> Vec<(&'static str, &CommandCounts)> {
+        let counts = self.by_command.get().into_iter().flatten();
+        let mut counts: Vec<_> = counts.map(|(name, counts)| (*name, counts)).collect();
+        counts.sort_by_key(|(name, _)| *name);
+        counts
+    }
+
+    /// Records the duration of a command by its name.
+    pub fn command_took(&self, command: &str, time: Duration) {
+        if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {
+            counts.latency.add(time);
+        }
+    }
+
     /// Counts an update of a command by its form.
     pub fn count_update(&self, command: &str, by_pipeline: bool, with_array_filters: bool) {
         if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {
@@ -161,13 +177,10 @@ impl Metrics {
     /// `{NAME: {failed, total}}` of all commands, sorted by name. Commands that update have more
     /// fields.
     pub fn commands(&self) -> DocumentBuf {
-        let counts = self.by_command.get().into_iter().flatten();
-        let mut counts: Vec<_> = counts.collect();
-        counts.sort_by_key(|(name, _)| **name);
         let mut described = doc! { "<UNKNOWN>": (int(&self.unknown_commands)) };
-        for (name, counts) in counts {
+        for (name, counts) in self.all_command_counts() {
             let (failed, total) = (int(&counts.failed), int(&counts.total));
-            let shown = if UPDATES.contains(name) {
+            let shown = if UPDATES.contains(&name) {
                 doc! {
                     "arrayFilters": (int(&counts.with_array_filters)), "failed": failed,
                     "pipeline": (int(&counts.by_pipeline)), "total": total,
@@ -195,6 +208,16 @@ impl Metrics {
             None => &self.connections_tls_unknown,
         }
         .fetch_add(1, Relaxed);
+    }
+
+    /// The number of connections by the version of TLS.
+    pub fn tls_connections(&self) -> [(&'static str, u64); 3] {
+        let count = |counter: &AtomicU64| counter.load(Relaxed);
+        [
+            ("1.2", count(&self.connections_tls_1_2)),
+            ("1.3", count(&self.connections_tls_1_3)),
+            ("unknown", count(&self.connections_tls_unknown)),
+        ]
     }
 
     /// Connections by the version of TLS. The server does not have the versions before 1.2.

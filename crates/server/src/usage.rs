@@ -1,6 +1,6 @@
 //! The use of each collection, for `top`: the number and total duration of commands.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -119,16 +119,26 @@ impl Usage {
         all.latencies
     }
 
-    /// The use of each collection, sorted by name.
-    pub fn describe(&self) -> DocumentBuf {
-        let mut all: std::collections::BTreeMap<String, CollectionUsage> = Default::default();
+    /// The durations of commands on each collection, by command class, sorted by name.
+    pub fn all_latencies(&self) -> Vec<(String, Latencies)> {
+        let all = self.by_collection().into_iter();
+        all.map(|(name, usage)| (name, usage.latencies)).collect()
+    }
+
+    fn by_collection(&self) -> BTreeMap<String, CollectionUsage> {
+        let mut all: BTreeMap<String, CollectionUsage> = BTreeMap::new();
         for table in &self.tables {
             for (name, usage) in lock(table).iter() {
                 all.entry(name.clone()).or_default().merge(usage);
             }
         }
+        all
+    }
+
+    /// The use of each collection, sorted by name.
+    pub fn describe(&self) -> DocumentBuf {
         let mut described = DocumentBuf::new();
-        for (name, usage) in &all {
+        for (name, usage) in &self.by_collection() {
             described.push(name, describe(usage));
         }
         described
