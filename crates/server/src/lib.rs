@@ -128,7 +128,6 @@ pub use access::local_user::{LOCAL_USER, new_password};
 pub use config::{Config, UnixSocket};
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, LogRotation, LogTarget, Severity, SyslogFacility};
-pub use log::{Log, Severity};
 pub use metrics_page::metrics_page;
 pub use network_address::NetworkAddress;
 pub use parameters::parse_parameter_value;

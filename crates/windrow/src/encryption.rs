@@ -2,9 +2,9 @@
 //! keys for the other commands.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use lexopt::prelude::*;
 use windrow_storage::{MasterKey, RealDisk, rotate_keys};
 
 use crate::command_line::{Failure, Subcommand};
+use crate::secret_file;
 
 pub const ENCRYPTION: Subcommand = Subcommand {
     name: "encryption",
@@ -112,7 +113,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
 }
 
 fn write_new_key(path: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::Runtime(format!("the key file {}: {error}", path.display()));
+    let failed = |error: std::io::Error| secret_file::failure(path, error.to_string());
     let key = MasterKey::generate().map_err(failed)?;
     // An existing key is not overwritten: its data would be lost.
     let mut options = OpenOptions::new();
@@ -122,31 +123,11 @@ fn write_new_key(path: &Path) -> Result<(), Failure> {
     file.sync_all().map_err(failed)
 }
 
-/// The largest file that is read as a key, in bytes.
-const KEY_FILE_BYTES_MAX: u64 = 1024;
-
 /// Reads the key in a file. Fails if other users can read it.
 pub fn read_key(path: &Path) -> Result<Arc<MasterKey>, Failure> {
-    let failure =
-        |what: String| Failure::Runtime(format!("the key file {}: {what}", path.display()));
-    let metadata = fs::metadata(path).map_err(|error| failure(error.to_string()))?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(failure(format!(
-            "its mode is {mode:03o}, so other users can use it; run chmod 600"
-        )));
-    }
-    if metadata.len() > KEY_FILE_BYTES_MAX {
-        return Err(failure(format!(
-            "it has {} bytes, too many for a key",
-            metadata.len()
-        )));
-    }
-    let text = fs::read_to_string(path).map_err(|error| failure(error.to_string()))?;
-    let text = zeroize::Zeroizing::new(text);
-    let key = MasterKey::parse(&text);
-    let key = key.ok_or_else(|| failure("it does not contain 32 bytes in base64".to_owned()))?;
-    Ok(Arc::new(key))
+    let key = MasterKey::parse(&secret_file::read(path)?);
+    let wrong = || secret_file::failure(path, "it does not contain 32 bytes in base64".to_owned());
+    key.map(Arc::new).ok_or_else(wrong)
 }
 
 /// Reads the key that the environment names, if it names one.
@@ -157,6 +138,9 @@ pub fn key_from_environment() -> Result<Option<Arc<MasterKey>>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::command_line::check_parsed;
 

@@ -15,6 +15,7 @@
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
 //! - `address_file`, `serve`: `windrow serve`; `serve/option_table` is the table of its options
 //! - `certificate`: `windrow certificate`
+//! - `secret_file`: files with keys and tokens
 //! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
@@ -44,6 +45,7 @@ mod memory;
 mod progress_bar;
 mod run_converter;
 mod search;
+mod secret_file;
 mod serve;
 mod server_store;
 mod status;

@@ -3,6 +3,7 @@
 mod config_file;
 mod given_option;
 mod help;
+mod metrics;
 mod option_table;
 mod option_values;
 mod options;
@@ -31,6 +32,7 @@ use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
 use crate::encryption;
 use help::HELP;
+use metrics::start_metrics;
 use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
@@ -93,6 +95,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
     let config = config(&options, password.clone());
     let server = Server::bind(config, services).map_err(explain_bind)?;
+    let metrics = start_metrics(log, &options, server.state())?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
     let address_file = own_address(&server, &options, password)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
@@ -100,7 +103,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
     server.run().map_err(Failure::runtime)?;
-    drop((address_file, pid_file));
+    drop((address_file, metrics, pid_file));
     engine.close().map_err(Failure::runtime)?;
     let attr = doc! { "exitCode": 0 };
     log.info("CONTROL", 23_138, "main", "Shutting down", attr);

@@ -65,6 +65,11 @@ Options:
   --encryption-key-file FILE
                       encrypt a new data folder, or open an encrypted one; windrow encryption
                       new-key makes such a file
+  --metrics-listen ADDRESS
+                      serve metrics for Prometheus at http://HOST:PORT/metrics
+  --metrics-token-file FILE
+                      readers of metrics must send the token in this file, as
+                      Authorization: Bearer TOKEN; needed if ADDRESS is not a loopback address
   --slow-ms N         log commands that take longer, in milliseconds [default: 100]
   --slow-sample-rate R
                       the fraction of these that are logged, from 0 to 1 [default: 1]

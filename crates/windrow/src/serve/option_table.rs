@@ -85,6 +85,8 @@ pub struct Draft {
     pub log_rotation: Option<LogRotation>,
     pub syslog_facility: Option<SyslogFacility>,
     pub pid_file: Option<PathBuf>,
+    pub metrics_listen: Option<SocketAddr>,
+    pub metrics_token_file: Option<PathBuf>,
     pub encryption: bool,
     pub encryption_key_file: Option<PathBuf>,
 }
@@ -272,6 +274,18 @@ pub const OPTIONS: &[ServerOption] = &[
         "encryption-key-file", &["encryptionKeyFile"],
         "security.encryptionKeyFile", Kind::Text, |draft, value| {
         draft.encryption_key_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option(
+        "metrics-listen", &[],
+        "net.windrow.metricsListen", Kind::Text, |draft, value| {
+        draft.metrics_listen = parse_listen(text(value)?)?.first().copied();
+        Ok(())
+    }),
+    option(
+        "metrics-token-file", &[],
+        "net.windrow.metricsTokenFile", Kind::Text, |draft, value| {
+        draft.metrics_token_file = Some(PathBuf::from(value));
         Ok(())
     }),
     option(

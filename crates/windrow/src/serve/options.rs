@@ -46,6 +46,8 @@ pub struct Options {
     pub log: LogTarget,
     pub pid_file: Option<PathBuf>,
     pub encryption_key_file: Option<PathBuf>,
+    pub metrics_listen: Option<SocketAddr>,
+    pub metrics_token_file: Option<PathBuf>,
     pub config_file: Option<PathBuf>,
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
@@ -170,6 +172,8 @@ fn finish(
         profiling_level: draft.profiling_level.unwrap_or_default(),
         pid_file: draft.pid_file,
         encryption_key_file: draft.encryption_key_file,
+        metrics_listen: draft.metrics_listen,
+        metrics_token_file: draft.metrics_token_file,
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
     })
@@ -363,6 +367,8 @@ mod tests {
             log: LogTarget::Stderr,
             pid_file: None,
             encryption_key_file: None,
+            metrics_listen: None,
+            metrics_token_file: None,
             config_file: None,
             shown,
         }

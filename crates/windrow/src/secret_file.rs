@@ -1,0 +1,33 @@
+//! Files with secrets: keys and tokens.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::command_line::Failure;
+
+/// The largest file that is read, in bytes.
+const BYTES_MAX: u64 = 4096;
+
+/// Returns the text of a file. Fails if other users can read or write the file.
+pub fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let metadata = fs::metadata(path).map_err(|error| failure(path, error.to_string()))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let what = format!("its mode is {mode:03o}, so other users can use it; run chmod 600");
+        return Err(failure(path, what));
+    }
+    if metadata.len() > BYTES_MAX {
+        let what = format!("it has {} bytes, the limit is {BYTES_MAX}", metadata.len());
+        return Err(failure(path, what));
+    }
+    let text = fs::read_to_string(path).map_err(|error| failure(path, error.to_string()))?;
+    Ok(Zeroizing::new(text))
+}
+
+/// Returns the failure of a command that cannot use a file.
+pub fn failure(path: &Path, what: String) -> Failure {
+    Failure::Runtime(format!("the file {}: {what}", path.display()))
+}
