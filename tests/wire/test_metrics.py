@@ -185,7 +185,8 @@ def test_the_exporter_reads_server_status(tmp_path):
     with Server(tmp_path) as server:
         server.client().shop.fruit.insert_many({"_id": n} for n in range(30))
         port = free_port()
-        command = [exporter, f"-web.listen-address=127.0.0.1:{port}", "-mongodb.uri", server.uri]
+        command = [exporter, f"-web.listen-address=127.0.0.1:{port}", "-mongodb.uri",
+                   f"mongodb://127.0.0.1:{server.port}"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             deadline, text = time.monotonic() + 30, ""

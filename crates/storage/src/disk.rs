@@ -8,6 +8,8 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
+use crate::error::StorageError;
+
 /// The lock of a data folder. Dropping it releases the lock.
 pub type DiskLock = Box<dyn Any + Send + Sync>;
 
@@ -77,6 +79,15 @@ pub trait DiskFile: Send + Sync {
     }
     /// Truncates the file to `bytes`, or extends it with zeros.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
+}
+
+/// Returns a function for `map_err` that adds the place of `path` to an I/O error.
+pub(crate) fn at(
+    disk: &Arc<dyn Disk>,
+    path: &str,
+) -> impl FnOnce(std::io::Error) -> StorageError + use<> {
+    let place = disk.place(path);
+    move |error| StorageError::from_io(place, error)
 }
 
 /// Returns the whole content of a file.

@@ -33,8 +33,7 @@ use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
 pub(crate) use data_keys::{DataKeys, FileKind};
-pub use key_file::rotate_keys;
-pub(crate) use key_file::{KEYS_PATH, KEYS_TEMPORARY, create_keys, load_keys};
+pub(crate) use key_file::{KEYS_PATH, KEYS_TEMPORARY, add_key, create_keys, load_keys};
 pub use temporary::{TemporaryReader, TemporaryWriter};
 
 /// The length of a key, in bytes.

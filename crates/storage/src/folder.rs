@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskLock, LockOutcome, read_all};
+use crate::disk::{Disk, DiskLock, LockOutcome, at, read_all};
 use crate::encryption::{DataKeys, KEYS_PATH, KEYS_TEMPORARY, MasterKey, create_keys, load_keys};
 use crate::error::StorageError;
 
@@ -84,15 +84,6 @@ fn read_format(disk: &Arc<dyn Disk>) -> Result<Option<Format>, StorageError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StorageError::from_io(disk.place(FORMAT_PATH), error)),
     }
-}
-
-/// Returns a function for `map_err` that adds the place of `path` to an I/O error.
-pub(crate) fn at(
-    disk: &Arc<dyn Disk>,
-    path: &str,
-) -> impl FnOnce(std::io::Error) -> StorageError + use<> {
-    let place = disk.place(path);
-    move |error| StorageError::from_io(place, error)
 }
 
 fn take_lock(disk: &dyn Disk) -> Result<DiskLock, StorageError> {

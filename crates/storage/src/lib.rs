@@ -30,7 +30,7 @@
 //! ```
 //!
 //! Reading order: `error`, `disk`, `checksum`, `fields`, `compression_trial`, `encryption`,
-//! `folder`, `log`, `runs`, `catalog`, `storage`.
+//! `folder`, `key_rotation`, `log`, `runs`, `catalog`, `storage`.
 
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -47,6 +47,7 @@ mod compression_trial;
 mod encryption;
 mod fields;
 mod folder;
+mod key_rotation;
 
 mod log;
 
@@ -62,8 +63,10 @@ pub use catalog::{
 pub use disk::memory::{Crash, MemoryDisk};
 pub use disk::real::RealDisk;
 pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
-pub use encryption::{KEY_BYTES, MasterKey, TemporaryReader, TemporaryWriter, rotate_keys};
+pub use encryption::{KEY_BYTES, MasterKey, TemporaryReader, TemporaryWriter};
+
 pub use error::StorageError;
+pub use key_rotation::rotate_keys;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
     Position, Written,

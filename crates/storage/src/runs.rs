@@ -13,10 +13,9 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
-use crate::disk::{Disk, DiskFile, DiskLock};
+use crate::disk::{Disk, DiskFile, DiskLock, at};
 use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
-use crate::folder::at;
 
 pub use block::{
     Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, encode_block, encode_parts,

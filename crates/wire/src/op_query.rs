@@ -6,7 +6,8 @@
 //! OP_REPLY:  header | flags i32 | cursor id i64 | starting from i32 | returned i32 | document
 //! ```
 //!
-//! MongoDB 5.1 and later accept only the handshake commands in this form.
+//! MongoDB 5.1 and later accept only the handshake commands in this form. Windrow also accepts what
+//! monitors with older drivers send.
 
 use std::ops::Range;
 
@@ -31,17 +32,21 @@ const UPGRADE: &str = "The client driver may require an upgrade. For more detail
                        https://dochub.mongodb.org/core/legacy-opcode-removal";
 
 /// The commands that can be sent as OP_QUERY. Drivers before 4.0 send `buildInfo` on each new
-/// connection.
+/// connection. `getnonce`, `ping` and `serverStatus` are those of Debian's
+/// prometheus-mongodb-exporter.
 const ALLOWED: &[&str] = &[
     "_isSelf",
     "authenticate",
     "buildInfo",
     "buildinfo",
+    "getnonce",
     "hello",
     "isMaster",
     "ismaster",
+    "ping",
     "saslContinue",
     "saslStart",
+    "serverStatus",
 ];
 
 /// Parses OP_QUERY. Fails if the command is not part of a handshake.

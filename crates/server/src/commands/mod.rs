@@ -51,6 +51,7 @@ mod fsync;
 mod get_cmd_line_opts;
 mod get_log;
 mod get_more;
+mod get_nonce;
 mod get_parameter;
 mod hello;
 mod host_info;
@@ -156,6 +157,7 @@ pub static COMMANDS: &[&Command] = &[
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
     &replication::GET_DEFAULT_RW_CONCERN,
     &get_log::GET_LOG,
+    &get_nonce::GET_NONCE,
     &get_more::GET_MORE,
     &get_parameter::GET_PARAMETER,
     &role_changes::GRANT_PRIVILEGES_TO_ROLE,

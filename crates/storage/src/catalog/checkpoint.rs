@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::{Rows, change};
 use crate::checksum::checksum;
-use crate::disk::{Disk, read_all};
+use crate::disk::{Disk, at, read_all};
 use crate::encryption::{DataKeys, FileKind, NONCE_BYTES, TAG_BYTES};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
-use crate::folder::at;
 use crate::log::Position;
 
 const FOLDER: &str = "catalog";

@@ -16,9 +16,8 @@ use zeroize::Zeroizing;
 
 use super::data_keys::{DataKey, DataKeys};
 use super::{KEY_BYTES, MasterKey, NONCE_BYTES, TAG_BYTES, fill_random};
-use crate::disk::{Disk, read_all};
+use crate::disk::{Disk, at, read_all};
 use crate::error::StorageError;
-use crate::folder::at;
 
 pub(crate) const KEYS_PATH: &str = "KEYS";
 pub(crate) const KEYS_TEMPORARY: &str = "KEYS.new";
@@ -42,36 +41,14 @@ pub(crate) fn load_keys(
     DataKeys::new(load(disk, master)?).map_err(at(disk, KEYS_PATH))
 }
 
-/// Adds a data key for new files, and wraps all data keys with the master key `new`. Files are not
-/// rewritten: merges do that. Returns the generation of the new data key. The folder must not be open.
-///
-/// # Errors
-/// Fails with `InUse` if a process has the folder open, with `WrongKey` if `old` is not the master
-/// key, with `NotEncrypted` if the folder is not encrypted, and if the file system fails.
-///
-/// ```
-/// use std::sync::Arc;
-/// use windrow_storage::{MasterKey, MemoryDisk, Storage, StorageOptions, rotate_keys};
-///
-/// let disk = Arc::new(MemoryDisk::new());
-/// let (old, new) = (MasterKey::generate()?, MasterKey::generate()?);
-/// let open = |key: &MasterKey| {
-///     let encryption = Some(Arc::new(key.clone()));
-///     Storage::open(disk.clone(), StorageOptions { encryption, ..StorageOptions::default() })
-/// };
-/// drop(open(&old)?);
-/// assert_eq!(rotate_keys(disk.clone(), &old, &new)?, 2);
-/// assert!(open(&old).is_err());
-/// assert!(open(&new).is_ok());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn rotate_keys(
-    disk: Arc<dyn Disk>,
+/// Adds a data key for new files, and wraps all data keys with the master key `new`. Returns the
+/// generation of the new data key. The caller has the lock of the folder.
+pub(crate) fn add_key(
+    disk: &Arc<dyn Disk>,
     old: &MasterKey,
     new: &MasterKey,
 ) -> Result<u16, StorageError> {
-    let _lock = crate::folder::lock_encrypted(&disk)?;
-    let mut keys = load(&disk, old)?;
+    let mut keys = load(disk, old)?;
     let newest = keys.last().map_or(0, |key| key.generation);
     let generation = newest
         .checked_add(1)
@@ -80,8 +57,8 @@ pub fn rotate_keys(
             bytes: u64::from(newest) + 1,
             bytes_max: u64::from(u16::MAX),
         })?;
-    keys.push(new_key(&disk, generation)?);
-    save(&disk, new, &keys)?;
+    keys.push(new_key(disk, generation)?);
+    save(disk, new, &keys)?;
     Ok(generation)
 }
 

@@ -12,10 +12,9 @@ use super::record::{HEADER_BYTES, Header, Kind, StoredRecord};
 use super::recover::damaged;
 use super::segment::path;
 use super::{Log, Position, Shared};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, at};
 use crate::encryption::Cipher;
 use crate::error::StorageError;
-use crate::folder::at;
 
 /// The number of bytes of a segment that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;

@@ -6,10 +6,9 @@ use super::Position;
 use super::record::{Kind, StoredRecord};
 use super::recover::damaged;
 use super::segment::{Segment, Segments, path};
-use crate::disk::{Disk, read_all};
+use crate::disk::{Disk, at, read_all};
 use crate::encryption::Cipher;
 use crate::error::StorageError;
-use crate::folder::at;
 
 /// A data record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]

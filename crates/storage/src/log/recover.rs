@@ -25,11 +25,10 @@ use super::segment::{
     FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_from_name, path,
 };
 use super::{LogOptions, Position};
-use crate::disk::{Disk, DiskFile, read_all_into};
+use crate::disk::{Disk, DiskFile, at, read_all_into};
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::fields::u64_at;
-use crate::folder::at;
 
 /// The result of a recovery.
 pub(crate) struct RecoveredLog {

@@ -10,8 +10,8 @@ use windrow_invariant::Bug;
 
 use super::segment::{FOLDER, Segment};
 use super::{Position, Shared};
+use crate::disk::at;
 use crate::error::StorageError;
-use crate::folder::at;
 
 /// True while a thread syncs. Other callers wait for its end.
 #[derive(Default)]

@@ -10,10 +10,9 @@ use super::clock::next_millis;
 use super::record::{EncodedRecord, Kind, Seal};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
 use super::{Position, Shared};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, at};
 use crate::encryption::{Cipher, FileKind};
 use crate::error::StorageError;
-use crate::folder::at;
 
 /// The state of the leader of a group.
 pub(crate) struct Writer {

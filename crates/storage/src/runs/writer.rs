@@ -6,11 +6,10 @@ use std::sync::Arc;
 use super::block::{BlockAddress, EncodedBlock};
 use super::{FOLDER, RunId, path, unfinished_path};
 use crate::checksum::checksum;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, at};
 use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
-use crate::folder::at;
 
 const MAGIC: &[u8; 8] = b"WRrun-01";
 const END_MAGIC: &[u8; 8] = b"WRend-01";

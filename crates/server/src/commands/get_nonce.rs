@@ -1,0 +1,24 @@
+//! `getnonce`: a random number for MONGODB-CR, which MongoDB removed in 4.0. Clients that are older,
+//! such as Debian's prometheus-mongodb-exporter, still ask for one on each connection. Nothing uses
+//! it.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use crate::access::Needs;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+
+pub const GET_NONCE: Command = Command {
+    name: "getnonce",
+    help: "returns a random number, for clients from before MongoDB 4.0",
+    needs: Needs::Nothing,
+    arguments: Accepted::Only(&[]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+    let nonce = format!("{:016x}", crate::random::bits());
+    Ok(Reply::ok(doc! { "nonce": nonce }))
+}
