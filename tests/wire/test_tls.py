@@ -3,6 +3,7 @@ certificates were replaced.
 """
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -314,8 +315,30 @@ def test_files_are_checked_at_the_start(folder, tmp_path):
     assert "--tls-ca-file is missing" in error(*good, "--tls-crl-file", missing)
 
 
-def test_other_commands_find_a_server_that_requires_tls(server):
-    """`windrow status` has no certificate: it uses the Unix domain socket."""
-    command = [str(binary()), "doctor", "--data", str(server.data)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert "open in a server" in ended.stdout, ended.stdout + ended.stderr
+def run(server, *arguments):
+    """Runs a command of Windrow beside a server."""
+    command = [str(binary()), *arguments, "--data", str(server.data)]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(server.folder)}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    return ended.stdout + ended.stderr
+
+
+def test_other_commands_find_a_server_that_requires_tls_and_logins(folder, tmp_path):
+    """They have no certificate: they use the Unix domain socket."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.txt").write_text("a velvet barge")
+    options = [*certificates.server_options(folder), "--auth"]
+    with Server(tmp_path / "server", options=options,
+                connection=certificates.client_options(folder)) as server:
+        admin = server.client().admin
+        admin.command("createUser", "me", pwd="pw", roles=["root"])
+        run(server, "index", str(tmp_path / "files"))
+        assert "a.txt" in run(server, "search", "velvet")
+        assert "open in a server" in run(server, "doctor")
+
+
+def test_other_commands_say_that_they_need_the_socket(folder, tmp_path):
+    options = [*certificates.server_options(folder), "--no-unix-socket"]
+    with Server(tmp_path, options=options,
+                connection=certificates.client_options(folder)) as server:
+        assert "requires TLS and has no Unix domain socket" in run(server, "status")
