@@ -4,6 +4,7 @@ connections.
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -191,3 +192,39 @@ class TestLimits:
             for connection in connections:
                 connection.close()
             wait_until(server.answers)
+
+
+class TestTerminals:
+    """A server that was started from a terminal ends with it. SIGHUP alone is a reload."""
+
+    @pytest.fixture
+    def started(self, tmp_path):
+        port, log = free_port(), tmp_path / "log"
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execv(str(binary()), [str(binary()), "serve", "--data", str(tmp_path / "data"),
+                                     "--port", str(port), "--logpath", str(log)])
+        wait_until(lambda: log.exists() and "Waiting for connections" in messages(log), 60)
+        yield process, terminal, log
+        for end in (lambda: os.kill(process, signal.SIGKILL), lambda: os.waitpid(process, 0)):
+            try:
+                end()
+            except (ProcessLookupError, ChildProcessError):
+                pass
+
+    def test_the_end_of_the_terminal_ends_the_server(self, started):
+        process, terminal, log = started
+        os.close(terminal)
+        _, status = os.waitpid(process, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert messages(log)[-1] == "Shutting down"
+
+    def test_a_signal_alone_does_not(self, started):
+        process, terminal, log = started
+        os.kill(process, signal.SIGHUP)
+        time.sleep(0.5)
+        assert os.waitpid(process, os.WNOHANG) == (0, 0) and "Shutting down" not in messages(log)
+        os.kill(process, signal.SIGTERM)
+        _, status = os.waitpid(process, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        os.close(terminal)
