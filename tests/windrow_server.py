@@ -52,6 +52,8 @@ class Server:
     def __exit__(self, *_):
         if self.process:
             self.kill()
+        # What a killed server leaves behind in a folder of everybody.
+        pathlib.Path(f"/tmp/mongodb-{self.port}.sock").unlink(missing_ok=True)
 
     def command(self):
         return [str(binary()), "serve", "--data", str(self.data),

@@ -75,11 +75,14 @@ def test_a_file_in_its_place_is_left_alone(tmp_path):
         with Server(tmp_path / "server", port=port) as server:
             assert "There is no Unix domain socket" in server.log()
             assert server.client().admin.command("ping")["ok"] == 1
-        assert path.read_text() == "mine"
+            assert server.stop() == 0
+            assert path.read_text() == "mine"
+        path.write_text("mine")
         with pytest.raises(RuntimeError, match="not a socket"):
             Server(tmp_path / "other", port=port, options=["--unix-socket-prefix", "/tmp"])
+        assert path.read_text() == "mine"
     finally:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def test_the_path_has_a_maximum_length(tmp_path):
