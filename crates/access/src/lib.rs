@@ -53,4 +53,4 @@ pub use resource::{Pattern, Resource};
 pub use restrictions::{Endpoints, Restriction, Restrictions};
 pub use role::Role;
 pub use scram::{Credentials, Mechanism};
-pub use user::{StoredCredentials, User};
+pub use user::{EXTERNAL, StoredCredentials, User};

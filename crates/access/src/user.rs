@@ -10,7 +10,7 @@ use crate::role::{documents, parse_restrictions};
 use crate::scram::{Credentials, Mechanism};
 
 /// The database of users that another service authenticates, such as X.509 certificates.
-const EXTERNAL: &str = "$external";
+pub const EXTERNAL: &str = "$external";
 
 /// The stored credentials of a user, one for each mechanism.
 #[derive(Clone, Debug, Default)]

@@ -24,6 +24,7 @@ pub mod requirement;
 pub mod role_rules;
 pub mod sasl;
 pub mod store;
+pub mod x509;
 
 use windrow_access::RoleName;
 use windrow_document::Value;

@@ -184,6 +184,15 @@ impl Login {
         }
     }
 
+    /// Logs in a user that has proved who it is.
+    pub fn log_in(&self, user: &User) {
+        self.lock().logged_in = Some(LoggedIn {
+            user: user.name.clone(),
+            id: user.id,
+            cached: None,
+        });
+    }
+
     /// Takes the conversation with this id, if it is the open one.
     pub fn take(&self, id: i64) -> Option<Conversation> {
         let mut state = self.lock();
@@ -224,15 +233,10 @@ impl Login {
             return failed("the authentication restrictions do not allow the addresses");
         }
         let is_done = conversation.skips_empty_exchange;
-        let mut state = self.lock();
-        state.logged_in = Some(LoggedIn {
-            user: user.name,
-            id: user.id,
-            cached: None,
-        });
+        self.log_in(&user);
         if !is_done {
             conversation.step = Step::Acknowledgement;
-            state.conversation = Some(conversation);
+            self.lock().conversation = Some(conversation);
         }
         Ok(Continued::LoggedIn(reply(is_done, proved)))
     }

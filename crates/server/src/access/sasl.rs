@@ -47,7 +47,7 @@ pub fn start(
         Ok(first) => first,
         Err(error) => {
             let user = UserName::new("", message.database);
-            let failed = FailedLogin::new(&user, mechanism, message.is_speculative);
+            let failed = FailedLogin::new(&user, mechanism.name(), message.is_speculative);
             return Err(failed.report(state, client, &error.to_string()));
         }
     };
@@ -56,7 +56,7 @@ pub fn start(
     let engine = &state.services.engine;
     let stored = state.directory.users(engine).user(engine, &user);
     let stored = stored.map_err(|error| {
-        let failed = FailedLogin::new(&user, mechanism, message.is_speculative);
+        let failed = FailedLogin::new(&user, mechanism.name(), message.is_speculative);
         failed.report(state, client, &error.message)
     })?;
     let has_other = stored
@@ -125,7 +125,7 @@ pub fn proceed(
         ..
     } = &conversation;
     let (user, mechanism, is_speculative) = (user.clone(), *mechanism, *is_speculative);
-    let is_allowed = |user: &User, endpoints| is_allowed(state, user, endpoints);
+    let is_allowed = |user: &User, endpoints| check_restrictions(state, user, endpoints);
     let continued = client
         .login
         .proceed(conversation, payload, is_allowed, client.endpoints());
@@ -144,25 +144,34 @@ pub fn proceed(
         Ok(Continued::Failed(reason)) => reason,
         Err(error) => error.message,
     };
-    Err(FailedLogin::new(&user, mechanism, is_speculative).report(state, client, &reason))
+    Err(FailedLogin::new(&user, mechanism.name(), is_speculative).report(state, client, &reason))
 }
 
 /// Returns `true` if the restrictions of a user and its roles allow a connection.
-fn is_allowed(state: &State, user: &User, endpoints: Endpoints) -> Result<bool, CommandError> {
+pub fn check_restrictions(
+    state: &State,
+    user: &User,
+    endpoints: Endpoints,
+) -> Result<bool, CommandError> {
     let resolved = resolve_roles(&state.services.engine, &user.roles)?;
     let mut all = resolved.restrictions.iter().chain([&user.restrictions]);
     Ok(all.all(|restrictions| restrictions.allow(endpoints)))
 }
 
 /// A login that failed.
-struct FailedLogin<'a> {
+pub struct FailedLogin<'a> {
     user: &'a UserName,
-    mechanism: Mechanism,
+    /// The name of the mechanism.
+    mechanism: &'static str,
     is_speculative: bool,
 }
 
 impl FailedLogin<'_> {
-    fn new(user: &UserName, mechanism: Mechanism, is_speculative: bool) -> FailedLogin<'_> {
+    pub fn new<'a>(
+        user: &'a UserName,
+        mechanism: &'static str,
+        is_speculative: bool,
+    ) -> FailedLogin<'a> {
         FailedLogin {
             user,
             mechanism,
@@ -172,10 +181,10 @@ impl FailedLogin<'_> {
 
     /// Logs the reason, and waits, so that passwords cannot be tried quickly. Returns the error
     /// for the client, which is the same for all reasons.
-    fn report(&self, state: &State, client: &Client, reason: &str) -> CommandError {
+    pub fn report(&self, state: &State, client: &Client, reason: &str) -> CommandError {
         let event = Event::Authenticate {
             user: self.user,
-            mechanism: self.mechanism.name(),
+            mechanism: self.mechanism,
             is_speculative: self.is_speculative,
             failure: Some(reason),
         };

@@ -6,12 +6,12 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_access::UserName;
+use windrow_access::{EXTERNAL, UserName};
 use windrow_document::{Array, Document, DocumentBuf, ObjectId, Type, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
-use super::sasl::StartArguments;
+use super::sasl::{StartArguments, log_in_by_certificate};
 use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
 use crate::arguments::Arguments;
@@ -147,10 +147,14 @@ fn parse_user(arguments: &Arguments<'_>) -> Result<Option<UserName>, CommandErro
 /// Starts a login. If that fails there is no reply to it, and the client starts it again with
 /// `saslStart`, which then fails with the reason.
 fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf> {
+    let arguments = Arguments::within("speculativeAuthenticate", login);
+    if login.contains("authenticate") {
+        let database = arguments.string("db").ok()?.unwrap_or(EXTERNAL);
+        return log_in_by_certificate(&arguments, database, context, true).ok();
+    }
     if !login.contains("saslStart") {
         return None;
     }
-    let arguments = Arguments::within("speculativeAuthenticate", login);
     let parsed = StartArguments::parse(&arguments).ok()?;
     let message = SaslStart {
         database: arguments.string("db").ok()?.unwrap_or("admin"),

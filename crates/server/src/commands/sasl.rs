@@ -2,15 +2,17 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use windrow_document::{Type, ValueRef};
+use windrow_document::{DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
+use crate::access::x509::{self, CertificateLogin, MONGODB_X509};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::refuse;
+use crate::tls::Tls;
 
 pub const SASL_START: Command = Command {
     name: "saslStart",
@@ -38,7 +40,7 @@ pub const SASL_CONTINUE: Command = Command {
 
 pub const AUTHENTICATE: Command = Command {
     name: "authenticate",
-    help: "logs a client in without a conversation; no mechanism of this kind is enabled",
+    help: "logs a client in with the certificate of its connection",
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["key", "nonce"],
@@ -106,9 +108,34 @@ fn proceed(request: &Request, context: &Context<'_>) -> Result<Reply, CommandErr
     Ok(Reply::ok(reply.to_document()))
 }
 
-fn authenticate(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    let mechanism = Arguments::new(request).string("mechanism")?;
-    let mechanism = mechanism.unwrap_or("MONGODB-CR");
-    let message = format!("Received authentication for mechanism {mechanism} which is not enabled");
-    refuse(ErrorCode::MechanismUnavailable, message)
+fn authenticate(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let database = request.database();
+    let reply = log_in_by_certificate(&arguments, database, context, false)?;
+    Ok(Reply::ok(reply))
+}
+
+/// Runs the arguments of `authenticate`, in the command or within `hello`. Returns the reply.
+pub fn log_in_by_certificate(
+    arguments: &Arguments<'_>,
+    database: &str,
+    context: &Context<'_>,
+    is_speculative: bool,
+) -> Result<DocumentBuf, CommandError> {
+    let mechanism = arguments.string("mechanism")?.unwrap_or("MONGODB-CR");
+    let Context { state, client, .. } = context;
+    // Without certificates of clients the mechanism is not enabled.
+    let is_enabled = state.tls.as_ref().is_some_and(Tls::has_authority);
+    if mechanism != MONGODB_X509 || !is_enabled {
+        let message =
+            format!("Received authentication for mechanism {mechanism} which is not enabled");
+        return refuse(ErrorCode::MechanismUnavailable, message);
+    }
+    let login = CertificateLogin {
+        database,
+        user: arguments.string("user")?,
+        is_speculative,
+    };
+    let user = x509::log_in(state, client, &login)?;
+    Ok(doc! { "dbname": (user.database), "user": (user.user) })
 }
