@@ -20,7 +20,7 @@ def commands():
 
 def options(command):
     shown = windrow(*([command] if command else []), "--help").stdout
-    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown.split("\nOptions:\n")[1], re.M))
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", shown.split("\nOptions:\n")[1], re.M))
 
 
 def completed(*words):

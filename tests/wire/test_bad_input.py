@@ -335,7 +335,7 @@ def test_an_old_query_may_only_shake_hands(server):
         for build_info in ("buildInfo", "buildinfo"):
             reply = connection.send(op_query({build_info: 1})).reply()
             assert reply["ok"] == 1 and len(reply["versionArray"]) == 4
-        for command in ("find", "ping", "listDatabases"):
+        for command in ("find", "insert", "listDatabases"):
             reply = connection.send(op_query({command: "c"}, "test.$cmd")).reply()
             assert reply["ok"] == 0 and reply["code"] == 352
 

@@ -69,7 +69,7 @@ pub fn format_help(subcommands: &[&Subcommand]) -> String {
     let mut commands = String::new();
     for subcommand in subcommands {
         if let Some(summary) = subcommand.summary {
-            commands.push_str(&format!("  {:<11} {summary}\n", subcommand.name));
+            commands.push_str(&format!("  {:<12} {summary}\n", subcommand.name));
         }
     }
     format!(

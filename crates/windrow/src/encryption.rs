@@ -34,8 +34,8 @@ Commands:
   rotate        add a data key to a folder that is not open, and protect all its data keys with
                 another key. New files use the new data key; merges replace older files.
 
-Options of rotate:
-  --data DIR                  the data folder
+Options:
+  --data DIR                  the data folder to rotate
   --encryption-key-file FILE  the key that protects it now
   --new-key-file FILE         the key that protects it from now on
   -h, --help                  show this help

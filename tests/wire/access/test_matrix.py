@@ -233,7 +233,7 @@ FOR_USERS = [
     ("d", {"getMore": 1, "collection": "c"}), ("admin", {"configureFailPoint": "x"}),
 ]
 # These need no login.
-FREE = ["authenticate", "buildInfo", "connectionStatus", "endSessions", "features", "hello",
+FREE = ["authenticate", "buildInfo", "connectionStatus", "endSessions", "features", "getnonce", "hello",
         "isMaster", "listCommands", "logout", "ping", "saslContinue", "saslStart", "whatsmyuri"]
 
 # The requests of these roles would end the server, or all users.
