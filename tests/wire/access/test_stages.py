@@ -1,6 +1,9 @@
 """Stages of pipelines, views, and other ways to another collection."""
 
+import bson
 import pytest
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import OperationFailure
 
 from logins import code
 
@@ -228,3 +231,28 @@ def test_system_collections(root, login):
         assert code(client.admin.a.aggregate, [{"$unionWith": name}]) == 13, name
     assert root.admin["system.users"].find_one()
     assert code(root.admin["system.keys"].find_one) == 13
+
+
+def twice(field, *pairs):
+    """`{field: {…}}` with pairs whose names may be equal, which dictionaries cannot have."""
+    elements = b"".join(bson.encode({name: value})[4:-1] for name, value in pairs)
+    inner = (len(elements) + 5).to_bytes(4, "little") + elements + b"\0"
+    element = b"\x03" + field.encode() + b"\0" + inner
+    return RawBSONDocument((len(element) + 5).to_bytes(4, "little") + element + b"\0")
+
+
+@pytest.mark.parametrize("stage", [
+    twice("$out", ("db", "mine"), ("db", "victim"), ("coll", "a")),
+    twice("$out", ("db", "mine"), ("coll", "a"), ("coll", "orders")),
+    twice("$out", ("db", None), ("db", "victim"), ("coll", "a")),
+    twice("$merge", ("into", "a"), ("into", {"db": "victim", "coll": "a"})),
+    twice("$merge", ("into", "a"), ("whenMatched", "fail"), ("whenMatched", "replace")),
+    {"$merge": {"into": twice("x", ("db", "mine"), ("db", "victim"), ("coll", "a"))["x"]}},
+])
+def test_a_target_that_is_given_twice_is_refused(login, root, stage):
+    """The check read the first of two fields with one name, the stage the last."""
+    root.mine.source.insert_one({"a": 1})
+    user = login({"role": "readWrite", "db": "mine"})
+    with pytest.raises(OperationFailure) as error:
+        user.mine.command({"aggregate": "source", "pipeline": [stage], "cursor": {}})
+    assert error.value.code == 13

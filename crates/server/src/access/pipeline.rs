@@ -247,9 +247,14 @@ fn union(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
 
 /// Actions on the target of a stage that writes.
 fn writing(scope: PipelineScope<'_>, target: ValueRef<'_>, actions: &[Action]) -> Requirement {
-    let Some((database, collection)) = named(scope, target) else {
-        // The stage will be refused.
-        return Requirement::Nothing;
+    let target = named(scope, target).filter(|_| !has_duplicates(target));
+    let Some((database, collection)) = target else {
+        return refused();
+    };
+    let database = if database.is_empty() {
+        scope.database
+    } else {
+        database
     };
     let needed = Requirement::on_namespace(database, collection, actions);
     if scope.bypasses_validation {
@@ -267,11 +272,28 @@ fn merge(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
     let Some(options) = operand.as_document() else {
         return writing(scope, operand, &[Action::insert, Action::update]);
     };
+    if has_duplicates(operand) {
+        return refused();
+    }
     let actions = merge_actions(options);
     let targets = fields(operand, "into");
     targets.fold(Requirement::Nothing, |needed, target| {
         needed.and(writing(scope, target, &actions))
     })
+}
+
+/// The requirement of a stage that cannot be parsed, or not in one way only.
+fn refused() -> Requirement {
+    Requirement::on_server(&[Action::internal])
+}
+
+/// Returns `true` if a document has two fields with one name. Readers could differ in which of them
+/// they take.
+fn has_duplicates(operand: ValueRef<'_>) -> bool {
+    let fields = operand.as_document().into_iter().flatten();
+    let mut names: Vec<&str> = fields.map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair.first() == pair.last())
 }
 
 fn merge_actions(options: Document<'_>) -> Vec<Action> {

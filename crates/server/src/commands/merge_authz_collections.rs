@@ -27,10 +27,9 @@ pub const MERGE_AUTHZ_COLLECTIONS: Command = Command {
 };
 
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
-    let resource = match request.string("db") {
-        Some(database) if !database.is_empty() => Resource::database(database),
-        _ => Resource::AnyNormal,
-    };
+    // The users and roles that are merged may have any roles and privileges, so the rights on one
+    // database are not enough.
+    let resource = Resource::AnyNormal;
     let actions = [
         Action::createRole,
         Action::createUser,
