@@ -4,7 +4,8 @@
 use windrow_access::{
     Credentials, Mechanism, Restrictions, RoleName, StoredCredentials, User, UserName,
 };
-use windrow_wire::CommandError;
+use windrow_document::{array, doc};
+use windrow_wire::{CommandError, ErrorCode};
 
 use crate::random;
 
@@ -23,7 +24,15 @@ pub fn new_password() -> Result<String, CommandError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The user with this password. It may do everything.
+/// The addresses of this machine: the password lies in the data folder, and others may read a copy
+/// of it.
+fn local_addresses() -> Result<Restrictions, CommandError> {
+    let restriction = doc! { "clientSource": ["127.0.0.0/8", "::1"] };
+    let restrictions = Restrictions::parse(array![(restriction)].as_array());
+    restrictions.map_err(|error| CommandError::new(ErrorCode::BadValue, error.to_string()))
+}
+
+/// The user with this password. It may do everything, from this machine.
 pub fn local_user(password: &str) -> Result<User, CommandError> {
     let mechanism = Mechanism::ScramSha256;
     let salt = random::secret(mechanism.salt_bytes())?;
@@ -36,7 +45,7 @@ pub fn local_user(password: &str) -> Result<User, CommandError> {
         id: None,
         credentials,
         roles: vec![RoleName::new("__system", "admin")],
-        restrictions: Restrictions::default(),
+        restrictions: local_addresses()?,
         custom_data: None,
     })
 }
