@@ -32,6 +32,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
+use crate::fields::put;
+
 pub(crate) use data_keys::{DataKeys, FileKind};
 pub(crate) use key_file::{KEYS_PATH, KEYS_TEMPORARY, add_key, create_keys, load_keys};
 pub use temporary::{TemporaryReader, TemporaryWriter};
@@ -88,6 +90,13 @@ impl fmt::Debug for MasterKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("MasterKey(secret)")
     }
+}
+
+/// Returns the nonce with a number, for a key that encrypts each number once.
+pub(crate) fn numbered_nonce(number: u64) -> [u8; NONCE_BYTES] {
+    let mut nonce = [0; NONCE_BYTES];
+    put(&mut nonce, 0, &number.to_le_bytes());
+    nonce
 }
 
 /// Fills a buffer with random bytes.

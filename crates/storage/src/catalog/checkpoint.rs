@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Rows, change};
 use crate::checksum::checksum;
 use crate::disk::{Disk, at, read_all};
-use crate::encryption::{DataKeys, FileKind, NONCE_BYTES, TAG_BYTES};
+use crate::encryption::{DataKeys, FileKind, TAG_BYTES, numbered_nonce};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
 use crate::log::Position;
@@ -20,8 +20,8 @@ const HEADER_BYTES: usize = 24;
 const MAGIC_ENCRYPTED: &[u8; 8] = b"WRcat-E1";
 /// The length of its header, which has the field of its key.
 const HEADER_ENCRYPTED_BYTES: usize = 32;
-/// Each checkpoint has a key of its own, which encrypts it once.
-const NONCE: [u8; NONCE_BYTES] = [0; NONCE_BYTES];
+/// The number of the nonce. Each checkpoint has a key of its own, which encrypts it once.
+const NONCE: u64 = 0;
 const CHECKSUM_BYTES: usize = 8;
 
 fn path(position: u64) -> String {
@@ -93,7 +93,7 @@ fn encode_encrypted(keys: &DataKeys, position: Position, rows: &Rows) -> io::Res
     bytes.extend_from_slice(&field);
     put_rows(&mut bytes, rows);
     let (header, rows) = bytes.split_at_mut(HEADER_ENCRYPTED_BYTES);
-    let tag = cipher.encrypt(NONCE, header, rows);
+    let tag = cipher.encrypt(numbered_nonce(NONCE), header, rows);
     let tag = tag.ok_or_else(|| io::Error::other("the rows of the catalog are too long"))?;
     bytes.extend_from_slice(&tag);
     Ok(with_checksum(bytes, position))
@@ -166,7 +166,7 @@ fn decrypt(covered: &[u8], keys: &DataKeys, position: u64) -> Result<Vec<u8>, &'
         .ok_or("the data key that it uses is not in the file KEYS")?;
     let mut rows = rows.to_vec();
     cipher
-        .decrypt(NONCE, header, &mut rows, *tag)
+        .decrypt(numbered_nonce(NONCE), header, &mut rows, *tag)
         .ok_or("its rows cannot be decrypted")?;
     Ok(rows)
 }

@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zeroize::Zeroizing;
 
-use super::{Cipher, KEY_BYTES, NONCE_BYTES, TAG_BYTES, fill_random};
+use super::{Cipher, KEY_BYTES, TAG_BYTES, fill_random, numbered_nonce};
 
 /// Writes an encrypted temporary stream. Each call of `write` makes a chunk, so it needs a buffer
 /// around it.
@@ -54,15 +54,6 @@ pub struct TemporaryReader<R> {
 const HEADER_BYTES: usize = size_of::<u32>() + TAG_BYTES;
 /// The largest chunk, in bytes.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
-
-fn nonce(chunk: u64) -> [u8; NONCE_BYTES] {
-    let mut nonce = [0; NONCE_BYTES];
-    nonce
-        .iter_mut()
-        .zip(chunk.to_le_bytes())
-        .for_each(|(to, from)| *to = from);
-    nonce
-}
 
 impl<W: Write> TemporaryWriter<W> {
     /// Returns a writer with a new random key.
@@ -110,7 +101,7 @@ impl<W: Write> Write for TemporaryWriter<W> {
         self.buffer.resize(HEADER_BYTES, 0);
         self.buffer.extend_from_slice(bytes);
         let (header, chunk) = self.buffer.split_at_mut(HEADER_BYTES);
-        let tag = self.cipher.encrypt(nonce(self.chunks), &[], chunk);
+        let tag = self.cipher.encrypt(numbered_nonce(self.chunks), &[], chunk);
         let tag = tag.ok_or_else(|| io::Error::other("a chunk cannot be encrypted"))?;
         let (length, of_tag) = header.split_at_mut(size_of::<u32>());
         length.copy_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -138,7 +129,7 @@ impl<R: Read> TemporaryReader<R> {
         self.inner.read_exact(&mut self.chunk)?;
         let decrypted = self
             .cipher
-            .decrypt(nonce(self.chunks), &[], &mut self.chunk, tag);
+            .decrypt(numbered_nonce(self.chunks), &[], &mut self.chunk, tag);
         decrypted.ok_or_else(|| io::Error::other("a chunk cannot be decrypted"))?;
         self.chunks += 1;
         self.at = 0;

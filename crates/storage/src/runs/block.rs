@@ -14,7 +14,7 @@ use super::RunId;
 use crate::checksum::{checksum, seed_from};
 use crate::compression_trial::CompressionTrial;
 use crate::disk::DiskFile;
-use crate::encryption::{Cipher, NONCE_BYTES, TAG_BYTES};
+use crate::encryption::{Cipher, TAG_BYTES, numbered_nonce};
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
 
@@ -122,7 +122,7 @@ impl EncodedBlock {
     }
 
     /// Appends the bytes of the block to `target`, encrypted if there is a cipher, with the checksum
-    /// for `offset` in `run`. Returns their number. A cipher must get each offset once.
+    /// for `offset` in `run`. Returns their number. A run has a cipher of its own, so the offset is a nonce.
     pub(crate) fn put(
         &self,
         run: RunId,
@@ -137,7 +137,7 @@ impl EncodedBlock {
             None => self.checksum,
             Some(cipher) => {
                 let (header, stored) = target.split_at_mut(start + HEADER_BYTES);
-                let tag = cipher.encrypt(nonce(offset), context(header), stored);
+                let tag = cipher.encrypt(numbered_nonce(offset), context(header), stored);
                 let tag = tag.ok_or_else(|| Bug::new("a block is too long to be encrypted"))?;
                 target.extend_from_slice(&tag);
                 checksum(0, target.split_at(start + 8).1)
@@ -147,13 +147,6 @@ impl EncodedBlock {
         put(target, start, &placed.to_le_bytes());
         Ok((target.len() - start) as u32)
     }
-}
-
-/// Returns the nonce of the block at an offset. A run is written once, with a key of its own.
-fn nonce(offset: u64) -> [u8; NONCE_BYTES] {
-    let mut nonce = [0; NONCE_BYTES];
-    put(&mut nonce, 0, &offset.to_le_bytes());
-    nonce
 }
 
 /// Returns the part of a header that is bound to an encrypted block: all but the checksum, which is
@@ -395,7 +388,7 @@ fn decrypt<'b>(
     let (header, rest) = bytes.split_at_mut_checked(HEADER_BYTES).ok_or(short)?;
     let (stored, tag) = rest.split_last_chunk_mut::<TAG_BYTES>().ok_or(short)?;
     cipher
-        .decrypt(nonce(offset), context(header), stored, *tag)
+        .decrypt(numbered_nonce(offset), context(header), stored, *tag)
         .ok_or("it cannot be decrypted")?;
     Ok(stored)
 }
