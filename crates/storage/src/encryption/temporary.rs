@@ -183,21 +183,23 @@ mod tests {
             let reader = written(parts);
             let stored = reader.inner.get_ref().clone();
             assert_eq!(read(reader).unwrap(), parts.concat());
-            assert!(!stored.windows(3).any(|window| window == b"one"));
+            // Shorter parts can be among the encrypted bytes by chance.
+            for part in parts.iter().filter(|part| part.len() > 8) {
+                assert!(!stored.windows(9).any(|window| window == &part[..9]));
+            }
         };
         check(&[]);
         check(&[b"a"]);
-        check(&[b"one", b"", b"two"]);
-        check(&[&large, b"end"]);
+        check(&[b"the first part", b"", b"the second part"]);
+        check(&[&large, b"the end of the stream"]);
     }
 
     #[test]
     fn changed_and_cut_streams_fail() {
-        let stored = written(&[b"one", b"two"]).inner.into_inner();
-        for (at, byte) in stored.iter().enumerate() {
+        let length = written(&[b"one", b"two"]).inner.into_inner().len();
+        for at in 0..length {
             let mut reader = written(&[b"one", b"two"]);
-            // Another key has written it.
-            reader.inner.get_mut()[at] = !byte;
+            reader.inner.get_mut()[at] ^= 0xFF;
             assert!(read(reader).is_err(), "byte {at}");
             let mut reader = written(&[b"one", b"two"]);
             reader.inner.get_mut().truncate(at);
