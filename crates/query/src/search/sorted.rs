@@ -1,14 +1,12 @@
 //! The first records of a sorted result.
 //!
-//! There are two methods:
-//!
-//! - By documents: the sort key of each matching record is computed. Fields are read from its
-//!   document.
-//! - By the keys of the index, if that is cheaper: see [`KeyOrder`]. The scores of the first
-//!   records are computed afterwards.
+//! - If the order is that of one field, the matching records are collected first. Then the field is
+//!   read for them, from the keys of the index ([`KeyOrder`]) or from their documents, whichever is
+//!   cheaper. The scores of the first records are computed afterwards.
+//! - Otherwise the sort key of each matching record is computed while the records are found.
 
 use windrow_document::Document;
-use windrow_search::{Hit, IdSet, Matches, all, collect};
+use windrow_search::{END, Hit, Ids, Matches, all, collect};
 
 use super::sort::{FirstHits, KeyOrder, SearchSort, SortRequest, SortedHit};
 use super::{OpenSearch, Page};
@@ -27,30 +25,50 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let order = sort.key_order(&self.definition);
-        if let Some(order) = order.filter(|_| !first.is_reversed()) {
-            let (matched, postings) = self.run(interrupt, |node, stop| {
-                let postings = node.postings();
-                Ok((collect(node, stop)?, postings))
-            })?;
-            let request = self.sort_request(&matched, after);
-            if order.is_cheaper(&request, &first)? {
-                return self.sorted_by_keys(&order, &request, first, postings, interrupt);
-            }
+        match order.filter(|_| !first.is_reversed()) {
+            Some(order) => self.sorted_by_field(&order, sort, first, after, interrupt),
+            None => self.sorted_by_all(sort, first, after, interrupt),
         }
-        self.sorted_by_documents(sort, first, after, interrupt)
     }
 
-    fn sort_request<'r>(&'r self, matched: &'r IdSet, after: Option<&'r [u8]>) -> SortRequest<'r> {
-        SortRequest {
+    fn sorted_by_field(
+        &self,
+        order: &KeyOrder<'_>,
+        sort: &SearchSort,
+        mut first: FirstHits,
+        after: Option<&[u8]>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Page, Error> {
+        let (matched, mut read) = self.run(interrupt, |node, stop| {
+            let postings = node.postings();
+            Ok((collect(node, stop)?, postings))
+        })?;
+        let request = SortRequest {
             source: &*self.source,
             index: self.number,
-            matched,
             count: matched.len(),
+            matched: &matched,
             after,
+        };
+        if order.is_cheaper(&request, &first)? {
+            read += order.read(&request, &mut first, interrupt)?;
+        } else {
+            let (mut pace, mut ids) = (Pace::default(), matched.into_ids());
+            while ids.id() != END {
+                let hit = Hit {
+                    id: ids.id(),
+                    score: 0.0,
+                };
+                self.offer(sort, hit, after, &mut first, &mut pace, interrupt)?;
+                ids.next();
+            }
         }
+        let mut page = page_of(first, read);
+        self.set_scores(&mut page.hits, interrupt)?;
+        Ok(page)
     }
 
-    fn sorted_by_documents(
+    fn sorted_by_all(
         &self,
         sort: &SearchSort,
         mut first: FirstHits,
@@ -58,56 +76,41 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let (mut outcome, mut pace) = (Ok(()), Pace::default());
-        let mut offer = |hit: Hit| -> Result<(), Error> {
-            let document = if sort.reads_documents() {
-                self.source.get(RecordId(hit.id))?
-            } else {
-                None
-            };
-            pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
-            let document = document.as_deref().map(Document::from_validated);
-            let key = sort.key(&self.definition, hit, document.unwrap_or(Document::EMPTY));
-            if after.is_none_or(|after| first.comes_after(&key, after)) {
-                first.offer(SortedHit { hit, key });
-            }
-            Ok(())
-        };
         let postings_read = self.run(interrupt, |node, stop| {
             let postings = node.postings();
             all(node, stop, |hit| {
                 if outcome.is_ok() {
-                    outcome = offer(hit);
+                    outcome = self.offer(sort, hit, after, &mut first, &mut pace, interrupt);
                 }
             })?;
             Ok(postings)
         })?;
         outcome?;
-        Ok(Page {
-            has_more: first.has_more,
-            hits: first.into_hits(),
-            postings_read,
-            postings_skipped: 0,
-        })
+        Ok(page_of(first, postings_read))
     }
 
-    fn sorted_by_keys(
+    /// Adds a matching record to the first ones, if it comes after the sort key `after`.
+    fn offer(
         &self,
-        order: &KeyOrder<'_>,
-        request: &SortRequest<'_>,
-        mut first: FirstHits,
-        postings: u64,
+        sort: &SearchSort,
+        hit: Hit,
+        after: Option<&[u8]>,
+        first: &mut FirstHits,
+        pace: &mut Pace,
         interrupt: &dyn Interrupt,
-    ) -> Result<Page, Error> {
-        let keys_read = order.read(request, &mut first, interrupt)?;
-        let has_more = first.has_more;
-        let mut hits = first.into_hits();
-        self.set_scores(&mut hits, interrupt)?;
-        Ok(Page {
-            hits,
-            has_more,
-            postings_read: postings + keys_read,
-            postings_skipped: 0,
-        })
+    ) -> Result<(), Error> {
+        let document = if sort.reads_documents() {
+            self.source.get(RecordId(hit.id))?
+        } else {
+            None
+        };
+        pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
+        let document = document.as_deref().map(Document::from_validated);
+        let key = sort.key(&self.definition, hit, document.unwrap_or(Document::EMPTY));
+        if after.is_none_or(|after| first.comes_after(&key, after)) {
+            first.offer(SortedHit { hit, key });
+        }
+        Ok(())
     }
 
     /// Computes the scores of records that match.
@@ -123,5 +126,14 @@ impl OpenSearch {
             }
             Ok(())
         })
+    }
+}
+
+fn page_of(first: FirstHits, postings_read: u64) -> Page {
+    Page {
+        has_more: first.has_more,
+        hits: first.into_hits(),
+        postings_read,
+        postings_skipped: 0,
     }
 }

@@ -120,7 +120,7 @@ impl<'o> KeyOrder<'o> {
         }
         reading.read_values()?;
         if !self.begins_with_none() && !reading.first.is_full() {
-            reading.add_rest()?;
+            reading.add_without(|_| false)?;
         }
         let (seen, keys_read) = (reading.seen.len(), reading.keys_read);
         first.has_more |= seen < request.count;
@@ -178,27 +178,21 @@ impl Reading<'_> {
         }
         let existence = prefix(self.order.path, EXISTS);
         let mut existing = source.posting_list(index, existence.as_bytes())?;
-        let mut ids = self.request.matched.clone().into_ids();
-        while ids.id() != END {
-            self.pace.step(self.interrupt)?;
-            let id = RecordId(ids.id());
-            if existing.seek(id) != id {
-                self.add(&component, id.0);
-            }
-            ids.next();
-        }
-        existing
-            .take_error()
-            .map_or(Ok(()), |error| Err(storage(error)))
+        self.add_without(|id| existing.seek(RecordId(id)) == RecordId(id))?;
+        let error = existing.take_error();
+        error.map_or(Ok(()), |error| Err(storage(error)))
     }
 
-    /// Adds the matching records that no key was read of.
-    fn add_rest(&mut self) -> Result<(), Error> {
+    /// Adds the matching records that were not read, as records without a value, but those for which
+    /// `has_value` returns `true`. It is called in the order of the ids.
+    fn add_without(&mut self, mut has_value: impl FnMut(u64) -> bool) -> Result<(), Error> {
         let component = [self.order.no_data.mark()];
         let mut ids = self.request.matched.clone().into_ids();
         while ids.id() != END {
             self.pace.step(self.interrupt)?;
-            self.add(&component, ids.id());
+            if !has_value(ids.id()) {
+                self.add(&component, ids.id());
+            }
             ids.next();
         }
         Ok(())
