@@ -4,14 +4,15 @@
 //! replaces it.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use windrow_document::doc;
+
+use crate::secret_file;
 
 const FILE_NAME: &str = "server.json";
 
@@ -93,13 +94,7 @@ fn write_private(path: &Path, content: &str) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(content.as_bytes())
+    secret_file::create(path, content, secret_file::PRIVATE).map(drop)
 }
 
 impl Drop for AddressFile {

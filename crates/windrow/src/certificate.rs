@@ -1,9 +1,6 @@
 //! `windrow certificate`: makes certificates to try TLS with.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
@@ -15,6 +12,7 @@ use rcgen::{
 };
 
 use crate::command_line::{Failure, Subcommand};
+use crate::secret_file;
 
 pub const CERTIFICATE: Subcommand = Subcommand {
     name: "certificate",
@@ -58,6 +56,9 @@ struct Options {
 
 /// The longest time that is accepted, in days.
 const DAYS_MAX: i64 = 36_500;
+
+/// The permissions of a file that everybody can read.
+const PUBLIC: u32 = 0o644;
 
 /// Names of files that are not those of clients.
 const RESERVED: &[&str] = &["ca", "server"];
@@ -144,7 +145,12 @@ fn create(options: &Options) -> Result<Vec<PathBuf>, Failure> {
     let mut written = Vec::new();
     for (name, content) in files {
         let path = options.folder.join(format!("{name}.pem"));
-        write_new(&path, &content, if name == "ca" { 0o644 } else { 0o600 })
+        let permissions = if name == "ca" {
+            PUBLIC
+        } else {
+            secret_file::PRIVATE
+        };
+        secret_file::create(&path, &content, permissions)
             .map_err(|error| Failure::runtime(format!("{}: {error}", path.display())))?;
         written.push(path);
     }
@@ -188,17 +194,6 @@ fn sign(mut parameters: CertificateParams, authority: &Authority) -> Result<Stri
     let certificate = parameters.signed_by(&key, authority);
     let certificate = certificate.map_err(Failure::runtime)?;
     Ok(format!("{}{}", certificate.pem(), key.serialize_pem()))
-}
-
-/// Writes a file with these permissions. Fails if it exists.
-fn write_new(path: &Path, content: &str, permissions: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(permissions)
-        .open(path)?;
-    file.write_all(content.as_bytes())
 }
 
 #[cfg(test)]

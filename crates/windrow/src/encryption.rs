@@ -1,10 +1,6 @@
 //! `windrow encryption`: makes and replaces the keys of encrypted data folders. Reads the files of
 //! keys for the other commands.
 
-use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -98,7 +94,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let words: Vec<&str> = values.iter().filter_map(|value| value.to_str()).collect();
     match (words.as_slice(), values.get(1)) {
         (["new-key", ..], Some(path)) if values.len() == 2 => {
-            Ok(Some(Options::NewKey(PathBuf::from(OsString::from(path)))))
+            Ok(Some(Options::NewKey(PathBuf::from(path))))
         }
         (["rotate"], _) => Ok(Some(Options::Rotate {
             data_folder: data_folder.ok_or_else(|| missing("--data DIR"))?,
@@ -116,11 +112,8 @@ fn write_new_key(path: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| secret_file::failure(path, error.to_string());
     let key = MasterKey::generate().map_err(failed)?;
     // An existing key is not overwritten: its data would be lost.
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(path).map_err(failed)?;
-    file.write_all(key.to_text().as_bytes()).map_err(failed)?;
-    file.sync_all().map_err(failed)
+    let file = secret_file::create(path, &key.to_text(), secret_file::PRIVATE);
+    file.and_then(|file| file.sync_all()).map_err(failed)
 }
 
 /// Reads the key in a file. Fails if other users can read it.

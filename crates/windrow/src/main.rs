@@ -13,9 +13,9 @@
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
+//! - `secret_file`: files with keys, passwords and tokens
 //! - `address_file`, `serve`: `windrow serve`; `serve/option_table` is the table of its options
 //! - `certificate`: `windrow certificate`
-//! - `secret_file`: files with keys and tokens
 //! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`

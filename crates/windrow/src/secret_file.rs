@@ -1,7 +1,8 @@
-//! Files with secrets: keys and tokens.
+//! Files with secrets: keys, passwords and tokens.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use zeroize::Zeroizing;
@@ -26,6 +27,18 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| failure(path, error.to_string()))?;
     Ok(Zeroizing::new(text))
 }
+
+/// Creates a file with a text and these permissions, and returns it. Fails if the file exists.
+pub fn create(path: &Path, text: &str, permissions: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(permissions);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// The permissions of a file that only its owner can read.
+pub const PRIVATE: u32 = 0o600;
 
 /// Returns the failure of a command that cannot use a file.
 pub fn failure(path: &Path, what: String) -> Failure {
