@@ -18,9 +18,11 @@ mod unique;
 
 pub use control::{BuildControl, BuildPhase};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, conflict};
 use windrow_storage::{Position, RowChange};
 
@@ -280,6 +282,22 @@ impl Collection {
             Err(Error::IndexNotFound(_)) => Ok(()),
             dropped => dropped,
         })
+    }
+
+    /// Returns the newest definition of each search index that analyzers of another version made:
+    /// see [`SearchDefinition::is_outdated`].
+    pub fn outdated_search_indexes(&self) -> Vec<Arc<SearchDefinition>> {
+        let mut newest: BTreeMap<String, Arc<SearchDefinition>> = BTreeMap::new();
+        let indexes = self.search_indexes().into_iter();
+        let present = indexes.filter(|index| !index.is_dropped());
+        for search in present.filter_map(|index| index.definition.search.clone()) {
+            let known = newest.get(&search.name);
+            if known.is_none_or(|known| known.version < search.version) {
+                newest.insert(search.name.clone(), search);
+            }
+        }
+        newest.retain(|_, search| search.is_outdated());
+        newest.into_values().collect()
     }
 
     /// Removes indexes whose build failed. Those that cannot be removed now are removed later.

@@ -9,7 +9,6 @@ use windrow_index::Definition;
 
 use crate::index_builds::{self, Build};
 use crate::log::Severity;
-use crate::search_indexes::search_definition;
 use crate::state::State;
 
 const THREAD: &str = "SearchIndexRenewal";
@@ -23,29 +22,14 @@ pub fn run_search_index_renewal(state: &State) {
             if state.stop.is_requested() {
                 return;
             }
-            let definitions = outdated(&collection);
+            let outdated = collection.outdated_search_indexes();
+            let renewed = outdated.iter().map(|search| search.renewed());
+            let definitions: Vec<Definition> = renewed.map(Definition::of_search).collect();
             if !definitions.is_empty() {
                 renew(state, &collection, definitions);
             }
         }
     }
-}
-
-/// Returns the next definitions of the search indexes that are outdated and have no newer one.
-fn outdated(collection: &Collection) -> Vec<Definition> {
-    let indexes = collection.search_indexes();
-    let all = || {
-        let present = indexes.iter().filter(|index| !index.is_dropped());
-        present.filter_map(|index| search_definition(index))
-    };
-    let newest = all().filter(|one| {
-        let versions = all().filter(|other| other.name == one.name);
-        versions.map(|other| other.version).max() == Some(one.version)
-    });
-    let renewed = newest
-        .filter(|one| one.is_outdated())
-        .map(|one| one.renewed());
-    renewed.map(Definition::of_search).collect()
 }
 
 fn renew(state: &State, collection: &Arc<Collection>, definitions: Vec<Definition>) {

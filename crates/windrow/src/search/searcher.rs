@@ -143,10 +143,7 @@ fn has_documents(engine: &Engine) -> Result<bool, Failure> {
 /// server builds such indexes again by itself.
 fn has_outdated_index(engine: &Engine) -> Result<bool, Failure> {
     let documents = engine.collection(&namespace(StoreCollection::Documents.name())?);
-    let indexes = documents.into_iter().flat_map(|it| it.search_indexes());
-    let definitions = indexes.filter_map(|index| index.definition.search.clone());
-    let newest = definitions.max_by_key(|definition| definition.version);
-    Ok(newest.is_some_and(|newest| newest.is_outdated()))
+    Ok(documents.is_some_and(|documents| !documents.outdated_search_indexes().is_empty()))
 }
 
 /// Asks a server for the collection of the documents. A search in a missing one finds nothing.
