@@ -341,25 +341,12 @@ pub(crate) mod tests {
                 .is_err()
         );
         with_operation(|operation| {
-            let mut taken = cursors
-                .take(
-                    id,
-                    "a.b",
-                    CursorClient::default(),
-                    &Authority::Unrestricted,
-                    operation,
-                )
-                .unwrap();
-            let busy = cursors
-                .take(
-                    id,
-                    "a.b",
-                    CursorClient::default(),
-                    &Authority::Unrestricted,
-                    operation,
-                )
-                .err()
-                .unwrap();
+            let take = || {
+                let client = CursorClient::default();
+                cursors.take(id, "a.b", client, &Authority::Unrestricted, operation)
+            };
+            let mut taken = take().unwrap();
+            let busy = take().err().unwrap();
             assert_eq!(busy.code, ErrorCode::CursorInUse);
             assert_eq!(
                 taken
@@ -370,27 +357,10 @@ pub(crate) mod tests {
                 2
             );
             taken.put_back();
-            let mut taken = cursors
-                .take(
-                    id,
-                    "a.b",
-                    CursorClient::default(),
-                    &Authority::Unrestricted,
-                    operation,
-                )
-                .unwrap();
+            let mut taken = take().unwrap();
             assert!(taken.next_batch(operation, 9, 100).unwrap().finished);
             drop(taken);
-            let error = cursors
-                .take(
-                    id,
-                    "a.b",
-                    CursorClient::default(),
-                    &Authority::Unrestricted,
-                    operation,
-                )
-                .err()
-                .unwrap();
+            let error = take().err().unwrap();
             assert_eq!(error.code, ErrorCode::CursorNotFound);
         });
         assert_eq!(cursors.counts().open, 0);

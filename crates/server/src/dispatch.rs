@@ -39,7 +39,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     state.metrics.connections_active.fetch_add(1, Relaxed);
     let counts = counts(state, request);
     counts.map(|counts| counts.total.fetch_add(1, Relaxed));
-    let outcome = respond(state, client, request);
+    let outcome = respond(state, client, request, counts);
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
@@ -62,13 +62,19 @@ struct Call<'a> {
     client: &'a Arc<Client>,
     request: &'a Request,
     command: &'static Command,
+    counts: Option<&'a CommandCounts>,
     common: &'a CommonArguments,
     authority: &'a Authority,
     requirement: &'a Requirement,
 }
 
 /// The reply to a request, or its error with error labels.
-fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
+fn respond(
+    state: &State,
+    client: &Arc<Client>,
+    request: &Request,
+    counts: Option<&CommandCounts>,
+) -> Result<Reply, CommandError> {
     let label = |error| with_label_for(error, failure_kind(state, request));
     let authority = authority_of(state, client).map_err(label)?;
     let command = find_command(state, request).map_err(label)?;
@@ -79,6 +85,7 @@ fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Rep
         client,
         request,
         command,
+        counts,
         common: &common,
         authority: &authority,
         requirement: &requirement,
@@ -295,6 +302,7 @@ fn run_command(
         common,
         authority,
         requirement,
+        ..
     } = call;
     let broken = || handle_panic(call, operation);
     let snapshot = catch_panic(|| snapshot_reads::open(state, command, common), broken)?;
@@ -334,6 +342,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
         client,
         request,
         command,
+        counts,
         ..
     } = call;
     if let Err(error) = outcome {
@@ -342,7 +351,9 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
     operation.count_work(&state.metrics);
     let took = operation.worked();
     state.metrics.took(command.class, took);
-    state.metrics.command_took(command.name, took);
+    if let Some(counts) = counts {
+        counts.latency.add(took);
+    }
     let namespace = operation.namespace();
     state
         .usage
@@ -552,6 +563,7 @@ mod tests {
             client: &Client::for_tests(),
             request: &request,
             command: broken,
+            counts: None,
             common: &CommonArguments::default(),
             authority: &Authority::Unrestricted,
             requirement: &Requirement::Nothing,

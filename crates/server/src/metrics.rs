@@ -157,13 +157,6 @@ impl Metrics {
         counts
     }
 
-    /// Records the duration of a command by its name.
-    pub fn command_took(&self, command: &str, time: Duration) {
-        if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {
-            counts.latency.add(time);
-        }
-    }
-
     /// Counts an update of a command by its form.
     pub fn count_update(&self, command: &str, by_pipeline: bool, with_array_filters: bool) {
         if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {

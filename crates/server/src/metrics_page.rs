@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_collection::{Collection, Statistics};
+use windrow_collection::{Collection, CollectionStatistics, Namespace, Statistics};
 
 use crate::latency::{self, Latencies};
 use crate::machine;
@@ -422,35 +422,11 @@ fn collections(page: &mut Page, state: &State) {
         .collect();
     sizes.sort_by_cached_key(|(_, statistics)| Reverse(statistics.bytes));
     sizes.truncate(COLLECTIONS_MAX);
-    page.family(
-        "windrow_collection_documents",
-        Kind::Gauge,
-        "Documents of a collection.",
-    );
-    for (namespace, statistics) in &sizes {
-        let labels = [
-            ("database", &*namespace.database),
-            ("collection", &*namespace.collection),
-        ];
-        page.sample(&labels, statistics.documents);
-    }
-    let help = "The size of a collection's documents, uncompressed.";
-    page.family("windrow_collection_bytes", Kind::Gauge, help);
-    for (namespace, statistics) in &sizes {
-        let labels = [
-            ("database", &*namespace.database),
-            ("collection", &*namespace.collection),
-        ];
-        page.sample(&labels, statistics.bytes);
-    }
-    let help = "The size of a collection's documents in run files.";
-    page.family("windrow_collection_stored_bytes", Kind::Gauge, help);
-    for (namespace, statistics) in &sizes {
-        let labels = [
-            ("database", &*namespace.database),
-            ("collection", &*namespace.collection),
-        ];
-        page.sample(&labels, statistics.bytes_stored);
+    for (name, help, value) in COLLECTION_SIZES {
+        page.family(name, Kind::Gauge, help);
+        for (namespace, statistics) in &sizes {
+            page.sample(&labels_of(namespace), value(statistics));
+        }
     }
     page.family(
         "windrow_index_bytes",
@@ -460,12 +436,36 @@ fn collections(page: &mut Page, state: &State) {
     for (namespace, statistics) in &sizes {
         for index in &statistics.indexes {
             let name = index.search_name.as_ref().unwrap_or(&index.name);
-            let labels = [
-                ("database", &*namespace.database),
-                ("collection", &*namespace.collection),
-                ("index", name),
-            ];
-            page.sample(&labels, index.bytes());
+            let [database, collection] = labels_of(namespace);
+            page.sample(&[database, collection, ("index", name)], index.bytes());
         }
     }
+}
+
+/// A metric of each collection: its name, what it means, and its value.
+type CollectionSize = (&'static str, &'static str, fn(&CollectionStatistics) -> u64);
+
+const COLLECTION_SIZES: [CollectionSize; 3] = [
+    (
+        "windrow_collection_documents",
+        "Documents of a collection.",
+        |statistics| statistics.documents,
+    ),
+    (
+        "windrow_collection_bytes",
+        "The size of a collection's documents, uncompressed.",
+        |statistics| statistics.bytes,
+    ),
+    (
+        "windrow_collection_stored_bytes",
+        "The size of a collection's documents in run files.",
+        |statistics| statistics.bytes_stored,
+    ),
+];
+
+fn labels_of(namespace: &Namespace) -> [(&str, &str); 2] {
+    [
+        ("database", &namespace.database),
+        ("collection", &namespace.collection),
+    ]
 }

@@ -246,6 +246,13 @@ pub fn needs_for_privileges(request: &AccessRequest<'_>, action: Action) -> Requ
     })
 }
 
+/// What the roles, privileges and restrictions in the arguments of a command on roles need.
+pub fn needs_for_role(request: &AccessRequest<'_>) -> Requirement {
+    needs_for_roles(request, "roles", Action::grantRole)
+        .and(needs_for_privileges(request, Action::grantRole))
+        .and(needs_for_restrictions(request))
+}
+
 /// Setting restrictions is an action of its own.
 pub fn needs_for_restrictions(request: &AccessRequest<'_>) -> Requirement {
     if request.body.contains("authenticationRestrictions") {

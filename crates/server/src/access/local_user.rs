@@ -1,5 +1,5 @@
-//! The user of Windrow's own commands. Who can read the data folder can read its password, and could
-//! read the data without the server anyway.
+//! The user of Windrow's own commands. Its password is in the data folder, so it can log in from this
+//! machine only.
 
 use windrow_access::{
     Credentials, Mechanism, Restrictions, RoleName, StoredCredentials, User, UserName,

@@ -25,13 +25,7 @@ pub const CREATE_ROLE: Command = Command {
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     request
         .on_database(&[Action::createRole])
-        .and(editing::needs_for_roles(
-            request,
-            "roles",
-            Action::grantRole,
-        ))
-        .and(editing::needs_for_privileges(request, Action::grantRole))
-        .and(editing::needs_for_restrictions(request))
+        .and(editing::needs_for_role(request))
 }
 
 /// MongoDB's error code for a role that exists.

@@ -26,13 +26,7 @@ const CHANGES: &[&str] = &["authenticationRestrictions", "privileges", "roles"];
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     request
         .on_database(&[Action::revokeRole])
-        .and(editing::needs_for_roles(
-            request,
-            "roles",
-            Action::grantRole,
-        ))
-        .and(editing::needs_for_privileges(request, Action::grantRole))
-        .and(editing::needs_for_restrictions(request))
+        .and(editing::needs_for_role(request))
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
