@@ -34,6 +34,7 @@ use crate::state::State;
 use crate::transaction_admission;
 use crate::transaction_context::TransactionContext;
 
+use crate::usage::CommandUse;
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
     state.metrics.connections_active.fetch_add(1, Relaxed);
@@ -344,6 +345,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
         command,
         counts,
         ..
+        authority,
     } = call;
     if let Err(error) = outcome {
         count_killed(state, request, command, error);
@@ -354,10 +356,16 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
     if let Some(counts) = counts {
         counts.latency.add(took);
     }
-    let namespace = operation.namespace();
-    state
-        .usage
-        .record(client.id, &namespace, command.kind, command.class, took);
+    if !matches!(authority, Authority::Nobody) {
+        let used = CommandUse {
+            connection: client.id,
+            namespace: &operation.namespace(),
+            kind: command.kind,
+            class: command.class,
+            took,
+        };
+        state.usage.record(&state.services.engine, used);
+    }
     let ended = EndedCommand {
         client,
         operation,

@@ -332,7 +332,7 @@ fn refuse(state: &Arc<State>, socket: Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// The interval at which plans and index filters of dropped collections are freed.
+/// The interval at which plans, index filters and counts of dropped collections are freed.
 const PLANS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The interval at which the expiry of the server's certificate is checked.
@@ -349,8 +349,8 @@ fn watch_clients(state: &State) {
     }
 }
 
-/// Ends transactions that last too long, and expired sessions and cursors. Frees the plans of
-/// dropped collections.
+/// Ends transactions that last too long, and expired sessions and cursors. Frees the plans and
+/// the counts of dropped collections.
 fn run_housekeeping(state: &State) {
     let (mut plans_freed, mut expiry_checked) = (Instant::now(), Instant::now());
     state.warn_before_expiry();
@@ -358,6 +358,7 @@ fn run_housekeeping(state: &State) {
         let now = Instant::now();
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
+            state.usage.forget_dropped(&state.services.engine);
             let uuids = state.services.engine.uuids();
             state.planner_settings.retain(|uuid| uuids.contains(uuid));
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use windrow_collection::{Engine, Namespace};
 use windrow_document::{DocumentBuf, doc};
 
 use crate::latency::{Latencies, LatencyClass};
@@ -74,37 +75,56 @@ pub struct Usage {
     tables: [Mutex<HashMap<String, CollectionUsage>>; TABLES],
 }
 
+/// A command that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandUse<'a> {
+    /// The id of the connection. It selects the table.
+    pub connection: i32,
+    pub namespace: &'a str,
+    pub kind: Kind,
+    pub class: LatencyClass,
+    pub took: Duration,
+}
+
 impl Usage {
-    /// Records a command on a collection. `connection` selects the table.
-    pub fn record(
-        &self,
-        connection: i32,
-        namespace: &str,
-        kind: Kind,
-        class: LatencyClass,
-        took: Duration,
-    ) {
-        let table = connection.unsigned_abs() as usize % TABLES;
-        let Some(table) = self.tables.get(table).filter(|_| namespace.contains('.')) else {
+    /// Records a command on a collection or view. A name that neither has is not recorded:
+    /// otherwise clients could fill the memory with names.
+    pub fn record(&self, engine: &Engine, used: CommandUse<'_>) {
+        let table = used.connection.unsigned_abs() as usize % TABLES;
+        let Some(table) = self.tables.get(table) else {
             return;
         };
         let mut table = lock(table);
-        let usage = match table.get_mut(namespace) {
+        let usage = match table.get_mut(used.namespace) {
             Some(usage) => usage,
-            None => table.entry(namespace.to_owned()).or_default(),
+            None if exists(engine, used.namespace) => {
+                table.entry(used.namespace.to_owned()).or_default()
+            }
+            None => return,
         };
-        if let Some(spent) = usage.spent.get_mut(place(kind)) {
-            spent.add(took);
+        if let Some(spent) = usage.spent.get_mut(place(used.kind)) {
+            spent.add(used.took);
         }
-        if let Some(latency) = usage.latencies.get_mut(class as usize) {
-            latency.add(took);
+        if let Some(latency) = usage.latencies.get_mut(used.class as usize) {
+            latency.add(used.took);
         }
     }
 
-    /// Removes the counts of dropped collections.
-    pub fn forget(&self, is_gone: impl Fn(&str) -> bool) {
+    /// Removes the counts of a dropped collection or view.
+    pub fn forget(&self, namespace: &str) {
         for table in &self.tables {
-            lock(table).retain(|name, _| !is_gone(name));
+            lock(table).remove(namespace);
+        }
+    }
+
+    /// Removes the counts of collections and views that do not exist any more.
+    pub fn forget_dropped(&self, engine: &Engine) {
+        for table in &self.tables {
+            // The table is not locked while the catalog is read.
+            let names: Vec<String> = lock(table).keys().cloned().collect();
+            for name in names.into_iter().filter(|name| !exists(engine, name)) {
+                lock(table).remove(&name);
+            }
         }
     }
 
@@ -145,6 +165,21 @@ impl Usage {
     }
 }
 
+/// Returns `true` if there is a collection or view with this name, or if the catalog cannot be read.
+fn exists(engine: &Engine, namespace: &str) -> bool {
+    let parts = namespace.split_once('.');
+    // Commands without a collection have the name "$cmd".
+    let Some((database, collection)) = parts.filter(|(_, name)| !name.starts_with("$cmd")) else {
+        return false;
+    };
+    let namespace = Namespace {
+        database: database.to_owned(),
+        collection: collection.to_owned(),
+    };
+    let is_view = || engine.view(&namespace).map_or(true, |view| view.is_some());
+    engine.collection(&namespace).is_some() || is_view()
+}
+
 /// The counts of locks are derived from the kinds of commands: queries read; inserts, updates and
 /// removes write.
 fn describe(usage: &CollectionUsage) -> DocumentBuf {
@@ -168,16 +203,58 @@ fn describe(usage: &CollectionUsage) -> DocumentBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use windrow_collection::{EngineOptions, View};
+    use windrow_document::ArrayBuf;
+    use windrow_storage::MemoryDisk;
+
     use super::*;
+
+    /// An engine with the collection `d.c` and the view `d.v`.
+    fn engine() -> Arc<Engine> {
+        let options = EngineOptions::with_memory(64 << 20);
+        let engine = Engine::open(Arc::new(MemoryDisk::default()), options).unwrap();
+        let options = DocumentBuf::new();
+        engine.create(&name("c"), options.as_document()).unwrap();
+        let view = View {
+            on: "c".to_owned(),
+            pipeline: ArrayBuf::new(),
+            collation: None,
+        };
+        engine.create_view(&name("v"), &view).unwrap();
+        engine
+    }
+
+    fn name(collection: &str) -> Namespace {
+        Namespace {
+            database: "d".to_owned(),
+            collection: collection.to_owned(),
+        }
+    }
+
+    fn record(usage: &Usage, engine: &Engine, namespace: &str, kind: Kind, micros: u64) {
+        let used = CommandUse {
+            connection: micros as i32,
+            namespace,
+            kind,
+            class: LatencyClass::Read,
+            took: Duration::from_micros(micros),
+        };
+        usage.record(engine, used);
+    }
+
+    fn names(usage: &Usage) -> Vec<String> {
+        let described = usage.describe();
+        described.iter().map(|(name, _)| name.to_owned()).collect()
+    }
 
     #[test]
     fn time_is_summed_by_collection_and_kind() {
-        let usage = Usage::default();
-        let micros = Duration::from_micros;
-        usage.record(1, "d.c", Kind::Query, LatencyClass::Read, micros(5));
-        usage.record(2, "d.c", Kind::Query, LatencyClass::Read, micros(6));
-        usage.record(1, "d.c", Kind::Insert, LatencyClass::Write, micros(7));
-        usage.record(1, "admin", Kind::Command, LatencyClass::Command, micros(9));
+        let (usage, engine) = (Usage::default(), engine());
+        record(&usage, &engine, "d.c", Kind::Query, 5);
+        record(&usage, &engine, "d.c", Kind::Query, 6);
+        record(&usage, &engine, "d.c", Kind::Insert, 7);
         let described = usage.describe();
         let of_c = described.get("d.c").and_then(|one| one.as_document());
         let check = |name: &str, time: i64, count: i64| {
@@ -188,12 +265,24 @@ mod tests {
                 "{name}"
             );
         };
-        assert_eq!(described.iter().count(), 1);
         check("total", 18, 3);
         check("queries", 11, 2);
         check("writeLock", 7, 1);
         check("remove", 0, 0);
-        usage.forget(|name| name == "d.c");
-        assert!(usage.describe().as_document().is_empty());
+    }
+
+    /// Each name that a client sent had got an entry for ever, before any login.
+    #[test]
+    fn only_collections_and_views_are_counted() {
+        let (usage, engine) = (Usage::default(), engine());
+        for namespace in ["admin", "d.$cmd", "x.$cmd", "d.missing", "d.v", "d.c"] {
+            record(&usage, &engine, namespace, Kind::Command, 1);
+        }
+        assert_eq!(names(&usage), ["d.c", "d.v"]);
+        engine.drop_collection(&name("c")).unwrap();
+        usage.forget_dropped(&engine);
+        assert_eq!(names(&usage), ["d.v"]);
+        usage.forget("d.v");
+        assert!(names(&usage).is_empty());
     }
 }

@@ -36,6 +36,7 @@ use crate::first_batch::{self, FirstBatch};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches};
+use crate::usage::CommandUse;
 use crate::{namespace, stable_api, views};
 use document_list::DocumentList;
 use output::OutputWriter;
@@ -121,15 +122,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn record_other_collections(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
     let others: BTreeSet<String> = pipeline.other_collections().into_iter().collect();
     for other in others {
-        let (client, took) = (context.client.id, context.operation.worked());
-        let usage = &context.state.usage;
-        usage.record(
-            client,
-            &format!("{database}.{other}"),
-            Kind::Command,
-            LatencyClass::Read,
-            took,
-        );
+        let used = CommandUse {
+            connection: context.client.id,
+            namespace: &format!("{database}.{other}"),
+            kind: Kind::Command,
+            class: LatencyClass::Read,
+            took: context.operation.worked(),
+        };
+        let state = context.state;
+        state.usage.record(&state.services.engine, used);
     }
 }
 

@@ -45,10 +45,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             break indexes;
         }
     };
-    context
-        .state
-        .usage
-        .forget(|name| name == namespace.to_string());
+    context.state.usage.forget(&namespace.to_string());
     end_cursors(context, &namespace.to_string());
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;
@@ -75,6 +72,7 @@ fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, Comm
 }
 
 /// Fails if profiling is on and the collection stores the profile.
+    context.state.usage.forget(&namespace.to_string());
 fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let level = context.state.profiling.database(&namespace.database).level;
     if namespace.collection == PROFILE && level != ProfilingLevel::Off {

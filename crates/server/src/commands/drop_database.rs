@@ -36,6 +36,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     let dropped = engine.drop_database(database).or_command_error()?;
     context.state.profiling.forget(database);
+    context.state.usage.forget_dropped(engine);
     drop(exclusions);
     let prefix = format!("{database}.");
     let cursors = &context.state.cursors;
