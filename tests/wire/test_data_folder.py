@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 
 import pytest
@@ -181,3 +182,31 @@ def test_a_full_disk_refuses_writes_and_goes_on_reading(small_disk, tmp_path):
         assert c.count_documents({"_id": {"$lt": stored}}) == stored
         c.insert_one({"_id": "room again"})
         assert copy.client().d.command({"validate": "c", "full": True})["valid"]
+
+
+def test_only_the_owner_can_use_the_files(tmp_path):
+    """They had been readable for every user of the machine, whatever was in them."""
+    before = os.umask(0)
+    try:
+        log = tmp_path / "log"
+        with Server(tmp_path, options=["--log-path", str(log)]) as server:
+            client = server.client()
+            client.d.c.insert_many([{"n": n} for n in range(1_000)])
+            client.d.c.create_index("n")
+            client.admin.command("logRotate")
+            assert server.stop() == 0
+            server.start()
+            # mongosh shows these.
+            assert server.client().admin.command("getLog", "startupWarnings")["log"] == []
+            created = [server.data, *server.data.rglob("*"), *tmp_path.glob("log*")]
+            modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in created}
+            assert {mode for path, mode in modes.items() if os.path.isdir(path)} == {0o700}
+            assert {mode for path, mode in modes.items() if os.path.isfile(path)} == {0o600}, modes
+            server.stop()
+            server.data.chmod(0o750)
+            server.start()
+            [warning] = server.client().admin.command("getLog", "startupWarnings")["log"]
+            assert "its mode is 750" in warning
+            assert stat.S_IMODE(server.data.stat().st_mode) == 0o750
+    finally:
+        os.umask(before)

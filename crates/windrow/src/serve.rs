@@ -12,7 +12,9 @@ mod problem_log;
 mod reload;
 mod shown_options;
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -78,6 +80,7 @@ const FAILED: i32 = 9_000_011;
 
 fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     log_start(log, &options);
+    warn_of_readers(log, &options.data_folder);
     forbid_core_dumps(log);
     let pid_file = options
         .pid_file
@@ -141,6 +144,25 @@ fn explain_bind(error: io::Error) -> Failure {
 
 /// Forbids core dumps: they would contain keys, passwords and documents.
 fn forbid_core_dumps(log: &Log) {
+/// Warns if other users can reach the files of an existing data folder. Their administrator may want
+/// that, so the folder is used as it is.
+fn warn_of_readers(log: &Log, folder: &Path) {
+    let Ok(metadata) = fs::metadata(folder) else {
+        return;
+    };
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let folder = folder.display();
+        log.startup_warning(
+            SHARED_FOLDER,
+            &format!("Other users can reach the data folder {folder}, its mode is {mode:03o}: chmod 700 forbids it"),
+        );
+    }
+}
+
+/// The id of the log line about a data folder that others can reach. MongoDB has no such event.
+const SHARED_FOLDER: i32 = 9_000_016;
+
     let limit = Rlimit {
         current: Some(0),
         maximum: getrlimit(Resource::Core).maximum,

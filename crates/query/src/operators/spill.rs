@@ -13,6 +13,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -58,7 +59,8 @@ impl RunWriter {
         );
         let path = std::env::temp_dir().join(name);
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
+        // Another user could open the file before it is removed.
+        options.read(true).write(true).create_new(true).mode(0o600);
         let file = options.open(&path).map_err(failed)?;
         fs::remove_file(&path).map_err(failed)?;
         let encrypted = TemporaryWriter::new(file).map_err(failed)?;

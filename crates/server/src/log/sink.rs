@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -160,8 +161,10 @@ impl Sink {
     }
 }
 
+/// Opens a file of the log. Only its owner can use a new one: it has parts of slow commands.
 fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o600).open(path)
 }
 
 /// Renames a file, with the current time. Fails if a file with the new name exists.
@@ -178,6 +181,8 @@ fn archive(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn file(path: &Path, append: bool, rotation: LogRotation) -> Sink {
@@ -201,6 +206,18 @@ mod tests {
             .iter()
             .map(|path| fs::read_to_string(path).unwrap())
             .collect()
+    }
+
+    /// The log had been readable for every user of the machine.
+    #[test]
+    fn only_the_owner_can_use_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        file(&path, true, LogRotation::Rename).rotate().unwrap();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let metadata = entry.unwrap().metadata().unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! [`RealDisk`]: the file system of the operating system.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Disk, DiskFile, LockOutcome};
 use crate::StorageError;
+
+/// The permissions of new files and folders: only their owner can use them, whatever the umask is.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
 
 /// A folder in the file system of the operating system.
 #[derive(Clone, Debug)]
@@ -16,8 +20,9 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// Uses `folder` as the data folder. If it does not exist, it is created durably: otherwise a
-    /// power loss could remove the folder together with files that were synced in it.
+    /// Uses `folder` as the data folder. If it does not exist, it is created for its owner alone, and
+    /// durably: otherwise a power loss could remove the folder together with files that were synced
+    /// in it. The permissions of an existing folder stay as they are.
     ///
     /// # Errors
     /// Fails if the folder, or one of its parents, cannot be created.
@@ -53,6 +58,7 @@ impl Disk for RealDisk {
             .read(true)
             .write(true)
             .create(true)
+            .mode(FILE_MODE)
             .truncate(true)
             .open(self.path(path))?;
         Ok(Arc::new(RealFile(file)))
@@ -81,7 +87,7 @@ impl Disk for RealDisk {
     }
 
     fn create_dir_all(&self, folder: &str) -> io::Result<()> {
-        std::fs::create_dir_all(self.path(folder))
+        create_private(&self.path(folder))
     }
 
     fn sync_dir(&self, folder: &str) -> io::Result<()> {
@@ -95,6 +101,7 @@ impl Disk for RealDisk {
             .read(true)
             .write(true)
             .create(true)
+            .mode(FILE_MODE)
             .truncate(false)
             .open(self.path(path))?;
         match file.try_lock() {
@@ -126,13 +133,19 @@ fn create_durably(folder: &Path) -> io::Result<()> {
     }
     let parent = folder.parent().unwrap_or(Path::new(""));
     create_durably(parent)?;
-    std::fs::create_dir_all(folder)?;
+    create_private(folder)?;
     let parent = if parent.as_os_str().is_empty() {
         Path::new(".")
     } else {
         parent
     };
     File::open(parent)?.sync_all()
+}
+
+/// Creates `folder`, and its parents if they are missing, for their owner alone.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(FOLDER_MODE).create(folder)
 }
 
 struct RealFile(File);
@@ -170,7 +183,35 @@ impl DiskFile for RealFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        let metadata = std::fs::metadata(path).unwrap();
+        metadata.permissions().mode() & 0o777
+    }
+
+    /// Data files had been readable for every user of the machine, as the umask says.
+    #[test]
+    fn only_the_owner_can_use_new_files_and_folders() {
+        let outer = tempfile::tempdir().unwrap();
+        let data = outer.path().join("data");
+        let disk = RealDisk::new(&data).unwrap();
+        disk.create_dir_all("log/a").unwrap();
+        drop(disk.create("log/1").unwrap());
+        drop(disk.lock("LOCK").unwrap());
+        for folder in ["", "log", "log/a"] {
+            assert_eq!(mode(&data.join(folder)), 0o700, "{folder}");
+        }
+        for file in ["log/1", "LOCK"] {
+            assert_eq!(mode(&data.join(file)), 0o600, "{file}");
+        }
+        std::fs::set_permissions(&data, Permissions::from_mode(0o750)).unwrap();
+        drop(RealDisk::new(&data).unwrap());
+        assert_eq!(mode(&data), 0o750);
+    }
 
     #[test]
     fn new_creates_missing_parents() {
