@@ -112,6 +112,11 @@ impl Cipher {
         Cipher(Aes256Gcm::new(key.into()))
     }
 
+    #[cfg(test)]
+    pub fn for_tests() -> Cipher {
+        Cipher::new(&[7; KEY_BYTES])
+    }
+
     /// Encrypts bytes in place and returns the tag. `context` is not encrypted, but decryption fails
     /// if it differs. A nonce must not be used twice. Returns `None` if there are more than 64 GB.
     pub fn encrypt(

@@ -10,7 +10,7 @@ use crate::error::StorageError;
 /// The content of the FORMAT file of this version. It is text for readers of the folder.
 const FORMAT: &str = "windrow data format 1, draft 3\n";
 /// The content of the FORMAT file of an encrypted folder.
-const FORMAT_ENCRYPTED: &str = "windrow data format 1, draft 3, encrypted\n";
+const FORMAT_ENCRYPTED: &str = "windrow data format 1, draft 4, encrypted\n";
 const FORMAT_PATH: &str = "FORMAT";
 const FORMAT_TEMPORARY: &str = "FORMAT.new";
 const LOCK_PATH: &str = "LOCK";

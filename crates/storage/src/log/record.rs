@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Data = 0,
     /// A change of the catalog.
     Catalog = 1,
-    /// The mark of a close. It says that all records before it are durable. It has no payload, and
+    /// The mark of a close. It says that all records before it are durable. Its payload is empty, and
     /// its position is that of the record before it.
     Mark = 2,
 }
@@ -97,7 +97,7 @@ impl Header {
 /// A record in the bytes of a segment, with verified checksums.
 pub(crate) struct StoredRecord<'a> {
     pub header: Header,
-    /// The part of the header that is bound to an encrypted payload.
+    /// The part of the header that an encrypted payload authenticates.
     context: Context,
     pub stored: &'a [u8],
     /// The offset of the next record.
@@ -163,15 +163,14 @@ impl<'a> StoredRecord<'a> {
     }
 }
 
-/// The parts of a header that are bound to an encrypted payload: position, raw length, kind and
-/// flags.
-type Context = [u8; 14];
+/// The bytes of a header that are bound to an encrypted payload: all besides the two checksums.
+type Context = [u8; HEADER_BYTES - 16];
 
 fn context(header: &[u8]) -> Context {
-    let mut context = [0; 14];
-    let position = header.get(8..16).unwrap_or_default();
-    let rest = header.get(36..42).unwrap_or_default();
-    let parts = position.iter().chain(rest);
+    let mut context = [0; HEADER_BYTES - 16];
+    let before = header.get(8..24).unwrap_or_default();
+    let behind = header.get(32..HEADER_BYTES).unwrap_or_default();
+    let parts = before.iter().chain(behind);
     context
         .iter_mut()
         .zip(parts)
@@ -440,5 +439,34 @@ mod tests {
         // The padding of a short record has no bytes of a longer record in the same buffer.
         check(&[b"abc"], false);
         assert_eq!(sealed(&[b"abc"])[HEADER_BYTES..], *b"abc\0\0\0\0\0");
+    }
+
+    /// The time, the durable position and marks had not been authenticated: only a checksum that
+    /// everybody can compute covered them.
+    #[test]
+    fn each_byte_of_a_header_is_bound_to_an_encrypted_payload() {
+        let cipher = Cipher::for_tests();
+        for (kind, payload) in [(Kind::Data, &b"payload"[..]), (Kind::Mark, b"")] {
+            let mut encoded = EncodedRecord::new(kind, &[payload], true).unwrap();
+            let cipher_and_nonce = Some((&cipher, [1; NONCE_BYTES]));
+            let seal = Seal {
+                cipher: cipher_and_nonce,
+                ..SEAL
+            };
+            encoded.seal(&seal).unwrap();
+            let bytes = encoded.bytes().unwrap().to_vec();
+            let read = |bytes: &[u8]| {
+                let record = StoredRecord::read(bytes, 0, SEAL.segment)?;
+                record.payload(Some(&cipher))
+            };
+            assert_eq!(read(&bytes).unwrap(), payload);
+            for at in (8..24).chain(32..HEADER_BYTES) {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1;
+                let sum = checksum(SEAL.segment, &changed[8..HEADER_BYTES]);
+                changed[..8].copy_from_slice(&sum.to_le_bytes());
+                assert!(read(&changed).is_err(), "{kind:?}, byte {at}");
+            }
+        }
     }
 }

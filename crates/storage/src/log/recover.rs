@@ -273,6 +273,15 @@ impl Recovery<'_> {
         segment: &mut Segment,
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
+        // A mark is empty: reading its payload tells if the key of the segment made it.
+        let payload = match found.header.kind {
+            Kind::Data => None,
+            Kind::Catalog | Kind::Mark => {
+                let payload = found.payload(segment.cipher.as_deref());
+                let failed = |what| damaged(self.disk, segment.number, offset, self.next, what);
+                Some(payload.map_err(failed)?)
+            }
+        };
         self.marked = found.header.kind == Kind::Mark;
         if self.marked {
             return Ok(());
@@ -282,10 +291,7 @@ impl Recovery<'_> {
         if found.header.millis == 0 {
             self.untimed = self.next;
         }
-        if found.header.kind == Kind::Catalog {
-            let payload = found
-                .payload(segment.cipher.as_deref())
-                .map_err(|what| damaged(self.disk, segment.number, offset, self.next, what))?;
+        if let Some(payload) = payload {
             visit(Position(self.next), &payload)?;
         }
         self.next += 1;

@@ -341,14 +341,15 @@ impl Shared {
     fn mark(&self, newest: u64) -> Result<(Segment, Vec<u8>), StorageError> {
         let last = self.segments.lock().list.last().cloned();
         let last = last.ok_or_else(|| no_segment(newest))?;
-        let mut mark = EncodedRecord::new(Kind::Mark, &[], false)?;
+        let keys = last.cipher.as_deref().zip(self.keys.as_ref());
+        let mut mark = EncodedRecord::new(Kind::Mark, &[], keys.is_some())?;
         let millis = self.millis.load(Ordering::Acquire);
         mark.seal(&Seal {
             position: newest,
             synced: newest,
             segment: last.number,
             millis,
-            cipher: None,
+            cipher: keys.map(|(cipher, keys)| (cipher, keys.next_nonce())),
         })?;
         let bytes = mark.bytes()?.to_vec();
         Ok((last, bytes))
