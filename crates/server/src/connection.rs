@@ -13,10 +13,11 @@ use windrow_wire::{
 use zeroize::Zeroize;
 
 use crate::client::Client;
-use crate::commands::find;
+use crate::commands::secret_arguments;
 use crate::dispatch;
 use crate::log::Severity;
 use crate::parameters::QUIET;
+use crate::shown_command::has_secrets;
 use crate::socket::Socket;
 use crate::state::State;
 use crate::transport::{RefusedTransport, Transport};
@@ -91,11 +92,6 @@ fn declared_length(message: &[u8]) -> usize {
     usize::try_from(declared).unwrap_or(usize::MAX)
 }
 
-/// Returns `true` if the command has arguments with passwords.
-fn has_secrets(request: &Request) -> bool {
-    find(request.command()).is_some_and(|command| !command.secrets.is_empty())
-}
-
 struct Connection<'a> {
     state: &'a State,
     transport: &'a Transport<'a>,
@@ -149,7 +145,7 @@ impl Connection<'_> {
         match Request::parse(header, buffer, &mut spare) {
             Ok(request) => {
                 self.answer(&request)?;
-                let has_secrets = has_secrets(&request);
+                let has_secrets = has_secrets(request.body(), secret_arguments);
                 let mut buffer = request.into_buffer();
                 if has_secrets {
                     buffer.zeroize();

@@ -16,7 +16,7 @@ use crate::access::{AccessRequest, Authority, Requirement};
 use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
-use crate::commands::{COMMANDS, find};
+use crate::commands::{COMMANDS, find, secret_arguments};
 use crate::common_arguments::CommonArguments;
 use crate::context::Context;
 use crate::error_labels::{FailureKind, with_label_for, with_transient_label};
@@ -26,15 +26,16 @@ use crate::latency::LatencyClass;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
-use crate::operations::{Operation, RunningOperation, Starter, shown_command};
+use crate::operations::{Operation, RunningOperation, Starter};
 use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, EndedCommand};
+use crate::shown_command::shown_command;
 use crate::snapshot_reads;
 use crate::state::State;
 use crate::transaction_admission;
 use crate::transaction_context::TransactionContext;
-
 use crate::usage::CommandUse;
+
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
     state.metrics.connections_active.fetch_add(1, Relaxed);
@@ -190,8 +191,8 @@ fn check_access(
         if is_enough && authority.meets(&requirement) {
             return Ok(requirement);
         }
-        let shown = shown_command(request, command.secrets);
         let database = request.database();
+        let shown = shown_command(request.body(), database, secret_arguments);
         format!("not authorized on {database} to execute command {shown}")
     };
     let refused = Event::AuthCheck {
@@ -256,7 +257,7 @@ fn start(call: Call<'_>) -> RunningOperation<'_> {
     let time_limit = state.fail_points.limit(time_limit);
     let starter = Starter {
         kind: command.kind,
-        secrets: command.secrets,
+        secret_arguments,
         user: authority.user(),
     };
     let running = state
@@ -344,8 +345,8 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
         request,
         command,
         counts,
-        ..
         authority,
+        ..
     } = call;
     if let Err(error) = outcome {
         count_killed(state, request, command, error);

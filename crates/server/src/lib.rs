@@ -38,7 +38,7 @@
 //! - `sessions`, `transactions`, `transaction_admission`, `transaction_context`, `idle`: sessions
 //!   and transactions
 //! - `operations`, `log`, `recorder`, `profiling`, `verbosity`, `metrics`, `latency`, `usage`,
-//!   `statistics`, `machine`, `shell_text`: monitoring
+//!   `shown_command`, `statistics`, `machine`, `shell_text`: monitoring
 //! - `parameters`, `cluster_parameters`, `fail_points`, `fail_point_effects`, `replica_set`:
 //!   settings
 //! - `clock`, `random`, `sync`, `version`
@@ -102,6 +102,7 @@ mod search_indexes;
 mod server;
 mod sessions;
 mod shell_text;
+mod shown_command;
 mod signals;
 mod snapshot_reads;
 mod socket;

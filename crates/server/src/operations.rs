@@ -8,13 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use windrow_access::UserName;
 use windrow_collection::Interrupt;
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::{Client, Connections};
 use crate::clock;
 use crate::metrics::{Kind, Metrics, Note};
 use crate::sessions::SessionId;
+use crate::shown_command::{SecretArguments, shown_command};
 use crate::sync::lock;
 
 /// A running command. Long work calls [`check`](Self::check) regularly, and reports its progress
@@ -381,44 +382,6 @@ fn interrupted(code: ErrorCode) -> CommandError {
 /// Most operations record at most this many fields.
 const RECORDS_USUAL: usize = 8;
 
-/// Commands above this size in bytes are shown by their first field and their comment, if that is
-/// shorter.
-const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
-
-/// A command as it may be shown. `secrets` are the arguments that are hidden.
-pub fn shown_command(request: &Request, secrets: &[&str]) -> DocumentBuf {
-    let body = request.body();
-    if body.as_bytes().len() <= SHOWN_COMMAND_BYTES_MAX {
-        return without_secrets(body, secrets);
-    }
-    let mut shown = DocumentBuilder::new();
-    if let Some((name, value)) = body.first() {
-        shown.append(name, value);
-    }
-    let comment = body.get("comment").map(|value| doc! { "comment": value });
-    if let Some(comment) = comment.filter(|it| it.as_bytes().len() <= SHOWN_COMMAND_BYTES_MAX) {
-        shown.append_all(comment.as_document());
-    }
-    let mut shown = shown.finish();
-    shown.push("$truncated", format!("{} bytes", body.as_bytes().len()));
-    shown.push("$db", request.database());
-    shown
-}
-
-fn without_secrets(body: Document<'_>, secrets: &[&str]) -> DocumentBuf {
-    if secrets.is_empty() {
-        return body.to_buf();
-    }
-    let hide = |(name, value)| {
-        let is_secret = secrets.contains(&name);
-        (name, if is_secret { HIDDEN } else { value })
-    };
-    body.iter().map(hide).collect()
-}
-
-/// What is shown in place of a password, as in MongoDB.
-const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
-
 /// All running operations, by their ids.
 #[derive(Debug, Default)]
 pub struct Operations {
@@ -431,7 +394,7 @@ pub struct Operations {
 pub struct Starter<'a> {
     pub kind: Kind,
     /// The arguments with passwords.
-    pub secrets: &'static [&'static str],
+    pub secret_arguments: SecretArguments,
     pub user: Option<&'a UserName>,
 }
 
@@ -441,7 +404,7 @@ impl Starter<'_> {
     pub fn for_tests(kind: Kind) -> Starter<'static> {
         Starter {
             kind,
-            secrets: &[],
+            secret_arguments: |_| &[],
             user: None,
         }
     }
@@ -467,7 +430,11 @@ impl Operations {
             session,
             user: started_by.user.cloned(),
             client: Arc::clone(client),
-            command: shown_command(request, started_by.secrets),
+            command: shown_command(
+                request.body(),
+                request.database(),
+                started_by.secret_arguments,
+            ),
             comment: OnceLock::new(),
             cursor: OnceLock::new(),
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),

@@ -30,6 +30,10 @@ def test_passwords_are_not_shown(server, root):
                 client.admin.command(refused)
             assert caught.value.code == 13 and SECRET not in str(caught.value)
             assert "xxx" in str(caught.value)
+            for explained in [refused, {"explain": refused}, {"CreateUser": 1, **refused}]:
+                with pytest.raises(Exception) as caught:
+                    root.admin.command({"explain": explained, "comment": "explained"})
+                assert SECRET not in str(caught.value)
         with Raw(server) as connection:
             Conversation(connection).log_in("shown", SECRET + "2")
     finally:
@@ -41,6 +45,7 @@ def test_passwords_are_not_shown(server, root):
     for text in [profile, log, recent]:
         assert SECRET not in text and "n,,n=shown" not in text and "biws" not in text
     assert '"createUser":"shown"' in log and "xxx" in log
+    assert '"explain":{"createUser":"x","pwd":"xxx"' in log
 
 
 def test_refusals_and_logins_are_logged(server, root, login):

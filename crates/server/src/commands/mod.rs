@@ -245,9 +245,32 @@ pub fn find(name: &str) -> Option<&'static Command> {
     by_name.get(name).copied()
 }
 
+/// The arguments of a command with passwords. Of a command that the server does not have, such as a
+/// misspelt one, these are the arguments that have passwords in any command.
+pub fn secret_arguments(name: &str) -> &'static [&'static str] {
+    static ALL: OnceLock<Vec<&str>> = OnceLock::new();
+    let all = || {
+        let secrets = COMMANDS.iter().flat_map(|command| command.secrets);
+        secrets.copied().collect()
+    };
+    match find(name) {
+        Some(command) => command.secrets,
+        None => ALL.get_or_init(all),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misspelt_commands_hide_passwords_too() {
+        assert_eq!(secret_arguments("createUser"), ["pwd"]);
+        assert!(secret_arguments("find").is_empty());
+        for name in ["pwd", "payload", "key"] {
+            assert!(secret_arguments("createuser").contains(&name), "{name}");
+        }
+    }
 
     #[test]
     fn the_table_is_in_order_and_complete() {

@@ -1,0 +1,139 @@
+//! Commands as `currentOp`, the log and the profile show them: without passwords, and short.
+
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+
+/// Returns the arguments of a command that are hidden.
+pub type SecretArguments = fn(&str) -> &'static [&'static str];
+
+/// Commands above this size in bytes are shown by their first field and their comment, if that is
+/// shorter.
+const BYTES_MAX: usize = 4096;
+
+/// What is shown in place of a password, as in MongoDB.
+const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
+
+/// A command of a database as it may be shown.
+pub fn shown_command(
+    body: Document<'_>,
+    database: &str,
+    secret_arguments: SecretArguments,
+) -> DocumentBuf {
+    if body.as_bytes().len() <= BYTES_MAX {
+        return without_secrets(body, secret_arguments);
+    }
+    let mut shown = only_names(body);
+    if let Some(comment) = body.get("comment") {
+        let alone = doc! { "comment": comment };
+        if alone.as_bytes().len() <= BYTES_MAX {
+            shown.push("comment", comment);
+        }
+    }
+    shown.push("$truncated", format!("{} bytes", body.as_bytes().len()));
+    shown.push("$db", database);
+    shown
+}
+
+/// Returns `true` if a command, or a command that it explains, has arguments with passwords.
+pub fn has_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> bool {
+    let Some((name, value)) = body.first() else {
+        return false;
+    };
+    let nested = value.as_document();
+    !secret_arguments(name).is_empty()
+        || nested.is_some_and(|nested| has_secrets(nested, secret_arguments))
+}
+
+/// A command whose first value is a document has another command in it, which `explain` explains.
+fn without_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> DocumentBuf {
+    if !has_secrets(body, secret_arguments) {
+        return body.to_buf();
+    }
+    let secrets = body
+        .first()
+        .map_or(&[][..], |(name, _)| secret_arguments(name));
+    let mut shown = DocumentBuf::new();
+    for (place, (name, value)) in body.iter().enumerate() {
+        match value {
+            _ if secrets.contains(&name) => shown.push(name, HIDDEN),
+            ValueRef::Document(nested) if place == 0 => {
+                shown.push(name, without_secrets(nested, secret_arguments));
+            }
+            value => shown.push(name, value),
+        }
+    }
+    shown
+}
+
+/// The first field of a command, and of a command in it.
+fn only_names(body: Document<'_>) -> DocumentBuf {
+    let mut shown = DocumentBuf::new();
+    match body.first() {
+        Some((name, ValueRef::Document(nested))) => shown.push(name, only_names(nested)),
+        Some((name, value)) => shown.push(name, value),
+        None => {}
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret_arguments(command: &str) -> &'static [&'static str] {
+        match command {
+            "createUser" => &["pwd"],
+            _ => &[],
+        }
+    }
+
+    fn check(command: &DocumentBuf, expected: &DocumentBuf) {
+        let shown = shown_command(command.as_document(), "d", secret_arguments);
+        assert_eq!(shown, *expected, "{command}");
+        let hides = shown.to_string().contains("xxx");
+        let body = command.as_document();
+        assert!(!hides || has_secrets(body, secret_arguments), "{command}");
+    }
+
+    /// `explain` of a command had shown its password.
+    #[test]
+    fn passwords_are_hidden_in_explained_commands_too() {
+        let (create, hidden) = (
+            doc! { "createUser": "a", "pwd": "b", "$db": "d" },
+            doc! { "createUser": "a", "pwd": "xxx", "$db": "d" },
+        );
+        check(&create, &hidden);
+        check(
+            &doc! { "explain": (create.clone()), "verbosity": "v" },
+            &doc! { "explain": (hidden.clone()), "verbosity": "v" },
+        );
+        check(
+            &doc! { "explain": { "explain": create } },
+            &doc! { "explain": { "explain": hidden } },
+        );
+        let find = doc! { "find": "c", "filter": { "pwd": "b" } };
+        check(&find, &find);
+        check(
+            &doc! { "explain": (find.clone()) },
+            &doc! { "explain": find },
+        );
+    }
+
+    #[test]
+    fn long_commands_are_shown_by_their_names() {
+        let long = "b".repeat(5000);
+        let create = doc! { "createUser": "a", "pwd": (long.as_str()) };
+        let bytes = |command: &DocumentBuf| format!("{} bytes", command.as_bytes().len());
+        check(
+            &create,
+            &doc! { "createUser": "a", "$truncated": (bytes(&create)), "$db": "d" },
+        );
+        let explain = doc! { "explain": create, "comment": 1 };
+        check(
+            &explain,
+            &doc! {
+                "explain": { "createUser": "a" }, "comment": 1,
+                "$truncated": (bytes(&explain)), "$db": "d",
+            },
+        );
+    }
+}
