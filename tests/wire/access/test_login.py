@@ -247,10 +247,25 @@ def test_logins_are_needed_as_soon_as_there_is_a_user(tmp_path):
         assert user.d.c.count_documents({}) == 10
         server.restart()
         assert code(server.client().d.c.find_one) == 13
-        user = server.client(username="a", password="pw")
-        user.admin.command("dropUser", "a")
-        # The last user is gone.
-        assert server.client().d.c.count_documents({}) == 10
+
+
+def test_access_control_outlives_the_last_user(tmp_path):
+    """An administrator of one database had ended the need of logins by dropping the last user."""
+    with Server(tmp_path) as server:
+        server.client().d.c.insert_one({})
+        server.client().d.command("createUser", "a", pwd="pw", roles=["userAdmin"])
+        user = server.client(username="a", password="pw", authSource="d")
+        user.d.command("dropAllUsersFromDatabase")
+        assert code(server.client().d.c.find_one) == 13
+        server.restart()
+        client = server.client()
+        assert code(client.d.c.find_one) == 13
+        assert code(client.d.command, "createUser", "b", pwd="pw", roles=[]) == 13
+        client.admin.command("createUser", "b", pwd="pw", roles=["root"])
+        root = server.client(username="b", password="pw")
+        assert root.d.c.count_documents({}) == 1
+        assert code(root.admin.command, "drop", "system.users") == 20
+        assert code(root.admin.command, "dropDatabase") == 20
 
 
 def test_no_auth_is_given_by_name(tmp_path):

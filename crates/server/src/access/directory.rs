@@ -19,7 +19,7 @@ use crate::sync::lock;
 /// When clients have to log in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessControl {
-    /// As soon as there is a user.
+    /// As soon as there is a user, and from then on.
     #[default]
     WithUsers,
     /// Always.
@@ -45,6 +45,9 @@ type Version = Option<([u8; 16], Position)>;
 pub struct Users {
     versions: [Version; 2],
     pub has_users: bool,
+    /// `true` if there are or were users. Nothing removes their collection, so this outlives the last
+    /// user: whoever may drop it must not give everybody access.
+    pub had_users: bool,
     pub has_roles: bool,
     local_user: Option<Arc<User>>,
     read: Mutex<HashMap<UserName, Option<Arc<Identity>>>>,
@@ -71,6 +74,7 @@ impl Directory {
         let users = Users {
             versions: [None; 2],
             has_users: false,
+            had_users: false,
             has_roles: false,
             local_user: local_user.clone(),
             read: Mutex::default(),
@@ -94,10 +98,12 @@ impl Directory {
             return Arc::clone(&known);
         }
         drop(known);
+        let [had_users, _] = collections.each_ref().map(Option::is_some);
         let [has_users, has_roles] = collections.map(|it| it.is_some_and(|it| it.count() > 0));
         let users = Arc::new(Users {
             versions,
             has_users,
+            had_users,
             has_roles,
             local_user: self.local_user.clone(),
             read: Mutex::default(),
@@ -112,7 +118,7 @@ impl Directory {
         match self.control {
             AccessControl::Never => false,
             AccessControl::Always => true,
-            AccessControl::WithUsers => self.users(engine).has_users,
+            AccessControl::WithUsers => self.users(engine).had_users,
         }
     }
 }

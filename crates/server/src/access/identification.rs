@@ -15,7 +15,7 @@ pub fn authority_of(state: &State, client: &Client) -> Result<Authority, Command
         return Ok(Authority::Unrestricted);
     }
     let users = directory.users(engine);
-    if directory.control == AccessControl::WithUsers && !users.has_users {
+    if directory.control == AccessControl::WithUsers && !users.had_users {
         return Ok(Authority::Unrestricted);
     }
     if let Some(identity) = client.login.identity(engine, &users)? {

@@ -6,6 +6,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
+use crate::access::store::Stored;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
@@ -29,6 +30,10 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    if Stored::is_protected(&namespace) {
+        let message = format!("can't drop system collection {namespace}");
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    }
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let engine = &context.state.services.engine;
     let indexes = loop {
@@ -67,12 +72,12 @@ fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, Comm
     if !engine.drop_view(namespace).or_command_error()? {
         return Ok(Reply::ok(DocumentBuf::new()));
     }
+    context.state.usage.forget(&namespace.to_string());
     end_cursors(context, &namespace.to_string());
     Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }))
 }
 
 /// Fails if profiling is on and the collection stores the profile.
-    context.state.usage.forget(&namespace.to_string());
 fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let level = context.state.profiling.database(&namespace.database).level;
     if namespace.collection == PROFILE && level != ProfilingLevel::Off {
