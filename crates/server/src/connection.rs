@@ -4,6 +4,7 @@
 use std::io::{self, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use windrow_document::doc;
 use windrow_wire::{
@@ -18,7 +19,7 @@ use crate::dispatch;
 use crate::log::Severity;
 use crate::parameters::QUIET;
 use crate::shown_command::has_secrets;
-use crate::socket::Socket;
+use crate::socket::{DeadlineReader, Socket};
 use crate::state::State;
 use crate::transport::{RefusedTransport, Transport};
 
@@ -209,19 +210,28 @@ impl Connection<'_> {
     }
 }
 
+/// How long the message of a refused client, and the reply to it, can take together.
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Reads one message of a client that exceeds the maximum number of connections, and replies with
 /// an error.
 pub(crate) fn refuse(socket: &Socket, limit: usize) -> Result<(), WireError> {
-    let mut reader = BufReader::with_capacity(1024, socket);
+    let deadline = Instant::now() + REFUSAL_TIME_MAX;
+    let mut reader = BufReader::with_capacity(1024, DeadlineReader { socket, deadline });
     let Some(header) = read_header(&mut reader)? else {
         return Ok(());
     };
+    if header.length > LOGIN_BYTES_MAX {
+        // A client that may not even log in must not fill the memory.
+        return Ok(());
+    }
     let mut buffer = Vec::new();
     read_message(&mut reader, &header, &mut buffer)?;
     let message = format!("connection refused because {limit} connections are open, the limit");
     let error = CommandError::new(ErrorCode::ResourceExhausted, message);
     // There is no reply to a message that is no request. The connection is closed.
     if let Ok(request) = Request::parse(&header, buffer, &mut Vec::new()) {
+        socket.limit_time(deadline)?;
         write_reply(
             &mut &*socket,
             &request.reply_to(),
@@ -246,4 +256,64 @@ pub(crate) fn request_for_tests(body: &windrow_document::DocumentBuf) -> Request
     };
     let message = [&header.to_bytes(), &[0; 5][..], body.as_bytes()].concat();
     Request::parse(&header, message, &mut Vec::new()).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use windrow_document::DocumentBuf;
+
+    use super::*;
+
+    /// Sends bytes to a refused client's connection, slowly. Returns the length of the reply.
+    fn refused(parts: &[&[u8]], pause: Duration) -> usize {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || drop(refuse(&Socket::Unix(server), 7)));
+            for part in parts {
+                // The server may have closed the connection.
+                if client.write_all(part).is_err() {
+                    break;
+                }
+                thread::sleep(pause);
+            }
+            let mut reply = Vec::new();
+            // A reset is an empty reply, too.
+            let _ = client.read_to_end(&mut reply);
+            reply.len()
+        })
+    }
+
+    fn ping(comment: usize) -> Vec<u8> {
+        let body: DocumentBuf = doc! { "ping": 1, "comment": ("x".repeat(comment)), "$db": "d" };
+        let length = 21 + body.as_bytes().len();
+        let header = Header {
+            length,
+            request_id: 1,
+            response_to: 0,
+            op_code: OpCode::MSG,
+        };
+        [&header.to_bytes(), &[0; 5][..], body.as_bytes()].concat()
+    }
+
+    #[test]
+    fn refused_clients_learn_why() {
+        assert!(refused(&[&ping(10)], Duration::ZERO) > 100);
+    }
+
+    /// The whole message had been read, of any length, and a byte now and then had kept a thread.
+    #[test]
+    fn refused_clients_take_little_memory_and_time() {
+        assert_eq!(refused(&[&ping(100_000)[..50]], Duration::ZERO), 0);
+        let message = ping(10);
+        let bytes: Vec<&[u8]> = message.chunks(1).collect();
+        let began = Instant::now();
+        assert_eq!(refused(&bytes, Duration::from_millis(100)), 0);
+        // All bytes would take as many tenths of a second.
+        let all = Duration::from_millis(100) * bytes.len() as u32;
+        assert!(began.elapsed() < all, "{:?}", began.elapsed());
+    }
 }

@@ -320,8 +320,6 @@ fn refuse(state: &Arc<State>, socket: Socket) -> io::Result<()> {
         return Ok(());
     }
     let shared = Arc::clone(state);
-    let time_max = Some(Duration::from_secs(1));
-    socket.set_timeouts(time_max, time_max)?;
     thread::Builder::new()
         .name("refusal".into())
         .spawn(move || {
@@ -358,9 +356,9 @@ fn run_housekeeping(state: &State) {
         let now = Instant::now();
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
-            state.usage.forget_dropped(&state.services.engine);
             let uuids = state.services.engine.uuids();
             state.planner_settings.retain(|uuid| uuids.contains(uuid));
+            state.usage.forget_dropped(&state.services.engine);
         }
         if now.duration_since(expiry_checked) >= EXPIRY_INTERVAL {
             expiry_checked = now;

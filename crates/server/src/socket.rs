@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -50,6 +50,17 @@ impl Socket {
         }
     }
 
+    /// Limits the next read and the next write to the time until a deadline. Fails if it has passed.
+    pub fn limit_time(&self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // Shorter timeouts may be rounded to none.
+        let left = left.max(Duration::from_millis(1));
+        self.set_timeouts(Some(left), Some(left))
+    }
+
     /// Returns `true` if the client closed the connection and everything that it sent was read, or
     /// if the connection broke.
     pub fn is_at_end(&self) -> bool {
@@ -86,6 +97,19 @@ impl Read for &Socket {
             Socket::Tcp(stream) => (&mut &*stream).read(bytes),
             Socket::Unix(stream) => (&mut &*stream).read(bytes),
         }
+    }
+}
+
+/// Reads from a socket until a deadline. A client that sends a byte now and then does not move it.
+pub(crate) struct DeadlineReader<'a> {
+    pub socket: &'a Socket,
+    pub deadline: Instant,
+}
+
+impl Read for DeadlineReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.socket.limit_time(self.deadline)?;
+        (&mut &*self.socket).read(bytes)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufReader, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::net::{SendFlags, send};
 use rustls::{ProtocolVersion, ServerConnection};
@@ -39,7 +39,7 @@ impl<'a> TlsSession<'a> {
         let session = ServerConnection::new(loaded.config.clone()).map_err(io::Error::other)?;
         let mut session = Box::new(session);
         while session.is_handshaking() {
-            limit_time(socket, deadline)?;
+            socket.limit_time(deadline)?;
             if session.wants_write() {
                 session.write_tls(&mut &*socket)?;
                 continue;
@@ -102,17 +102,6 @@ impl Drop for TlsSession<'_> {
             );
         }
     }
-}
-
-/// Limits the next read and write to the time that is left.
-fn limit_time(socket: &Socket, deadline: Instant) -> io::Result<()> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    // Shorter timeouts may be rounded to none.
-    let left = left.max(Duration::from_millis(1));
-    socket.set_timeouts(Some(left), Some(left))
 }
 
 fn flush(session: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
