@@ -87,7 +87,7 @@ impl<'a> Transport<'a> {
                 let session = TlsSession::accept(socket, &tls.loaded(), deadline);
                 let session =
                     session.map_err(|error| RefusedTransport::Handshake(describe(&error)))?;
-                client.set_encrypted(session.client_subject());
+                client.set_encrypted(session.client_subject().map(str::to_owned));
                 record_handshake(state, client, session.version(), began.elapsed());
                 Ok(Transport::Tls(session))
             }

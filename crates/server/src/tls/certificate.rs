@@ -61,53 +61,73 @@ const ATTRIBUTES: &[(&[u8], &str)] = &[
 ];
 
 /// Writes a name as RFC 2253 does: the last relative name first, parts of one relative name joined
-/// by `+`.
-fn format_name(name: Reader<'_>) -> Option<String> {
+/// by `+`. Returns `None` if any part is malformed: a name without it would be that of another client.
+fn format_name(mut name: Reader<'_>) -> Option<String> {
     let mut relative_names = Vec::new();
-    for element in name {
-        if element.tag != SET {
-            return None;
-        }
-        let attributes = Reader::new(element.content).map(|attribute| {
-            let mut parts = Reader::new(attribute.content);
-            Some(format_attribute(
-                parts.expect(OBJECT_ID)?.content,
-                parts.next()?,
-            ))
-        });
-        let attributes: Option<Vec<String>> = attributes.collect();
-        relative_names.push(attributes?.join("+"));
+    while !name.is_at_end() {
+        relative_names.push(format_relative_name(name.enter(SET)?)?);
     }
     relative_names.reverse();
     Some(relative_names.join(","))
 }
 
-fn format_attribute(id: &[u8], value: Element<'_>) -> String {
-    let known = ATTRIBUTES.iter().find(|(known, _)| *known == id);
-    match (known, decode_string(value)) {
-        (Some((_, name)), Some(text)) => format!("{name}={}", escape(&text)),
-        (Some((_, name)), None) => format!("{name}={}", format_bytes(value.encoded)),
-        (None, _) => format!("{}={}", format_object_id(id), format_bytes(value.encoded)),
+/// Writes a relative name. It has at least one attribute.
+fn format_relative_name(mut name: Reader<'_>) -> Option<String> {
+    let mut attributes = Vec::new();
+    loop {
+        let mut parts = name.enter(SEQUENCE)?;
+        let id = parts.expect(OBJECT_ID)?;
+        attributes.push(format_attribute(id.content, parts.next()?)?);
+        if !parts.is_at_end() {
+            return None;
+        }
+        if name.is_at_end() {
+            return Some(attributes.join("+"));
+        }
     }
 }
 
-/// The text of a string. `None` for other types and malformed strings.
-fn decode_string(value: Element<'_>) -> Option<String> {
-    let (utf8, printable, teletex, ascii, universal, two_bytes) =
-        (0x0c, 0x13, 0x14, 0x16, 0x1c, 0x1e);
-    match value.tag {
-        tag if tag == utf8 || tag == printable || tag == ascii => {
-            String::from_utf8(value.content.to_vec()).ok()
+fn format_attribute(id: &[u8], value: Element<'_>) -> Option<String> {
+    let known = ATTRIBUTES.iter().find(|(known, _)| *known == id);
+    Some(match known {
+        Some((_, name)) if is_string(value.tag) => {
+            format!("{name}={}", escape(&decode_string(value)?))
         }
+        Some((_, name)) => format!("{name}={}", format_bytes(value.encoded)),
+        None => format!("{}={}", format_object_id(id)?, format_bytes(value.encoded)),
+    })
+}
+
+/// The tags of strings.
+const UTF8: u8 = 0x0c;
+const PRINTABLE: u8 = 0x13;
+const TELETEX: u8 = 0x14;
+const ASCII: u8 = 0x16;
+const UNIVERSAL: u8 = 0x1c;
+const TWO_BYTES: u8 = 0x1e;
+
+fn is_string(tag: u8) -> bool {
+    matches!(
+        tag,
+        UTF8 | PRINTABLE | TELETEX | ASCII | UNIVERSAL | TWO_BYTES
+    )
+}
+
+/// The text of a string. `None` if it is malformed.
+fn decode_string(value: Element<'_>) -> Option<String> {
+    let text = || String::from_utf8(value.content.to_vec()).ok();
+    match value.tag {
+        UTF8 => text(),
+        PRINTABLE | ASCII => text().filter(|text| text.is_ascii()),
         // OpenSSL reads it as Latin-1.
-        tag if tag == teletex => Some(value.content.iter().map(|byte| char::from(*byte)).collect()),
-        tag if tag == two_bytes => {
+        TELETEX => Some(value.content.iter().map(|byte| char::from(*byte)).collect()),
+        TWO_BYTES => {
             let (units, rest) = value.content.as_chunks::<2>();
             let units = units.iter().map(|unit| u16::from_be_bytes(*unit));
             let text: Result<String, _> = char::decode_utf16(units).collect();
             text.ok().filter(|_| rest.is_empty())
         }
-        tag if tag == universal => {
+        UNIVERSAL => {
             let (units, rest) = value.content.as_chunks::<4>();
             let units = units
                 .iter()
@@ -146,12 +166,18 @@ fn format_bytes(bytes: &[u8]) -> String {
     })
 }
 
-/// Object ids are numbers in base 128. The first one combines the first two.
-fn format_object_id(bytes: &[u8]) -> String {
-    let (mut numbers, mut number) = (Vec::new(), 0u64);
+/// Object ids are numbers in base 128. The first one combines the first two. Returns `None` for
+/// malformed ones and for numbers of more than 63 bits.
+fn format_object_id(bytes: &[u8]) -> Option<String> {
+    let (mut numbers, mut number, mut is_first) = (Vec::new(), 0u64, true);
     for byte in bytes {
-        number = number.wrapping_shl(7) | u64::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
+        // A number has one encoding, the one without leading zeros.
+        if number > u64::MAX >> 8 || is_first && *byte == 0x80 {
+            return None;
+        }
+        number = number << 7 | u64::from(byte & 0x7f);
+        is_first = byte & 0x80 == 0;
+        if is_first {
             if numbers.is_empty() {
                 numbers.push((number / 40).min(2));
                 number -= 40 * (number / 40).min(2);
@@ -159,8 +185,11 @@ fn format_object_id(bytes: &[u8]) -> String {
             numbers.push(std::mem::take(&mut number));
         }
     }
+    if !is_first || numbers.is_empty() {
+        return None;
+    }
     let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    numbers.join(".")
+    Some(numbers.join("."))
 }
 
 /// Parses `YYMMDDHHMMSSZ`, with years from 1950 to 2049, or `YYYYMMDDHHMMSSZ`.
@@ -247,6 +276,51 @@ mod tests {
         let unknown = DnType::CustomDnType(vec![2, 999, 3, 128]);
         check(vec![(unknown, text("x"))], "2.999.3.128=#0C0178");
         check(Vec::new(), "");
+    }
+
+    /// Malformed parts had been left out, so that the subject was that of another client.
+    #[test]
+    fn malformed_subjects_are_refused() {
+        // CN=a, as a relative name.
+        let good: &[u8] = &[0x31, 10, 0x30, 8, 6, 3, 0x55, 4, 3, 0x0c, 1, b'a'];
+        let check = |name: &[u8], expected: Option<&str>| {
+            let found = format_name(Reader::new(name));
+            assert_eq!(found.as_deref(), expected, "{name:?}");
+        };
+        check(good, Some("CN=a"));
+        check(&[good, good].concat(), Some("CN=a,CN=a"));
+        let malformed: &[&[u8]] = &[
+            // Not a set, an empty set, bytes that are cut off, a length that is not the shortest.
+            &[0x30, 0],
+            &[0x31, 0],
+            &[0x31, 9],
+            &[0x31],
+            &[0x31, 0x81, 0],
+            // An attribute that is no sequence, or has no id, no value or too many.
+            &[0x31, 2, 0x31, 0],
+            &[0x31, 4, 0x30, 2, 0x0c, 0],
+            &[0x31, 7, 0x30, 5, 6, 3, 0x55, 4, 3],
+            &[0x31, 11, 0x30, 9, 6, 3, 0x55, 4, 3, 0x0c, 0, 5, 0],
+            // Bytes after an attribute that are none.
+            &[0x31, 11, 0x30, 8, 6, 3, 0x55, 4, 3, 0x0c, 1, b'a', 0x30],
+            // Strings that are none: UTF-8, printable, two bytes.
+            &[0x31, 10, 0x30, 8, 6, 3, 0x55, 4, 3, 0x0c, 1, 0xff],
+            &[0x31, 11, 0x30, 9, 6, 3, 0x55, 4, 3, 0x13, 2, 0xc3, 0xa4],
+            &[0x31, 10, 0x30, 8, 6, 3, 0x55, 4, 3, 0x1e, 1, b'a'],
+            // Ids that are empty, cut off, too long, or have a second encoding.
+            &[0x31, 6, 0x30, 4, 6, 0, 0x0c, 0],
+            &[0x31, 7, 0x30, 5, 6, 1, 0x80, 0x0c, 0],
+            &[0x31, 8, 0x30, 6, 6, 2, 0x80, 1, 0x0c, 0],
+            &[
+                0x31, 17, 0x30, 15, 6, 11, 0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                0xff, 1, 0x0c, 0,
+            ],
+        ];
+        for part in malformed {
+            check(part, None);
+            check(&[good, part].concat(), None);
+            check(&[part, good].concat(), None);
+        }
     }
 
     #[test]

@@ -38,32 +38,42 @@ impl<'a> Reader<'a> {
         self.expect(tag).map(|element| Reader(element.content))
     }
 
+    /// Returns `true` if everything was read. Otherwise a value follows, or bytes that are none.
+    pub fn is_at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The tag of the next value.
     pub fn next_tag(&self) -> Option<u8> {
         self.0.first().copied()
     }
 }
 
-/// Ends at the first malformed value.
+/// Ends at the first malformed value. Then [`Reader::is_at_end`] returns `false`.
 impl<'a> Iterator for Reader<'a> {
     type Item = Element<'a>;
 
     fn next(&mut self) -> Option<Element<'a>> {
-        let bytes = std::mem::take(&mut self.0);
+        let bytes = self.0;
         let (&tag, rest) = bytes.split_first()?;
+        // Tags of several bytes do not occur in certificates.
+        if tag & 0x1f == 0x1f {
+            return None;
+        }
         let (&first, rest) = rest.split_first()?;
         // The upper bit says that the other bits are the number of bytes of the length.
         let (length, rest) = if first < 0x80 {
             (usize::from(first), rest)
         } else {
             let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            if length.is_empty() || length.len() > 3 {
+            if length.len() > 3 || length.first().is_none_or(|first| *first == 0) {
                 return None;
             }
             let length = length
                 .iter()
                 .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-            (length, rest)
+            // A length has one encoding, the shortest.
+            (Some(length).filter(|length| *length >= 0x80)?, rest)
         };
         let (content, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
@@ -85,6 +95,9 @@ mod tests {
         let check = |bytes: &[u8], expected: &[(u8, usize)]| {
             let found = Reader::new(bytes).map(|one| (one.tag, one.content.len()));
             assert_eq!(found.collect::<Vec<_>>(), expected, "{bytes:?}");
+            let mut reader = Reader::new(bytes);
+            let read: usize = reader.by_ref().map(|one| one.encoded.len()).sum();
+            assert_eq!(reader.is_at_end(), read == bytes.len(), "{bytes:?}");
         };
         check(&[], &[]);
         check(&[5, 0, 2, 1, 7], &[(5, 0), (2, 1)]);
@@ -94,6 +107,9 @@ mod tests {
         check(&[4, 0x80, 0, 0], &[]);
         check(&[4, 0x84, 0xff, 0xff, 0xff, 0xff], &[]);
         check(&[4, 0x89], &[]);
+        check(&[4, 0x81, 1, 0], &[]);
+        check(&[&[4, 0x82, 0, 200][..], &[0; 200]].concat(), &[]);
+        check(&[0x1f, 1, 0], &[]);
         check(&[4], &[]);
     }
 }

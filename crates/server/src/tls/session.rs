@@ -26,6 +26,7 @@ const READ_BYTES: usize = 16 << 10;
 pub(crate) struct TlsSession<'a> {
     socket: &'a Socket,
     session: RefCell<Box<ServerConnection>>,
+    client_subject: Option<String>,
 }
 
 impl<'a> TlsSession<'a> {
@@ -53,10 +54,12 @@ impl<'a> TlsSession<'a> {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
         }
+        let client_subject = read_client_subject(&session)?;
         // The tickets of TLS 1.3.
         flush(&mut session, socket)?;
         Ok(TlsSession {
             socket,
+            client_subject,
             session: RefCell::new(session),
         })
     }
@@ -71,10 +74,8 @@ impl<'a> TlsSession<'a> {
     }
 
     /// The subject of the client's certificate, whose signature and time were checked.
-    pub fn client_subject(&self) -> Option<String> {
-        let session = self.session.borrow();
-        let certificate = session.peer_certificates()?.first()?;
-        Some(Certificate::parse(certificate)?.subject)
+    pub fn client_subject(&self) -> Option<&str> {
+        self.client_subject.as_deref()
     }
 
     /// A reader of decrypted bytes.
@@ -85,6 +86,20 @@ impl<'a> TlsSession<'a> {
             incoming: BufReader::with_capacity(READ_BYTES, wait),
         }
     }
+}
+
+/// The subject of the client's certificate, if it sent one. Fails if the certificate is malformed: its
+/// subject could be read as that of another client.
+fn read_client_subject(session: &ServerConnection) -> io::Result<Option<String>> {
+    let certificates = session.peer_certificates();
+    let Some(certificate) = certificates.and_then(|chain| chain.first()) else {
+        return Ok(None);
+    };
+    let parsed = Certificate::parse(certificate).ok_or_else(|| {
+        let message = "the certificate of the client is malformed";
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })?;
+    Ok(Some(parsed.subject))
 }
 
 /// Tells the client that nothing follows, without waiting for it.
