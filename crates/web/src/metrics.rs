@@ -4,14 +4,17 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE,
+};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -152,7 +155,22 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>) {
     }
 }
 
+/// Answers a request. The connection of a client that did not get the page is closed: it must not
+/// keep others out.
 fn respond(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+    let mut response = answer(request, shared);
+    if response.status() != StatusCode::OK {
+        let close = hyper::header::HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}
+
+fn answer(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+    if shared.token.is_none() && !is_for_loopback(request) {
+        let message = "without a token, the page has only names of the loopback address\n";
+        return plain(StatusCode::FORBIDDEN, message);
+    }
     if request.uri().path() != "/metrics" {
         return plain(StatusCode::NOT_FOUND, "the only page is /metrics\n");
     }
@@ -175,6 +193,23 @@ fn respond(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>
     let content = hyper::header::HeaderValue::from_static(CONTENT);
     response.headers_mut().insert(CONTENT_TYPE, content);
     response
+}
+
+/// Returns `true` if the request names this machine as its host. A web site whose name leads to the
+/// loopback address could read the page by the browser of a user of the machine, under its own name.
+fn is_for_loopback(request: &Request<Incoming>) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let host = host.to_str().ok().and_then(|host| host.parse().ok());
+    host.is_some_and(|host: Authority| is_loopback_name(host.host()))
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+    host.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(is_loopback)
 }
 
 /// Returns `true` if no token is needed, or if the request has it.
@@ -213,8 +248,14 @@ mod tests {
     }
 
     fn ask(server: &MetricsServer, request: &str) -> String {
+        ask_as(server, request, "Host: localhost\r\nConnection: close\r\n")
+    }
+
+    fn ask_as(server: &MetricsServer, request: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(server.address()).unwrap();
-        let request = request.replace('\n', "\r\n") + "\r\nHost: x\r\nConnection: close\r\n\r\n";
+        let time_max = Some(Duration::from_secs(5));
+        stream.set_read_timeout(time_max).unwrap();
+        let request = request.replace('\n', "\r\n") + "\r\n" + headers + "\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -261,6 +302,49 @@ mod tests {
             "200",
             "up 1\n",
         );
+    }
+
+    /// A web site whose name leads to 127.0.0.1 could read the page by a browser of this machine.
+    #[test]
+    fn the_host_is_this_machine_unless_there_is_a_token() {
+        let (open, closed) = (start(None), start(Some("secret")));
+        let check_host = |headers: &str, status: &str| {
+            let headers = format!("{headers}Connection: close\r\n");
+            let answer = ask_as(&open, "GET /metrics HTTP/1.1", &headers);
+            let begin = format!("HTTP/1.1 {status}");
+            assert!(answer.starts_with(&begin), "{headers}: {answer}");
+        };
+        for host in [
+            "localhost",
+            "LocalHost:9216",
+            "127.0.0.1:1",
+            "[::1]:9216",
+            "127.0.0.2",
+        ] {
+            check_host(&format!("Host: {host}\r\n"), "200");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:9216",
+            "localhost.evil.example",
+            "10.0.0.1",
+            "",
+        ] {
+            check_host(&format!("Host: {host}\r\n"), "403");
+        }
+        check_host("Host: localhost\r\nHost: evil.example\r\n", "403");
+        let headers = "Host: evil.example\r\nConnection: close\r\n";
+        let request = "GET /metrics HTTP/1.1\nAuthorization: Bearer secret";
+        assert!(ask_as(&closed, request, headers).starts_with("HTTP/1.1 200"));
+    }
+
+    /// A client without the token had kept one of the connections for ten minutes.
+    #[test]
+    fn refused_clients_are_disconnected() {
+        let server = start(Some("secret"));
+        let answer = ask_as(&server, "GET /metrics HTTP/1.1", "Host: localhost\r\n");
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
     }
 
     #[test]
