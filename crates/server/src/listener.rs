@@ -3,11 +3,12 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use socket2::{SockRef, TcpKeepalive};
 
@@ -23,7 +24,27 @@ pub(crate) enum Listener {
     Unix {
         listener: UnixListener,
         path: PathBuf,
+        /// The file at the path.
+        file: FileIdentity,
     },
+}
+
+/// By what files are told apart. The number of a socket's file is not given to another file before
+/// the socket is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    device: u64,
+    number: u64,
+}
+
+impl FileIdentity {
+    fn of(path: &Path) -> io::Result<FileIdentity> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(FileIdentity {
+            device: metadata.dev(),
+            number: metadata.ino(),
+        })
+    }
 }
 
 /// Connections that wait to be accepted.
@@ -49,13 +70,16 @@ impl Listener {
             let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
             rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
             fs::set_permissions(path, Permissions::from_mode(permissions))?;
+            let file = FileIdentity::of(path)?;
             rustix::net::listen(&socket, BACKLOG)?;
-            Ok(UnixListener::from(socket))
+            Ok((UnixListener::from(socket), file))
         };
-        let listener = bind().map_err(|error: io::Error| explain(&path.display(), &error))?;
+        let (listener, file) =
+            bind().map_err(|error: io::Error| explain(&path.display(), &error))?;
         Ok(Listener::Unix {
             listener,
             path: path.to_owned(),
+            file,
         })
     }
 
@@ -68,7 +92,7 @@ impl Listener {
                 SockRef::from(&stream).set_tcp_keepalive(&keep_alive_options())?;
                 Ok((Socket::Tcp(stream), NetworkAddress::Ip(address)))
             }
-            Listener::Unix { listener, path } => {
+            Listener::Unix { listener, path, .. } => {
                 let (stream, _) = listener.accept()?;
                 Ok((Socket::Unix(stream), NetworkAddress::Unix(path.clone())))
             }
@@ -102,9 +126,10 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix { path, .. } = self {
-            // The file may already be gone, which is not an error here.
-            let _ = fs::remove_file(path);
+        if let Listener::Unix { path, file, .. } = self {
+            // The file may already be gone, which is not an error here. It may be that of another
+            // server, which must stay.
+            let _ = remove_same(path, *file);
         }
     }
 }
@@ -116,7 +141,7 @@ fn explain(address: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
 /// Removes the socket of a server that is not there any more. Fails if a server listens on it, or
 /// if the file is no socket.
 fn remove_stale(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
+    let stale = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
         Ok(metadata) if !metadata.file_type().is_socket() => {
@@ -125,12 +150,33 @@ fn remove_stale(path: &Path) -> io::Result<()> {
                 "the file exists and is not a socket",
             ));
         }
-        Ok(_) => {}
+        Ok(_) => FileIdentity::of(path)?,
+    };
+    if is_listening(path)? {
+        return Err(io::ErrorKind::AddrInUse.into());
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) => Err(error),
+    remove_same(path, stale)
+}
+
+/// Returns `true` if a server listens on a Unix domain socket. Does not wait for one that accepts no
+/// connection.
+fn is_listening(path: &Path) -> io::Result<bool> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &SocketAddrUnix::new(path)?) {
+        // AGAIN: so many clients wait for the server that no other one can.
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(true),
+        Err(Errno::CONNREFUSED) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes a file if it is still this one.
+fn remove_same(path: &Path, file: FileIdentity) -> io::Result<()> {
+    if FileIdentity::of(path)? == file {
+        fs::remove_file(path)
+    } else {
+        Ok(())
     }
 }
 
@@ -183,6 +229,43 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"text");
         let long = folder.path().join("a".repeat(200));
         assert!(error(&long).contains("cannot listen"), "{}", error(&long));
+    }
+
+    /// A server that ended had removed the socket of the next one.
+    #[test]
+    fn sockets_of_other_servers_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mongodb-1.sock");
+        let first = Listener::bind_unix(&path, 0o700).unwrap();
+        fs::remove_file(&path).unwrap();
+        let second = Listener::bind_unix(&path, 0o700).unwrap();
+        drop(first);
+        assert!(path.exists());
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    /// A server that accepts no connections, with a full queue, had kept the next one from starting
+    /// for ever.
+    #[test]
+    fn a_server_that_hangs_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let (family, flags) = (AddressFamily::UNIX, SocketFlags::NONBLOCK);
+        let socket = || rustix::net::socket_with(family, SocketType::STREAM, flags, None).unwrap();
+        let (hangs, address) = (socket(), SocketAddrUnix::new(&path).unwrap());
+        rustix::net::bind(&hangs, &address).unwrap();
+        rustix::net::listen(&hangs, 1).unwrap();
+        let mut waiting = Vec::new();
+        loop {
+            let client = socket();
+            let connected = rustix::net::connect(&client, &address);
+            waiting.push(client);
+            if connected.is_err() {
+                break;
+            }
+        }
+        assert!(error(&path).contains("in use"), "{}", error(&path));
     }
 
     #[test]
