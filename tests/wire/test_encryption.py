@@ -1,7 +1,9 @@
 """Encrypted data folders: created, read after a kill, refused without the key, and rotated."""
 
+import json
 import os
 import subprocess
+import urllib.parse
 
 import pymongo
 import pytest
@@ -149,3 +151,49 @@ def test_large_sorts_are_spilled(tmp_path):
         stages = [{"$sort": {"text": pymongo.ASCENDING}}, {"$project": {"text": {"$substrBytes": ["$text", 0, 5]}}}]
         found = [row["text"] for row in collection.aggregate(stages, allowDiskUse=True)]
         assert found == [f"{n:05}" for n in range(4_000)]
+
+
+def test_own_commands_use_the_socket(tmp_path):
+    """Their password is in the folder, in clear: by IP it opens nothing."""
+    key = new_key(tmp_path / "key")
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "note.txt").write_text(f"{SECRET}\n")
+    options = ["--encryption-key-file", str(key), "--auth"]
+    with Server(tmp_path, options=options) as server:
+        for command in [["index", files], ["search", "recipe"]]:
+            done = windrow(*command, "--data", server.data)
+            assert done.returncode == 0, done.stderr
+        assert "note.txt" in done.stdout
+        address = json.loads((server.data / "server.json").read_text())
+        own = {"username": "__system", "password": address["password"], "authSource": "local",
+               "authMechanism": "SCRAM-SHA-256"}
+        socket = urllib.parse.quote(address["unixSocket"], safe="")
+        with pymongo.MongoClient(f"mongodb://{socket}", **own) as client:
+            assert client.files.documents.count_documents({}) == 1
+        with pytest.raises(pymongo.errors.OperationFailure) as caught:
+            server.client(**own).files.documents.find_one()
+        assert caught.value.code == 18
+        server.stop()
+        server.options.append("--no-unix-socket")
+        server.start()
+        assert "password" not in json.loads((server.data / "server.json").read_text())
+
+
+def test_a_watched_folder_is_searched(tmp_path):
+    key = new_key(tmp_path / "key")
+    files, data = tmp_path / "files", tmp_path / "data"
+    files.mkdir()
+    (files / "note.txt").write_text(f"{SECRET}\n")
+    environment = {**os.environ, "WINDROW_ENCRYPTION_KEY_FILE": str(key)}
+    watching = subprocess.Popen([str(binary()), "index", files, "--data", data, "--watch"],
+                                env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        watching.stdout.readline()
+        address = json.loads((data / "server.json").read_text())
+        found = windrow("search", "recipe", "--data", data, "--no-history", environment=environment)
+        assert found.returncode == 0 and "note.txt" in found.stdout, found.stderr
+    finally:
+        watching.terminate()
+        watching.wait(30)
+    assert not os.path.exists(address["unixSocket"])

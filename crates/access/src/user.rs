@@ -13,7 +13,7 @@ use crate::scram::{Credentials, Mechanism};
 pub const EXTERNAL: &str = "$external";
 
 /// The stored credentials of a user, one for each mechanism.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredCredentials {
     /// For SCRAM-SHA-1.
     pub sha1: Option<Credentials>,

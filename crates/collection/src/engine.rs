@@ -381,6 +381,17 @@ impl Engine {
         self.core.builds.set_bytes_max(bytes);
     }
 
+    /// Returns the generation of the data key that new files use. `None` if the data folder is not
+    /// encrypted.
+    pub fn key_generation(&self) -> Option<u16> {
+        self.core.storage.runs.key_generation()
+    }
+
+    /// Returns `true` if the data folder is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.key_generation().is_some()
+    }
+
     /// Returns statistics of the engine.
     pub fn statistics(&self) -> Statistics {
         let core = &self.core;

@@ -40,6 +40,10 @@ pub struct Config {
     pub access_control: AccessControl,
     /// The password of the user of Windrow's own commands. `None` if there is no such user.
     pub local_password: Option<String>,
+    /// Whether this user can log in by IP, from the loopback address. Its password is in the data
+    /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe: the
+    /// system knows who can connect to them.
+    pub local_user_by_ip: bool,
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.
     pub replica_set: Option<String>,
@@ -65,6 +69,7 @@ impl Default for Config {
             parameters: Vec::new(),
             access_control: AccessControl::default(),
             local_password: None,
+            local_user_by_ip: true,
             replica_set: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),
@@ -81,4 +86,15 @@ pub struct UnixSocket {
     pub permissions: u32,
     /// Whether the server cannot start without the sockets. Otherwise a warning is logged.
     pub is_required: bool,
+}
+
+/// As mongod's: in `/tmp`, for the user of the server.
+impl Default for UnixSocket {
+    fn default() -> UnixSocket {
+        UnixSocket {
+            folder: "/tmp".into(),
+            permissions: 0o700,
+            is_required: false,
+        }
+    }
 }

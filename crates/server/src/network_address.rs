@@ -24,6 +24,11 @@ impl NetworkAddress {
         }
     }
 
+    /// Returns `true` if it is not that of a Unix domain socket.
+    pub fn is_ip(&self) -> bool {
+        matches!(self, NetworkAddress::Ip(_))
+    }
+
     /// The port. Unix domain sockets have none.
     pub fn port(&self) -> Option<u16> {
         match self {

@@ -282,6 +282,12 @@ impl Runs {
         }
     }
 
+    /// Returns the generation of the data key that new files use. `None` if the data folder is not
+    /// encrypted.
+    pub fn key_generation(&self) -> Option<u16> {
+        self.shared.keys.as_ref().map(|keys| keys.newest())
+    }
+
     /// Returns the size of the block cache, in bytes.
     pub fn cache_bytes(&self) -> u64 {
         self.shared.cache.bytes()

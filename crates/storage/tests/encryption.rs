@@ -150,11 +150,13 @@ fn keys_are_rotated() {
     assert!(matches!(wrong, Err(StorageError::WrongKey { .. })));
     let rotated = rotate_keys(Arc::new(disk.clone()), &master_key('a'), &master_key('b'));
     assert_eq!(rotated.unwrap(), 2);
+    assert_eq!(common::open(&MemoryDisk::new()).runs.key_generation(), None);
     assert!(matches!(
         open(&disk, 'a'),
         Err(StorageError::WrongKey { .. })
     ));
     let storage = open(&disk, 'b').unwrap();
+    assert_eq!(storage.runs.key_generation(), Some(2));
     check_secrets(&storage, &first);
     let mut writer = storage.runs.create().unwrap();
     let second = writer

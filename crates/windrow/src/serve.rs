@@ -96,11 +96,12 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         status: Vec::new(),
     };
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
-    let config = config(&options, password.clone());
+    let is_encrypted = engine.is_encrypted();
+    let config = config(&options, password.clone(), is_encrypted);
     let server = Server::bind(config, services).map_err(explain_bind)?;
     let metrics = start_metrics(log, &options, server.state())?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
-    let address_file = own_address(&server, &options, password)
+    let address_file = own_address(&server, &options, password, is_encrypted)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
@@ -113,11 +114,12 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn config(options: &Options, local_password: String) -> Config {
+fn config(options: &Options, local_password: String, is_encrypted: bool) -> Config {
     Config {
         listen: options.listen.clone(),
         access_control: options.access_control,
         local_password: Some(local_password),
+        local_user_by_ip: !is_encrypted,
         unix_socket: options.unix_socket.clone(),
         tls: options.tls.clone(),
         handshake_time_max: options.handshake_time_max,
@@ -142,8 +144,6 @@ fn explain_bind(error: io::Error) -> Failure {
     }
 }
 
-/// Forbids core dumps: they would contain keys, passwords and documents.
-fn forbid_core_dumps(log: &Log) {
 /// Warns if other users can reach the files of an existing data folder. Their administrator may want
 /// that, so the folder is used as it is.
 fn warn_of_readers(log: &Log, folder: &Path) {
@@ -163,6 +163,8 @@ fn warn_of_readers(log: &Log, folder: &Path) {
 /// The id of the log line about a data folder that others can reach. MongoDB has no such event.
 const SHARED_FOLDER: i32 = 9_000_016;
 
+/// Forbids core dumps: they would contain keys, passwords and documents.
+fn forbid_core_dumps(log: &Log) {
     let limit = Rlimit {
         current: Some(0),
         maximum: getrlimit(Resource::Core).maximum,
@@ -184,14 +186,22 @@ const SHARED_FOLDER: i32 = 9_000_016;
 /// The id of the log line about core dumps. MongoDB has no such event.
 const CORE_DUMPS: i32 = 9_000_014;
 
-/// Where commands of this machine reach the server.
-fn own_address(server: &Server, options: &Options, password: String) -> Option<ServerAddress> {
+/// Where commands of this machine reach the server. If they cannot log in there, the file has no
+/// password: see [`Config::local_user_by_ip`].
+fn own_address(
+    server: &Server,
+    options: &Options,
+    password: String,
+    is_encrypted: bool,
+) -> Option<ServerAddress> {
     let mode = options.tls.as_ref().map(|tls| tls.mode);
+    let unix_socket = server.unix_sockets().first().cloned();
+    let can_log_in = unix_socket.is_some() || !is_encrypted;
     Some(ServerAddress {
         address: server.addresses().first().copied()?,
-        unix_socket: server.unix_sockets().first().cloned(),
+        unix_socket,
         requires_tls: mode == Some(TlsMode::Require),
-        password: Some(Password(password)),
+        password: can_log_in.then_some(Password(password)),
     })
 }
 

@@ -302,6 +302,26 @@ def test_other_machines_need_a_login(tmp_path):
         assert code(server.client().d.c.find_one) == 13
 
 
+def test_users_without_ids_are_told_apart(root, server):
+    """Users that a tool has stored may have no id: the next one of the name is another one."""
+    create = lambda: root.admin.command("createUser", "restored", pwd="pw", roles=["root"])
+    users = root.admin["system.users"]
+    root.admin.command("grantRolesToUser", "root", roles=["__system"])
+    create()
+    users.update_one({"user": "restored"}, {"$unset": {"userId": 1}})
+    client = server.client(username="restored", password="pw", maxPoolSize=1)
+    client.admin.command("listDatabases")
+    root.admin.command("createUser", "unrelated", pwd="pw", roles=[])
+    client.admin.command("listDatabases")
+    root.admin.command("dropUser", "restored")
+    create()
+    users.update_one({"user": "restored"}, {"$unset": {"userId": 1}})
+    assert code(client.admin.command, "listDatabases") == 13
+    for name in ["restored", "unrelated"]:
+        root.admin.command("dropUser", name)
+    root.admin.command("revokeRolesFromUser", "root", roles=["__system"])
+
+
 def test_a_dropped_user_is_logged_out_at_once(server, root, login):
     client = login("root", name="leaving")
     client.admin.command("listDatabases")

@@ -17,7 +17,7 @@ use crate::fields::Fields;
 const ITERATIONS: std::ops::RangeInclusive<i64> = 1..=10_000_000;
 
 /// What the server stores for a user and a mechanism.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// How often the client repeats the hash.
     pub iterations: u32,

@@ -12,6 +12,11 @@ use crate::random;
 /// The name of the user, as MongoDB names the user of servers of a cluster.
 pub const LOCAL_USER: (&str, &str) = ("__system", "local");
 
+/// Returns `true` if this is the name of the user of Windrow's own commands.
+pub fn is_local_user(name: &UserName) -> bool {
+    (name.user.as_str(), name.database.as_str()) == LOCAL_USER
+}
+
 /// The random bytes of its password. No dictionary helps against them.
 const PASSWORD_BYTES: usize = 32;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use windrow_access::scram::{ClientFirst, ServerConversation};
-use windrow_access::{Endpoints, Mechanism, User, UserName};
+use windrow_access::{Mechanism, StoredCredentials, User, UserName};
 use windrow_collection::Engine;
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -28,10 +28,37 @@ struct LoginState {
 #[derive(Debug)]
 struct LoggedIn {
     user: UserName,
-    /// The id of the user. Another user with the same name is not logged in.
-    id: Option<[u8; 16]>,
+    /// The user as it logged in. Another user with the same name is not logged in.
+    logged_in_as: UserInstance,
     /// The user at the state of the directory at which it was read.
     cached: Option<(Arc<Users>, Arc<Identity>)>,
+}
+
+/// By what a user is told apart from a later one with the same name.
+#[derive(Debug)]
+enum UserInstance {
+    Id([u8; 16]),
+    /// A stored user that has no id, since no command of this version created it. The salts of its
+    /// passwords are random. A user of `$external` has none: its name is all that it proves.
+    WithoutId(StoredCredentials),
+}
+
+impl UserInstance {
+    fn new(user: &User) -> UserInstance {
+        match user.id {
+            Some(id) => UserInstance::Id(id),
+            None => UserInstance::WithoutId(user.credentials.clone()),
+        }
+    }
+
+    fn is(&self, user: &User) -> bool {
+        match self {
+            UserInstance::Id(id) => user.id == Some(*id),
+            UserInstance::WithoutId(credentials) => {
+                user.id.is_none() && user.credentials == *credentials
+            }
+        }
+    }
 }
 
 /// A conversation that is not finished.
@@ -113,7 +140,7 @@ impl Login {
             return Ok(Some(Arc::clone(identity)));
         }
         let found = users.get(engine, &logged_in.user)?;
-        let is_same = |identity: &Arc<Identity>| identity.user.id == logged_in.id;
+        let is_same = |identity: &Arc<Identity>| logged_in.logged_in_as.is(&identity.user);
         match found.filter(is_same) {
             Some(identity) => {
                 logged_in.cached = Some((Arc::clone(users), Arc::clone(&identity)));
@@ -188,7 +215,7 @@ impl Login {
     pub fn log_in(&self, user: &User) {
         self.lock().logged_in = Some(LoggedIn {
             user: user.name.clone(),
-            id: user.id,
+            logged_in_as: UserInstance::new(user),
             cached: None,
         });
     }
@@ -205,8 +232,7 @@ impl Login {
         &self,
         mut conversation: Conversation,
         payload: &[u8],
-        is_allowed: impl FnOnce(&User, Endpoints) -> Result<bool, CommandError>,
-        endpoints: Endpoints,
+        is_allowed: impl FnOnce(&User) -> Result<bool, CommandError>,
     ) -> Result<Continued, CommandError> {
         let id = conversation.id;
         let reply = |is_done, payload| SaslReply {
@@ -229,7 +255,7 @@ impl Login {
         let Some(user) = stored else {
             return failed("the user does not exist");
         };
-        if !is_allowed(&user, endpoints)? {
+        if !is_allowed(&user)? {
             return failed("the authentication restrictions do not allow the addresses");
         }
         let is_done = conversation.skips_empty_exchange;

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use windrow_access::scram::{ClientFirst, ServerConversation};
-use windrow_access::{Credentials, Endpoints, Mechanism, User, UserName};
+use windrow_access::{Credentials, Mechanism, User, UserName};
 use windrow_document::DocumentBuf;
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::directory::resolve_roles;
 use super::events::{self, Event};
+use super::local_user::is_local_user;
 use super::login::{Continued, Conversation, SaslReply, StartedConversation};
 use super::store;
 use crate::client::Client;
@@ -125,10 +126,8 @@ pub fn proceed(
         ..
     } = &conversation;
     let (user, mechanism, is_speculative) = (user.clone(), *mechanism, *is_speculative);
-    let is_allowed = |user: &User, endpoints| check_restrictions(state, user, endpoints);
-    let continued = client
-        .login
-        .proceed(conversation, payload, is_allowed, client.endpoints());
+    let is_allowed = |user: &User| check_restrictions(state, client, user);
+    let continued = client.login.proceed(conversation, payload, is_allowed);
     let reason = match continued {
         Ok(Continued::Reply(reply)) => return Ok(reply),
         Ok(Continued::LoggedIn(reply)) => {
@@ -150,9 +149,13 @@ pub fn proceed(
 /// Returns `true` if the restrictions of a user and its roles allow a connection.
 pub fn check_restrictions(
     state: &State,
+    client: &Client,
     user: &User,
-    endpoints: Endpoints,
 ) -> Result<bool, CommandError> {
+    if is_local_user(&user.name) && !state.config.local_user_by_ip && client.address.is_ip() {
+        return Ok(false);
+    }
+    let endpoints = client.endpoints();
     let resolved = resolve_roles(&state.services.engine, &user.roles)?;
     let mut all = resolved.restrictions.iter().chain([&user.restrictions]);
     Ok(all.all(|restrictions| restrictions.allow(endpoints)))

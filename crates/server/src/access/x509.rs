@@ -50,7 +50,7 @@ pub fn log_in(
     let stored = state.directory.users(engine).user(engine, &user);
     let stored = stored.map_err(|error| failed(&error.message))?;
     let stored = stored.ok_or_else(|| failed("the user does not exist"))?;
-    let allowed = check_restrictions(state, &stored, client.endpoints());
+    let allowed = check_restrictions(state, client, &stored);
     if !allowed.map_err(|error| failed(&error.message))? {
         let reason = "the authentication restrictions do not allow the addresses";
         return Err(failed(reason));

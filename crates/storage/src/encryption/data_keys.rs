@@ -83,9 +83,14 @@ impl DataKeys {
         Ok(DataKeys { keys, nonces })
     }
 
+    /// Returns the generation of the key that new files use.
+    pub fn newest(&self) -> u16 {
+        self.keys.last().map_or(0, |key| key.generation)
+    }
+
     /// Creates the key of a new file. Returns it with the field for the header of the file.
     pub fn create_file_key(&self, kind: FileKind, number: u64) -> io::Result<(Cipher, [u8; 8])> {
-        let newest = self.keys.last().map_or(0, |key| key.generation);
+        let newest = self.newest();
         let mut salt = [0; SALT_BYTES];
         fill_random(&mut salt)?;
         let reference = KeyReference {

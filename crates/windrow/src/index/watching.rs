@@ -14,7 +14,7 @@ use windrow_collection::Engine;
 use windrow_ingest::{
     EngineStore, IngestOptions, IngestSummary, Progress, Store, WatchControl, WatchOptions, watch,
 };
-use windrow_server::{Config, Log, Server, Services, new_password};
+use windrow_server::{Config, Log, Server, Services, UnixSocket, new_password};
 
 use super::options::Options;
 use super::settings::Settings;
@@ -111,6 +111,11 @@ fn serve_during(
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
     let config = Config {
         local_password: Some(password.clone()),
+        local_user_by_ip: !engine.is_encrypted(),
+        unix_socket: engine.is_encrypted().then(|| UnixSocket {
+            is_required: true,
+            ..UnixSocket::default()
+        }),
         listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
         arguments: std::env::args().collect(),
         ..Config::default()
@@ -125,6 +130,7 @@ fn serve_during(
     let address = server.addresses().first().copied();
     let file = address.map(|address| {
         let mut own = ServerAddress::plain(address);
+        own.unix_socket = server.unix_sockets().first().cloned();
         own.password = Some(Password(password));
         AddressFile::write(data_folder, &own)
     });

@@ -252,13 +252,12 @@ fn unix_socket(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<UnixSocket
     if !is_local && !is_given && draft.unix_socket.is_none() {
         return Ok(None);
     }
+    let folder = draft.unix_socket_folder.clone();
+    let default = UnixSocket::default();
     Ok(Some(UnixSocket {
-        is_required: draft.unix_socket_folder.is_some() || draft.unix_socket == Some(true),
-        folder: draft
-            .unix_socket_folder
-            .clone()
-            .unwrap_or_else(|| "/tmp".into()),
-        permissions: draft.unix_socket_permissions.unwrap_or(0o700),
+        is_required: folder.is_some() || draft.unix_socket == Some(true),
+        folder: folder.unwrap_or(default.folder),
+        permissions: draft.unix_socket_permissions.unwrap_or(default.permissions),
     }))
 }
 
@@ -344,11 +343,7 @@ mod tests {
             data_folder: "d".into(),
             listen: vec!["127.0.0.1:27017".parse().unwrap()],
             access_control: AccessControl::WithUsers,
-            unix_socket: Some(UnixSocket {
-                folder: "/tmp".into(),
-                permissions: 0o700,
-                is_required: false,
-            }),
+            unix_socket: Some(UnixSocket::default()),
             tls: None,
             handshake_time_max: Duration::from_secs(10),
             connections_max: 10_000,
