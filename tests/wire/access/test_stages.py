@@ -65,6 +65,45 @@ def test_stages_about_a_collection(reader, granting, stage, action):
     list(reader.s.b.aggregate([stage]))
 
 
+def test_stages_about_another_collection(root, reader, granting):
+    """A pipeline within a stage that begins with statistics needs no `find`, and reads no documents."""
+    root.s.b.update_many({}, {"$set": {"secret": "s3cret"}})
+    statistics = {"collStats": {"$collStats": {"storageStats": {}, "count": {}}},
+                  "indexStats": {"$indexStats": {}},
+                  "planCacheRead": {"$planCacheStats": {}},
+                  "listSearchIndexes": {"$listSearchIndexes": {}}}
+    join = {"localField": "x", "foreignField": "x"}
+    outer = [lambda *stages: [{"$unionWith": {"coll": "b", "pipeline": [*stages]}}],
+             lambda *stages: [{"$lookup": {"from": "b", "pipeline": [*stages], "as": "y"}}],
+             lambda *stages: [{"$lookup": {"from": "b", "pipeline": [*stages], "as": "y", **join}}],
+             lambda *stages: [{"$facet": {"y": [*stages]}}],
+             lambda *stages: [{"$facet": {"y": [{"$unionWith": {
+                 "coll": "b", "pipeline": [*stages]}}]}}]]
+
+    def run(stages):
+        try:
+            return str(list(reader.s.a.aggregate(stages)))
+        except OperationFailure as error:
+            return f"error {error.code}"
+
+    others = [{"$currentOp": {}}, {"$listSessions": {}}, {"$listLocalSessions": {}},
+              {"$documents": [{"x": 1}]}, {"$changeStream": {}}, {"$listClusterCatalog": {}}]
+    for action, first in [*statistics.items(), *((None, other) for other in others)]:
+        for wrap in outer:
+            if action and wrap is not outer[3]:
+                assert run(wrap(first)) == "error 13"
+        if action:
+            granting(action, "b")
+        for wrap in outer:
+            for stages in [[first], [first, {"$match": {}}], [{"$match": {}}, first],
+                           [first, {"$unionWith": "b"}],
+                           [first, {"$lookup": {"from": "b", "pipeline": [], "as": "z"}}]]:
+                assert "s3cret" not in run(wrap(*stages)), wrap(*stages)
+    assert run(outer[0](statistics["collStats"])).count("storageStats") == 1
+    granting("find", "b")
+    assert "s3cret" in run(outer[0]())
+
+
 def test_stages_that_write(root, reader, granting):
     out = [{"$out": "o"}]
     for actions in ["insert", "remove"]:

@@ -2,6 +2,8 @@
 //!
 //! They are parsed here. The caller runs them, because this crate does not write.
 
+mod actions;
+
 use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, ValueRef, doc};
@@ -11,6 +13,8 @@ use windrow_mql::update::Update;
 
 use super::operand;
 use crate::Error;
+
+pub use actions::OutputActions;
 
 /// The last stage of a pipeline, if it writes.
 #[derive(Clone, Debug)]
@@ -209,23 +213,14 @@ enum WhenMatchedOperand<'a> {
 }
 
 /// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Fails with 14 for values of
-/// the wrong type, with 40414 without `into`, with 40415 for unknown fields, with 51181 for actions
+/// the wrong type, with 40413 for duplicate fields, with 40414 without `into`, with 40415 for unknown fields, with 51181 for actions
 /// that cannot be combined, with 51199 for `let` without a pipeline, and with 51273 for another
 /// definition of `new`.
 fn parse_merge(
     operand: ValueRef<'_>,
     environment: &Environment,
 ) -> Result<(Target, OutputKind), Error> {
-    let fields = match operand {
-        ValueRef::String(name) => MergeFields {
-            into: Some(Target::new(None, name)?),
-            ..MergeFields::default()
-        },
-        ValueRef::Document(document) => MergeFields::parse(document)?,
-        other => return Err(operand::wrong_type("$merge", other)),
-    };
-    let target = fields.into;
-    let target = target.ok_or_else(|| operand::missing_field("$merge.into"))?;
+    let (target, fields) = MergeFields::from_operand(operand)?;
     let variables = match fields.variables {
         Some(variables) if !matches!(fields.matched, Some(WhenMatchedOperand::Pipeline(_))) => {
             let message = format!(
@@ -253,9 +248,26 @@ fn parse_merge(
 }
 
 impl<'a> MergeFields<'a> {
+    /// Returns the target and the other fields. Fails as [`parse_merge`] does, if that needs no
+    /// variables.
+    fn from_operand(operand: ValueRef<'a>) -> Result<(Target, MergeFields<'a>), Error> {
+        let mut fields = match operand {
+            ValueRef::String(name) => MergeFields {
+                into: Some(Target::new(None, name)?),
+                ..MergeFields::default()
+            },
+            ValueRef::Document(document) => MergeFields::parse(document)?,
+            other => return Err(operand::wrong_type("$merge", other)),
+        };
+        let target = fields.into.take();
+        let target = target.ok_or_else(|| operand::missing_field("$merge.into"))?;
+        Ok((target, fields))
+    }
+
     fn parse(document: Document<'a>) -> Result<MergeFields<'a>, Error> {
-        let mut fields = MergeFields::default();
+        let (mut fields, mut seen) = (MergeFields::default(), Vec::new());
         for (name, value) in document {
+            check_new(&mut seen, name, "$merge")?;
             match (name, value) {
                 ("into", ValueRef::String(name)) => fields.into = Some(Target::new(None, name)?),
                 ("into", ValueRef::Document(into)) => fields.into = Some(parse_into(into)?),
@@ -289,9 +301,19 @@ impl<'a> MergeFields<'a> {
     }
 }
 
+/// Fails with 40413 if a field with this name was seen.
+fn check_new<'a>(seen: &mut Vec<&'a str>, name: &'a str, within: &str) -> Result<(), Error> {
+    if seen.contains(&name) {
+        return Err(operand::duplicate_field(format_args!("{within}.{name}")));
+    }
+    seen.push(name);
+    Ok(())
+}
+
 fn parse_into(into: Document<'_>) -> Result<Target, Error> {
-    let (mut database, mut collection) = (None, "");
+    let (mut database, mut collection, mut seen) = (None, "", Vec::new());
     for (name, value) in into {
+        check_new(&mut seen, name, "$merge.into")?;
         match (name, value) {
             // The database of the pipeline.
             ("db", ValueRef::String("") | ValueRef::Null | ValueRef::Undefined) => {}

@@ -1,8 +1,9 @@
 //! What the stages of a pipeline need.
 
 use windrow_access::{Action, Resource};
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, ValueRef};
 use windrow_query::Pipeline;
+use windrow_query::aggregate::output::OutputActions;
 
 use super::requirement::Requirement;
 
@@ -245,67 +246,30 @@ fn union(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
     }
 }
 
-/// Actions on the target of a stage that writes.
-fn writing(scope: PipelineScope<'_>, target: ValueRef<'_>, actions: &[Action]) -> Requirement {
-    let target = named(scope, target).filter(|_| !has_duplicates(target));
-    let Some((database, collection)) = target else {
-        return refused();
-    };
-    let database = if database.is_empty() {
-        scope.database
-    } else {
-        database
-    };
-    let needed = Requirement::on_namespace(database, collection, actions);
-    if scope.bypasses_validation {
-        let bypass = [Action::bypassDocumentValidation];
-        return needed.and(Requirement::on_namespace(database, collection, &bypass));
-    }
-    needed
-}
-
 fn out(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
-    writing(scope, operand, &[Action::insert, Action::remove])
+    writing(scope, "$out", operand)
 }
 
 fn merge(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
-    let Some(options) = operand.as_document() else {
-        return writing(scope, operand, &[Action::insert, Action::update]);
+    writing(scope, "$merge", operand)
+}
+
+/// Actions on the target of a stage that writes. The parser of the stage finds both, so the check and
+/// the stage cannot read its fields differently. A stage that it refuses needs what nobody has.
+fn writing(scope: PipelineScope<'_>, name: &str, operand: ValueRef<'_>) -> Requirement {
+    let Ok(output) = OutputActions::parse(name, operand) else {
+        return Requirement::on_server(&[Action::internal]);
     };
-    if has_duplicates(operand) {
-        return refused();
-    }
-    let actions = merge_actions(options);
-    let targets = fields(operand, "into");
-    targets.fold(Requirement::Nothing, |needed, target| {
-        needed.and(writing(scope, target, &actions))
-    })
-}
-
-/// The requirement of a stage that cannot be parsed, or not in one way only.
-fn refused() -> Requirement {
-    Requirement::on_server(&[Action::internal])
-}
-
-/// Returns `true` if a document has two fields with one name. Readers could differ in which of them
-/// they take.
-fn has_duplicates(operand: ValueRef<'_>) -> bool {
-    let fields = operand.as_document().into_iter().flatten();
-    let mut names: Vec<&str> = fields.map(|(name, _)| name).collect();
-    names.sort_unstable();
-    names.windows(2).any(|pair| pair.first() == pair.last())
-}
-
-fn merge_actions(options: Document<'_>) -> Vec<Action> {
-    let option = |name: &str| options.get(name).and_then(ValueRef::as_str);
-    let mut actions = Vec::new();
-    if !matches!(option("whenMatched"), Some("keepExisting" | "fail")) {
-        actions.push(Action::update);
-    }
-    if actions.is_empty() || !matches!(option("whenNotMatched"), Some("discard" | "fail")) {
-        actions.push(Action::insert);
-    }
-    actions
+    let actions = [
+        (output.inserts, Action::insert),
+        (output.updates, Action::update),
+        (output.removes, Action::remove),
+        (scope.bypasses_validation, Action::bypassDocumentValidation),
+    ];
+    let actions = actions.iter().filter(|(is_needed, _)| *is_needed);
+    let actions: Vec<Action> = actions.map(|(_, action)| *action).collect();
+    let database = output.target.database.as_deref().unwrap_or(scope.database);
+    Requirement::on_namespace(database, &output.target.collection, &actions)
 }
 
 #[cfg(test)]
@@ -373,6 +337,22 @@ mod tests {
         check(merge, &[FIND, ("d.o", Action::insert)]);
         let discard = array![{ "$merge": { "into": "o", "whenNotMatched": "discard" } }];
         check(discard, &[FIND, ("d.o", Action::update)]);
+        let pipeline =
+            array![{ "$merge": { "into": "o", "whenMatched": [{ "$set": { "x": "$$v" } }] } }];
+        check(
+            pipeline,
+            &[FIND, ("d.o", Action::insert), ("d.o", Action::update)],
+        );
+        // What the stage itself refuses, nobody may do.
+        for refused in [
+            array![{ "$merge": { "into": "o", "into": "p" } }],
+            array![{ "$merge": { "into": { "coll": "o", "coll": "p" } } }],
+            array![{ "$merge": { "whenMatched": "fail" } }],
+            array![{ "$out": { "db": "x", "coll": "o", "coll": "p" } }],
+            array![{ "$out": 1 }],
+        ] {
+            check(refused, &[FIND, ("", Action::internal)]);
+        }
         check(array![{ "$currentOp": {} }], &[]);
         check(
             array![{ "$currentOp": { "allUsers": true } }],
