@@ -10,6 +10,7 @@
 //! [`local_user`] is the user of Windrow's own commands. [`pipeline`] states what the stages of pipelines need. [`store`] reads and writes the two collections, [`fake_users`] has the credentials of users that
 //! do not exist, [`events`] reports logins and refusals.
 
+mod audited_change;
 pub mod authority;
 pub mod directory;
 pub mod editing;
@@ -29,6 +30,7 @@ pub mod x509;
 use windrow_access::RoleName;
 use windrow_document::Value;
 
+pub use audited_change::{audited_document, audited_name};
 pub use authority::Authority;
 pub use directory::Directory;
 pub use needs::{AccessRequest, Needs};

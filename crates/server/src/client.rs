@@ -10,6 +10,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::access::login::Login;
 use crate::network_address::NetworkAddress;
+use crate::random;
 use crate::socket::Socket;
 use crate::sync::lock;
 
@@ -24,6 +25,8 @@ pub struct Client {
     pub login: Login,
     metadata: OnceLock<DocumentBuf>,
     encryption: OnceLock<Encryption>,
+    /// Identifies the connection in the audit log. Generated for its first event.
+    uuid: OnceLock<[u8; 16]>,
 }
 
 /// The encryption of a connection.
@@ -45,6 +48,7 @@ impl Client {
             login: Login::default(),
             metadata: OnceLock::new(),
             encryption: OnceLock::new(),
+            uuid: OnceLock::new(),
         }
     }
 
@@ -66,6 +70,11 @@ impl Client {
     /// without TLS, and if the client has presented no certificate. The certificate was verified.
     pub fn certificate_subject(&self) -> Option<&str> {
         self.encryption.get()?.certificate_subject.as_deref()
+    }
+
+    /// The UUID of the connection in the audit log.
+    pub fn uuid(&self) -> [u8; 16] {
+        *self.uuid.get_or_init(random::uuid)
     }
 
     /// The name of the thread, which is also the context of its log lines.

@@ -40,7 +40,11 @@ pub(crate) fn millis(time: SystemTime) -> i64 {
 
 /// A time in ISO 8601, UTC, with milliseconds: `2026-11-21T06:38:01.161+00:00`.
 pub(crate) fn iso(time: SystemTime) -> String {
-    let millis = millis(time);
+    iso_of_millis(millis(time))
+}
+
+/// As [`iso`], from the milliseconds since 1970.
+pub(crate) fn iso_of_millis(millis: i64) -> String {
     let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
     let CalendarDate { year, month, day } = CalendarDate::from_days(days);
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);

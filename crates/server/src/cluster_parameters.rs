@@ -73,6 +73,11 @@ impl ClusterParameters {
         (name == DEFAULT_TIME_LIMIT).then(|| self.document(&lock(&self.set_at)))
     }
 
+    /// All parameters, for the audit log.
+    pub fn describe_all(&self) -> Vec<DocumentBuf> {
+        self.describe(DEFAULT_TIME_LIMIT).into_iter().collect()
+    }
+
     fn document(&self, set_at: &MutexGuard<'_, Timestamp>) -> DocumentBuf {
         document(**set_at, self.read_limit.load(Relaxed))
     }

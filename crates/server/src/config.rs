@@ -7,6 +7,7 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, Value};
 
 use crate::access::directory::AccessControl;
+use crate::audit::AuditSettings;
 use crate::profiling::ProfilingLevel;
 use crate::tls::TlsSettings;
 
@@ -38,6 +39,8 @@ pub struct Config {
     pub parameters: Vec<(String, Value)>,
     /// When clients have to log in.
     pub access_control: AccessControl,
+    /// The audit log. `None` if there is none.
+    pub audit: Option<AuditSettings>,
     /// The password of the user of Windrow's own commands. `None` if there is no such user.
     pub local_password: Option<String>,
     /// Whether this user can log in by IP, from the loopback address. Its password is in the data
@@ -68,6 +71,7 @@ impl Default for Config {
             profiling_level: ProfilingLevel::Off,
             parameters: Vec::new(),
             access_control: AccessControl::default(),
+            audit: None,
             local_password: None,
             local_user_by_ip: true,
             replica_set: None,

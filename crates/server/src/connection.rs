@@ -13,6 +13,7 @@ use windrow_wire::{
 };
 use zeroize::Zeroize;
 
+use crate::auditing;
 use crate::client::Client;
 use crate::commands::secret_arguments;
 use crate::dispatch;
@@ -37,6 +38,7 @@ pub(crate) fn serve(state: &State, socket: &Socket, client: &Arc<Client>) {
         };
         connection.run()
     });
+    auditing::record_disconnect(state, client);
     state.connections.remove(client.id);
     let remote = client.address.to_string();
     let (log, name) = (&state.services.log, client.name());

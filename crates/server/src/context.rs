@@ -6,10 +6,12 @@ use windrow_collection::{
     ClusterSnapshot, Collection, DdlGuard, DocumentValidation, Namespace, RetainedImage,
     Statements, Transaction, WriteOptions,
 };
-use windrow_document::Timestamp;
+use windrow_document::{DocumentBuf, Timestamp};
 use windrow_wire::CommandError;
 
 use crate::access::{Authority, Requirement};
+use crate::audit::{AuditTrail, Creation};
+use crate::auditing;
 use crate::client::Client;
 use crate::clock::now_millis;
 use crate::common_arguments::CommonArguments;
@@ -148,10 +150,26 @@ impl<'a> Context<'a> {
         &self,
         namespace: &Namespace,
     ) -> Result<Arc<Collection>, windrow_collection::Error> {
-        match self.transaction() {
-            None => self.state.services.engine.collection_or_create(namespace),
+        let engine = &self.state.services.engine;
+        let creation = Creation::begin(self.trail(), engine, namespace);
+        let collection = match self.transaction() {
+            None => engine.collection_or_create(namespace),
             Some(transaction) => transaction.collection_or_create(namespace),
+        }?;
+        if let Some(creation) = creation {
+            creation.record();
         }
+        Ok(collection)
+    }
+
+    /// The audit log for the events of the client, if there is one.
+    pub fn trail(&self) -> Option<AuditTrail> {
+        auditing::trail(self.state, self.client)
+    }
+
+    /// Records in the audit log that the client has done something.
+    pub fn audit(&self, kind: &str, param: impl FnOnce() -> DocumentBuf) {
+        auditing::record(self.state, self.client, kind, param);
     }
 
     /// The options of a write of the command.

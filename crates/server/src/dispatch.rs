@@ -13,6 +13,8 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::events::{self, Event};
 use crate::access::identification::authority_of;
 use crate::access::{AccessRequest, Authority, Requirement};
+use crate::auditing::record_direct_writes;
+use crate::authorization_audit::record_check;
 use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
@@ -42,6 +44,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     let counts = counts(state, request);
     counts.map(|counts| counts.total.fetch_add(1, Relaxed));
     let outcome = respond(state, client, request, counts);
+    let outcome = outcome.and_then(|reply| state.check_audit().map(|()| reply));
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
@@ -179,7 +182,11 @@ fn check_access(
     command: &Command,
     authority: &Authority,
 ) -> Result<Requirement, CommandError> {
-    if authority.is_unrestricted() || command.needs.is_free() {
+    if command.needs.is_free() {
+        return Ok(Requirement::Nothing);
+    }
+    if authority.is_unrestricted() {
+        record_check(state, client, request, command, true);
         return Ok(Requirement::Nothing);
     }
     let asked = AccessRequest::new(state, request, authority.identity());
@@ -189,6 +196,7 @@ fn check_access(
         let requirement = command.needs.requirement(&asked);
         let is_enough = authority.user().is_some() || requirement != Requirement::Nothing;
         if is_enough && authority.meets(&requirement) {
+            record_check(state, client, request, command, true);
             return Ok(requirement);
         }
         let database = request.database();
@@ -202,6 +210,7 @@ fn check_access(
         error: &message,
     };
     events::record(state, client, &refused);
+    record_check(state, client, request, command, false);
     Err(CommandError::new(ErrorCode::Unauthorized, message))
 }
 
@@ -351,6 +360,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
     if let Err(error) = outcome {
         count_killed(state, request, command, error);
     }
+    record_direct_writes(state, client, request);
     operation.count_work(&state.metrics);
     let took = operation.worked();
     state.metrics.took(command.class, took);

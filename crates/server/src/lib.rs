@@ -29,6 +29,7 @@
 //! - `dispatch`: from a request to its reply; `command` and `commands`: the table of commands;
 //!   `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
 //! - `access`: users and what they may do
+//! - `audit`, `auditing`, `authorization_audit`: the audit log
 //! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:
 //!   parsing of requests
 //! - `queries`, `views`, `first_batch`, `cursors`, `list_cursor`, `tailable_cursor`,
@@ -52,6 +53,9 @@
 mod access;
 mod adaptive_wait;
 mod arguments;
+mod audit;
+mod auditing;
+mod authorization_audit;
 mod buffers;
 mod change_stream;
 mod changes;
@@ -126,6 +130,7 @@ mod writes;
 
 pub use access::directory::AccessControl;
 pub use access::local_user::{LOCAL_USER, new_password};
+pub use audit::{AuditFilter, AuditSettings, AuditTarget};
 pub use config::{Config, UnixSocket};
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, LogRotation, LogTarget, Severity, SyslogFacility};

@@ -8,6 +8,7 @@ mod sink;
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -15,7 +16,7 @@ use windrow_document::{DocumentBuf, doc};
 
 use crate::clock;
 use crate::sync::lock;
-use sink::Sink;
+pub(crate) use sink::{Delivery, Sink};
 pub use sink::{LogRotation, LogTarget, SyslogFacility};
 
 /// The severity of a line. Its letter is the field `s`.
@@ -138,7 +139,8 @@ impl Log {
     /// Stores a line. If the stream fails, the server continues and the line is only kept in
     /// memory.
     fn keep(&self, severity: Severity, line: String) {
-        lock(&self.sink).write(severity, &line);
+        // An error is not reported, because the log is where it would be.
+        let _ = lock(&self.sink).write(severity, &line);
         let mut kept = lock(&self.kept);
         kept.written += 1;
         kept.lines.push_back(line);
@@ -147,9 +149,9 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, as the target says. Has no effect if the log is not a file. Fails if
-    /// a file with the new name exists.
-    pub fn rotate(&self) -> io::Result<()> {
+    /// Continues in a new file, as the target says. Returns the new path of the renamed file. Has no
+    /// effect if the log is not a file. Fails if a file with the new path exists.
+    pub fn rotate(&self) -> io::Result<Option<PathBuf>> {
         lock(&self.sink).rotate()
     }
 

@@ -57,6 +57,9 @@ pub const FAILED_LOGIN_DELAY: &str = "authFailedDelayMs";
 pub const SHA1_ITERATIONS: &str = "scramIterationCount";
 pub const SHA256_ITERATIONS: &str = "scramSHA256IterationCount";
 
+/// Records in the audit log that clients may run their commands, too.
+pub const AUDIT_SUCCESS: &str = "auditAuthorizationSuccess";
+
 /// Does not log connections.
 pub const QUIET: &str = "quiet";
 
@@ -66,6 +69,7 @@ pub const TRANSACTION_SECONDS: &str = "transactionLifetimeLimitSeconds";
 /// Sorted by name. The names and defaults are MongoDB's, for those that have a meaning here.
 const TABLE: &[Parameter] = &[
     set(DISK_USE, Accepts::Flag, || true.into()),
+    set(AUDIT_SUCCESS, Accepts::Flag, || false.into()),
     set(FAILED_LOGIN_DELAY, Accepts::Whole(0, 5000), || 50.into()),
     fixed("authSchemaVersion", || SCHEMA_VERSION.into()),
     fixed("authenticationMechanisms", || {

@@ -10,6 +10,7 @@ use windrow_index::search::SearchDefinition;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
+use crate::audit::IndexTrail;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
@@ -91,7 +92,16 @@ pub fn build(
         log: services.log.clone(),
         context: context.client.name(),
     };
-    index_builds::run(build, context.operation).map(drop)
+    let trail = context.trail();
+    let trail = trail.map(|trail| IndexTrail::new(trail, collection, &build.definitions));
+    if let Some(trail) = &trail {
+        trail.record_start();
+    }
+    let built = index_builds::run(build, context.operation).map(drop);
+    if let Some(trail) = &trail {
+        trail.record_end(built.is_ok());
+    }
+    built
 }
 
 /// Drops the indexes that [`SearchIndexSelector::find`] has returned.

@@ -14,6 +14,8 @@ use windrow_wire::ErrorCode;
 
 use crate::access::Directory;
 use crate::access::directory::AccessControl;
+use crate::audit::Audit;
+use crate::auditing;
 use crate::client::Client;
 use crate::config::{Config, UnixSocket};
 use crate::connection;
@@ -59,11 +61,13 @@ impl Server {
             .find_map(|listener| listener.address().port());
         let mut state = State::new(config, services, port.unwrap_or(0));
         state.tls = tls;
+        state.audit = open_audit(&state)?;
         let state = Arc::new(state);
         for (name, value) in &state.config.parameters {
             let set = state.set_parameter(name, value.as_ref(), SetAt::Start);
             set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.message))?;
         }
+        auditing::record_startup(&state);
         Ok(Server { state, listeners })
     }
 
@@ -88,7 +92,7 @@ impl Server {
     }
 
     /// Handles the signals of the process: SIGTERM and SIGINT stop the server, SIGHUP reads the
-    /// certificates again and calls `reload`, SIGUSR1 rotates the log.
+    /// certificates again and calls `reload`, SIGUSR1 rotates the logs.
     pub fn handle_signals(&self, reload: impl FnMut() + Send + 'static) -> io::Result<()> {
         handle_signals(&self.state, reload)
     }
@@ -104,7 +108,8 @@ impl Server {
     }
 
     /// Serves until a stop is requested. Then accepts no more connections, interrupts running
-    /// commands, waits for their replies, and returns. The engine is not closed yet.
+    /// commands, waits for their replies, and returns. The engine is not closed yet. Fails if it
+    /// stopped because the audit log could not be written.
     pub fn run(self) -> io::Result<()> {
         let port = self
             .addresses()
@@ -146,14 +151,24 @@ impl Server {
             attr,
         );
         while !self.state.stop.wait(Duration::from_secs(3600)) {}
+        auditing::record_shutdown(&self.state, None);
         self.listeners.iter().for_each(|listener| listener.wake());
         for thread in threads {
             // The panic of a thread is already logged.
             drop(thread.join());
         }
         end_connections(&self.state);
-        Ok(())
+        let checked = self.state.check_audit();
+        checked.map_err(|error| io::Error::other(error.message))
     }
+}
+
+fn open_audit(state: &State) -> io::Result<Option<Arc<Audit>>> {
+    let open = |settings| {
+        let log = Arc::clone(&state.services.log);
+        Audit::open(settings, log, Arc::clone(&state.stop)).map(Arc::new)
+    };
+    state.config.audit.as_ref().map(open).transpose()
 }
 
 /// The configuration with the access control that its addresses need. Fails if other machines could

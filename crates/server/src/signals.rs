@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use windrow_document::doc;
 
+use crate::auditing::{RotatedLogs, rotate_logs};
 use crate::log::Severity;
 use crate::state::State;
 
@@ -16,7 +17,7 @@ use crate::state::State;
 /// - SIGTERM and SIGINT stop the server. A second one ends the process immediately.
 /// - SIGHUP reads the files of TLS again and calls `reload`. If the terminal of the server was
 ///   closed, it stops the server.
-/// - SIGUSR1 rotates the log.
+/// - SIGUSR1 rotates the log of the server and the audit log.
 pub(crate) fn handle_signals(
     state: &Arc<State>,
     mut reload: impl FnMut() + Send + 'static,
@@ -43,7 +44,7 @@ pub(crate) fn handle_signals(
 
 fn rotate_log(state: &State) {
     let log = &state.services.log;
-    if let Err(error) = log.rotate() {
+    if let Err(error) = rotate_logs(state, None, RotatedLogs::All) {
         let attr = doc! { "error": (error.to_string()) };
         let message = "The log cannot be rotated";
         log.write(Severity::Error, "CONTROL", 23_166, "signals", message, attr);

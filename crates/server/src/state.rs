@@ -11,12 +11,13 @@ use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_query::PlannerSettings;
 use windrow_storage::MemoryDisk;
-use windrow_wire::CommandError;
+use windrow_wire::{CommandError, ErrorCode};
 
 use crate::access::Directory;
 use crate::access::fake_users::FakeUsers;
 use crate::access::local_user::local_user;
 use crate::adaptive_wait::BusyConnections;
+use crate::audit::Audit;
 use crate::buffers::Buffers;
 use crate::client::Connections;
 use crate::clock;
@@ -72,6 +73,8 @@ pub struct State {
     pub(crate) services: Services,
     /// TLS. The server sets it before it listens.
     pub(crate) tls: Option<Tls>,
+    /// The audit log, if there is one. The server sets it before it listens.
+    pub(crate) audit: Option<Arc<Audit>>,
     pub(crate) parameters: Parameters,
     /// The users.
     pub(crate) directory: Directory,
@@ -135,6 +138,7 @@ impl State {
             fake_users: FakeUsers::default(),
             config,
             tls: None,
+            audit: None,
             parameters: Parameters::new(&services.engine),
             cluster_parameters: load_cluster_parameters(&services),
             fail_points: FailPoints::default(),
@@ -168,6 +172,17 @@ impl State {
     /// server runs.
     pub(crate) fn topology_version(&self) -> DocumentBuf {
         doc! { "processId": (self.process_id), "counter": 0i64 }
+    }
+
+    /// Fails if the audit log cannot be written. The server is stopping then.
+    pub(crate) fn check_audit(&self) -> Result<(), CommandError> {
+        match &self.audit {
+            Some(audit) if audit.has_failed() => {
+                let message = "The audit log cannot be written: the server stops";
+                Err(CommandError::new(ErrorCode::ShutdownInProgress, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Changes a parameter and passes it to its users. Returns its old value.

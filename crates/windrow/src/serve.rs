@@ -1,5 +1,6 @@
 //! `windrow serve`: runs a server on a data folder.
 
+mod audit_options;
 mod config_file;
 mod given_option;
 mod help;
@@ -106,9 +107,10 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
-    server.run().map_err(Failure::runtime)?;
+    let served = server.run();
     drop((address_file, metrics, pid_file));
     engine.close().map_err(Failure::runtime)?;
+    served.map_err(Failure::runtime)?;
     let attr = doc! { "exitCode": 0 };
     log.info("CONTROL", 23_138, "main", "Shutting down", attr);
     Ok(())
@@ -118,6 +120,7 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
     Config {
         listen: options.listen.clone(),
         access_control: options.access_control,
+        audit: options.audit.clone(),
         local_password: Some(local_password),
         local_user_by_ip: !is_encrypted,
         unix_socket: options.unix_socket.clone(),
@@ -136,9 +139,11 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
     }
 }
 
-/// Settings that cannot be used are the fault of the command line. Other failures are of sockets.
+/// Settings that cannot be used are the fault of the command line. Other failures are of the audit
+/// log or, with the kind of the system's error, of sockets.
 fn explain_bind(error: io::Error) -> Failure {
     match error.kind() {
+        io::ErrorKind::Other => Failure::runtime(error),
         io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
         _ => Failure::WithCode(NET_ERROR, error.to_string()),
     }

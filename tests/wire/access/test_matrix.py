@@ -182,6 +182,7 @@ COMMANDS = [
     ("d", {"aggregate": "c", "pipeline": [{"$listSearchIndexes": {}}], "cursor": {}},
      {D: "listSearchIndexes"}),
     ("admin", {"lockInfo": 1}, {CLUSTER: "serverStatus"}),
+    ("admin", {"logApplicationMessage": "m"}, {CLUSTER: "applicationMessage"}),
     ("admin", {"logRotate": 1}, {CLUSTER: "logRotate"}),
     ("d", {"planCacheClear": "c"}, {D: "planCacheWrite"}),
     ("d", {"planCacheClearFilters": "c"}, {D: "planCacheIndexFilter"}),

@@ -11,6 +11,7 @@ use windrow_document::{Array, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Request};
 use zeroize::Zeroizing;
 
+use super::audited_change::audited_change;
 use super::events::{self, Event};
 use super::needs::AccessRequest;
 use super::requirement::Requirement;
@@ -96,12 +97,14 @@ pub fn store_role(context: &Context<'_>, role: &Role) -> Result<(), CommandError
 }
 
 /// Records that a command has changed a user, a role or all of a database.
-pub fn record(context: &Context<'_>, command: &str, target: &str) {
+pub fn record(context: &Context<'_>, request: &Request, target: &str) {
+    let command = request.command();
     events::record(
         context.state,
         context.client,
         &Event::Change { command, target },
     );
+    context.audit(command, || audited_change(request));
 }
 
 /// The roles of an argument, if it is present. Fails with RoleNotFound if one does not exist.

@@ -4,7 +4,9 @@
 
 use windrow_access::UserName;
 use windrow_document::{DocumentBuf, doc};
+use windrow_wire::ErrorCode;
 
+use crate::auditing;
 use crate::client::Client;
 use crate::log::Severity;
 use crate::state::State;
@@ -33,7 +35,7 @@ pub enum Event<'a> {
     Change { command: &'a str, target: &'a str },
 }
 
-/// Records an event. This is the place for an audit log.
+/// Records an event in the log of the server. Logins are recorded in the audit log, too.
 pub fn record(state: &State, client: &Client, event: &Event<'_>) {
     let line = Line::new(event);
     let mut attr = line.attr;
@@ -47,6 +49,27 @@ pub fn record(state: &State, client: &Client, event: &Event<'_>) {
         line.message,
         attr,
     );
+    if let Event::Authenticate {
+        user,
+        mechanism,
+        failure,
+        ..
+    } = event
+    {
+        let failed = ErrorCode::AuthenticationFailed.number();
+        let result = if failure.is_some() { failed } else { 0 };
+        record_login(state, client, user, mechanism, result);
+    }
+}
+
+/// Records a login in the audit log, with its error code or 0.
+pub fn record_login(state: &State, client: &Client, user: &UserName, mechanism: &str, result: i32) {
+    let param = || {
+        doc! {
+            "user": (user.user.as_str()), "db": (user.database.as_str()), "mechanism": mechanism,
+        }
+    };
+    auditing::record_result(state, client, "authenticate", param, result);
 }
 
 struct Line {

@@ -41,8 +41,11 @@ pub fn start(
 ) -> Result<SaslReply, CommandError> {
     let Some(mechanism) = Mechanism::from_name(message.mechanism) else {
         let name = message.mechanism;
+        let user = UserName::new("", message.database);
+        let code = ErrorCode::MechanismUnavailable;
+        events::record_login(state, client, &user, name, code.number());
         let message = format!("Received authentication for mechanism {name} which is not enabled");
-        return refuse(ErrorCode::MechanismUnavailable, message);
+        return refuse(code, message);
     };
     let first = match ClientFirst::parse(message.payload) {
         Ok(first) => first,

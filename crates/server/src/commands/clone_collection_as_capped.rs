@@ -14,6 +14,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::convert_to_capped;
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
+use crate::audit::Creation;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -57,9 +58,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     namespace::check_creation(&target)?;
     let engine = &context.state.services.engine;
     check_free(engine, &target)?;
+    let creation = Creation::begin(context.trail(), engine, &target);
     let copy = CappedCopy::begin(engine, &target, bytes)?;
     copy.fill(&from, bytes, context)?;
     copy.finish(&target)?;
+    if let Some(creation) = creation {
+        creation.record();
+    }
     Ok(Reply::ok(DocumentBuf::new()))
 }
 

@@ -34,7 +34,11 @@ fn unknown(name: &str) -> CommandError {
 }
 
 fn get(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let found: Result<Vec<Value>, CommandError> = names(request)?
+    let names = names(request)?;
+    context.audit("getClusterParameter", || {
+        doc! { "requestedClusterServerParameters": (names.clone()) }
+    });
+    let found: Result<Vec<Value>, CommandError> = names
         .into_iter()
         .map(|name| {
             let described = context.state.cluster_parameters.describe(name);
@@ -84,9 +88,17 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let state = context.state;
     let engine = &state.services.engine;
+    let original = state.cluster_parameters.describe(name);
     state
         .cluster_parameters
         .set_default_time_limit(engine, value)?;
+    context.audit("setClusterParameter", || {
+        let updated = state.cluster_parameters.describe(name);
+        doc! {
+            "originalClusterServerParameter": (original.unwrap_or_default()),
+            "updatedClusterServerParameter": (updated.unwrap_or_default()),
+        }
+    });
     Ok(Reply::ok(DocumentBuf::new()))
 }
 

@@ -14,6 +14,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::pipeline::{self, PipelineScope};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
+use crate::audit::Creation;
 use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -148,6 +149,7 @@ fn create_collection(
     let engine = &context.state.services.engine;
     let options = &request.options;
     let existing = engine.collection(namespace);
+    let creation = Creation::begin(context.trail(), engine, namespace);
     let created = match context.transaction() {
         // A collection with the same options needs no change.
         None if existing.is_some_and(|known| same_options(&known.options(), options)) => Ok(()),
@@ -157,6 +159,9 @@ fn create_collection(
             .map(drop),
     };
     created.or_command_error()?;
+    if let Some(creation) = creation {
+        creation.record();
+    }
     let mut reply = DocumentBuf::new();
     if request.has_auto_index_id {
         let note = "the autoIndexId option is deprecated and will be removed in a future release";

@@ -15,6 +15,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
+use crate::audit::IndexTrail;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::common_arguments::is_generic;
@@ -92,9 +93,13 @@ fn create(
             }));
         }
         if let Some(transaction) = context.transaction() {
-            return transaction
-                .create_indexes(collection, missing)
-                .or_command_error();
+            let trail = context.trail();
+            let trail = trail.map(|trail| IndexTrail::new(trail, collection, &missing));
+            let created = transaction.create_indexes(collection, missing);
+            if let Some(trail) = trail {
+                trail.record_end(created.is_ok());
+            }
+            return created.or_command_error();
         }
         let mut built = build(context, collection, missing)?;
         if let Some(before) = created {
@@ -134,8 +139,16 @@ fn build(
     };
     let metrics = &context.state.metrics;
     metrics.index_builds.fetch_add(1, Relaxed);
-    index_builds::run(build, context.operation)
-        .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
+    let trail = context.trail();
+    let trail = trail.map(|trail| IndexTrail::new(trail, &build.collection, &build.definitions));
+    if let Some(trail) = &trail {
+        trail.record_start();
+    }
+    let built = index_builds::run(build, context.operation);
+    if let Some(trail) = &trail {
+        trail.record_end(built.is_ok());
+    }
+    built.inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
 }
 
 /// The reply to a command with `requested` indexes. `is_created` is `true` if the command has

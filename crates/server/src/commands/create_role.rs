@@ -58,6 +58,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         stored => stored?,
     }
-    editing::record(context, "createRole", &role.name.id());
+    editing::record(context, request, &role.name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }

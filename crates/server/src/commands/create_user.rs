@@ -54,7 +54,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         stored => stored?,
     }
-    editing::record(context, "createUser", &user.name.id());
+    editing::record(context, request, &user.name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 

@@ -1,13 +1,14 @@
 //! `drop`: drops a collection with its indexes, or a view. Dropping a missing collection succeeds.
 
 use windrow_access::Action;
-use windrow_collection::Namespace;
+use windrow_collection::{Namespace, View};
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::access::store::Stored;
 use crate::arguments::Arguments;
+use crate::audit::{AuditTrail, view_param};
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -52,6 +53,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     context.state.usage.forget(&namespace.to_string());
     end_cursors(context, &namespace.to_string());
+    context.audit("dropCollection", || doc! { "ns": (namespace.to_string()) });
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;
     log.info(
@@ -69,12 +71,33 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// Drops the view with this name, if there is one.
 fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, CommandError> {
     let engine = &context.state.services.engine;
-    if !engine.drop_view(namespace).or_command_error()? {
+    // The definition is only for the audit log.
+    let view = match context.trail() {
+        Some(trail) => Some((trail, engine.view(namespace).or_command_error()?)),
+        None => None,
+    };
+    let is_dropped = engine.drop_view(namespace).or_command_error()?;
+    if let Some((trail, view)) = view {
+        record_view(&trail, namespace, view.filter(|_| is_dropped).as_ref());
+    }
+    if !is_dropped {
         return Ok(Reply::ok(DocumentBuf::new()));
     }
     context.state.usage.forget(&namespace.to_string());
     end_cursors(context, &namespace.to_string());
     Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }))
+}
+
+/// Records that a view was dropped, or that neither a collection nor a view had the name.
+fn record_view(trail: &AuditTrail, namespace: &Namespace, view: Option<&View>) {
+    match view {
+        Some(view) => trail.record("dropCollection", view_param(namespace, view)),
+        None => {
+            let param = doc! { "ns": (namespace.to_string()) };
+            let result = ErrorCode::NamespaceNotFound.number();
+            trail.record_result("dropCollection", param, result);
+        }
+    }
 }
 
 /// Fails if profiling is on and the collection stores the profile.

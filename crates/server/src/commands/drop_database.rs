@@ -35,6 +35,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let exclusions = collections.iter().map(|it| context.exclude(it));
     let exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     let dropped = engine.drop_database(database).or_command_error()?;
+    for collection in &collections {
+        let namespace = collection.namespace().to_string();
+        context.audit("dropCollection", || doc! { "ns": namespace });
+    }
+    context.audit("dropDatabase", || doc! { "ns": database });
     context.state.profiling.forget(database);
     context.state.usage.forget_dropped(engine);
     drop(exclusions);

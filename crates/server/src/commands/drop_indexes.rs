@@ -47,6 +47,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         collection.drop_index(&name).or_command_error()?;
         let cursors = &context.state.cursors;
         cursors.end_using(&namespace.to_string(), &name);
+        context.audit("dropIndex", || {
+            doc! { "ns": (namespace.to_string()), "indexName": (name.as_str()) }
+        });
         let attr = doc! { "namespace": (namespace.to_string()), "indexes": name };
         let log = &context.state.services.log;
         log.info(

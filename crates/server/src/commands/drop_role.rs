@@ -32,7 +32,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let _changing = editing::begin(context);
     let role = editing::existing_role(context.state, &name)?;
     drop_roles(context, &[role.name])?;
-    editing::record(context, "dropRole", &name.id());
+    editing::record(context, request, &name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
@@ -43,7 +43,7 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let names = stored.iter().map(|role| parse_role(role).map(|it| it.name));
     let names = names.collect::<Result<Vec<_>, _>>()?;
     drop_roles(context, &names)?;
-    editing::record(context, "dropAllRolesFromDatabase", database);
+    editing::record(context, request, database);
     Ok(Reply::ok(doc! { "n": (names.len() as i32) }))
 }
 

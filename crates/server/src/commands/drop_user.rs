@@ -34,7 +34,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if !Stored::Users.delete(&context.state.services.engine, &name.id())? {
         return refuse(ErrorCode::UserNotFound, format!("User '{name}' not found"));
     }
-    editing::record(context, "dropUser", &name.id());
+    editing::record(context, request, &name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
@@ -47,6 +47,6 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             count += i32::from(Stored::Users.delete(engine, id)?);
         }
     }
-    editing::record(context, "dropAllUsersFromDatabase", database);
+    editing::record(context, request, database);
     Ok(Reply::ok(doc! { "n": count }))
 }

@@ -15,6 +15,7 @@ use super::sasl::{StartArguments, log_in_by_certificate};
 use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
 use crate::arguments::Arguments;
+use crate::audit::address;
 use crate::clock;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -189,6 +190,12 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
 
 fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), CommandError> {
     context.client.set_metadata(metadata)?;
+    context.audit("clientMetadata", || {
+        doc! {
+            "localEndpoint": (address(&context.client.server_address)),
+            "clientMetadata": metadata,
+        }
+    });
     let (client, log) = (context.client, &context.state.services.log);
     let attr = doc! {
         "remote": (client.address.to_string()), "client": (client.name()), "doc": metadata,

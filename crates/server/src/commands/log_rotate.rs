@@ -1,4 +1,4 @@
-//! `logRotate`: continues the log in a new file.
+//! `logRotate`: continues the log of the server, the audit log or both in new files.
 
 use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -6,12 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
+use crate::auditing::{RotatedLogs, rotate_logs};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::state::State;
 
 pub const LOG_ROTATE: Command = Command {
     name: "logRotate",
-    help: "renames the log file and opens a new one",
+    help: "renames log files and opens new ones: of the server, of the audit log, or both",
     needs: Needs::OnServer(&[Action::logRotate]),
     admin_only: true,
     arguments: Accepted::Only(&[]),
@@ -20,23 +22,26 @@ pub const LOG_ROTATE: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    check(request)?;
+    let logs = logs(request, context.state)?;
     let failed = |error: std::io::Error| {
         let message = format!("the log cannot be rotated: {error}");
         CommandError::new(ErrorCode::FileRenameFailed, message)
     };
-    context.state.services.log.rotate().map_err(failed)?;
+    rotate_logs(context.state, Some(context.client), logs).map_err(failed)?;
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// Checks which log is rotated: "server", or a number for all logs. There is no audit log.
-fn check(request: &Request) -> Result<(), CommandError> {
+/// The logs that are rotated: "server", "audit", or a number for all.
+fn logs(request: &Request, state: &State) -> Result<RotatedLogs, CommandError> {
     match request.get("logRotate") {
-        Some(ValueRef::String("server")) => Ok(()),
+        Some(ValueRef::String("server")) => Ok(RotatedLogs::Server),
+        Some(ValueRef::String("audit")) if state.audit.is_some() => Ok(RotatedLogs::Audit),
         Some(ValueRef::String(name)) => {
             let message = format!("Unknown log type '{name}'");
             Err(CommandError::new(ErrorCode::NoSuchKey, message))
         }
-        _ => Arguments::new(request).flag("logRotate").map(drop),
+        _ => Arguments::new(request)
+            .flag("logRotate")
+            .map(|_| RotatedLogs::All),
     }
 }

@@ -5,6 +5,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::access::events::{self, Event};
+use crate::auditing;
 use crate::command::Command;
 use crate::context::Context;
 
@@ -23,6 +24,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             context.client,
             &Event::Logout { user: &user },
         );
+        let reason = format!("Explicit logout from {}", request.database());
+        auditing::record_logout(context.state, context.client, &user, &reason);
     }
     Ok(Reply::ok(DocumentBuf::new()))
 }

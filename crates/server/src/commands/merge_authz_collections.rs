@@ -8,8 +8,9 @@ use windrow_collection::{Engine, Namespace};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::access::events::{self, Event};
 use crate::access::store::{Stored, find_in, parse_role, parse_user, store_schema_version};
-use crate::access::{AccessRequest, Needs, Requirement, editing};
+use crate::access::{AccessRequest, Needs, Requirement, audited_document, audited_name, editing};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -64,6 +65,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let _changing = editing::begin(context);
     let merge = Merge {
+        context,
         engine,
         database,
         drops,
@@ -71,16 +73,46 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     store_schema_version(engine)?;
     // Users follow the roles that they have.
     if !roles.is_empty() {
-        merge.run(Stored::Roles, roles, |role| parse_role(role).map(drop))?;
+        merge.run(&ROLES, roles, |role| parse_role(role).map(drop))?;
     }
     if !users.is_empty() {
-        merge.run(Stored::Users, users, |user| parse_user(user).map(drop))?;
+        merge.run(&USERS, users, |user| parse_user(user).map(drop))?;
     }
-    editing::record(context, "_mergeAuthzCollections", database);
+    events::record(
+        context.state,
+        context.client,
+        &Event::Change {
+            command: "_mergeAuthzCollections",
+            target: database,
+        },
+    );
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
+/// What is merged, and its events in the audit log.
+struct MergedKind {
+    stored: Stored,
+    created: &'static str,
+    changed: &'static str,
+    dropped: &'static str,
+}
+
+const USERS: MergedKind = MergedKind {
+    stored: Stored::Users,
+    created: "createUser",
+    changed: "updateUser",
+    dropped: "dropUser",
+};
+
+const ROLES: MergedKind = MergedKind {
+    stored: Stored::Roles,
+    created: "createRole",
+    changed: "updateRole",
+    dropped: "dropRole",
+};
+
 struct Merge<'a> {
+    context: &'a Context<'a>,
     engine: &'a Engine,
     /// Only users and roles of this database are replaced. Empty for all.
     database: &'a str,
@@ -92,10 +124,11 @@ impl Merge<'_> {
     /// Takes over the documents of a collection.
     fn run(
         &self,
-        stored: Stored,
+        kind: &MergedKind,
         source: &str,
         check: impl Fn(&DocumentBuf) -> Result<(), CommandError>,
     ) -> Result<(), CommandError> {
+        let stored = kind.stored;
         let namespace = Namespace::parse(source).or_command_error()?;
         let documents = match self.engine.collection(&namespace) {
             None => Vec::new(),
@@ -109,9 +142,13 @@ impl Merge<'_> {
                 return refuse(ErrorCode::BadValue, message);
             };
             let id = id.to_owned();
-            if !stored.replace(self.engine, &id, document.clone())? {
-                stored.insert(self.engine, document)?;
+            let is_known = stored.replace(self.engine, &id, document.clone())?;
+            if !is_known {
+                stored.insert(self.engine, document.clone())?;
             }
+            let kind = if is_known { kind.changed } else { kind.created };
+            self.context
+                .audit(kind, || audited_document(document.as_document()));
             kept.insert(id);
         }
         if self.drops {
@@ -122,6 +159,8 @@ impl Merge<'_> {
                     .unwrap_or_default();
                 if !kept.contains(id) {
                     stored.delete(self.engine, id)?;
+                    self.context
+                        .audit(kind.dropped, || audited_name(old.as_document()));
                 }
             }
         }

@@ -65,6 +65,7 @@ mod list_commands;
 mod list_databases;
 mod list_indexes;
 mod lock_info;
+mod log_application_message;
 mod log_rotate;
 mod logout;
 mod merge_authz_collections;
@@ -179,6 +180,7 @@ pub static COMMANDS: &[&Command] = &[
     &list_indexes::LIST_INDEXES,
     &unsupported::LIST_SEARCH_INDEXES,
     &lock_info::LOCK_INFO,
+    &log_application_message::LOG_APPLICATION_MESSAGE,
     &logout::LOGOUT,
     &log_rotate::LOG_ROTATE,
     &unsupported::MAP_REDUCE,

@@ -63,7 +63,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
     let expected = Target::from_arguments(source.clone(), &arguments)?;
-    let drop_target = loop {
+    let (drop_target, has_replaced) = loop {
         let from = expected.collection(context)?;
         let to = engine.collection(&target);
         let drop_target = dropped.check(context, &source, &target)?;
@@ -78,10 +78,22 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         match engine.rename(&source, &target, &renaming) {
             // Another collection has the name now, so its options are checked again.
             Err(Error::CollectionChanged(_)) => {}
-            renamed => break renamed.or_command_error().map(|()| drop_target)?,
+            renamed => {
+                break renamed
+                    .or_command_error()
+                    .map(|()| (drop_target, to.is_some()))?;
+            }
         }
     };
     let names = [source.to_string(), target.to_string()];
+    let [old, new] = &names;
+    if has_replaced {
+        context.audit("dropCollection", || doc! { "ns": (new.as_str()) });
+    }
+    context.audit(
+        "renameCollection",
+        || doc! { "old": (old.as_str()), "new": (new.as_str()) },
+    );
     let is_one = |name: &str| names.iter().any(|one| one == name);
     let cursors = &context.state.cursors;
     cursors.end_where(is_one, "collection renamed");

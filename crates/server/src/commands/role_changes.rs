@@ -71,7 +71,7 @@ fn change(
     change(request, context, &mut role)?;
     role_rules::check(context.state, &role)?;
     editing::store_role(context, &role)?;
-    editing::record(context, request.command(), &name.id());
+    editing::record(context, request, &name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 

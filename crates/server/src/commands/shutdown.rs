@@ -6,6 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
+use crate::auditing;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 
@@ -37,6 +38,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         "Shutdown was requested",
         attr,
     );
+    auditing::record_shutdown(context.state, Some(context.client));
     context.state.stop.request();
     Ok(Reply::ok(DocumentBuf::new()))
 }

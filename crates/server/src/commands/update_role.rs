@@ -49,6 +49,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     role_rules::check(state, &role)?;
     editing::store_role(context, &role)?;
-    editing::record(context, "updateRole", &role.name.id());
+    editing::record(context, request, &role.name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }

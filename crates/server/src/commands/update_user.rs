@@ -84,7 +84,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut user = editing::existing_user(context.state, &name)?;
     change(request, context, &mut user)?;
     editing::store_user(context, &user)?;
-    editing::record(context, "updateUser", &user.name.id());
+    editing::record(context, request, &user.name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 

@@ -44,7 +44,7 @@ fn grant(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError
         }
     }
     editing::store_user(context, &user)?;
-    editing::record(context, "grantRolesToUser", &name.id());
+    editing::record(context, request, &name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
@@ -56,6 +56,6 @@ fn revoke(request: &Request, context: &Context<'_>) -> Result<Reply, CommandErro
     let mut user = editing::existing_user(context.state, &name)?;
     user.roles.retain(|role| !revoked.contains(role));
     editing::store_user(context, &user)?;
-    editing::record(context, "revokeRolesFromUser", &name.id());
+    editing::record(context, request, &name.id());
     Ok(Reply::ok(DocumentBuf::new()))
 }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Severity;
 use crate::clock;
@@ -71,8 +72,12 @@ impl SyslogFacility {
 /// The socket of the system's log.
 const SYSLOG_SOCKET: &str = "/dev/log";
 
-pub(super) enum Sink {
+/// How long a line that must not be lost waits for the system's log.
+const SYSLOG_WAIT_MAX: Duration = Duration::from_secs(10);
+
+pub(crate) enum Sink {
     Stderr,
+    Stdout,
     File {
         file: File,
         path: PathBuf,
@@ -82,9 +87,19 @@ pub(super) enum Sink {
         socket: UnixDatagram,
         path: PathBuf,
         facility: SyslogFacility,
+        delivery: Delivery,
     },
     /// Only `getLog` has the lines, for tests.
     Nowhere,
+}
+
+/// What becomes of a line that the system's log does not take at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It is lost.
+    BestEffort,
+    /// It is sent again for some seconds. Then writing fails.
+    Required,
 }
 
 impl Sink {
@@ -99,65 +114,94 @@ impl Sink {
                 if !append && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
                     archive(path)?;
                 }
-                Ok(Sink::File {
-                    file: open_file(path)?,
-                    path: path.clone(),
-                    rotation: *rotation,
-                })
+                Sink::file(path, *rotation)
             }
-            LogTarget::Syslog { facility } => Sink::syslog(Path::new(SYSLOG_SOCKET), *facility),
+            LogTarget::Syslog { facility } => Sink::syslog(*facility, Delivery::BestEffort),
         }
     }
 
-    fn syslog(path: &Path, facility: SyslogFacility) -> io::Result<Sink> {
+    /// A file, to which lines are appended.
+    pub fn file(path: &Path, rotation: LogRotation) -> io::Result<Sink> {
+        Ok(Sink::File {
+            file: open_file(path)?,
+            path: path.to_owned(),
+            rotation,
+        })
+    }
+
+    /// The system's log.
+    pub fn syslog(facility: SyslogFacility, delivery: Delivery) -> io::Result<Sink> {
+        Sink::syslog_at(Path::new(SYSLOG_SOCKET), facility, delivery)
+    }
+
+    fn syslog_at(path: &Path, facility: SyslogFacility, delivery: Delivery) -> io::Result<Sink> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
-        // A line is lost if the system's log takes no more. The server goes on.
+        // If the system's log takes no more, the server goes on.
         socket.set_nonblocking(true)?;
         Ok(Sink::Syslog {
             socket,
             path: path.to_owned(),
             facility,
+            delivery,
         })
     }
 
-    /// Writes a line. Errors are not reported, because the log is where they would be.
-    pub fn write(&mut self, severity: Severity, line: &str) {
+    /// Writes a line.
+    pub fn write(&mut self, severity: Severity, line: &str) -> io::Result<()> {
         match self {
-            Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
-            Sink::File { file, .. } => drop(file.write_all(format!("{line}\n").as_bytes())),
+            Sink::Stderr => writeln!(io::stderr(), "{line}"),
+            Sink::Stdout => writeln!(io::stdout(), "{line}"),
+            Sink::File { file, .. } => file.write_all(format!("{line}\n").as_bytes()),
             Sink::Syslog {
                 socket,
                 path,
                 facility,
+                delivery,
             } => {
                 let priority = u32::from(facility.0) * 8 + severity.syslog_level();
                 let message = format!("<{priority}>windrow[{}]: {line}", std::process::id());
-                let sent = socket.send(message.as_bytes());
-                let is_closed = sent.is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock);
-                // The system's log was started again: its socket is another one.
-                if is_closed && socket.connect(&*path).is_ok() {
-                    let _ = socket.send(message.as_bytes());
-                }
+                send(socket, path, message.as_bytes(), *delivery)
             }
-            Sink::Nowhere => {}
+            Sink::Nowhere => Ok(()),
         }
     }
 
-    /// Continues in another file. Has no effect on other sinks.
-    pub fn rotate(&mut self) -> io::Result<()> {
-        if let Sink::File {
+    /// Continues in another file. Returns the new path of the renamed file. Has no effect on other
+    /// sinks.
+    pub fn rotate(&mut self) -> io::Result<Option<PathBuf>> {
+        let Sink::File {
             file,
             path,
             rotation,
         } = self
-        {
-            if *rotation == LogRotation::Rename {
-                archive(path)?;
-            }
-            *file = open_file(path)?;
+        else {
+            return Ok(None);
+        };
+        let archived = match rotation {
+            LogRotation::Rename => Some(archive(path)?),
+            LogRotation::Reopen => None,
+        };
+        *file = open_file(path)?;
+        Ok(archived)
+    }
+}
+
+/// Sends a line to the system's log.
+fn send(socket: &UnixDatagram, path: &Path, message: &[u8], delivery: Delivery) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        let mut sent = socket.send(message).map(drop);
+        let is_full = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        // The system's log was started again: its socket is another one.
+        if sent.as_ref().is_err_and(|error| !is_full(error)) && socket.connect(path).is_ok() {
+            sent = socket.send(message).map(drop);
         }
-        Ok(())
+        let is_last = delivery == Delivery::BestEffort || began.elapsed() >= SYSLOG_WAIT_MAX;
+        if sent.is_ok() || is_last {
+            return sent;
+        }
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -167,8 +211,9 @@ fn open_file(path: &Path) -> io::Result<File> {
     options.create(true).append(true).mode(0o600).open(path)
 }
 
-/// Renames a file, with the current time. Fails if a file with the new name exists.
-fn archive(path: &Path) -> io::Result<()> {
+/// Renames a file, with the current time. Returns its new path. Fails if a file with that path
+/// exists.
+fn archive(path: &Path) -> io::Result<PathBuf> {
     let time = clock::iso(SystemTime::now()).replace(':', "-");
     let seconds = time.split('.').next().unwrap_or_default();
     let mut archived = path.to_owned().into_os_string();
@@ -176,7 +221,8 @@ fn archive(path: &Path) -> io::Result<()> {
     if Path::new(&archived).exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    fs::rename(path, &archived)
+    fs::rename(path, &archived)?;
+    Ok(archived.into())
 }
 
 #[cfg(test)]
@@ -224,9 +270,9 @@ mod tests {
     fn a_rotation_renames_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let mut sink = file(&folder.path().join("log"), true, LogRotation::Rename);
-        sink.write(Severity::Info, "a");
+        sink.write(Severity::Info, "a").unwrap();
         sink.rotate().unwrap();
-        sink.write(Severity::Info, "b");
+        sink.write(Severity::Info, "b").unwrap();
         assert_eq!(contents(folder.path()), ["b\n", "a\n"]);
     }
 
@@ -235,12 +281,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut sink = file(&path, true, LogRotation::Reopen);
-        sink.write(Severity::Info, "a");
+        sink.write(Severity::Info, "a").unwrap();
         sink.rotate().unwrap();
-        sink.write(Severity::Info, "b");
+        sink.write(Severity::Info, "b").unwrap();
         fs::rename(&path, folder.path().join("log.1")).unwrap();
         sink.rotate().unwrap();
-        sink.write(Severity::Info, "c");
+        sink.write(Severity::Info, "c").unwrap();
         assert_eq!(contents(folder.path()), ["c\n", "a\nb\n"]);
     }
 
@@ -248,9 +294,15 @@ mod tests {
     fn an_existing_file_can_be_kept_apart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        file(&path, false, LogRotation::Rename).write(Severity::Info, "a");
-        file(&path, true, LogRotation::Rename).write(Severity::Info, "b");
-        file(&path, false, LogRotation::Rename).write(Severity::Info, "c");
+        file(&path, false, LogRotation::Rename)
+            .write(Severity::Info, "a")
+            .unwrap();
+        file(&path, true, LogRotation::Rename)
+            .write(Severity::Info, "b")
+            .unwrap();
+        file(&path, false, LogRotation::Rename)
+            .write(Severity::Info, "c")
+            .unwrap();
         assert_eq!(contents(folder.path()), ["c\n", "a\nb\n"]);
     }
 
@@ -260,9 +312,9 @@ mod tests {
         let path = folder.path().join("log");
         let receiver = UnixDatagram::bind(&path).unwrap();
         let facility = SyslogFacility::from_name("local0").unwrap();
-        let mut sink = Sink::syslog(&path, facility).unwrap();
+        let mut sink = Sink::syslog_at(&path, facility, Delivery::BestEffort).unwrap();
         let mut received = |receiver: &UnixDatagram, severity| {
-            sink.write(severity, "line");
+            sink.write(severity, "line").unwrap();
             let mut bytes = [0; 100];
             let count = receiver.recv(&mut bytes).unwrap();
             String::from_utf8(bytes[..count].to_vec()).unwrap()

@@ -84,6 +84,13 @@ Options:
   --syslog            the same as --log-destination syslog
   --syslog-facility F
                       the facility of lines in the log of the system [default: user]
+  --audit-destination D
+                      write an audit log of logins, refusals and changes of users, roles, collections
+                      and indexes: to file, syslog or console
+  --audit-format F    the format of an audit log in a file: only JSON
+  --audit-path FILE   the file of the audit log, which only its owner can read
+  --audit-filter FILTER
+                      the events to write, as a filter: '{ atype: \"authCheck\" }' [default: all]
   --verbosity N       the parameter logLevel, from 0 to 5
   --quiet             the parameter quiet: do not log connections
   --time-stamp-format F

@@ -12,10 +12,12 @@ use windrow_server::{
     AccessControl, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
 };
 
+use super::audit_options::AuditDraft;
 use super::option_values::{
-    NOT_POSITIVE, accept_only, parse_listen, parse_number, parse_parameter, parse_permissions,
-    parse_priority, parse_profiling_level, parse_rate, parse_replica_set, parse_rotation,
-    parse_seconds, parse_switch, parse_tls_mode, parse_versions_left, text,
+    NOT_POSITIVE, accept_only, parse_audit_destination, parse_audit_filter, parse_listen,
+    parse_number, parse_parameter, parse_permissions, parse_priority, parse_profiling_level,
+    parse_rate, parse_replica_set, parse_rotation, parse_seconds, parse_switch, parse_tls_mode,
+    parse_versions_left, text,
 };
 use crate::{byte_size, memory};
 
@@ -84,6 +86,7 @@ pub struct Draft {
     pub log_append: Option<bool>,
     pub log_rotation: Option<LogRotation>,
     pub syslog_facility: Option<SyslogFacility>,
+    pub audit: AuditDraft,
     pub pid_file: Option<PathBuf>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
@@ -328,6 +331,24 @@ pub const OPTIONS: &[ServerOption] = &[
         "syslog-facility", &["syslogFacility"],
         "systemLog.syslogFacility", Kind::Text, |draft, value| {
         draft.syslog_facility = Some(parse_facility(value)?);
+        Ok(())
+    }),
+    option(
+        "audit-destination", &["auditDestination"],
+        "auditLog.destination", Kind::Text, |draft, value| {
+        draft.audit.destination = Some(parse_audit_destination(value)?);
+        Ok(())
+    }),
+    option("audit-format", &["auditFormat"], "auditLog.format", Kind::Text, |draft, value| {
+        draft.audit.has_format = true;
+        accept_only(value, "JSON")
+    }),
+    option("audit-path", &["auditPath"], "auditLog.path", Kind::Text, |draft, value| {
+        draft.audit.path = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("audit-filter", &["auditFilter"], "auditLog.filter", Kind::Text, |draft, value| {
+        draft.audit.filter = Some(parse_audit_filter(value)?);
         Ok(())
     }),
     option("verbosity", &[], "systemLog.verbosity", Kind::Integer, |draft, value| {

@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use windrow_collection::BuildPriority;
 use windrow_document::Value;
-use windrow_server::{LogRotation, ProfilingLevel, TlsMode, TlsVersion, parse_parameter_value};
+use windrow_server::{
+    AuditFilter, LogRotation, ProfilingLevel, TlsMode, TlsVersion, parse_parameter_value,
+};
+
+use super::audit_options::AuditDestination;
 
 pub const NOT_POSITIVE: &str = "is not a positive integer";
 
@@ -126,6 +130,20 @@ pub fn accept_only(value: &OsStr, only: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("is not supported; the only value is {only}"))
+}
+
+pub fn parse_audit_destination(value: &OsStr) -> Result<AuditDestination, String> {
+    match text(value)? {
+        "console" => Ok(AuditDestination::Console),
+        "file" => Ok(AuditDestination::File),
+        "syslog" => Ok(AuditDestination::Syslog),
+        _ => Err("is not a destination; write file, syslog or console".to_owned()),
+    }
+}
+
+pub fn parse_audit_filter(value: &OsStr) -> Result<AuditFilter, String> {
+    let parsed = AuditFilter::parse(text(value)?);
+    parsed.map_err(|reason| format!("is not a filter of events: {reason}"))
 }
 
 pub fn parse_permissions(value: &OsStr) -> Result<u32, String> {

@@ -8,8 +8,8 @@ use lexopt::prelude::*;
 use windrow_collection::BuildPriority;
 use windrow_document::DocumentBuf;
 use windrow_server::{
-    AccessControl, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings, SyslogFacility,
-    TlsSettings, TlsVersion, UnixSocket,
+    AccessControl, AuditSettings, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings,
+    SyslogFacility, TlsSettings, TlsVersion, UnixSocket,
 };
 
 use super::config_file;
@@ -44,6 +44,7 @@ pub struct Options {
     pub replica_set: Option<String>,
     pub history_bytes: u64,
     pub log: LogTarget,
+    pub audit: Option<AuditSettings>,
     pub pid_file: Option<PathBuf>,
     pub encryption_key_file: Option<PathBuf>,
     pub metrics_listen: Option<SocketAddr>,
@@ -150,6 +151,10 @@ fn finish(
         unix_socket: unix_socket(&draft, &listen)?,
         tls: tls_settings(&draft)?,
         log: log_target(&draft)?,
+        audit: draft.audit.settings(
+            draft.log_rotation.unwrap_or_default(),
+            draft.syslog_facility,
+        )?,
         shown: show(given, &listen, &draft.parameters),
         config_file,
         listen,
@@ -360,6 +365,7 @@ mod tests {
             replica_set: None,
             history_bytes: HISTORY_BYTES_DEFAULT,
             log: LogTarget::Stderr,
+            audit: None,
             pid_file: None,
             encryption_key_file: None,
             metrics_listen: None,

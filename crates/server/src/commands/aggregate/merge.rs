@@ -10,6 +10,7 @@ use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::CommandError;
 
 use super::output_target::OutputTarget;
+use crate::audit::Creation;
 use crate::changes::{self, FoundOutcome};
 use crate::errors::{OrCommandError, refuse};
 use crate::insert_preparation;
@@ -208,9 +209,13 @@ impl MergeWriter {
             WhenNotMatched::Insert => {
                 let engine = &target.engine;
                 let storable = target.storable(self.inserted(document)?.as_document())?;
+                let creation = Creation::begin(target.trail.clone(), engine, &target.namespace);
                 let collection = engine
                     .collection_or_create(&target.namespace)
                     .or_command_error()?;
+                if let Some(creation) = creation {
+                    creation.record();
+                }
                 target.insert(&collection, storable.into_bytes(), operation)
             }
         }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use windrow_collection::{Collection, Namespace, Renaming};
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::output_target::OutputTarget;
+use crate::audit::Creation;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 use crate::operations::Operation;
@@ -116,6 +117,8 @@ impl<'t> OutCollection<'t> {
         let replaced = engine.collection(&self.target.namespace);
         let exclusion = replaced.as_ref().map(|it| it.exclude(operation));
         let _exclusion = exclusion.transpose().or_command_error()?;
+        let trail = self.target.trail.clone();
+        let creation = Creation::begin(trail, engine, &self.target.namespace);
         engine
             .rename(
                 &temporary,
@@ -127,6 +130,16 @@ impl<'t> OutCollection<'t> {
             )
             .or_command_error()?;
         self.is_done = true;
+        if let Some(creation) = creation {
+            creation.record();
+        } else if let Some(trail) = &self.target.trail {
+            let target = self.target.namespace.to_string();
+            trail.record("dropCollection", doc! { "ns": (target.as_str()) });
+            trail.record(
+                "renameCollection",
+                doc! { "old": (temporary.to_string()), "new": target },
+            );
+        }
         Ok(())
     }
 }

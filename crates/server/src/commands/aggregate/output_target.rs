@@ -9,6 +9,7 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_query::aggregate::output::{Output, OutputKind};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::audit::AuditTrail;
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::log::Log;
@@ -21,6 +22,8 @@ pub struct OutputTarget {
     pub namespace: Namespace,
     pub log: Arc<Log>,
     pub validation: DocumentValidation,
+    /// The audit log for the client, if there is one.
+    pub trail: Option<AuditTrail>,
     ids: ObjectIdSource,
 }
 
@@ -42,6 +45,7 @@ impl OutputTarget {
             engine: context.state.services.engine.clone(),
             namespace,
             log: context.state.services.log.clone(),
+            trail: context.trail(),
             validation,
             ids: ObjectIdSource::new(random::bits()),
         })

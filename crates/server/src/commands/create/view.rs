@@ -6,6 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use super::{bad_value, cap, present, read_collation, same_options};
 use crate::arguments::Arguments;
+use crate::audit::Creation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
@@ -99,6 +100,10 @@ pub fn create(
         return Ok(Reply::ok(DocumentBuf::new()));
     }
     views::check(engine, namespace, view)?;
+    let creation = Creation::begin(context.trail(), engine, namespace);
     engine.create_view(namespace, view).or_command_error()?;
+    if let Some(creation) = creation {
+        creation.record_view(view);
+    }
     Ok(Reply::ok(DocumentBuf::new()))
 }
