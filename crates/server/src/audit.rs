@@ -152,7 +152,7 @@ impl Audit {
 }
 
 /// The id of the log line about an audit log that cannot be written. MongoDB has no such event.
-const FAILED: i32 = 9_000_016;
+const FAILED: i32 = 9_000_017;
 
 /// The audit log for the events of one client, or of the server itself.
 #[derive(Clone)]

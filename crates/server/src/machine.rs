@@ -15,6 +15,9 @@ pub fn hostname() -> String {
     }
 }
 
+/// The folders in a data folder, by kind of file.
+pub const DATA_KINDS: &[&str] = &["log", "runs", "catalog"];
+
 /// The memory of the machine in kilobytes.
 pub fn memory_kb() -> u64 {
     field_kb("/proc/meminfo", "MemTotal:")

@@ -394,7 +394,7 @@ fn index_builds(page: &mut Page, state: &State) {
 fn disk(page: &mut Page, folder: &Path) {
     let help = "The size of the data folder, by kind of file.";
     page.family("windrow_data_folder_bytes", Kind::Gauge, help);
-    for kind in ["log", "runs", "catalog"] {
+    for &kind in machine::DATA_KINDS {
         page.sample(&[("kind", kind)], machine::folder_bytes(&folder.join(kind)));
     }
     if let Some((used, total)) = machine::file_system_bytes(folder) {

@@ -1,8 +1,10 @@
 //! A client of a running server: one connection, one command at a time.
 
+mod tls;
+
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -14,14 +16,18 @@ use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
 use crate::address_file::{Password, ServerAddress};
+use crate::server_target::{Endpoint, Login, ResolvedTarget, ServerTarget};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server of another machine can take for a reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The offset of the body: it follows the flags of OP_MSG and the kind of its first section.
 const BODY_OFFSET: usize = HEADER_BYTES + 5;
 
 /// A connection to a server.
 pub struct Client {
-    address: ServerAddress,
+    /// How errors name the server.
+    address: String,
     stream: Box<dyn Stream>,
     reply: Vec<u8>,
     request_id: i32,
@@ -45,10 +51,7 @@ pub struct DocumentSequence<'a> {
 #[derive(Debug)]
 pub enum ClientError {
     /// The server cannot be reached or violates the protocol.
-    Connection {
-        address: Box<ServerAddress>,
-        reason: String,
-    },
+    Connection { address: String, reason: String },
     /// The server replied with an error.
     Command { code: i32, message: String },
 }
@@ -56,29 +59,85 @@ pub enum ClientError {
 impl Client {
     /// Connects to a server: by its Unix domain socket if it has one, otherwise by its address.
     pub fn connect(address: &ServerAddress) -> Result<Client, ClientError> {
+        let name = address.to_string();
         let stream = connect_stream(address);
-        let stream = stream.map_err(|error| ClientError::connection(address, &error))?;
-        let mut client = Client {
-            address: address.clone(),
-            stream,
-            reply: Vec::new(),
-            request_id: 0,
-        };
+        let stream = stream.map_err(|error| ClientError::connection(&name, &error))?;
+        let mut client = Client::new(name, stream);
         if let Some(Password(password)) = &address.password {
-            client.log_in(password)?;
+            // The user of Windrow's own commands.
+            let (user, database) = LOCAL_USER;
+            client.log_in(user, database, Mechanism::ScramSha256, password)?;
         }
         Ok(client)
     }
 
-    /// Logs in as the user of Windrow's own commands.
-    fn log_in(&mut self, password: &str) -> Result<(), ClientError> {
-        let (user, database) = LOCAL_USER;
-        let invalid = |reason: &dyn fmt::Display, address: &ServerAddress| {
+    /// Connects to a server that a person named, and logs in.
+    pub fn open(target: &ServerTarget) -> Result<Client, ClientError> {
+        let name = target.endpoint.to_string();
+        let stream = open_stream(target);
+        let stream = stream.map_err(|reason| ClientError::connection(&name, &reason))?;
+        let mut client = Client::new(name, stream);
+        match &target.login {
+            None => {}
+            Some(Login::Certificate) => {
+                let login = doc! {
+                    "authenticate": 1, "mechanism": "MONGODB-X509", "$db": "$external",
+                };
+                client.run(login.as_document(), None)?;
+            }
+            Some(Login::Password {
+                user,
+                database,
+                mechanism,
+                password: Password(password),
+            }) => {
+                let mechanism = match mechanism {
+                    Some(mechanism) => *mechanism,
+                    None => client.mechanism_of(user, database)?,
+                };
+                client.log_in(user, database, mechanism, password)?;
+            }
+        }
+        Ok(client)
+    }
+
+    fn new(address: String, stream: Box<dyn Stream>) -> Client {
+        Client {
+            address,
+            stream,
+            reply: Vec::new(),
+            request_id: 0,
+        }
+    }
+
+    /// The strongest mechanism that a user has.
+    fn mechanism_of(&mut self, user: &str, database: &str) -> Result<Mechanism, ClientError> {
+        let hello = doc! {
+            "hello": 1, "saslSupportedMechs": (format!("{database}.{user}")), "$db": "admin",
+        };
+        let reply = self.run(hello.as_document(), None)?;
+        let known = reply.get("saslSupportedMechs").and_then(ValueRef::as_array);
+        let mut known = known.into_iter().flatten().filter_map(ValueRef::as_str);
+        let strongest = Mechanism::ScramSha256;
+        match known.any(|name| name == strongest.name()) {
+            false if reply.get("saslSupportedMechs").is_some() => Ok(Mechanism::ScramSha1),
+            _ => Ok(strongest),
+        }
+    }
+
+    /// Logs in by SCRAM.
+    fn log_in(
+        &mut self,
+        user: &str,
+        database: &str,
+        mechanism: Mechanism,
+        password: &str,
+    ) -> Result<(), ClientError> {
+        let invalid = |reason: &dyn fmt::Display, address: &str| {
             ClientError::connection(address, &format!("the login failed: {reason}"))
         };
         let address = self.address.clone();
         let nonce = new_password().map_err(|error| invalid(&error.message, &address))?;
-        let mechanism = Mechanism::ScramSha256;
         let conversation = ClientConversation::start(mechanism, user, &nonce);
         let start = doc! {
             "saslStart": 1, "mechanism": (mechanism.name()),
@@ -176,6 +235,16 @@ impl Client {
     }
 }
 
+impl ResolvedTarget {
+    /// Connects to the server, and logs in.
+    pub fn connect(&self) -> Result<Client, ClientError> {
+        match self {
+            ResolvedTarget::Named(target) => Client::open(target),
+            ResolvedTarget::OfFolder(address) => Client::connect(address),
+        }
+    }
+}
+
 fn payload(message: &str) -> Value {
     Value::Binary {
         subtype: 0,
@@ -209,6 +278,37 @@ fn connect_stream(address: &ServerAddress) -> io::Result<Box<dyn Stream>> {
     let stream = TcpStream::connect_timeout(&address.address, CONNECT_TIMEOUT)?;
     stream.set_nodelay(true)?;
     Ok(Box::new(stream))
+}
+
+/// Opens the stream of a server that a person named. Fails with the reason.
+fn open_stream(target: &ServerTarget) -> Result<Box<dyn Stream>, String> {
+    let stream = match &target.endpoint {
+        Endpoint::Unix(path) => {
+            let stream = UnixStream::connect(path).map_err(|error| error.to_string())?;
+            return Ok(Box::new(stream));
+        }
+        Endpoint::Tcp { host, port } => connect_to(host, *port).map_err(|it| it.to_string())?,
+    };
+    match (&target.tls, &target.endpoint) {
+        (Some(files), Endpoint::Tcp { host, .. }) => tls::encrypt(stream, host, files),
+        _ => Ok(Box::new(stream)),
+    }
+}
+
+/// Connects to the first address of a host that accepts.
+fn connect_to(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 /// A part of a cursor's documents.
@@ -254,9 +354,9 @@ fn encode_message(
 }
 
 impl ClientError {
-    fn connection(address: &ServerAddress, reason: &dyn fmt::Display) -> ClientError {
+    fn connection(address: &str, reason: &dyn fmt::Display) -> ClientError {
         ClientError::Connection {
-            address: Box::new(address.clone()),
+            address: address.to_owned(),
             reason: reason.to_string(),
         }
     }

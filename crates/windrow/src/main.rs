@@ -19,9 +19,10 @@
 //! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
-//! - `search`: `windrow search`
+//! - `search`: `windrow search`; `display_text`: text made harmless for a terminal
 //! - `mcp`: `windrow mcp`
-//! - `status`, `failures`: what is stored
+//! - `server_target`: a server that a person names; `server_report`, `top`: what it does
+//! - `status`, `failures`: what is stored, or the state of a server
 //! - `doctor`: checks of the system, the configuration and the data folder
 //! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
 
@@ -33,6 +34,7 @@ mod command_line;
 mod completion;
 mod config;
 mod data_folder;
+mod display_text;
 mod doctor;
 mod encryption;
 mod extract_worker;
@@ -47,8 +49,11 @@ mod run_converter;
 mod search;
 mod secret_file;
 mod serve;
+mod server_report;
 mod server_store;
+mod server_target;
 mod status;
+mod top;
 
 use std::process::ExitCode;
 
@@ -62,6 +67,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &search::SEARCH,
     &mcp::MCP,
     &status::STATUS,
+    &top::TOP,
     &failures::FAILURES,
     &certificate::CERTIFICATE,
     &encryption::ENCRYPTION,

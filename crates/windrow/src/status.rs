@@ -1,9 +1,10 @@
-//! `windrow status`: what is stored of the files, and what the last run did.
+//! `windrow status`: what is stored of the files, and what the last run did; or the state of a server.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use lexopt::prelude::*;
 use windrow_converters::SandboxStatus;
@@ -14,44 +15,76 @@ use crate::command_line::{Failure, Subcommand};
 use crate::config;
 use crate::progress_bar::format_grouped;
 use crate::search::{CountedField, Searcher};
+use crate::server_report::{Report, page};
+use crate::server_target::{TargetOptions, connection_help};
 
 pub const STATUS: Subcommand = Subcommand {
     name: "status",
-    summary: Some("show what is indexed, what failed and what the last run did"),
+    summary: Some("show what is indexed, and what the last run did, or the state of a server"),
     run,
 };
 
-const HELP: &str = "\
+const HELP: &str = concat!(
+    "\
 Shows what is stored of the indexed files: documents by kind, failures by class, converters that are
 not installed, skipped files by format, the size of the data folder, and what the last run of
 `windrow index` did. If the system has no sandbox for converters, a line says so.
 
+If a SERVER is named (HOST:PORT, or a connection string without a password), its state is shown
+instead: operations and latencies of one second, connections, memory, work in the background, disk,
+running operations. The user needs the role clusterMonitor.
+
 Usage: windrow status [--data DIR] [--json]
+       windrow status SERVER [OPTION…]
 
 Options:
   --data DIR       the data folder [default: that of the configuration, see `windrow config --help`]
   --json           print a JSON document
-  -h, --help       show this help
+",
+    connection_help!(),
+    "  -h, --help       show this help
 
 Examples:
   windrow status --data ./data
   windrow status --data ./data --json
-";
+  windrow status mongodb://ann@db.example/ --tls-ca-file ca.pem
+"
+);
 
 struct Options {
-    data_folder: PathBuf,
+    subject: Subject,
     json: bool,
 }
+
+/// What is shown.
+enum Subject {
+    Folder(PathBuf),
+    Server(TargetOptions),
+}
+
+/// The time over which the rates of a server are measured.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     let Some(options) = parse(arguments)? else {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    let status = read_status(&options.data_folder)?;
-    let text = match options.json {
-        true => format!("{}\n", status.to_document()),
-        false => status.format(),
+    let text = match &options.subject {
+        Subject::Folder(folder) => {
+            let status = read_status(folder)?;
+            match options.json {
+                true => format!("{}\n", status.to_document()),
+                false => status.format(),
+            }
+        }
+        Subject::Server(target) => {
+            let report = Report::measure(&target.resolve()?, INTERVAL)?;
+            match options.json {
+                true => format!("{}\n", report.to_document()),
+                false => page::text(&report),
+            }
+        }
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(text.as_bytes());
@@ -60,16 +93,34 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data_folder, mut json) = (None, false);
+    let mut target = TargetOptions::default();
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
             Long("json") => json = true,
+            Long(name) => {
+                let name = name.to_owned();
+                if !target.accept(&name, &mut arguments)? {
+                    return Err(Long(&name).unexpected().into());
+                }
+            }
+            Value(server) if target.server.is_none() => target.server = Some(server.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
-    let data_folder = config::data_folder(data_folder, "status")?;
-    Ok(Some(Options { data_folder, json }))
+    if target == TargetOptions::default() {
+        let folder = config::data_folder(data_folder, "status")?;
+        let subject = Subject::Folder(folder);
+        return Ok(Some(Options { subject, json }));
+    }
+    if target.server.is_none() || data_folder.is_some() {
+        let message = "the state of a server needs its address, and not --data; see `windrow status \
+                       --help`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let subject = Subject::Server(target);
+    Ok(Some(Options { subject, json }))
 }
 
 /// A value and how often it occurs.

@@ -2,6 +2,7 @@
 //!
 //! A section is left out if it is named with 0: `{serverStatus: 1, metrics: 0}`.
 
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
@@ -188,7 +189,22 @@ fn engine(state: &State) -> DocumentBuf {
     };
     rest.iter()
         .for_each(|(name, value)| engine.push(name, value));
+    if let Some(folder) = &state.services.folder {
+        engine.push("disk", disk(folder));
+    }
     engine
+}
+
+/// The size of the data folder and the space of its file system, in bytes.
+fn disk(folder: &Path) -> DocumentBuf {
+    let kinds = machine::DATA_KINDS.iter();
+    let data: u64 = kinds
+        .map(|kind| machine::folder_bytes(&folder.join(kind)))
+        .sum();
+    let (used, total) = machine::file_system_bytes(folder).unwrap_or((0, 0));
+    doc! {
+        "data": (data as i64), "free": (total.saturating_sub(used) as i64), "total": (total as i64),
+    }
 }
 
 fn transactions(state: &State) -> DocumentBuf {

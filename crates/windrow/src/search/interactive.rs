@@ -6,7 +6,6 @@
 //!        worker: a thread that searches; a newer query ends the search of an older one
 //! ```
 
-mod display_text;
 mod state;
 mod view;
 mod worker;

@@ -2,8 +2,8 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::display_text::harmless_line;
 use super::worker::{FacetCounts, Reply};
+use crate::display_text::harmless_line;
 use crate::search::result::SearchResult;
 
 /// What the interface shows.

@@ -6,8 +6,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Wrap};
 
-use super::display_text::harmless_line;
 use super::state::{Panel, State};
+use crate::display_text::harmless_line;
 use crate::search::result::{SearchResult, escape_control, to_single_line};
 
 const HELP: &str =

@@ -1,0 +1,96 @@
+//! One look at a server.
+
+use std::time::Instant;
+
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+
+use crate::client::{Client, ClientError};
+
+/// MongoDB's error code of a command that the user may not run.
+const UNAUTHORIZED: i32 = 13;
+
+/// What a server says of itself at a moment.
+#[derive(Debug)]
+pub struct Sample {
+    pub at: Instant,
+    /// `serverStatus`, with histograms of latencies.
+    pub status: DocumentBuf,
+    /// The totals of `top` by collection. `None` if the user may not run it.
+    pub collections: Option<DocumentBuf>,
+    /// The running operations that the user may see.
+    pub operations: Vec<DocumentBuf>,
+    /// What the user may not see.
+    pub missing: Vec<String>,
+}
+
+impl Sample {
+    /// Asks a server. Only `serverStatus` must be allowed.
+    pub fn take(client: &mut Client) -> Result<Sample, ClientError> {
+        let mut missing = Vec::new();
+        let status = doc! {
+            "serverStatus": 1, "opLatencies": { "histograms": true }, "$db": "admin",
+        };
+        let status = client.run(status.as_document(), None)?.to_buf();
+        let top = doc! { "top": 1, "$db": "admin" };
+        let collections = match client.run(top.as_document(), None) {
+            Ok(reply) => reply
+                .get("totals")
+                .and_then(ValueRef::as_document)
+                .map(Document::to_buf),
+            Err(ClientError::Command {
+                code: UNAUTHORIZED, ..
+            }) => {
+                missing.push("the use of collections needs the action top".to_owned());
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let all = doc! { "currentOp": 1, "$db": "admin" };
+        let own = doc! { "currentOp": 1, "$ownOps": true, "$db": "admin" };
+        let operations = match client.run(all.as_document(), None) {
+            Ok(reply) => operations(reply),
+            Err(ClientError::Command {
+                code: UNAUTHORIZED, ..
+            }) => {
+                missing.push("operations of other users need the action inprog".to_owned());
+                operations(client.run(own.as_document(), None)?)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Sample {
+            at: Instant::now(),
+            status,
+            collections,
+            operations,
+            missing,
+        })
+    }
+}
+
+fn operations(reply: Document<'_>) -> Vec<DocumentBuf> {
+    let list = reply.get("inprog").and_then(ValueRef::as_array);
+    let documents = list.into_iter().flatten().filter_map(ValueRef::as_document);
+    documents.map(Document::to_buf).collect()
+}
+
+/// The value at a path of names.
+pub fn section<'a>(document: Document<'a>, path: &[&str]) -> Option<ValueRef<'a>> {
+    let (last, names) = path.split_last()?;
+    let mut within = document;
+    for name in names {
+        within = within.get(name)?.as_document()?;
+    }
+    within.get(last)
+}
+
+/// The number at a path. 0 if there is none: an older server does not have all of them.
+pub fn number(document: Document<'_>, path: &[&str]) -> f64 {
+    section(document, path)
+        .and_then(ValueRef::as_f64)
+        .unwrap_or(0.0)
+}
+
+/// The number of operations of a collection.
+pub fn total_of_collection(totals: Document<'_>) -> f64 {
+    number(totals, &["total", "count"])
+}

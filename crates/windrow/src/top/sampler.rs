@@ -1,0 +1,77 @@
+//! A thread that asks the server for samples. If the connection is lost, it connects again.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::client::{Client, ClientError};
+use crate::command_line::Failure;
+use crate::server_report::{Report, Sample};
+use crate::server_target::ResolvedTarget;
+
+/// A report, or why there is none.
+pub type Sampled = Result<Box<Report>, String>;
+
+/// The thread. It ends with the process.
+pub struct Sampler {
+    reports: Receiver<Sampled>,
+}
+
+impl Sampler {
+    pub fn start(
+        target: ResolvedTarget,
+        client: Client,
+        interval: Duration,
+    ) -> Result<Sampler, Failure> {
+        let (sender, reports) = sync_channel(1);
+        let thread = thread::Builder::new().name("sampler".into());
+        let spawned = thread.spawn(move || run(&target, client, interval, &sender));
+        spawned.map_err(Failure::runtime)?;
+        Ok(Sampler { reports })
+    }
+
+    /// The next report, if there is one.
+    pub fn next_report(&self) -> Option<Sampled> {
+        self.reports.try_recv().ok()
+    }
+}
+
+/// The first report comes early, so that the screen is not empty.
+const FIRST_INTERVAL: Duration = Duration::from_millis(200);
+
+fn run(target: &ResolvedTarget, client: Client, interval: Duration, reports: &SyncSender<Sampled>) {
+    let mut client = Some(client);
+    let mut before = None;
+    loop {
+        let sampled = sample(target, &mut client);
+        let report = match sampled {
+            Err(error) => {
+                (client, before) = (None, None);
+                Some(Err(error.to_string()))
+            }
+            Ok(sample) => {
+                let report = before.as_ref().map(|old| Report::between(old, &sample));
+                before = Some(sample);
+                report.map(|report| Ok(Box::new(report)))
+            }
+        };
+        let pause = if report.is_some() {
+            interval
+        } else {
+            interval.min(FIRST_INTERVAL)
+        };
+        // The receiver ends with the process.
+        if report.is_some_and(|report| reports.send(report).is_err()) {
+            return;
+        }
+        thread::sleep(pause);
+    }
+}
+
+fn sample(target: &ResolvedTarget, client: &mut Option<Client>) -> Result<Sample, ClientError> {
+    let connected = match client {
+        Some(client) => client,
+        None => client.insert(target.connect()?),
+    };
+    Sample::take(connected)
+}
