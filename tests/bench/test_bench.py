@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import certificates
 from windrow_server import ROOT, binary
 
 SMALL = {
@@ -23,6 +24,8 @@ SMALL = {
             "0", "--writers", "2", "--settle", "1"], 116),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
+    "w8 login": (["--documents", "5000", "--operations", "50", "--connections", "1,2", "--user", "cook",
+                  "--cases", "small,find,login", "--calibration", "2000"], 16),
     "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 10),
     "concurrency": (["--documents", "20000", "--operations", "2000", "--seconds", "1"], 14),
     "space": (["--documents", "5000", "--settle", "1"], 13),
@@ -51,6 +54,19 @@ def test_a_workload_runs_small(workload, tmp_path):
     assert all(row["ours"] > 0 for row in report["rows"]), report
     assert report["machine"] and report["hash"] and report["seed"] == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_a_workload_uses_tls(tmp_path):
+    folder = certificates.make(tmp_path / "tls")
+    arguments = ["--documents", "2000", "--operations", "20", "--cases", "small,login", "--connections", "2",
+                 "--user", "cook", "--password", "p@ss", "--tls-folder", str(folder)]
+    ended = run("w8", arguments, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    names = [row["name"] for row in json.loads(ended.stdout.splitlines()[-1])["rows"]]
+    assert names[0] == "insert small by 1000, 2 conn." and "login, 2 conn., server's processor" in names
+    (folder / "ca.pem").write_text("")
+    assert run("w8", arguments, tmp_path).returncode == 2
+    assert run("w8", ["--cases", "login"], tmp_path).returncode == 2
 
 
 def test_a_report_of_w1_draws_its_plots(tmp_path):

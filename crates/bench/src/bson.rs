@@ -79,6 +79,15 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value);
     }
 
+    /// Appends binary data of subtype 0.
+    pub fn binary(&mut self, name: &str, value: &[u8]) {
+        self.name(0x05, name);
+        self.out
+            .extend_from_slice(&(value.len() as u32).to_le_bytes());
+        self.out.push(0);
+        self.out.extend_from_slice(value);
+    }
+
     /// Appends a boolean.
     pub fn boolean(&mut self, name: &str, value: bool) {
         self.name(0x08, name);

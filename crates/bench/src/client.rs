@@ -1,5 +1,5 @@
-//! A minimal client: plain sockets and precomputed messages, so that it uses as little processor
-//! time as possible.
+//! A minimal client: sockets and precomputed messages, so that it uses as little processor time as
+//! possible.
 //!
 //! The layout of OP_MSG:
 //!
@@ -10,8 +10,6 @@
 //! ```
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
-use std::time::Duration;
 
 use crate::bson::{self, Document, Value, Writer};
 use crate::error::{At, BenchError};
@@ -22,11 +20,15 @@ const MORE_TO_COME: u32 = 1 << 1;
 /// The flags and the kind of the first section, before a reply's document.
 const REPLY_PREFIX: usize = 5;
 const HEADER: usize = 16;
-const REPLY_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// A socket, with TLS or without.
+pub trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
 
 /// A connection to a server.
 pub struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     reply: Vec<u8>,
 }
 
@@ -108,22 +110,17 @@ fn finish(mut out: Vec<u8>) -> Vec<u8> {
 }
 
 impl Connection {
-    /// Connects to a server on this machine.
-    pub fn open(port: u16) -> Result<Self, BenchError> {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).at(format!("port {port}"))?;
-        stream.set_nodelay(true).at("the socket")?;
-        stream
-            .set_read_timeout(Some(REPLY_TIMEOUT))
-            .at("the socket")?;
-        Ok(Self {
-            stream,
-            reply: Vec::new(),
-        })
+    /// Speaks through a socket, whose handshake is over or happens with the first message.
+    pub fn new(stream: Box<dyn Stream>) -> Self {
+        let reply = Vec::new();
+        Self { stream, reply }
     }
 
     /// Sends a message without a reply.
     pub fn send(&mut self, message: &[u8]) -> Result<(), BenchError> {
-        self.stream.write_all(message).at("sending a message")
+        let sent = self.stream.write_all(message);
+        sent.and_then(|()| self.stream.flush())
+            .at("sending a message")
     }
 
     /// Sends a message and returns its reply, whether or not it is an error.

@@ -3,8 +3,8 @@
 //! Each workload starts a server on a temporary data folder, inserts documents of a seeded
 //! generator, measures, runs the baseline on the same data, and prints a table and a line of JSON.
 //!
-//! Not for: tests of behaviour. A workload only verifies that the server did the measured work. The
-//! crate shares no code with the server; it has its own BSON and its own client.
+//! Not for: tests of behaviour. A workload only verifies that the server did the measured work. It has
+//! its own BSON and its own client, and shares only SCRAM and TLS with the server.
 //!
 //! ```
 //! use windrow_bench::random::Random;
@@ -17,13 +17,14 @@
 //!
 //! - [`options`], [`error`]: the command line and errors
 //! - [`random`], [`corpus`], [`entries`]: generated documents and their index entries
-//! - [`bson`], [`json`], [`client`], [`server`], [`load`], [`cursor`], [`connections`],
+//! - [`bson`], [`json`], [`client`], [`access`], [`server`], [`load`], [`cursor`], [`connections`],
 //!   [`settle`]: access to the server
 //! - [`rival`], [`calibration`]: baselines
 //! - [`measure`], [`report`]: times and their output
 //! - [`insertion`] and a module for each workload
 #![deny(missing_docs)]
 
+pub mod access;
 pub mod bson;
 pub mod calibration;
 pub mod client;

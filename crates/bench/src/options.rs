@@ -33,6 +33,9 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --server PATH        the windrow binary (default target/release/windrow)
   --rivals DIR         the folder of the compiled baselines (default bench/out)
   --folder DIR         the folder for temporary data (default: the system's)
+  --user NAME          create this user, and log in as it on every connection (SCRAM-SHA-256)
+  --password TEXT      its password (default: its name)
+  --tls-folder DIR     use TLS, with ca.pem and server.pem of `windrow certificate --folder DIR`
   --memory BYTES       the memory of server and baseline, e.g. 1GiB (default 1GiB)
   --seed N             the seed of the generator (default 1)
   --documents N        the number of documents (default: depends on the workload)
@@ -45,12 +48,13 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --build-memory MB    w1: maxIndexBuildMemoryUsageMegabytes
   --cores N            the number of cores for the server (default all)
   --show yes           w1: show the progress of the build, as reported by currentOp
-  --cases A,B          w8: of small, large, single, journaled, find (default small,large);
+  --cases A,B          w8: of small, large, single, journaled, find, login (default small,large);
                        w9: words in the names of the rows; concurrency: of insert, update, same,
                        build, text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
                        (default all)
   --connections A,B    w8: the numbers of connections (default 1)
-  --operations N       w8: single inserts or finds of all connections (default 100000);
+  --operations N       w8: single inserts or finds of all connections (default 100000), or
+                       logins (default 1000);
                        concurrency: writes of all connections (default 40000)
   --queries N          w7: the number of queries of each kind (default 100)
   --writers N          w7: measure again while N writers insert 1,000 documents/s each (default 0)
@@ -67,7 +71,8 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
 
 Examples:
   windrow-bench w1 --scale 0.1 --show yes
-  windrow-bench w8 --cases find,journaled --connections 1,8,64";
+  windrow-bench w8 --cases find,journaled --connections 1,8,64
+  windrow-bench w8 --cases small,login --user cook --tls-folder ./tls";
 
 /// The parsed command line. Options without a value here have a default that depends on the
 /// workload.
@@ -79,6 +84,12 @@ pub struct Options {
     pub rivals: PathBuf,
     /// The folder for temporary data folders (`--folder`).
     pub folder: PathBuf,
+    /// The user that connections log in as (`--user`).
+    pub user: Option<String>,
+    /// Its password (`--password`).
+    pub password: Option<String>,
+    /// The folder with the certificates of TLS (`--tls-folder`).
+    pub tls_folder: Option<PathBuf>,
     /// The memory of the server and of a baseline in bytes (`--memory`).
     pub memory_bytes: u64,
     /// The seed of the generators (`--seed`).
@@ -133,6 +144,9 @@ impl Default for Options {
             server: "target/release/windrow".into(),
             rivals: "bench/out".into(),
             folder: std::env::temp_dir(),
+            user: None,
+            password: None,
+            tls_folder: None,
             memory_bytes: 1 << 30,
             seed: 1,
             documents: None,
@@ -178,6 +192,9 @@ impl Options {
             "--server" => self.server = value.into(),
             "--rivals" => self.rivals = value.into(),
             "--folder" => self.folder = value.into(),
+            "--user" => self.user = Some(value.to_owned()),
+            "--password" => self.password = Some(value.to_owned()),
+            "--tls-folder" => self.tls_folder = Some(value.into()),
             "--memory" => self.memory_bytes = bytes(value)?,
             "--seed" => self.seed = number(name, value)?,
             "--documents" => self.documents = Some(number(name, value)?),

@@ -8,18 +8,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::access::{Access, Login};
 use crate::client::Connection;
 use crate::error::{At, BenchError};
 use crate::options::Options;
 
 const START_SECONDS: u64 = 120;
 const STOP_SECONDS: u64 = 120;
+/// The unit of times in /proc (`USER_HZ`), the same on every machine that Windrow supports.
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A running server. Dropping it kills the process and removes its data.
 pub struct Server {
     child: Child,
     port: u16,
     options: Options,
+    access: Access,
     folder: Folder,
 }
 
@@ -53,15 +57,20 @@ impl Server {
             child,
             port,
             options: options.clone(),
+            access: Access::without_login(options)?,
             folder,
         };
         server.wait_for_answer()?;
+        if let Some(login) = Login::from_options(options) {
+            login.create(&mut server.connect()?)?;
+            server.access = server.access.clone().with_login(options);
+        }
         Ok(server)
     }
 
-    /// Opens a connection.
+    /// Opens a connection, and logs in if the options have a user.
     pub fn connect(&self) -> Result<Connection, BenchError> {
-        Connection::open(self.port)
+        self.access.connect(self.port)
     }
 
     /// The size of all files below the data folder.
@@ -76,6 +85,15 @@ impl Server {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
         kilobytes.unwrap_or_default() * 1024.0
+    }
+
+    /// The processor time that the process has used, in seconds.
+    pub fn processor_seconds(&self) -> Result<f64, BenchError> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let text = std::fs::read_to_string(&path).at(&path)?;
+        processor_ticks(&text)
+            .map(|ticks| ticks as f64 / TICKS_PER_SECOND)
+            .ok_or_else(|| BenchError::Server(format!("{path} has no times")))
     }
 
     /// Sends SIGTERM and waits until the server has exited.
@@ -153,10 +171,16 @@ fn spawn(options: &Options, folder: &Path, port: u16) -> Result<Child, BenchErro
         .append(true)
         .open(log_path(folder))
         .at("the server's log")?;
-    command(options)
-        .arg("serve")
-        .arg("--data")
-        .arg(folder.join("data"))
+    let mut command = command(options);
+    command.arg("serve").arg("--data").arg(folder.join("data"));
+    if options.user.is_some() {
+        command.arg("--auth");
+    }
+    if let Some(certificates) = &options.tls_folder {
+        command.args(["--tls-mode", "require", "--tls-certificate-key-file"]);
+        command.arg(certificates.join("server.pem"));
+    }
+    command
         .args([
             "--listen",
             &format!("127.0.0.1:{port}"),
@@ -190,6 +214,15 @@ fn free_port() -> Result<u16, BenchError> {
     Ok(listener.local_addr().at("a free port")?.port())
 }
 
+/// The time in user and kernel mode in the text of /proc/PID/stat. These are the fields 14 and 15; the
+/// second one is a name in parentheses that may contain spaces.
+fn processor_ticks(stat: &str) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some(ticks()? + ticks()?)
+}
+
 fn bytes_below(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -199,4 +232,18 @@ fn bytes_below(folder: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_times_follow_the_name() {
+        let stat = "24 (a (b) c) R 1 2 3 4 5 6 7 8 9 10 70 30 0 0 20 0 1";
+        assert_eq!(processor_ticks(stat), Some(100));
+        assert_eq!(processor_ticks("24 (cat) R 1"), None);
+        let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+        assert!(processor_ticks(&own).is_some());
+    }
 }

@@ -1,7 +1,10 @@
 //! W8: the server's throughput with precomputed messages. Insertion in batches of 1,000 over one
 //! connection is compared with WiredTiger in process, with the same documents and cache, a
 //! transaction per batch, and snappy for log and blocks. Single inserts and finds by `_id` are
-//! compared with MongoDB's published rates and latencies, scaled to this machine.
+//! compared with MongoDB's published rates and latencies, scaled to this machine. Logins have no
+//! baseline.
+
+mod logins;
 
 use crate::calibration::Calibration;
 use crate::client::{Concern, insert_message, message};
@@ -79,7 +82,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         calibration.again(options)?;
     }
     let rows = |result: &W8Result| match &result.measured {
-        Measured::Batches(row) => vec![row.clone()],
+        Measured::Rows(rows) => rows.clone(),
         Measured::Operations(load) => rates(result, load, calibration.as_ref()),
     };
     Report {
@@ -103,7 +106,7 @@ struct W8Result {
 }
 
 enum Measured {
-    Batches(Row),
+    Rows(Vec<Row>),
     Operations(Load),
 }
 
@@ -146,6 +149,10 @@ fn case(options: &Options, name: &str, connections: usize) -> Result<W8Result, B
             connections,
         )?,
         "find" => finds(options, &smalls, connections)?,
+        "login" => {
+            let (rows, hash) = logins::run(options, connections)?;
+            (Measured::Rows(rows), hash)
+        }
         _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),
     };
     Ok(W8Result {
@@ -174,7 +181,7 @@ fn batches(
     }
     let name = format!("insert {} by {BATCH}, {connections} conn.", case.name);
     let row = Row::new(name, "documents/s", median(&ours), median_of_any(&rival));
-    Ok((Measured::Batches(row), sum))
+    Ok((Measured::Rows(vec![row]), sum))
 }
 
 fn singles(
