@@ -74,7 +74,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let on = request
         .string("viewOn")
         .or(known.as_ref().map(|view| view.on.as_str()));
-    change.and(create::view_requirement(request.database, on, stages))
+    change.and(create::view_requirement(request, on, stages))
 }
 
 /// Parses the option with this name. Returns null to remove it, and `None` if it is absent.

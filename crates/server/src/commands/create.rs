@@ -61,7 +61,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     if request.body.contains("viewOn") {
         let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
         let source = request.string("viewOn");
-        return create.and(view_requirement(request.database, source, stages));
+        return create.and(view_requirement(request, source, stages));
     }
     if request.flag("capped") {
         return create.and(request.on_collection(&[Action::convertToCapped]));
@@ -69,18 +69,22 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     create.or(request.on_collection(&[Action::insert]))
 }
 
-/// What the source and the pipeline of a view need. Its readers only need to read the view.
+/// What the source and the pipeline of a view need. Its readers only need to read the view, so a
+/// client that can read the view must be able to read its source. Other clients, such as
+/// mongorestore with the role restore, learn nothing by the view.
 pub fn view_requirement(
-    database: &str,
+    request: &AccessRequest<'_>,
     source: Option<&str>,
     stages: Option<Array<'_>>,
 ) -> Requirement {
     let scope = PipelineScope {
-        database,
+        database: request.database,
         collection: source,
         bypasses_validation: false,
     };
+    let reads_view = request.on_collection(&[Action::find]);
     pipeline::requirement(scope, stages.unwrap_or(Array::EMPTY))
+        .or(Requirement::Not(Box::new(reads_view)))
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
