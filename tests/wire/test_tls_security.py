@@ -52,6 +52,7 @@ def test_new_versions_are_accepted(server, folder):
     for option, version in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")]:
         accepted, output = probe(server, folder, option)
         assert accepted and re.search(rf"{version}, Cipher is \w", output), output
+        assert "Compression: NONE" in output
 
 
 def test_old_versions_are_refused(server, folder):
@@ -101,6 +102,27 @@ def test_renegotiation_is_refused(server, folder):
     # A line of an R renegotiates.
     ended = subprocess.run(command, input="R\n", capture_output=True, text=True, timeout=30)
     assert "no renegotiation" in ended.stdout + ended.stderr, ended.stdout + ended.stderr
+
+
+def test_a_client_without_a_certificate_is_refused(server, folder):
+    """In TLS 1.3 it learns this after its own handshake: from the next bytes."""
+    for version in ("-tls1_2", "-tls1_3"):
+        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-CAfile", str(folder / "ca.pem"),
+                   "-ign_eof", version]
+        ended = subprocess.run(command, input="", capture_output=True, text=True, timeout=30)
+        output = ended.stdout + ended.stderr
+        assert "Acceptable client certificate CA names" in output, output
+        assert "alert certificate required" in output or "alert handshake failure" in output, output
+
+
+def test_early_data_is_refused(server, folder, tmp_path):
+    """An attacker could send it again."""
+    session, early = tmp_path / "session", tmp_path / "early"
+    early.write_bytes(op_msg(section({"ping": 1, "$db": "admin"})))
+    probe(server, folder, "-tls1_3", "-sess_out", str(session))
+    resumed = ["-sess_in", str(session)] if session.exists() else []
+    _, output = probe(server, folder, "-tls1_3", *resumed, "-early_data", str(early))
+    assert "Early data was accepted" not in output and "Early data was" in output, output
 
 
 def test_a_handshake_has_a_deadline(server, folder):
