@@ -265,6 +265,11 @@ impl Filter {
         Ok(self)
     }
 
+    /// Returns `true` if a `$jsonSchema` requires encrypted values.
+    pub fn has_encryption(&self) -> bool {
+        self.root.has_encryption()
+    }
+
     /// The paths and values of the equality conditions, which an upsert copies into the new
     /// document. With `only_id`, returns only the condition on `_id` and does not check other
     /// fields, as a replacement needs it.

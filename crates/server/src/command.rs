@@ -1,7 +1,7 @@
 //! The description of a command.
 
 use windrow_document::{Document, DocumentBuf};
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
@@ -105,6 +105,9 @@ pub enum Accepted {
     Only(&'static [&'static str]),
 }
 
+/// The argument by which drivers send queries and documents of queryable encryption.
+const ENCRYPTION_INFORMATION: &str = "encryptionInformation";
+
 impl Command {
     /// Refuses arguments that neither this command nor all commands accept. The first field is the
     /// command. `sequences` are the names of the document sequences.
@@ -113,6 +116,13 @@ impl Command {
         body: Document<'a>,
         sequences: impl Iterator<Item = &'a str>,
     ) -> Result<(), CommandError> {
+        if body.contains(ENCRYPTION_INFORMATION) {
+            let message = format!(
+                "the argument '{ENCRYPTION_INFORMATION}' is not supported: \
+                 there is no queryable encryption"
+            );
+            return Err(CommandError::new(ErrorCode::NotImplemented, message));
+        }
         let Accepted::Only(accepted) = self.arguments else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Checks query documents that are to become validators. The collection evaluates them.
+//! Checks validators, and the options about them. The collection evaluates them.
 
 use windrow_collection::Namespace;
 use windrow_document::{Document, ValueRef};
@@ -22,15 +22,37 @@ pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), Comma
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     check_operators(validator)?;
+    parse(validator).map(drop)
+}
+
+fn parse(validator: Document<'_>) -> Result<Filter, CommandError> {
     // An expression that always fails refuses every document. The client learns this when it writes
     // one.
     let environment = Environment {
         constants_may_fail: true,
         ..Environment::default()
     };
-    Filter::parse_with(validator, &environment)
-        .map(drop)
-        .or_command_error()
+    Filter::parse_with(validator, &environment).or_command_error()
+}
+
+/// Fails if a validator that requires encrypted values would let others pass: these would be stored
+/// and logged. `options` are those of the collection.
+pub fn check_encryption(options: Document<'_>) -> Result<(), CommandError> {
+    let text = |name| options.get(name).and_then(ValueRef::as_str);
+    let lets_pass =
+        text("validationAction") == Some("warn") || text("validationLevel") == Some("moderate");
+    let validator = options.get("validator").and_then(ValueRef::as_document);
+    let Some(validator) = validator.filter(|_| lets_pass) else {
+        return Ok(());
+    };
+    if !parse(validator)?.has_encryption() {
+        return Ok(());
+    }
+    let message = "Encryption-related validator keywords are not allowed in this context";
+    Err(CommandError::new(
+        ErrorCode::QueryFeatureNotAllowed,
+        message,
+    ))
 }
 
 fn check_operators(query: Document<'_>) -> Result<(), CommandError> {

@@ -14,7 +14,8 @@ CLUSTER, D, PROFILE, ADMIN, USERS, NORMAL = "cluster", "d", "profile", "admin", 
 
 READ = ("changeStream collStats dbHash dbStats find killCursors listCollections listIndexes "
         "listSearchIndexes planCacheRead")
-READ_WRITE = READ + (" convertToCapped createCollection createIndex createSearchIndexes "
+READ_WRITE = READ + (" cleanupStructuredEncryptionData compactStructuredEncryptionData "
+                     "convertToCapped createCollection createIndex createSearchIndexes "
                      "dropCollection dropIndex dropSearchIndex insert remove "
                      "renameCollectionSameDB update updateSearchIndex")
 DB_ADMIN = ("bypassDocumentValidation collMod collStats compact convertToCapped createCollection "
@@ -116,11 +117,13 @@ COMMANDS = [
     ("admin", {"autoCompact": True}, {CLUSTER: "compact"}),
     ("admin", {"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}], "nsInfo": [{"ns": "d.c"}]},
      {D: "insert"}),
+    ("d", {"cleanupStructuredEncryptionData": "c"}, {D: "cleanupStructuredEncryptionData"}),
     ("d", {"cloneCollectionAsCapped": "c", "toCollection": "e", "size": 1},
      {D: "find insert createIndex convertToCapped"}),
     ("d", {"collMod": "c"}, {D: "collMod"}),
     ("d", {"collStats": "c"}, {D: "collStats"}),
     ("d", {"compact": "c"}, {D: "compact"}),
+    ("d", {"compactStructuredEncryptionData": "c"}, {D: "compactStructuredEncryptionData"}),
     ("admin", {"connPoolStats": 1}, {CLUSTER: "connPoolStats"}),
     ("d", {"convertToCapped": "e", "size": 1000}, {D: "convertToCapped"}),
     ("d", {"count": "c"}, {D: "find"}),

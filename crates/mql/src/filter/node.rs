@@ -214,6 +214,11 @@ impl Node {
         matches!(self, Node::Schema(_)) || self.children().iter().any(Node::has_schema)
     }
 
+    pub(super) fn has_encryption(&self) -> bool {
+        matches!(self, Node::Schema(schema) if schema.has_encryption())
+            || self.children().iter().any(Node::has_encryption)
+    }
+
     pub(super) fn near_count(&self) -> usize {
         let own = usize::from(matches!(self, Node::Near { .. }));
         own + self.children().iter().map(Node::near_count).sum::<usize>()

@@ -1,6 +1,7 @@
 //! `$jsonSchema`: JSON Schema draft 4 as MongoDB supports it, with `bsonType`, and without
 //! references, formats and defaults.
 
+mod encryption;
 mod parse;
 mod unordered;
 
@@ -16,6 +17,8 @@ use super::walk::MatchResult;
 use crate::Error;
 use crate::interrupt::count_work;
 
+use encryption::Encrypted;
+pub(super) use encryption::is_encrypted;
 use unordered::UnorderedSet;
 pub(super) use unordered::repeated;
 
@@ -64,6 +67,11 @@ impl Schema {
         names.into_iter().map(Path::parse)
     }
 
+    /// Returns `true` if a keyword in the schema is about encrypted values.
+    pub(super) fn has_encryption(&self) -> bool {
+        self.rules.has_encryption()
+    }
+
     pub(super) fn matches(&self, document: Document<'_>) -> MatchResult {
         self.rules.accept(ValueRef::Document(document))
     }
@@ -74,6 +82,9 @@ impl Schema {
 #[derive(Debug, Default)]
 struct Rules {
     types: Option<TypeSet>,
+    encrypted: Option<Encrypted>,
+    /// `true` if the keyword `encryptMetadata` is there. It has no effect on values.
+    has_encryption_metadata: bool,
     one_of_values: Option<UnorderedSet>,
     bounds: Vec<(Comparison, Value)>,
     multiple_of: Option<Decimal128>,
@@ -127,6 +138,13 @@ enum Additional {
 }
 
 impl Additional {
+    fn rules(&self) -> Option<&Rules> {
+        match self {
+            Additional::Rules(rules) => Some(rules),
+            Additional::Any | Additional::None => None,
+        }
+    }
+
     fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         match self {
             Additional::Any => Ok(true),
@@ -161,11 +179,46 @@ impl Rules {
         self.all_of.iter().for_each(|one| one.add_required(names));
     }
 
+    fn has_encryption(&self) -> bool {
+        self.encrypted.is_some()
+            || self.has_encryption_metadata
+            || self.subschemas().into_iter().any(Rules::has_encryption)
+    }
+
+    /// The schemas directly within this one.
+    fn subschemas(&self) -> Vec<&Rules> {
+        let mut found: Vec<&Rules> = self.all_of.iter().collect();
+        found.extend(&self.any_of);
+        found.extend(&self.one_of);
+        found.extend(self.not.as_deref());
+        match &self.items {
+            Some(Items::All(rules)) => found.push(rules),
+            Some(Items::List { first, additional }) => {
+                found.extend(first);
+                found.extend(additional.rules());
+            }
+            None => {}
+        }
+        found.extend(self.object.properties.iter().map(|(_, rules)| rules));
+        found.extend(self.object.patterns.iter().map(|(_, rules)| rules));
+        found.extend(self.object.additional.rules());
+        let dependencies = self.object.dependencies.iter();
+        found.extend(dependencies.filter_map(|(_, dependency)| match dependency {
+            Dependency::Rules(rules) => Some(&**rules),
+            Dependency::Fields(_) => None,
+        }));
+        found
+    }
+
     fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         count_work(1)?;
         let plain = self
             .types
             .is_none_or(|types| types.contains(value.type_of()))
+            && self
+                .encrypted
+                .as_ref()
+                .is_none_or(|encrypted| encrypted.accepts(value))
             && self.accepts_number(value);
         Ok(plain
             && self.accept_listed(value)?

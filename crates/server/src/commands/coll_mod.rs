@@ -122,6 +122,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     changes.cap.check(&collection)?;
+    let new_options = changes.changed(collection.options().as_document());
+    validators::check_encryption(new_options.as_document())?;
     if let Some(index) = &index {
         index.prepare(&collection, context.operation, &mut reply)?;
     }

@@ -200,6 +200,7 @@ fn options(
             options.push(name, value);
         }
     }
+    validators::check_encryption(options.as_document())?;
     if let Some(images) = pre_and_post_images(&arguments.document(IMAGES)?)? {
         options.push(IMAGES, images);
     }

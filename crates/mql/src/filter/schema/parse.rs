@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
+use super::encryption::{Encrypted, check_metadata};
 use super::{Additional, Dependency, Items, Range, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
@@ -34,6 +35,8 @@ const KEYWORDS: &[(&str, Parser)] = &[
     ("bsonType", bson_type),
     ("dependencies", dependencies),
     ("description", |keyword, _| keyword.string().map(drop)),
+    ("encrypt", encrypt),
+    ("encryptMetadata", encrypt_metadata),
     ("enum", one_of_values),
     ("exclusiveMaximum", |keyword, _| {
         keyword.exclusive("maximum")
@@ -102,6 +105,9 @@ pub(super) fn rules(schema: Document<'_>) -> Result<Rules, Error> {
             "Cannot specify both $jsonSchema keywords 'type' and 'bsonType'",
         ));
     }
+    if schema.contains("encrypt") {
+        check_encrypt_alone(schema)?;
+    }
     let mut rules = Rules::default();
     for (name, value) in schema {
         let index = KEYWORDS
@@ -124,6 +130,25 @@ pub(super) fn rules(schema: Document<'_>) -> Result<Rules, Error> {
         )?;
     }
     Ok(rules)
+}
+
+/// `encrypt` states the type of a value, and how it is encrypted.
+fn check_encrypt_alone(schema: Document<'_>) -> Result<(), Error> {
+    if let Some(other) = ["type", "bsonType"]
+        .iter()
+        .find(|name| schema.contains(name))
+    {
+        return Err(Error::failed_to_parse(format!(
+            "$jsonSchema keyword 'encrypt' cannot be used in conjunction with '{other}', \
+             'encrypt' implies type 'bsonType::BinData'"
+        )));
+    }
+    if schema.contains("encryptMetadata") {
+        return Err(Error::failed_to_parse(
+            "Cannot specify both $jsonSchema keywords 'encrypt' and 'encryptMetadata'",
+        ));
+    }
+    Ok(())
 }
 
 impl<'a> Keyword<'a> {
@@ -302,13 +327,43 @@ fn json_type(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
 }
 
 fn bson_type(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    rules.types = Some(bson_types(keyword)?);
+    Ok(())
+}
+
+fn bson_types(keyword: &Keyword<'_>) -> Result<TypeSet, Error> {
     let mut types = TypeSet::default();
     for name in type_names(keyword)? {
         let named = TypeSet::parse(ValueRef::String(&name))?;
         named.iter().for_each(|type_of| types.insert(type_of));
     }
-    rules.types = Some(types);
+    Ok(types)
+}
+
+fn encrypt(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    let schema = keyword.document()?;
+    check_metadata(keyword.name, schema, &["bsonType"])?;
+    let types = schema.get("bsonType").map(|value| {
+        let name = "bsonType";
+        bson_types(&Keyword {
+            name,
+            value,
+            schema,
+        })
+    });
+    rules.encrypted = Some(Encrypted {
+        types: types.transpose()?,
+    });
     Ok(())
+}
+
+fn encrypt_metadata(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    let metadata = keyword.document()?;
+    if metadata.is_empty() {
+        return Err(keyword.wrong_value("cannot be an empty object"));
+    }
+    rules.has_encryption_metadata = true;
+    check_metadata(keyword.name, metadata, &[])
 }
 
 /// A type name or a list of type names.

@@ -13,6 +13,7 @@ pub(super) const KEYWORDS: &[&str] = &[
     "uniqueItems",
     "items",
     "additionalItems",
+    "encrypt",
     "properties",
     "additionalProperties",
     "patternProperties",

@@ -2,7 +2,7 @@
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-use super::super::schema::repeated;
+use super::super::schema::{is_encrypted, repeated};
 use super::super::{Regex, Schema};
 use super::keywords::{KEYWORDS, REASONS};
 use super::writer::ReportWriter;
@@ -76,6 +76,9 @@ fn has_effect(schema: Document<'_>, keyword: &str) -> bool {
 
 /// The type names that a schema accepts. Empty if it has no type keyword.
 fn stated_types(schema: Document<'_>) -> Vec<&str> {
+    if schema.contains("encrypt") {
+        return vec!["binData"];
+    }
     match schema.get("type").or_else(|| schema.get("bsonType")) {
         Some(ValueRef::String(name)) => vec![name],
         Some(ValueRef::Array(names)) => names.iter().filter_map(ValueRef::as_str).collect(),
@@ -185,9 +188,19 @@ fn rule(
         ("allOf" | "anyOf" | "oneOf", ValueRef::Array(schemas), _) => {
             combined(&mut found, keyword, schemas, value, writer);
         }
+        ("encrypt", _, _) => found.push("reason", reason_of_encrypt(value)),
         _ => plain(&mut found, schema, keyword, operand, value, writer),
     }
     found
+}
+
+/// A report on `encrypt` shows no value: it may be one that the client forgot to encrypt.
+fn reason_of_encrypt(value: ValueRef<'_>) -> &'static str {
+    if is_encrypted(value) {
+        "encrypted value has wrong type"
+    } else {
+        "value was not encrypted"
+    }
 }
 
 fn plain(
