@@ -18,6 +18,7 @@ use crate::authorization_audit::record_check;
 use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
+use crate::command_spans::record_span;
 use crate::commands::{COMMANDS, find, secret_arguments};
 use crate::common_arguments::CommonArguments;
 use crate::context::Context;
@@ -384,6 +385,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
         outcome,
     };
     recorder::record(state, &ended);
+    record_span(state, command.name, &ended);
 }
 
 /// Waits as a fail point demands, while the operation may continue. Fails at once if a fail point

@@ -39,7 +39,7 @@
 //! - `sessions`, `transactions`, `transaction_admission`, `transaction_context`, `idle`: sessions
 //!   and transactions
 //! - `operations`, `log`, `recorder`, `profiling`, `verbosity`, `metrics`, `latency`, `usage`,
-//!   `shown_command`, `statistics`, `machine`, `shell_text`: monitoring
+//!   `shown_command`, `statistics`, `machine`, `shell_text`, `traces`, `command_spans`: monitoring
 //! - `parameters`, `cluster_parameters`, `fail_points`, `fail_point_effects`, `replica_set`:
 //!   settings
 //! - `clock`, `random`, `sync`, `version`
@@ -65,6 +65,7 @@ mod cluster_parameters;
 mod collation;
 mod collection_uuid;
 mod command;
+mod command_spans;
 mod commands;
 mod common_arguments;
 mod config;
@@ -117,6 +118,7 @@ mod stop;
 mod sync;
 mod tailable_cursor;
 mod tls;
+mod traces;
 mod transaction_admission;
 mod transaction_context;
 mod transactions;
@@ -142,3 +144,4 @@ pub use server::Server;
 pub use state::{RuntimeSettings, Services, State, StatusSection};
 pub use stop::Stop;
 pub use tls::{TlsError, TlsMode, TlsSettings, TlsVersion};
+pub use traces::{SpanQueue, Traces};

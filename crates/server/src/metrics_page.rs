@@ -34,6 +34,13 @@ pub fn metrics_page(state: &State) -> String {
     documents(&mut page, state);
     engine(&mut page, &state.services.engine.statistics());
     index_builds(&mut page, state);
+    if let Some(traces) = &state.services.traces {
+        let help = "Spans of commands, by what became of them.";
+        page.family("windrow_trace_spans_total", Kind::Counter, help);
+        for (outcome, count) in traces.counts() {
+            page.sample(&[("outcome", outcome)], count);
+        }
+    }
     if let Some(folder) = &state.services.folder {
         disk(&mut page, folder);
     }

@@ -36,6 +36,7 @@ use crate::sessions::Sessions;
 use crate::statistics::StatisticsSources;
 use crate::stop::Stop;
 use crate::tls::{Tls, TlsError};
+use crate::traces::Traces;
 use crate::transactions::SessionTransactions;
 use crate::usage::Usage;
 
@@ -49,6 +50,8 @@ pub struct Services {
     pub folder: Option<PathBuf>,
     /// Additional sections of `serverStatus`, computed in each call.
     pub status: Vec<StatusSection>,
+    /// The traces of commands. `None` if they are not traced.
+    pub traces: Option<Arc<Traces>>,
 }
 
 impl Services {
@@ -60,6 +63,7 @@ impl Services {
             log,
             folder: None,
             status: Vec::new(),
+            traces: None,
         })
     }
 }

@@ -1,8 +1,11 @@
-//! HTTP for operators of a server: the page of metrics that Prometheus reads.
+//! HTTP for operators of a server: the page of metrics that Prometheus reads, and traces for a
+//! collector of OpenTelemetry.
 //!
-//! Not here: what the metrics are. The caller passes a function that returns the page.
+//! Not here: what the metrics and the traces are. The caller passes a function that returns the
+//! page, and the content of requests.
 //!
 //! - [`MetricsServer`] listens on an address of its own, on a thread of its own.
+//! - [`Collector`] sends traces.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -25,6 +28,8 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod collector;
 mod metrics;
 
+pub use collector::{Collector, CollectorAddress, CollectorError};
 pub use metrics::{MetricsOptions, MetricsServer};

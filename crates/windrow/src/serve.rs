@@ -12,6 +12,7 @@ mod pid_file;
 mod problem_log;
 mod reload;
 mod shown_options;
+mod traces;
 
 use std::fs;
 use std::io;
@@ -40,6 +41,7 @@ use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
+use traces::start_traces;
 
 pub const SERVE: Subcommand = Subcommand {
     name: "serve",
@@ -90,11 +92,13 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .transpose()?;
     let engine = open_engine(&options)?;
     log_resumed_builds(&engine, log);
+    let traces = start_traces(log, &options.traces)?;
     let services = Services {
         engine: engine.clone(),
         log: log.clone(),
         folder: Some(options.data_folder.clone()),
         status: Vec::new(),
+        traces: traces.as_ref().map(|(traces, _)| traces.clone()),
     };
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
     let is_encrypted = engine.is_encrypted();
@@ -108,7 +112,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
     let served = server.run();
-    drop((address_file, metrics, pid_file));
+    drop((address_file, metrics, traces, pid_file));
     engine.close().map_err(Failure::runtime)?;
     served.map_err(Failure::runtime)?;
     let attr = doc! { "exitCode": 0 };

@@ -192,6 +192,9 @@ fn engine(state: &State) -> DocumentBuf {
     if let Some(folder) = &state.services.folder {
         engine.push("disk", disk(folder));
     }
+    if let Some(traces) = &state.services.traces {
+        engine.push("traces", traces.describe());
+    }
     engine
 }
 

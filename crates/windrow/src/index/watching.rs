@@ -124,6 +124,7 @@ fn serve_during(
         engine: engine.clone(),
         log: Arc::new(Log::to_nowhere()),
         folder: Some(data_folder.to_path_buf()),
+        traces: None,
         status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;

@@ -70,6 +70,11 @@ Options:
   --metrics-token-file FILE
                       readers of metrics must send the token in this file, as
                       Authorization: Bearer TOKEN; needed if ADDRESS is not a loopback address
+  --otlp-endpoint URL send traces of commands to a collector of OpenTelemetry, such as
+                      http://127.0.0.1:4318 [default: no traces]
+  --otlp-sample-rate R
+                      the part of the commands that is traced, from 0 to 1. A `traceparent` in the
+                      comment of a command decides instead [default: 1]
   --slow-ms N         log commands that take longer, in milliseconds [default: 100]
   --slow-sample-rate R
                       the fraction of these that are logged, from 0 to 1 [default: 1]

@@ -12,6 +12,8 @@ use windrow_server::{
     AccessControl, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
 };
 
+use windrow_web::CollectorAddress;
+
 use super::audit_options::AuditDraft;
 use super::option_values::{
     NOT_POSITIVE, accept_only, parse_audit_destination, parse_audit_filter, parse_listen,
@@ -90,6 +92,8 @@ pub struct Draft {
     pub pid_file: Option<PathBuf>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
+    pub otlp_endpoint: Option<CollectorAddress>,
+    pub otlp_sample_rate: Option<f64>,
     pub encryption: bool,
     pub encryption_key_file: Option<PathBuf>,
 }
@@ -289,6 +293,14 @@ pub const OPTIONS: &[ServerOption] = &[
         "metrics-token-file", &[],
         "net.windrow.metricsTokenFile", Kind::Text, |draft, value| {
         draft.metrics_token_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("otlp-endpoint", &[], "net.windrow.otlpEndpoint", Kind::Text, |draft, value| {
+        draft.otlp_endpoint = Some(CollectorAddress::parse(text(value)?)?);
+        Ok(())
+    }),
+    option("otlp-sample-rate", &[], "net.windrow.otlpSampleRate", Kind::Number, |draft, value| {
+        draft.otlp_sample_rate = Some(parse_rate(value)?);
         Ok(())
     }),
     option(

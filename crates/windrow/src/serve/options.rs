@@ -11,6 +11,7 @@ use windrow_server::{
     AccessControl, AuditSettings, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings,
     SyslogFacility, TlsSettings, TlsVersion, UnixSocket,
 };
+use windrow_web::CollectorAddress;
 
 use super::config_file;
 use super::given_option::GivenOption;
@@ -23,6 +24,13 @@ use crate::memory;
 const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;
 
 const PORT_DEFAULT: u16 = 27017;
+
+/// Where traces go, and which commands are traced.
+#[derive(Debug, PartialEq)]
+pub struct TraceOptions {
+    pub endpoint: Option<CollectorAddress>,
+    pub sample_rate: f64,
+}
 
 /// The parsed options.
 #[derive(Debug, PartialEq)]
@@ -49,6 +57,7 @@ pub struct Options {
     pub encryption_key_file: Option<PathBuf>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
+    pub traces: TraceOptions,
     pub config_file: Option<PathBuf>,
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
@@ -179,6 +188,10 @@ fn finish(
         encryption_key_file: draft.encryption_key_file,
         metrics_listen: draft.metrics_listen,
         metrics_token_file: draft.metrics_token_file,
+        traces: TraceOptions {
+            endpoint: draft.otlp_endpoint,
+            sample_rate: draft.otlp_sample_rate.unwrap_or(1.0),
+        },
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
     })
@@ -370,6 +383,10 @@ mod tests {
             encryption_key_file: None,
             metrics_listen: None,
             metrics_token_file: None,
+            traces: TraceOptions {
+                endpoint: None,
+                sample_rate: 1.0,
+            },
             config_file: None,
             shown,
         }
