@@ -97,6 +97,9 @@ def test_keys_are_rotated(tmp_path):
         assert "the encryption key is not the one" in refused(tmp_path, *server.options)
         server.options = ["--encryption-key-file", str(new)]
         server.start()
+        assert server.client().admin.command("serverStatus")["encryptionAtRest"] == {
+            "encryptionEnabled": True, "encryptionCipherMode": "AES256-GCM",
+            "encryptionKeyId": {"local": {"dataKeyGeneration": 2}}}
         recipes = server.client().kitchen.recipes
         assert recipes.count_documents({}) == 2_000
         recipes.insert_one({"_id": "new", "title": SECRET})

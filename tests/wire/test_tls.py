@@ -323,6 +323,37 @@ def run(server, *arguments):
     return ended.stdout + ended.stderr
 
 
+def test_private_keys_can_be_encrypted(folder, tmp_path):
+    pem = (folder / "server.pem").read_text()
+    chain = "".join(re.findall(r"-----BEGIN CERT.*?-----END CERT[^\n]*\n", pem, re.DOTALL))
+    encrypted = subprocess.run(
+        ["openssl", "pkcs8", "-topk8", "-v2", "aes-256-cbc", "-passout", "pass:s3cret"],
+        input=pem, capture_output=True, text=True, check=True).stdout
+    assert "BEGIN ENCRYPTED PRIVATE KEY" in encrypted
+    (tmp_path / "server.pem").write_text(chain + encrypted)
+    options = certificates.server_options(tmp_path)
+    server = Server(tmp_path, start=False, options=options,
+                    connection=certificates.client_options(folder))
+    with pytest.raises(RuntimeError, match="--tls-certificate-key-file-password is needed"):
+        server.start()
+    server.options = [*options, "--tlsCertificateKeyFilePassword", "wrong"]
+    with pytest.raises(RuntimeError, match="the password of its private key is wrong"):
+        server.start()
+    configuration = tmp_path / "windrow.conf"
+    configuration.write_text("net: {tls: {certificateKeyFilePassword: s3cret}}\n")
+    for given in [["--config", str(configuration)], ["--tlsCertificateKeyFilePassword", "s3cret"],
+                  ["--tls-certificate-key-file-password=s3cret"]]:
+        with server:
+            server.options = [*options, *given]
+            server.start()
+            shown = server.client().admin.command("getCmdLineOpts")
+            assert shown["parsed"]["net"]["tls"]["certificateKeyFilePassword"] == "<password>"
+            assert "s3cret" not in str(shown)
+            server.client().admin.command("rotateCertificates")
+            server.stop()
+    assert "s3cret" not in server.log()
+
+
 def test_other_commands_find_a_server_that_requires_tls_and_logins(folder, tmp_path):
     """They have no certificate: they use the Unix domain socket."""
     (tmp_path / "files").mkdir()

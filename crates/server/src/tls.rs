@@ -6,6 +6,7 @@
 
 pub(crate) mod certificate;
 mod der;
+mod private_key;
 pub(crate) mod session;
 
 use std::fmt;
@@ -21,10 +22,13 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
+use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::sync::lock;
 use certificate::Certificate;
+
+pub use private_key::KeyPassword;
 
 /// The clients that the server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub struct TlsSettings {
     pub mode: TlsMode,
     /// A PEM file with the certificate of the server, its chain and its private key.
     pub certificate_key_file: PathBuf,
+    /// The password of the private key, if it is encrypted.
+    pub certificate_key_password: Option<KeyPassword>,
     /// A PEM file with the certificates of the authorities that sign certificates of clients.
     /// Without it, clients are not asked for a certificate.
     pub ca_file: Option<PathBuf>,
@@ -148,7 +154,7 @@ fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
         None => builder.with_no_client_auth(),
     };
     let path = &settings.certificate_key_file;
-    let (chain, key) = load_certificate_key(path)?;
+    let (chain, key) = load_certificate_key(path, settings.certificate_key_password.as_ref())?;
     let certificate = chain.first().and_then(|der| Certificate::parse(der));
     let certificate = certificate.ok_or_else(|| fail(path, &"it has no valid certificate"))?;
     check_time(&certificate, path)?;
@@ -164,13 +170,12 @@ fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
 /// Reads a chain of certificates, that of the server first, and the private key.
 fn load_certificate_key(
     path: &Path,
+    password: Option<&KeyPassword>,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let bytes = read(path)?;
+    let bytes = Zeroizing::new(read(path)?);
+    private_key::refuse_traditional(&bytes).map_err(|reason| fail(path, &reason))?;
     let chain = parse_all(&bytes, path, "certificate")?;
-    let key = PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
-        let reason = "it has no private key, or the key is encrypted or damaged";
-        fail(path, &reason)
-    })?;
+    let key = private_key::parse(&bytes, password).map_err(|reason| fail(path, &reason))?;
     Ok((chain, key))
 }
 

@@ -41,6 +41,7 @@ use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
+use shown_options::show_arguments;
 use traces::start_traces;
 
 pub const SERVE: Subcommand = Subcommand {
@@ -132,7 +133,7 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
         handshake_time_max: options.handshake_time_max,
         connections_max: options.connections_max,
         idle_time_max: options.idle_time_max,
-        arguments: std::env::args().collect(),
+        arguments: show_arguments(std::env::args()),
         options: options.shown.clone(),
         parameters: options.runtime.parameters.clone(),
         slow_ms: options.runtime.slow_ms,

@@ -46,6 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     add("asserts", &|| asserts(state));
     add("connections", &|| connections(state));
+    add("encryptionAtRest", &|| encryption_at_rest(state));
     add("extra_info", &extra);
     add("globalLock", &|| active_clients(state));
     add("locks", &DocumentBuf::new);
@@ -116,6 +117,19 @@ fn security(tls: &Tls) -> DocumentBuf {
         "SSLServerSubjectName": (certificate.subject),
         "SSLServerHasCertificateAuthority": (tls.has_authority()),
         "SSLServerCertificateExpirationDate": (clock::date(certificate.not_after)),
+    }
+}
+
+/// Whether the data folder is encrypted, and how, as MongoDB Enterprise reports it. The master key is
+/// always in a local file.
+fn encryption_at_rest(state: &State) -> DocumentBuf {
+    match state.services.engine.key_generation() {
+        None => doc! { "encryptionEnabled": false },
+        Some(generation) => doc! {
+            "encryptionEnabled": true,
+            "encryptionCipherMode": "AES256-GCM",
+            "encryptionKeyId": { "local": { "dataKeyGeneration": (i32::from(generation)) } },
+        },
     }
 }
 

@@ -27,6 +27,8 @@ Options:
   --tls-certificate-key-file FILE
                       a PEM file with the certificate of the server, its chain and its private key;
                       `windrow certificate` makes one to try with
+  --tls-certificate-key-file-password PASSWORD
+                      the password of the private key, if it is encrypted (PKCS #8 with AES)
   --tls-ca-file FILE  a PEM file with the authorities that sign certificates of clients; clients
                       need a certificate
   --tls-crl-file FILE

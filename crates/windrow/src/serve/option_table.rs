@@ -9,7 +9,7 @@ use std::time::Duration;
 use windrow_collection::BuildPriority;
 use windrow_document::Value;
 use windrow_server::{
-    AccessControl, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
+    AccessControl, KeyPassword, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
 };
 
 use windrow_web::CollectorAddress;
@@ -43,6 +43,8 @@ pub struct ServerOption {
 pub enum Kind {
     Text,
     Integer,
+    /// A text that is never shown.
+    Secret,
     /// A number with a fraction.
     Number,
     /// Set by its presence on the command line, and with `true` in the file.
@@ -65,6 +67,7 @@ pub struct Draft {
     pub unix_socket_permissions: Option<u32>,
     pub tls_mode: Option<Option<TlsMode>>,
     pub tls_certificate_key_file: Option<PathBuf>,
+    pub tls_certificate_key_password: Option<KeyPassword>,
     pub tls_ca_file: Option<PathBuf>,
     pub tls_crl_file: Option<PathBuf>,
     pub tls_allow_without_certificates: bool,
@@ -189,6 +192,12 @@ pub const OPTIONS: &[ServerOption] = &[
         Ok(())
     }),
     option("tls-ca-file", &["tlsCAFile"], "net.tls.CAFile", Kind::Text, |draft, value| {
+    option(
+        "tls-certificate-key-file-password", &["tlsCertificateKeyFilePassword"],
+        "net.tls.certificateKeyFilePassword", Kind::Secret, |draft, value| {
+        draft.tls_certificate_key_password = Some(KeyPassword::new(text(value)?));
+        Ok(())
+    }),
         draft.tls_ca_file = Some(PathBuf::from(value));
         Ok(())
     }),

@@ -82,8 +82,10 @@ pub fn parse(arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         origin,
     } in &given
     {
-        (option.set)(&mut draft, value)
-            .map_err(|reason| Failure::Usage(format!("{origin} {value:?} {reason}")))?;
+        (option.set)(&mut draft, value).map_err(|reason| match option.kind {
+            Kind::Secret => Failure::Usage(format!("the value of {origin} {reason}")),
+            _ => Failure::Usage(format!("{origin} {value:?} {reason}")),
+        })?;
     }
     finish(draft, &given, line.config_file).map(Some)
 }
@@ -314,7 +316,10 @@ fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
             &draft.tls_ca_file,
             &draft.tls_crl_file,
         ];
-        if is_given.iter().any(|file| file.is_some()) || draft.tls_allow_without_certificates {
+        let is_given = is_given.iter().any(|file| file.is_some())
+            || draft.tls_allow_without_certificates
+            || draft.tls_certificate_key_password.is_some();
+        if is_given {
             return fail("--tls-mode is missing; other options of TLS need it");
         }
         return Ok(None);
@@ -339,6 +344,7 @@ fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
         certificate_key_file,
         ca_file: draft.tls_ca_file.clone(),
         crl_file: draft.tls_crl_file.clone(),
+        certificate_key_password: draft.tls_certificate_key_password.clone(),
         allow_without_certificates: draft.tls_allow_without_certificates,
         versions: draft.tls_versions.clone().unwrap_or_else(all),
     }))
@@ -554,6 +560,7 @@ mod tests {
             crl_file: None,
             allow_without_certificates: false,
             versions: vec![TlsVersion::V12, TlsVersion::V13],
+            certificate_key_password: None,
         };
         let parsed = |arguments: &[&str]| {
             let arguments = [&["--data", "d"], arguments].concat();
@@ -567,6 +574,7 @@ mod tests {
             &["--tls-mode", "require"],
             Err("--tls-certificate-key-file"),
         );
+        check(&["--tlsCertificateKeyFilePassword", "p"], Err("--tls-mode"));
         check(&["--tls-mode", "on"], Err("\"on\" is not a mode"));
         let without_authority = [&required[..], &["--tlsCRLFile", "c"]].concat();
         check(&without_authority, Err("--tls-ca-file"));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use windrow_document::{DocumentBuf, Value};
 
 use super::given_option::GivenOption;
-use super::option_table::Kind;
+use super::option_table::{Kind, find};
 
 /// The options in the form of the configuration file. If one is given several times, the last value
 /// counts.
@@ -23,6 +23,7 @@ pub fn show(
         let text = value.to_string_lossy();
         let value = match option.kind {
             Kind::Map => continue,
+            Kind::Secret => Value::from(HIDDEN),
             Kind::Text => Value::from(text.as_ref()),
             Kind::Switch => Value::from(text == "true"),
             Kind::Number => text
@@ -54,6 +55,32 @@ pub fn show(
         shown.set(&["setParameter", name], value.clone());
     }
     shown.to_document()
+}
+
+/// What is shown in place of a secret, as in MongoDB.
+const HIDDEN: &str = "<password>";
+
+/// The arguments of the command line without secrets.
+pub fn show_arguments(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut is_secret = false;
+    let show = |argument: String| {
+        if std::mem::take(&mut is_secret) {
+            return HIDDEN.to_owned();
+        }
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument.as_str(), None),
+        };
+        let option = name.strip_prefix("--").and_then(find);
+        match (option.is_some_and(|it| it.kind == Kind::Secret), value) {
+            (true, Some(_)) => format!("{name}={HIDDEN}"),
+            (named, _) => {
+                is_secret = named;
+                argument
+            }
+        }
+    };
+    arguments.into_iter().map(show).collect()
 }
 
 /// A tree of options.
@@ -92,5 +119,31 @@ impl ShownOptions {
             }
         }
         document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_command_line_are_hidden() {
+        let check = |given: &[&str], expected: &[&str]| {
+            let given = given.iter().map(|argument| (*argument).to_owned());
+            assert_eq!(show_arguments(given), expected);
+        };
+        let (own, mongods) = (
+            "--tls-certificate-key-file-password",
+            "--tlsCertificateKeyFilePassword",
+        );
+        check(
+            &["windrow", own, "s", "--port", "1"],
+            &["windrow", own, HIDDEN, "--port", "1"],
+        );
+        check(&[mongods, "--port=1"], &[mongods, HIDDEN]);
+        check(
+            &[&format!("{mongods}=s=t"), "--data=d"],
+            &[&format!("{mongods}={HIDDEN}"), "--data=d"],
+        );
     }
 }
