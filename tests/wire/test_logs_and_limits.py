@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -228,3 +229,62 @@ class TestTerminals:
         _, status = os.waitpid(process, 0)
         assert os.waitstatus_to_exitcode(status) == 0
         os.close(terminal)
+
+
+def test_operations_wait_for_others(tmp_path):
+    """With `--operations-max 1`, reads and writes run one after another."""
+    options = ["--operations-max", "1", "--set-parameter", "enableTestCommands=1",
+               "--replica-set", "rs0"]
+    with Server(tmp_path, options=options) as server:
+        client, slow = server.client(), server.client(appName="slow")
+        d, failed = client.d, []
+        d.c.insert_one({"_id": 1})
+        client.admin.command("configureFailPoint", "failCommand", mode="alwaysOn", data={
+            "failCommands": ["find"], "appName": "slow", "blockConnection": True,
+            "blockTimeMS": 60_000})
+        queue = lambda: client.admin.command("serverStatus")["globalLock"]["currentQueue"]
+
+        def run(function, *arguments, **options):
+            def catch():
+                try:
+                    function(*arguments, **options)
+                except OperationFailure as error:
+                    failed.append(error.code)
+            threads.append(threading.Thread(target=catch))
+            threads[-1].start()
+
+        threads = []
+        # A transaction that has begun goes on: others may wait for its locks.
+        with client.start_session() as session, session.start_transaction():
+            d.c.update_one({"_id": 1}, {"$set": {"x": 1}}, session=session)
+            run(slow.d.c.find_one)
+            blocked = lambda: [op["opid"] for op in client.admin.command("currentOp")["inprog"]
+                               if op.get("appName") == "slow" and op["op"] == "query"]
+            wait_until(blocked)
+            d.c.update_one({"_id": 1}, {"$set": {"x": 2}}, session=session)
+        # Others wait, at most for their time.
+        with pytest.raises(OperationFailure) as caught:
+            d.c.find_one(max_time_ms=50)
+        assert caught.value.code == 50
+        run(d.c.insert_one, {"_id": 2})
+        wait_until(lambda: queue() == {"total": 1, "readers": 0, "writers": 1})
+        [waiting] = [op for op in client.admin.command("currentOp")["inprog"]
+                     if op["op"] == "insert"]
+        assert waiting["waitingForLock"] is True
+        client.admin.command("killOp", op=waiting["opid"])
+        wait_until(lambda: failed == [11601])
+        run(d.c.insert_one, {"_id": 3})
+        wait_until(lambda: queue()["writers"] == 1)
+        client.admin.command("killOp", op=blocked()[0])
+        [thread.join(20) for thread in threads]
+        assert failed == [11601, 11601]
+        assert [row["_id"] for row in d.c.find()] == [1, 3]
+        # A cursor that waits for data lets others run.
+        with d.c.watch() as stream:
+            run(stream.next)
+            wait_until(lambda: [op for op in client.admin.command("currentOp")["inprog"]
+                                if op["op"] == "getmore"])
+            d.c.insert_one({"_id": 4})
+            threads[-1].join(20)
+            assert not threads[-1].is_alive()
+        assert queue()["total"] == 0

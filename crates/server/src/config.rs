@@ -18,6 +18,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Maximum number of connections. More are closed with an error.
     pub connections_max: usize,
+    /// Maximum number of reads and writes that run at a time. Others wait. `None` is no limit.
+    pub operations_max: Option<usize>,
     /// The Unix domain sockets to listen on.
     pub unix_socket: Option<UnixSocket>,
     /// TLS. `None` for a server without.
@@ -61,6 +63,7 @@ impl Default for Config {
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 27017))],
             connections_max: 10_000,
+            operations_max: None,
             unix_socket: None,
             tls: None,
             handshake_time_max: Duration::from_secs(10),

@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::command::Command;
 use crate::command_spans::record_span;
 use crate::commands::{COMMANDS, find, secret_arguments};
-use crate::common_arguments::CommonArguments;
+use crate::common_arguments::{CommonArguments, TransactionPart};
 use crate::context::Context;
 use crate::error_labels::{FailureKind, with_label_for, with_transient_label};
 use crate::fail_point_effects::apply;
@@ -35,6 +35,7 @@ use crate::recorder::{self, EndedCommand};
 use crate::shown_command::shown_command;
 use crate::snapshot_reads;
 use crate::state::State;
+use crate::time_limits::{has_time_limit, time_limit};
 use crate::transaction_admission;
 use crate::transaction_context::TransactionContext;
 use crate::usage::CommandUse;
@@ -247,7 +248,7 @@ fn execute(call: Call<'_>, wait: Duration) -> Result<Reply, CommandError> {
     call.state.metrics.count(call.command.kind);
     let running = start(call);
     let operation = &running.operation;
-    let outcome = pause(call.state, operation, wait).and_then(|()| run_numbered(call, operation));
+    let outcome = run_in_slot(call, operation, wait);
     record(call, operation, &outcome);
     Ok(acknowledged(outcome?, call.command, call.common))
 }
@@ -279,6 +280,27 @@ fn start(call: Call<'_>) -> RunningOperation<'_> {
         operation.end_with_client();
     }
     running
+}
+
+/// Runs a command after a wait, once the limit of operations allows it.
+fn run_in_slot(
+    call: Call<'_>,
+    operation: &Arc<Operation>,
+    wait: Duration,
+) -> Result<Reply, CommandError> {
+    let _slot = needs_slot(call)
+        .then(|| call.state.operation_slots.take(operation))
+        .transpose()?;
+    pause(call.state, operation, wait)?;
+    run_numbered(call, operation)
+}
+
+/// Returns `true` for reads and writes, unless they continue a transaction: other operations may wait
+/// for it.
+fn needs_slot(call: Call<'_>) -> bool {
+    let numbered = call.common.numbered.as_ref();
+    let continues = numbered.is_some_and(|it| it.part == TransactionPart::Continuation);
+    matches!(call.command.class, LatencyClass::Read | LatencyClass::Write) && !continues
 }
 
 /// Runs a command, within its transaction or retryable write if it has a transaction number.
@@ -430,29 +452,6 @@ fn acknowledged(reply: Reply, command: &Command, common: &CommonArguments) -> Re
         Some(why) => with_concern_error(reply, why),
         None => reply,
     }
-}
-
-/// The time limit of a command: its own, or the default of reads.
-fn time_limit(
-    state: &State,
-    request: &Request,
-    command: &Command,
-    common: &CommonArguments,
-) -> Option<Duration> {
-    if has_time_limit(request) {
-        // The `maxTimeMS` of a getMore is the time that its cursor waits for data. The command
-        // reads it itself.
-        return common.time_limit.filter(|_| command.kind != Kind::GetMore);
-    }
-    if (command.is_limited_read)(request.body()) {
-        return state.cluster_parameters.read_limit();
-    }
-    None
-}
-
-fn has_time_limit(request: &Request) -> bool {
-    let limit = request.get("maxTimeMS");
-    limit.is_some_and(|limit| !limit.is_nullish())
 }
 
 /// Counts an operation that was interrupted.

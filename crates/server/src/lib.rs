@@ -26,8 +26,8 @@
 //! - `config`, `server`, `connection`, `client`, `stop`, `signals`: connections and threads
 //! - `listener`, `socket`, `network_address`, `transport`, `tls`: sockets and encryption;
 //!   `adaptive_wait` and `buffers` receive messages
-//! - `dispatch`: from a request to its reply; `command` and `commands`: the table of commands;
-//!   `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
+//! - `dispatch`, `time_limits`: from a request to its reply; `command` and `commands`: the table of
+//!   commands; `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
 //! - `access`: users and what they may do
 //! - `audit`, `auditing`, `authorization_audit`: the audit log
 //! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:
@@ -38,8 +38,9 @@
 //! - `index_builds`, `search_indexes`: builds of indexes
 //! - `sessions`, `transactions`, `transaction_admission`, `transaction_context`, `idle`: sessions
 //!   and transactions
-//! - `operations`, `log`, `recorder`, `profiling`, `verbosity`, `metrics`, `latency`, `usage`,
-//!   `shown_command`, `statistics`, `machine`, `shell_text`, `traces`, `command_spans`: monitoring
+//! - `operations`, `operation_slots`, `log`, `recorder`, `profiling`, `verbosity`, `metrics`,
+//!   `latency`, `usage`, `shown_command`, `statistics`, `machine`, `shell_text`, `traces`,
+//!   `command_spans`: monitoring
 //! - `parameters`, `cluster_parameters`, `fail_points`, `fail_point_effects`, `replica_set`:
 //!   settings
 //! - `clock`, `random`, `sync`, `version`
@@ -92,6 +93,7 @@ mod metrics;
 mod metrics_page;
 mod namespace;
 mod network_address;
+mod operation_slots;
 mod operations;
 mod parameters;
 mod plan_summary;
@@ -117,6 +119,7 @@ mod statistics;
 mod stop;
 mod sync;
 mod tailable_cursor;
+mod time_limits;
 mod tls;
 mod traces;
 mod transaction_admission;

@@ -116,6 +116,14 @@ fn connections(page: &mut Page, state: &State) {
         help,
         state.config.connections_max,
     );
+    let help = "Operations that wait because too many run.";
+    let waiting = state.operation_slots.waiting();
+    page.value(
+        "windrow_operations_waiting",
+        Kind::Gauge,
+        help,
+        waiting.readers + waiting.writers,
+    );
     let help = "Connections that were accepted.";
     let created = count(&metrics.connections_created);
     page.value(

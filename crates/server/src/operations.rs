@@ -49,6 +49,8 @@ pub struct Operation {
     /// The hashes of its query and its plan.
     hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
+    /// `true` while it has one of the slots of the server.
+    pub has_slot: AtomicBool,
     /// `true` while it waits for other operations.
     waits_for_others: AtomicBool,
     /// The time in microseconds that it has waited because its client requested it.
@@ -69,7 +71,7 @@ impl fmt::Debug for CursorDescription {
 const WATCH_DELAY: Duration = Duration::from_millis(20);
 
 /// The interval at which a waiting operation checks if it must stop.
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// See [`Operation::limit_micros`].
 const NO_LIMIT: u64 = u64::MAX;
@@ -447,6 +449,7 @@ impl Operations {
             recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
+            has_slot: AtomicBool::new(false),
             waits_for_others: AtomicBool::new(false),
             waited_micros: AtomicU64::new(0),
         });

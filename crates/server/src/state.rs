@@ -27,6 +27,7 @@ use crate::cursors::Cursors;
 use crate::fail_points::FailPoints;
 use crate::log::{Log, Severity};
 use crate::metrics::Metrics;
+use crate::operation_slots::OperationSlots;
 use crate::operations::Operations;
 use crate::parameters::{self, Parameters, SetAt};
 use crate::profiling::{Profiling, SlowThreshold};
@@ -89,6 +90,7 @@ pub struct State {
     pub(crate) planner_settings: Arc<PlannerSettings>,
     pub(crate) profiling: Profiling,
     pub(crate) operations: Operations,
+    pub(crate) operation_slots: OperationSlots,
     pub(crate) sessions: Sessions,
     pub(crate) session_transactions: SessionTransactions,
     pub(crate) cursors: Cursors,
@@ -122,6 +124,7 @@ impl State {
             sample_rate: config.slow_sample_rate,
         };
         let profiling_level = config.profiling_level;
+        let operation_slots = OperationSlots::new(config.operations_max);
         let host = format!("{}:{port}", crate::machine::hostname());
         let statistics = StatisticsSources {
             engine: services.engine.clone(),
@@ -149,6 +152,7 @@ impl State {
             profiling: Profiling::new(slow, profiling_level),
             services,
             operations: Operations::default(),
+            operation_slots,
             sessions: Sessions::default(),
             session_transactions: SessionTransactions::default(),
             metrics: Metrics::default(),
@@ -337,7 +341,7 @@ fn own_user(config: &Config, services: &Services) -> Option<User> {
 }
 
 /// The id of the log line about a user that cannot be created. MongoDB has no such event.
-const NO_LOCAL_USER: i32 = 9_000_013;
+const NO_LOCAL_USER: i32 = 9_000_017;
 
 /// Loads the cluster parameters. If the stored values cannot be read, the server starts with the
 /// defaults, so that an administrator can set them again.

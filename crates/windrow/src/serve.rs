@@ -132,6 +132,7 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
         tls: options.tls.clone(),
         handshake_time_max: options.handshake_time_max,
         connections_max: options.connections_max,
+        operations_max: options.operations_max,
         idle_time_max: options.idle_time_max,
         arguments: show_arguments(std::env::args()),
         options: options.shown.clone(),

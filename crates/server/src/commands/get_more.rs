@@ -142,7 +142,8 @@ fn next_batch(
             return Ok(batch);
         }
         let began = Instant::now();
-        let has_more = cursor.wait(operation, until)?;
+        let slots = &context.state.operation_slots;
+        let has_more = slots.without_slot(operation, || cursor.wait(operation, until))?;
         operation.record_wait(began.elapsed());
         if !has_more {
             return Ok(batch);

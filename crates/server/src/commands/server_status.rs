@@ -259,9 +259,13 @@ fn connections(state: &State) -> DocumentBuf {
 
 fn active_clients(state: &State) -> DocumentBuf {
     let active = state.metrics.connections_active.load(Relaxed) as i32;
+    let waiting = state.operation_slots.waiting();
+    let (readers, writers) = (waiting.readers as i32, waiting.writers as i32);
     doc! {
         "totalTime": (state.started.elapsed().as_micros() as i64),
-        "currentQueue": { "total": 0, "readers": 0, "writers": 0 },
+        "currentQueue": {
+            "total": (readers + writers), "readers": readers, "writers": writers,
+        },
         "activeClients": { "total": active, "readers": 0, "writers": 0 },
     }
 }

@@ -41,6 +41,8 @@ Options:
                       how long a TLS handshake can take [default: 10]
   --connections-max N
                       how many clients can connect at a time [default: 10000]
+  --operations-max N  how many reads and writes run at a time; others wait in the order in which
+                      they came, at most for their maxTimeMS [default: no limit]
   --idle-seconds-max N
                       close connections without a message for so long [default: never]
   --auth              clients must log in, even while there are no users; the first user can then be

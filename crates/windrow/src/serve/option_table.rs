@@ -74,6 +74,7 @@ pub struct Draft {
     pub tls_versions: Option<Vec<TlsVersion>>,
     pub handshake_time_max: Option<Duration>,
     pub connections_max: Option<usize>,
+    pub operations_max: Option<usize>,
     pub idle_time_max: Option<Duration>,
     /// `None` if no option says when clients must log in.
     pub access_control: Option<AccessControl>,
@@ -191,13 +192,13 @@ pub const OPTIONS: &[ServerOption] = &[
         draft.tls_certificate_key_file = Some(PathBuf::from(value));
         Ok(())
     }),
-    option("tls-ca-file", &["tlsCAFile"], "net.tls.CAFile", Kind::Text, |draft, value| {
     option(
         "tls-certificate-key-file-password", &["tlsCertificateKeyFilePassword"],
         "net.tls.certificateKeyFilePassword", Kind::Secret, |draft, value| {
         draft.tls_certificate_key_password = Some(KeyPassword::new(text(value)?));
         Ok(())
     }),
+    option("tls-ca-file", &["tlsCAFile"], "net.tls.CAFile", Kind::Text, |draft, value| {
         draft.tls_ca_file = Some(PathBuf::from(value));
         Ok(())
     }),
@@ -227,6 +228,10 @@ pub const OPTIONS: &[ServerOption] = &[
         "connections-max", &["maxConns"],
         "net.maxIncomingConnections", Kind::Integer, |draft, value| {
         draft.connections_max = Some(parse_count(value)?);
+        Ok(())
+    }),
+    option("operations-max", &[], "net.windrow.operationsMax", Kind::Integer, |draft, value| {
+        draft.operations_max = Some(parse_count(value)?);
         Ok(())
     }),
     option("idle-seconds-max", &[], "net.windrow.idleSecondsMax", Kind::Integer, |draft, value| {

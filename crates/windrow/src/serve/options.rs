@@ -42,6 +42,7 @@ pub struct Options {
     pub tls: Option<TlsSettings>,
     pub handshake_time_max: Duration,
     pub connections_max: usize,
+    pub operations_max: Option<usize>,
     pub idle_time_max: Option<Duration>,
     pub memory_bytes: u64,
     pub build_priority: BuildPriority,
@@ -174,6 +175,7 @@ fn finish(
             .ok_or_else(|| Failure::missing_argument("--data DIR", "serve"))?,
         handshake_time_max: draft.handshake_time_max.unwrap_or(Duration::from_secs(10)),
         connections_max: draft.connections_max.unwrap_or(10_000),
+        operations_max: draft.operations_max,
         idle_time_max: draft.idle_time_max,
         memory_bytes: draft
             .memory_bytes
@@ -342,9 +344,9 @@ fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
     Ok(Some(TlsSettings {
         mode,
         certificate_key_file,
+        certificate_key_password: draft.tls_certificate_key_password.clone(),
         ca_file: draft.tls_ca_file.clone(),
         crl_file: draft.tls_crl_file.clone(),
-        certificate_key_password: draft.tls_certificate_key_password.clone(),
         allow_without_certificates: draft.tls_allow_without_certificates,
         versions: draft.tls_versions.clone().unwrap_or_else(all),
     }))
@@ -371,6 +373,7 @@ mod tests {
             tls: None,
             handshake_time_max: Duration::from_secs(10),
             connections_max: 10_000,
+            operations_max: None,
             idle_time_max: None,
             memory_bytes: 1 << 30,
             build_priority: BuildPriority::Normal,
@@ -410,7 +413,7 @@ mod tests {
         let shown = doc! {
             "net": {
                 "bindIp": "127.0.0.1,::1", "port": 1, "maxIncomingConnections": 7,
-                "windrow": { "idleSecondsMax": 9 },
+                "windrow": { "operationsMax": 8, "idleSecondsMax": 9 },
             },
             "storage": {
                 "dbPath": "d",
@@ -450,6 +453,7 @@ mod tests {
             },
             pid_file: Some("p".into()),
             connections_max: 7,
+            operations_max: Some(8),
             idle_time_max: Some(Duration::from_secs(9)),
             shown,
             ..defaults()
@@ -457,7 +461,7 @@ mod tests {
         let arguments = "--dbpath d --listen 127.0.0.1:1 --listen [::1]:2 --memory 20MB \
             --build-priority low --snapshot-seconds-max=5 --setParameter quiet=true \
             --set-parameter=logLevel=1 --replica-set rs0 --change-history-bytes-max=1GB \
-            --logpath l --maxConns 7 --idle-seconds-max 9 --slowms 7 --slowOpSampleRate 0.5 \
+            --logpath l --maxConns 7 --operations-max 8 --idle-seconds-max 9 --slowms 7 --slowOpSampleRate 0.5 \
             --profile 1 --log-rotate reopen --pidfilepath p";
         check(&Vec::from_iter(arguments.split_whitespace()), Ok(options));
     }
@@ -556,11 +560,11 @@ mod tests {
         let settings = TlsSettings {
             mode: TlsMode::Require,
             certificate_key_file: "k".into(),
+            certificate_key_password: None,
             ca_file: None,
             crl_file: None,
             allow_without_certificates: false,
             versions: vec![TlsVersion::V12, TlsVersion::V13],
-            certificate_key_password: None,
         };
         let parsed = |arguments: &[&str]| {
             let arguments = [&["--data", "d"], arguments].concat();
@@ -570,11 +574,11 @@ mod tests {
         assert_eq!(parsed(&required), Ok(Some(settings)));
         assert_eq!(parsed(&["--tls-mode", "disabled"]), Ok(None));
         check(&key_file, Err("--tls-mode"));
+        check(&["--tlsCertificateKeyFilePassword", "p"], Err("--tls-mode"));
         check(
             &["--tls-mode", "require"],
             Err("--tls-certificate-key-file"),
         );
-        check(&["--tlsCertificateKeyFilePassword", "p"], Err("--tls-mode"));
         check(&["--tls-mode", "on"], Err("\"on\" is not a mode"));
         let without_authority = [&required[..], &["--tlsCRLFile", "c"]].concat();
         check(&without_authority, Err("--tls-ca-file"));
