@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
-use windrow_storage::{ClusterTime, Disk, Position, RowChange, Storage};
+use windrow_storage::{ClusterTime, Disk, Position, RowChange, SharedState, Storage};
 
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
@@ -45,6 +45,11 @@ impl Engine {
     /// [`Background::Caller`] is set.
     pub fn open(disk: Arc<dyn Disk>, options: EngineOptions) -> Result<Arc<Engine>, Error> {
         let storage = Storage::open(disk, options.storage.clone())?;
+        Engine::open_storage(storage, options)
+    }
+
+    /// Opens the database of an open storage. See [`Engine::open`].
+    pub fn open_storage(storage: Storage, options: EngineOptions) -> Result<Arc<Engine>, Error> {
         let collections = Arc::new(recovery::recover(storage, options)?);
         let engine = Arc::new(Engine {
             core: collections.core.clone(),
@@ -79,13 +84,37 @@ impl Engine {
             // Without this, the next start replays the log.
             (self.core.options.on_problem)("recording that everything is folded failed", &error);
         }
-        self.sync()
+        let storage = &self.core.storage;
+        storage.log.sync(storage.log.written())?;
+        storage.close_upload();
+        Ok(())
     }
 
-    /// Makes all writes before the call durable.
+    /// Makes all writes before the call durable on the disk of this server.
     pub fn sync(&self) -> Result<(), Error> {
         let log = &self.core.storage.log;
         Ok(log.sync(log.written())?)
+    }
+
+    /// Returns whether the database is in an object store.
+    pub fn is_shared(&self) -> bool {
+        self.core.storage.is_shared()
+    }
+
+    /// Returns what this server does in the object store. `None` if the database is not in one.
+    pub fn shared_state(&self) -> Option<SharedState> {
+        self.core.storage.shared_state()
+    }
+
+    /// Returns the newest position that was written.
+    pub fn written(&self) -> Position {
+        self.core.storage.log.written()
+    }
+
+    /// Waits until the writes up to `position` are durable, at most `at_most`: in the object store
+    /// if the database is there, otherwise on the disk. Returns whether they are.
+    pub fn wait_durable(&self, position: Position, at_most: Duration) -> Result<bool, Error> {
+        Ok(self.core.storage.wait_durable(position, at_most)?)
     }
 
     /// Folds the tails, and merges until nothing is left to merge.
@@ -410,7 +439,7 @@ impl Engine {
             merging: counters.merging.total(),
             delaying: counters.delaying.total(),
             written: core.storage.log.written(),
-            synced: core.storage.log.synced(),
+            synced: core.storage.durable(),
         }
     }
 }

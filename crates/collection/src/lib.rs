@@ -68,7 +68,7 @@
 //!    `key_set`, `key_probe`, `recent_key_filter`. Retryable writes: `retries`.
 //! 5. Transactions: `transaction`, `transaction_locks`.
 //! 6. Maintenance: `background`, `folding`, `merging`, `version_gc`, `recovery`, `repair`,
-//!    `validate`, `duplicate_keys`.
+//!    `validate`, `duplicate_keys`, `rollback`.
 //! 7. Catalog: `engine`, `new_collection`, `alter`, `building` (index builds), `views`,
 //!    `retired_names`, `compression`.
 //! 8. Observing: `events` (change streams), `statistics`, `scans`.
@@ -113,6 +113,7 @@ mod recovery;
 mod repair;
 mod retired_names;
 mod retries;
+mod rollback;
 mod rows;
 mod rules;
 mod scans;
@@ -146,6 +147,8 @@ pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor};
 pub use record::statements::{RetainedImage, Statements};
 pub use record::transaction::Origin;
 pub use retries::{LastOperation, RecordedResult};
+pub use rollback::write_rollback_files;
+pub use rows::run_of as run_of_row;
 pub use scans::Scans;
 pub use statement_result::{Image, StatementResult};
 pub use statistics::{CollectionStatistics, IndexStatistics};
@@ -155,7 +158,7 @@ pub use validate::{Checks, DocumentFindings, IndexReport, Validation, WrongEntri
 pub use views::View;
 pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
-pub use windrow_storage::{ClusterTime, Position, StorageError};
+pub use windrow_storage::{ClusterTime, Position, SharedState, StorageError};
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, WriteOptions};
 
 /// The largest document, in bytes.

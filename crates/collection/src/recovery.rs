@@ -41,7 +41,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     for section in sections.remove(&retries::MAP).unwrap_or_default() {
         retries::read(&core.retries, &section)?;
     }
-    core.storage.runs.retain(&core.runs())?;
+    core.storage.retain_runs(core.runs())?;
     let collections = Collections::new(core.clone());
     for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
         let [id] = rows::numbers_of(&key)?;

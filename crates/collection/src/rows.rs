@@ -21,7 +21,7 @@
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_fold::{Position, RecordId, SectionDescriptor};
-use windrow_storage::{Catalog, RowChange, StorageError};
+use windrow_storage::{Catalog, RowChange, RunId, StorageError};
 
 use crate::ids::{CollectionId, MapId};
 use crate::namespace::Namespace;
@@ -60,6 +60,15 @@ pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
         rest = after;
     }
     rest.is_empty().then_some(numbers)
+}
+
+/// Returns the run that a row names, or `None` if it names none.
+pub fn run_of(key: &[u8]) -> Option<RunId> {
+    if key.first() != Some(&SECTION) {
+        return None;
+    }
+    let [_, run, _] = numbers(key)?;
+    Some(RunId(run))
 }
 
 /// Returns the numbers in a row's key while the engine opens. Fails if the key has another length,

@@ -390,7 +390,8 @@ mod tests {
             assert!(is_unsorted(&joined));
             assert_eq!(joined.len(), 300);
             assert_eq!(joined.newest_position(), Position(300));
-            assert_eq!(joined.bytes(), parts.iter().map(|part| part.bytes()).sum());
+            let bytes: usize = parts.iter().map(|part| part.bytes()).sum();
+            assert_eq!(joined.bytes(), bytes);
             assert_eq!(
                 marks(&joined),
                 marks(&TailPart::from(SortedBuffer::from_buffer(joined.buffer())))

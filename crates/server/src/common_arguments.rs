@@ -176,6 +176,10 @@ pub struct WriteConcern {
     pub unacknowledged: bool,
     /// The write must be synced: `j: true`, or `w: "majority"` without `j: false`.
     pub synced: bool,
+    /// True if neither `w` nor `j` is given.
+    pub is_default: bool,
+    /// `wtimeout`: the longest wait for other servers. `None`: no limit.
+    pub wait_max: Option<Duration>,
     /// The reason why the concern cannot be fulfilled. The write is executed, and the reply
     /// contains the reason.
     pub unsatisfied: Option<CommandError>,

@@ -52,6 +52,8 @@ pub struct Config {
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.
     pub replica_set: Option<String>,
+    /// The address that clients connect to, HOST:PORT. `None`: that of the first listener.
+    pub advertised: Option<String>,
     /// The command line, for `getCmdLineOpts`.
     pub arguments: Vec<String>,
     /// The parsed command line in MongoDB's form (`{net: {port}, storage: {dbPath}}`).
@@ -78,6 +80,7 @@ impl Default for Config {
             local_password: None,
             local_user_by_ip: true,
             replica_set: None,
+            advertised: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),
         }

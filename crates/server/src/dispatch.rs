@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::ValueRef;
 use windrow_mql::interrupt::with_interrupt;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -13,6 +13,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::events::{self, Event};
 use crate::access::identification::authority_of;
 use crate::access::{AccessRequest, Authority, Requirement};
+use crate::acknowledgment;
 use crate::auditing::record_direct_writes;
 use crate::authorization_audit::record_check;
 use crate::change_stream::opens_stream;
@@ -27,7 +28,7 @@ use crate::fail_point_effects::apply;
 use crate::fail_points::FailPointCommand;
 use crate::latency::LatencyClass;
 use crate::log::Severity;
-use crate::metrics::{CommandCounts, Kind};
+use crate::metrics::CommandCounts;
 use crate::namespace;
 use crate::operations::{Operation, RunningOperation, Starter};
 use crate::parameters::TEST_COMMANDS;
@@ -248,9 +249,18 @@ fn execute(call: Call<'_>, wait: Duration) -> Result<Reply, CommandError> {
     call.state.metrics.count(call.command.kind);
     let running = start(call);
     let operation = &running.operation;
-    let outcome = run_in_slot(call, operation, wait);
+    let outcome = run_in_slot(call, operation, wait).and_then(|reply| {
+        let Call {
+            state,
+            request,
+            command,
+            common,
+            ..
+        } = call;
+        acknowledgment::wait(state, request, command, common, operation, reply)
+    });
     record(call, operation, &outcome);
-    Ok(acknowledged(outcome?, call.command, call.common))
+    Ok(acknowledgment::reduce(outcome?, call.command, call.common))
 }
 
 /// Registers the operation of a command.
@@ -442,18 +452,6 @@ fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
     Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message))
 }
 
-/// The reply, reduced to what the write concern requests.
-fn acknowledged(reply: Reply, command: &Command, common: &CommonArguments) -> Reply {
-    let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
-    if common.write_concern.unacknowledged && is_write {
-        return Reply::ok(DocumentBuf::new());
-    }
-    match &common.write_concern.unsatisfied {
-        Some(why) => with_concern_error(reply, why),
-        None => reply,
-    }
-}
-
 /// Counts an operation that was interrupted.
 fn count_killed(state: &State, request: &Request, command: &Command, error: &CommandError) {
     let metrics = &state.metrics;
@@ -466,15 +464,6 @@ fn count_killed(state: &State, request: &Request, command: &Command, error: &Com
         _ => return,
     };
     counter.fetch_add(1, Relaxed);
-}
-
-/// Adds to a reply that the write succeeded without fulfilling the write concern.
-fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
-    let error = doc! {
-        "code": (why.code.number()), "codeName": (why.code.name().as_ref()),
-        "errmsg": (why.message.as_str()),
-    };
-    reply.with_fields(doc! { "writeConcernError": error }.as_document())
 }
 
 /// The error of an interrupted operation is replaced by the reason of the interrupt.
@@ -530,7 +519,7 @@ mod tests {
     use crate::log::Log;
     use crate::state::Services;
     use crate::{Config, State};
-    use windrow_document::doc;
+    use windrow_document::{DocumentBuf, doc};
 
     fn state() -> State {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();

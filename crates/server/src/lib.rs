@@ -52,6 +52,7 @@
 )]
 
 mod access;
+mod acknowledgment;
 mod adaptive_wait;
 mod arguments;
 mod audit;

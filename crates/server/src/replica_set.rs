@@ -1,13 +1,14 @@
-//! A replica set with one member, for clients that require a replica set.
+//! The replica set that clients see: this server as its primary.
 //!
-//! There is no replication. Features that need a replica set in MongoDB (transactions, retryable
+//! If the database is in an object store, the other servers of the database are members, too. Of
+//! them only the addresses are known. Otherwise this server is the only member. Features that need a replica set in MongoDB (transactions, retryable
 //! writes) work on a standalone server too.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use windrow_collection::ClusterTime;
-use windrow_document::{DocumentBuf, ObjectId, Timestamp, Value, doc};
+use windrow_collection::{ClusterTime, SharedState};
+use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Timestamp, Value, doc};
 
 use crate::clock;
 use crate::config::Config;
@@ -22,41 +23,63 @@ pub struct ReplicaSet {
     pub me: String,
     elected: Timestamp,
     elected_at: SystemTime,
+    /// The number of elections. Over an object store, the number of takeovers of the log.
+    term: i64,
 }
 
-/// The term of the only election.
-const TERM: i64 = 1;
 const VERSION: i32 = 1;
 
 impl ReplicaSet {
-    /// `None` for a standalone server. `port` is the port on which it listens.
-    pub fn from_config(config: &Config, port: u16) -> Option<ReplicaSet> {
+    /// `None` for a standalone server. `port` is the port on which it listens. `shared` is the state
+    /// in the object store.
+    pub fn from_config(
+        config: &Config,
+        port: u16,
+        shared: Option<&SharedState>,
+    ) -> Option<ReplicaSet> {
         let set = config.replica_set.clone()?;
         let listens = config.listen.first().map(SocketAddr::ip);
-        let me = match listens.filter(|ip| !ip.is_unspecified()) {
+        let own = || match listens.filter(|ip| !ip.is_unspecified()) {
             Some(ip) => SocketAddr::from((ip, port)).to_string(),
             None => format!("{}:{port}", machine::hostname()),
         };
+        let me = config.advertised.clone().unwrap_or_else(own);
         Some(ReplicaSet {
             set,
             me,
             elected: clock::timestamp(),
             elected_at: SystemTime::now(),
+            term: shared.map_or(1, |shared| shared.epoch as i64),
         })
     }
 
+    /// The addresses of all members.
+    fn members(&self, shared: Option<SharedState>) -> Vec<String> {
+        let others = shared.map(|shared| shared.members).unwrap_or_default();
+        let own = std::iter::once(self.me.clone());
+        let others = others.into_iter().filter(|it| *it != self.me);
+        own.chain(others).collect()
+    }
+
     /// Adds the fields of `hello`.
-    pub fn describe(&self, newest: ClusterTime, reply: &mut DocumentBuf) {
-        reply.push("hosts", vec![self.me.as_str()]);
+    pub fn describe(
+        &self,
+        newest: ClusterTime,
+        shared: Option<SharedState>,
+        reply: &mut DocumentBuf,
+    ) {
+        let members = self.members(shared);
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        reply.push("hosts", members);
         reply.push("setName", self.set.as_str());
         reply.push("setVersion", VERSION);
         reply.push("secondary", false);
         reply.push("primary", self.me.as_str());
         reply.push("me", self.me.as_str());
-        reply.push("electionId", Self::election_id());
+        reply.push("electionId", self.election_id());
         let newest = self.time(newest);
         let now = Value::DateTime(i64::from(newest.seconds) * 1000);
-        let time = Self::op_time(newest);
+        let time = self.op_time(newest);
         reply.push(
             "lastWrite",
             doc! {
@@ -89,26 +112,30 @@ impl ReplicaSet {
     }
 
     /// The id in MongoDB's format, with the term in the last bytes.
-    fn election_id() -> ObjectId {
+    fn election_id(&self) -> ObjectId {
         let mut bytes = [0; 12];
         let (head, tail) = bytes.split_at_mut(4);
         head.copy_from_slice(&i32::MAX.to_be_bytes());
-        tail.copy_from_slice(&TERM.to_be_bytes());
+        tail.copy_from_slice(&self.term.to_be_bytes());
         ObjectId(bytes)
     }
 
-    fn op_time(time: Timestamp) -> DocumentBuf {
-        doc! { "ts": (Value::Timestamp(time)), "t": TERM }
+    fn op_time(&self, time: Timestamp) -> DocumentBuf {
+        doc! { "ts": (Value::Timestamp(time)), "t": (self.term) }
     }
 
     /// The reply of `replSetGetConfig`.
-    pub fn configuration(&self) -> DocumentBuf {
-        let member = doc! {
-            "_id": 0, "host": (self.me.as_str()), "arbiterOnly": false, "buildIndexes": true,
-            "hidden": false, "priority": 1, "tags": {}, "secondaryDelaySecs": 0i64, "votes": 1,
+    pub fn configuration(&self, shared: Option<SharedState>) -> DocumentBuf {
+        let member = |(id, host): (usize, String)| {
+            Value::from(doc! {
+                "_id": (id as i32), "host": host, "arbiterOnly": false, "buildIndexes": true,
+                "hidden": false, "priority": 1, "tags": {}, "secondaryDelaySecs": 0i64, "votes": 1,
+            })
         };
+        let members = self.members(shared).into_iter().enumerate();
+        let members = ArrayBuf::from_iter(members.map(member));
         doc! {
-            "_id": (self.set.as_str()), "version": VERSION, "term": TERM, "members": [member],
+            "_id": (self.set.as_str()), "version": VERSION, "term": (self.term), "members": members,
             "protocolVersion": 1i64, "writeConcernMajorityJournalDefault": true,
             "settings": {
                 "chainingAllowed": true, "heartbeatIntervalMillis": 2000,
@@ -122,17 +149,17 @@ impl ReplicaSet {
     pub fn status(&self, newest: ClusterTime) -> DocumentBuf {
         let now = clock::date(SystemTime::now());
         let newest = self.time(newest);
-        let time = || Self::op_time(newest);
+        let time = || self.op_time(newest);
         let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
         let member = doc! {
             "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": 1,
             "stateStr": "PRIMARY", "uptime": (uptime as i32), "optime": (time()),
             "optimeDate": (Value::DateTime(i64::from(newest.seconds) * 1000)), "electionTime": (Value::Timestamp(self.elected)),
             "electionDate": (clock::date(self.elected_at)), "configVersion": VERSION,
-            "configTerm": (TERM as i32), "self": true,
+            "configTerm": (self.term as i32), "self": true,
         };
         doc! {
-            "set": (self.set.as_str()), "date": (now), "myState": 1, "term": TERM,
+            "set": (self.set.as_str()), "date": (now), "myState": 1, "term": (self.term),
             "syncSourceHost": "", "syncSourceId": (-1), "heartbeatIntervalMillis": 2000i64,
             "majorityVoteCount": 1, "writeMajorityCount": 1, "votingMembersCount": 1,
             "writableVotingMembersCount": 1,

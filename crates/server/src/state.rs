@@ -137,7 +137,11 @@ impl State {
             planner_settings: statistics.planner_settings.clone(),
             usage: statistics.usage.clone(),
             statistics: Arc::new(statistics),
-            replica_set: ReplicaSet::from_config(&config, port),
+            replica_set: ReplicaSet::from_config(
+                &config,
+                port,
+                services.engine.shared_state().as_ref(),
+            ),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
             busy_connections: BusyConnections::new(),

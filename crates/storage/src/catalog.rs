@@ -31,9 +31,10 @@ use windrow_invariant::Bug;
 use crate::disk::Disk;
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
-use crate::log::{Log, Position};
+use crate::log::{Log, Position, StoredPayload};
 
 pub use change::{ChangedRow, Expectation, RowChange};
+pub(crate) use checkpoint::{remove_checkpoints, save_encoded};
 
 /// The largest value of a row, in bytes. The largest key has a quarter of that.
 pub const ROW_BYTES_MAX: usize = 4096;
@@ -143,6 +144,28 @@ impl LoadedRows {
         })
     }
 
+    /// Returns no rows.
+    pub fn empty() -> Self {
+        Self {
+            rows: Rows::new(),
+            checkpointed: Position::ZERO,
+            changed_bytes: 0,
+        }
+    }
+
+    /// Reads the checkpoint of another server. The error describes the defect.
+    pub fn decode(bytes: &[u8], position: Position) -> Result<Self, &'static str> {
+        Ok(Self {
+            rows: checkpoint::decode(bytes, None, position.0)?,
+            checkpointed: position,
+            changed_bytes: 0,
+        })
+    }
+
+    pub fn into_rows(self) -> Rows {
+        self.rows
+    }
+
     pub fn checkpointed(&self) -> Position {
         self.checkpointed
     }
@@ -236,6 +259,36 @@ impl Catalog {
         self.log.sync(position)?;
         self.count_changed(payload.len() as u64);
         Ok(position)
+    }
+
+    /// Makes the change of a record of another log, and appends a copy of that record. The caller
+    /// appends nothing else meanwhile.
+    pub(crate) fn append_copy(&self, record: &StoredPayload) -> Result<Position, StorageError> {
+        let _changing = self.changing.lock();
+        let payload = record.payload();
+        let payload = payload.map_err(|what| StorageError::damaged("a copied record", what))?;
+        let changes = change::decode(&payload).ok_or_else(|| {
+            StorageError::damaged("a copied record", "it is not a change of the catalog")
+        })?;
+        let rows = self.rows.clone();
+        let position = self.log.append_copy(record, move |_| {
+            let mut rows = rows.write();
+            for (key, value) in changes {
+                change::apply(&mut rows, key, value);
+            }
+        })?;
+        self.changed_bytes
+            .fetch_add(payload.len() as u64, Ordering::Relaxed);
+        Ok(position)
+    }
+
+    /// Returns all rows as the bytes of a checkpoint, and their position.
+    pub(crate) fn encode_checkpoint(&self) -> (Position, Vec<u8>) {
+        let (position, rows) = {
+            let _changing = self.changing.lock();
+            (self.log.written(), self.rows.read().clone())
+        };
+        (position, checkpoint::encode(position, &rows))
     }
 
     /// Counts the bytes of a change, and makes a checkpoint if they reach the limit. A failed

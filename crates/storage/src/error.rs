@@ -86,6 +86,27 @@ pub enum StorageError {
         /// The position of the first record that the log has.
         first: u64,
     },
+    /// Fault of the network or of the object store: a request failed. It may have had its effect.
+    Unavailable {
+        /// The object.
+        place: String,
+        /// The error of the request.
+        what: String,
+    },
+    /// Fault of the operator: the object store cannot keep the log.
+    Unsuitable {
+        /// The prefix in the object store.
+        place: String,
+        /// What it does not do.
+        what: String,
+    },
+    /// Another server has taken over the log in the object store.
+    Fenced {
+        /// The address of the other server, or "" if it is unknown.
+        by: String,
+        /// The epoch that the other server has begun.
+        epoch: u64,
+    },
     /// Fault of Windrow: a broken invariant.
     Bug(Bug),
     /// Fault of the machine: any other error of the operating system.
@@ -191,6 +212,19 @@ impl fmt::Display for StorageError {
                 f,
                 "record {position} was dropped: the log begins with record {first}"
             ),
+            Self::Unavailable { place, what } => {
+                write!(f, "the object store cannot be used: {place}: {what}")
+            }
+            Self::Unsuitable { place, what } => write!(
+                f,
+                "{place} cannot be used for a database in an object store: {what}"
+            ),
+            Self::Fenced { by, epoch } if by.is_empty() => {
+                write!(f, "another server has taken over the log (epoch {epoch})")
+            }
+            Self::Fenced { by, epoch } => {
+                write!(f, "the server {by} has taken over the log (epoch {epoch})")
+            }
             Self::Bug(bug) => bug.fmt(f),
             Self::Io { place, error } => write!(f, "{place}: {error}"),
         }

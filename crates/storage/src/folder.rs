@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::disk::{Disk, DiskLock, LockOutcome, at, read_all};
 use crate::encryption::{DataKeys, KEYS_PATH, KEYS_TEMPORARY, MasterKey, create_keys, load_keys};
 use crate::error::StorageError;
+use crate::local_state::{STATE_PATH, STATE_TEMPORARY};
 
 /// The content of the FORMAT file of this version. It is text for readers of the folder.
 const FORMAT: &str = "windrow data format 1, draft 3\n";
@@ -132,7 +133,14 @@ fn start_folder(
 ) -> Result<Option<DataKeys>, StorageError> {
     let mut names = disk.list("").map_err(at(disk, ""))?;
     names.sort();
-    let own = [LOCK_PATH, FORMAT_TEMPORARY, KEYS_PATH, KEYS_TEMPORARY];
+    let own = [
+        LOCK_PATH,
+        FORMAT_TEMPORARY,
+        KEYS_PATH,
+        KEYS_TEMPORARY,
+        STATE_PATH,
+        STATE_TEMPORARY,
+    ];
     let is_allowed = |name: &str| own.contains(&name) || name == "lost+found";
     if let Some(name) = names.iter().find(|name| FOLDERS.contains(&name.as_str())) {
         let what = format!("it is missing, though {name:?} stands beside it");

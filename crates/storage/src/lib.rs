@@ -42,6 +42,8 @@ mod error;
 
 mod disk;
 
+mod bucket;
+
 mod checksum;
 mod compression_trial;
 mod encryption;
@@ -49,7 +51,14 @@ mod fields;
 mod folder;
 mod key_rotation;
 
+mod local_state;
+mod run_id;
+
 mod log;
+
+mod run_objects;
+
+mod shared_log;
 
 mod runs;
 
@@ -57,6 +66,13 @@ mod catalog;
 
 mod storage;
 
+mod inspection;
+mod replica;
+
+pub use bucket::memory::{MemoryBucket, Outcome, Weather};
+#[cfg(feature = "object-store")]
+pub use bucket::remote::RemoteBucket;
+pub use bucket::{Bucket, Creation, Patience};
 pub use catalog::{
     Catalog, CatalogError, CatalogOptions, ChangedRow, Expectation, ROW_BYTES_MAX, RowChange,
 };
@@ -66,13 +82,16 @@ pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
 pub use encryption::{KEY_BYTES, MasterKey, TemporaryReader, TemporaryWriter};
 
 pub use error::StorageError;
+pub use inspection::{StoreReport, collect_garbage, inspect};
 pub use key_rotation::rotate_keys;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
     Position, Written,
 };
+pub use replica::{Followed, Primary, Promotion, Replica, Stale};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block, encode_parts,
 };
-pub use storage::{Storage, StorageOptions};
+pub use shared_log::uploader::ClusterOptions;
+pub use storage::{SharedState, Storage, StorageOptions};

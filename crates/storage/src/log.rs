@@ -13,6 +13,7 @@
 //! from damage.
 
 mod clock;
+mod copy;
 mod follower;
 mod group;
 mod reader;
@@ -39,9 +40,11 @@ pub use follower::{Content, Follower, Written};
 pub use reader::{LogReader, LogRecord};
 pub use record::PAYLOAD_BYTES_MAX;
 
+pub(crate) use copy::{LogCopy, remove_log};
 use follower::Arrival;
 use group::Queue;
-pub(crate) use record::Kind;
+use record::EncodedRecord;
+pub(crate) use record::{Kind, StoredPayload};
 use segment::Segments;
 use sync::SyncState;
 use writer::Writer;
@@ -152,7 +155,7 @@ struct Shared {
     /// The newest record without a time. Earlier versions wrote such records.
     untimed: u64,
     /// The first failure after which the content of the log is unknown.
-    refusing: OnceLock<String>,
+    refusing: OnceLock<StorageError>,
     /// If the log ended with the mark of a close when it was opened: its newest position then.
     /// Otherwise 0.
     marked: u64,
@@ -241,6 +244,25 @@ impl Log {
         P: FnOnce(Position) + Send + 'static,
     {
         self.shared.append(Kind::Catalog, &[payload], publish)
+    }
+
+    /// Appends a copy of a record of another log. The caller appends nothing else meanwhile, and
+    /// the record is the next one. See [`append`](Log::append) for `publish` and the errors.
+    pub(crate) fn append_copy<P>(
+        &self,
+        payload: &StoredPayload,
+        publish: P,
+    ) -> Result<Position, StorageError>
+    where
+        P: FnOnce(Position) + Send + 'static,
+    {
+        let record = EncodedRecord::copy_of(payload, self.shared.keys.is_some());
+        self.shared.append_encoded(record, publish)
+    }
+
+    /// Makes all later writes fail with `error`.
+    pub(crate) fn refuse_with(&self, error: StorageError) {
+        self.shared.refuse_with(error);
     }
 
     /// Makes all records up to `position` durable. Concurrent callers share one sync.
@@ -332,17 +354,20 @@ impl Log {
 impl Shared {
     fn check_not_refusing(&self) -> Result<(), StorageError> {
         match self.refusing.get() {
-            Some(because) => Err(StorageError::RefusingWrites {
-                because: because.clone(),
-            }),
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }
 
     /// Makes all later writes fail with `because`.
     fn refuse(&self, because: String) {
+        self.refuse_with(StorageError::RefusingWrites { because });
+    }
+
+    /// Makes all later writes fail with `error`.
+    fn refuse_with(&self, error: StorageError) {
         // Keeps the first reason: later failures are its consequences.
-        let _ = self.refusing.set(because);
+        let _ = self.refusing.set(error);
     }
 }
 

@@ -7,7 +7,6 @@ mod cache;
 mod writer;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -16,7 +15,9 @@ use parking_lot::RwLock;
 use crate::disk::{Disk, DiskFile, DiskLock, at};
 use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
+use crate::run_objects::RunObjects;
 
+pub use crate::run_id::RunId;
 pub use block::{
     Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, encode_block, encode_parts,
 };
@@ -25,17 +26,6 @@ pub use writer::RunWriter;
 use cache::BlockCache;
 
 pub(crate) const FOLDER: &str = "runs";
-
-/// The number of a run file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RunId(pub u64);
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The options of [`Runs`].
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +73,18 @@ struct RunStore {
     files: RwLock<HashMap<RunId, FileEntry>>,
     /// The id of the next run.
     next: AtomicU64,
+    /// The same runs in an object store.
+    objects: Option<Arc<RunObjects>>,
+}
+
+/// The data folder of runs.
+pub(crate) struct RunsFolder {
+    pub disk: Arc<dyn Disk>,
+    /// The keys of an encrypted data folder.
+    pub keys: Option<Arc<DataKeys>>,
+    pub lock: Arc<DiskLock>,
+    /// The same runs in an object store.
+    pub objects: Option<Arc<RunObjects>>,
 }
 
 /// Whether a block that is read enters the cache.
@@ -130,18 +132,20 @@ impl RunHandle {
 }
 
 impl Runs {
-    pub(crate) fn open(
-        disk: Arc<dyn Disk>,
-        options: &RunsOptions,
-        keys: Option<Arc<DataKeys>>,
-        lock: Arc<DiskLock>,
-    ) -> Result<Self, StorageError> {
+    pub(crate) fn open(folder: RunsFolder, options: &RunsOptions) -> Result<Self, StorageError> {
+        let RunsFolder {
+            disk,
+            keys,
+            lock,
+            objects,
+        } = folder;
         let shared = Arc::new(RunStore {
             cache: BlockCache::new(options.cache_bytes),
             keys,
             files: RwLock::default(),
             next: AtomicU64::new(1),
             disk,
+            objects,
         });
         // Ids start at 1. The default id, 0, means that there is no run.
         let newest = list(&shared.disk)?.into_iter().max().unwrap_or_default();
@@ -158,8 +162,18 @@ impl Runs {
     /// Fails if the file cannot be created.
     pub fn create(&self) -> Result<RunWriter, StorageError> {
         let run = RunId(self.shared.next.fetch_add(1, Ordering::Relaxed));
-        let RunStore { disk, keys, .. } = &*self.shared;
-        RunWriter::create(disk.clone(), keys.as_deref(), run)
+        let RunStore {
+            disk,
+            keys,
+            objects,
+            ..
+        } = &*self.shared;
+        RunWriter::create(disk.clone(), keys.as_deref(), run, objects.clone())
+    }
+
+    /// Sets the id of the next run.
+    pub(crate) fn begin_ids_at(&self, run: RunId) {
+        self.shared.next.store(run.0, Ordering::Relaxed);
     }
 
     /// Returns a handle to a run.
@@ -272,6 +286,10 @@ impl Runs {
                 disk.remove(&path).map_err(at(disk, &path))?;
             }
         }
+        if self.shared.objects.is_some() {
+            // Missing files are read from the object store.
+            return Ok(());
+        }
         let found: HashSet<RunId> = self.list()?.into_iter().collect();
         match runs.iter().filter(|run| !found.contains(run)).min() {
             Some(missing) => {
@@ -331,6 +349,15 @@ impl RunStore {
         Ok(file)
     }
 
+    /// Opens a run that is not in the data folder.
+    fn open_object(&self, run: RunId) -> Result<Arc<dyn DiskFile>, StorageError> {
+        let objects = self.objects.as_ref();
+        let opened = objects.map(|objects| objects.open(run)).transpose()?;
+        opened.flatten().ok_or_else(|| {
+            StorageError::damaged(self.disk.place(&path(run)), "the file is missing")
+        })
+    }
+
     fn forget(&self, run: Option<RunId>) {
         if let Some(run) = run {
             self.files.write().remove(&run);
@@ -344,8 +371,7 @@ impl RunFile {
         let path = path(run);
         let file = match shared.disk.open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let place = shared.disk.place(&path);
-                return Err(StorageError::damaged(place, "the file is missing"));
+                shared.open_object(run)?
             }
             opened => opened.map_err(at(&shared.disk, &path))?,
         };
@@ -391,6 +417,9 @@ impl Drop for RunFile {
         if let Some(shared) = self.shared.upgrade() {
             // If the remove fails, `retain` deletes the file at the next start.
             let _ = shared.disk.remove(&path(self.run));
+            if let Some(objects) = &shared.objects {
+                objects.remove(self.run, self.bytes);
+            }
             shared.forget(Some(self.run));
         }
     }

@@ -1,14 +1,19 @@
 //! An open data folder: the log, the runs and the catalog together.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
 use crate::disk::Disk;
 use crate::encryption::MasterKey;
 use crate::error::StorageError;
-use crate::folder::open_folder;
+use crate::folder::{OpenFolder, open_folder};
 use crate::log::{Log, LogFolder, LogOptions, Position};
-use crate::runs::{Runs, RunsOptions};
+use crate::run_id::RunId;
+use crate::run_objects::RunObjects;
+use crate::runs::{Runs, RunsFolder, RunsOptions};
+use crate::shared_log::uploader::{Collection, Uploader};
 
 /// The options of the three parts of a [`Storage`].
 #[derive(Clone, Debug, Default)]
@@ -23,6 +28,17 @@ pub struct StorageOptions {
     pub catalog: CatalogOptions,
 }
 
+/// What a primary does in the object store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedState {
+    /// The number of takeovers of the log, that of this primary included.
+    pub epoch: u64,
+    /// The addresses that clients connect to, of all servers.
+    pub members: Vec<String>,
+    /// The size of the parts of runs that are kept on the local disk, in bytes.
+    pub cache_bytes: u64,
+}
+
 /// An open data folder. Its lock is released when the last of the three parts is dropped.
 pub struct Storage {
     /// The write-ahead log.
@@ -31,6 +47,8 @@ pub struct Storage {
     pub runs: Arc<Runs>,
     /// The rows about collections, indexes and sections.
     pub catalog: Arc<Catalog>,
+    /// Uploads the log, if the database is in an object store.
+    uploader: Option<Arc<Uploader>>,
 }
 
 impl Storage {
@@ -58,6 +76,25 @@ impl Storage {
     /// ```
     pub fn open(disk: Arc<dyn Disk>, options: StorageOptions) -> Result<Storage, StorageError> {
         let folder = open_folder(&disk, options.encryption.as_deref())?;
+        Storage::open_in(folder, disk, options, None)
+    }
+
+    /// Adds the upload of what is written.
+    pub(crate) fn with_uploader(self, uploader: Uploader) -> Storage {
+        Storage {
+            uploader: Some(Arc::new(uploader)),
+            ..self
+        }
+    }
+
+    /// Opens the log, the runs and the catalog of a locked folder. `objects` are the runs in an
+    /// object store.
+    pub(crate) fn open_in(
+        folder: OpenFolder,
+        disk: Arc<dyn Disk>,
+        options: StorageOptions,
+        objects: Option<Arc<RunObjects>>,
+    ) -> Result<Storage, StorageError> {
         let (lock, keys) = (Arc::new(folder.lock), folder.keys.map(Arc::new));
         let mut loaded = LoadedRows::checkpoint(&disk, keys.as_deref())?;
         let needed = loaded.checkpointed();
@@ -69,14 +106,82 @@ impl Storage {
         };
         let log = Log::open(folder, options.log, needed, apply)?;
         check_together(&disk, &log, loaded.checkpointed())?;
-        let runs = Runs::open(disk.clone(), &options.runs, keys.clone(), lock)?;
+        let runs = RunsFolder {
+            disk: disk.clone(),
+            keys: keys.clone(),
+            lock,
+            objects,
+        };
+        let runs = Runs::open(runs, &options.runs)?;
         let log = Arc::new(log);
         let catalog = Catalog::new(disk, options.catalog, keys, log.clone(), loaded);
         Ok(Storage {
             log,
             runs: Arc::new(runs),
             catalog: Arc::new(catalog),
+            uploader: None,
         })
+    }
+
+    /// Returns `true` if the database is in an object store.
+    pub fn is_shared(&self) -> bool {
+        self.uploader.is_some()
+    }
+
+    /// Returns what this server does in the object store. `None` if the database is not in one.
+    pub fn shared_state(&self) -> Option<SharedState> {
+        let uploader = self.uploader.as_ref()?;
+        Some(SharedState {
+            epoch: uploader.epoch(),
+            members: uploader.members(),
+            cache_bytes: uploader.cache_bytes(),
+        })
+    }
+
+    /// Waits until the records up to `position` are durable: on the disk, or in the object store if
+    /// the database is there. Returns `false` if they are not durable after `at_most`.
+    ///
+    /// # Errors
+    /// Fails as [`Log::sync`] does, and with `Fenced` if another server has taken over the log.
+    pub fn wait_durable(
+        &self,
+        position: Position,
+        at_most: Duration,
+    ) -> Result<bool, StorageError> {
+        match &self.uploader {
+            Some(uploader) => uploader.wait(position, at_most),
+            None => self.log.sync(position).map(|()| true),
+        }
+    }
+
+    /// Deletes all runs that are not in `runs`, in the data folder and in the object store. See
+    /// [`Runs::retain`].
+    ///
+    /// # Errors
+    /// Fails as [`Runs::retain`] does.
+    pub fn retain_runs(&self, runs: HashSet<RunId>) -> Result<(), StorageError> {
+        self.runs.retain(&runs)?;
+        if let Some(uploader) = &self.uploader {
+            uploader.delete_orphans(runs);
+        }
+        Ok(())
+    }
+
+    /// Ends the upload of the log after the newest record, if the database is in an object store.
+    /// Another server can take over at once. Nothing must be written afterwards.
+    pub fn close_upload(&self) {
+        if let Some(uploader) = &self.uploader {
+            uploader.close();
+        }
+    }
+
+    /// Returns the newest position up to which all records are durable, as
+    /// [`wait_durable`](Storage::wait_durable) means it.
+    pub fn durable(&self) -> Position {
+        match &self.uploader {
+            Some(uploader) => uploader.uploaded(),
+            None => self.log.synced(),
+        }
     }
 
     /// Drops the segments of the log whose records are all before `position`. If the catalog still
@@ -86,6 +191,14 @@ impl Storage {
     /// # Errors
     /// Fails if the checkpoint, the sync of the log or the change of a file name fails.
     pub fn drop_log_before(&self, position: Position) -> Result<(), StorageError> {
+        if let Some(uploader) = &self.uploader {
+            let (checkpointed, checkpoint) = self.catalog.encode_checkpoint();
+            uploader.collect(Collection {
+                needed: position,
+                checkpoint,
+                checkpointed,
+            });
+        }
         if !self.log.can_drop_before(position) {
             return Ok(());
         }

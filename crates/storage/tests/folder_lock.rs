@@ -73,7 +73,9 @@ fn second_process_gets_the_id_of_the_first() {
 #[test]
 fn lock_is_released_with_the_last_part() {
     let disk = MemoryDisk::new();
-    let Storage { log, runs, catalog } = open(&disk);
+    let Storage {
+        log, runs, catalog, ..
+    } = open(&disk);
     assert_eq!(
         refusal(&disk),
         "the data folder memory:/ is in use by another process"

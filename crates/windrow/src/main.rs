@@ -53,6 +53,7 @@ mod server_report;
 mod server_store;
 mod server_target;
 mod status;
+mod store;
 mod top;
 
 use std::process::ExitCode;
@@ -71,6 +72,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &failures::FAILURES,
     &certificate::CERTIFICATE,
     &encryption::ENCRYPTION,
+    &store::STORE,
     &doctor::DOCTOR,
     &config::CONFIG,
     &completion::COMPLETION,

@@ -11,26 +11,28 @@ mod options;
 mod pid_file;
 mod problem_log;
 mod reload;
+mod shared_store;
 mod shown_options;
 mod traces;
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use windrow_collection::{Engine, EngineOptions, Error, StorageError};
+use windrow_collection::{Engine, EngineOptions, Error, Position, StorageError};
 use windrow_document::doc;
 use windrow_server::{
-    AccessControl, Config, Log, LogTarget, Server, Services, Severity, TlsMode, log_resumed_builds,
-    new_password,
+    AccessControl, Config, Log, LogTarget, Server, Services, Severity, Stop, TlsMode,
+    log_resumed_builds, new_password,
 };
-use windrow_storage::RealDisk;
+use windrow_storage::{Disk, RealDisk, Storage};
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
@@ -41,6 +43,7 @@ use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
+use shared_store::open_as_primary;
 use shown_options::show_arguments;
 use traces::start_traces;
 
@@ -91,7 +94,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .as_deref()
         .map(PidFile::write)
         .transpose()?;
-    let engine = open_engine(&options)?;
+    let engine = open_engine(&options, log)?;
     log_resumed_builds(&engine, log);
     let traces = start_traces(log, &options.traces)?;
     let services = Services {
@@ -109,11 +112,17 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     // Without the address file, other commands cannot find the server. Clients are not affected.
     let address_file = own_address(&server, &options, password, is_encrypted)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
+    let is_shared = options.store.is_some();
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
+    let watch = is_shared.then(|| watch_primary(engine.clone(), server.stop()));
     let served = server.run();
     drop((address_file, metrics, traces, pid_file));
+    if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
+        drop(engine);
+        return Err(follow_again(log, &error));
+    }
     engine.close().map_err(Failure::runtime)?;
     served.map_err(Failure::runtime)?;
     let attr = doc! { "exitCode": 0 };
@@ -141,6 +150,7 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
         slow_sample_rate: options.runtime.slow_sample_rate,
         profiling_level: options.profiling_level,
         replica_set: options.replica_set.clone(),
+        advertised: options.store.as_ref().map(|store| store.advertise.clone()),
         ..Config::default()
     }
 }
@@ -252,7 +262,7 @@ fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
 /// A process that was just killed can hold the lock of the data folder for a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
+fn open_engine(options: &Options, log: &Arc<Log>) -> Result<Arc<Engine>, Failure> {
     let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
     let disk = RealDisk::new(&options.data_folder).map_err(unusable)?;
     let mut engine_options = EngineOptions {
@@ -266,10 +276,20 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
         Some(path) => Some(encryption::read_key(path)?),
         None => encryption::key_from_environment()?,
     };
-    let disk = Arc::new(disk);
+    let disk: Arc<dyn Disk> = Arc::new(disk);
     let started = Instant::now();
+    let open = || {
+        let storage = engine_options.storage.clone();
+        let storage = match &options.store {
+            Some(store) => {
+                open_as_primary(store, disk.clone(), &options.data_folder, storage, log)?
+            }
+            None => Storage::open(disk.clone(), storage)?,
+        };
+        Engine::open_storage(storage, engine_options.clone())
+    };
     loop {
-        match Engine::open(disk.clone(), engine_options.clone()) {
+        match open() {
             Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
                 thread::sleep(Duration::from_millis(20));
             }
@@ -284,6 +304,51 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
         }
     }
 }
+
+/// Stops the server when another one has taken over the log in the object store. The thread returns
+/// the reason, or `None` if the server stops for another reason.
+fn watch_primary(engine: Arc<Engine>, stop: Arc<Stop>) -> thread::JoinHandle<Option<Error>> {
+    thread::spawn(move || {
+        while !stop.wait(WATCH_INTERVAL) {
+            if let Err(error) = engine.wait_durable(Position::MAX, Duration::ZERO) {
+                stop.request();
+                return Some(error);
+            }
+        }
+        None
+    })
+}
+
+/// Starts the process again in place, with the same id: it follows the primary that has taken over.
+/// Returns only if that fails.
+fn follow_again(log: &Log, error: &Error) -> Failure {
+    let attr = doc! { "error": (error.to_string()) };
+    let message = "This server is not the primary any more; it starts again and follows";
+    log.write(
+        Severity::Warning,
+        "REPL",
+        STEPPED_DOWN,
+        "main",
+        message,
+        attr,
+    );
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return Failure::runtime(error),
+    };
+    let failure = Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .exec();
+    Failure::runtime(format!(
+        "{error}; the server could not start again: {failure}"
+    ))
+}
+
+/// The id of the log line about a primary that was replaced. MongoDB has no such event.
+const STEPPED_DOWN: i32 = 9_000_035;
+
+/// How often a primary looks if another server has taken over.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 fn log_start(log: &Log, options: &Options) {
     let attr = doc! {

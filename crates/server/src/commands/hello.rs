@@ -182,8 +182,8 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     reply.push("maxWireVersion", WIRE_VERSION_MAX);
     reply.push("readOnly", false);
     if let Some(member) = &context.state.replica_set {
-        let newest = context.state.services.engine.newest_time();
-        member.describe(newest, &mut reply);
+        let engine = &context.state.services.engine;
+        member.describe(engine.newest_time(), engine.shared_state(), &mut reply);
     }
     reply
 }

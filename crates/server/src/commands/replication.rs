@@ -24,9 +24,13 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
             let message = "'getDefaultRWConcern' is not supported on standalone nodes.";
             return Err(CommandError::new(NOT_ON_STANDALONE, message));
         }
+        let write_concern = match context.state.services.engine.is_shared() {
+            true => doc! { "w": "majority", "wtimeout": 0 },
+            false => doc! { "w": 1, "wtimeout": 0 },
+        };
         Ok(Reply::ok(doc! {
             "defaultReadConcern": { "level": "local" },
-            "defaultWriteConcern": { "w": 1, "wtimeout": 0 },
+            "defaultWriteConcern": write_concern,
             "defaultReadConcernSource": "implicit",
             "defaultWriteConcernSource": "implicit",
             "localUpdateWallClockTime": (clock::date(SystemTime::now())),
@@ -43,7 +47,8 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
     help: "returns the configuration of the replica set",
     needs: Needs::OnServer(&[Action::replSetGetConfig]),
     run: |_, context| {
-        let configuration = member(context)?.configuration();
+        let shared = context.state.services.engine.shared_state();
+        let configuration = member(context)?.configuration(shared);
         Ok(Reply::ok(doc! { "config": configuration }))
     },
     ..OF_SETS

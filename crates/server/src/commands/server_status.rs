@@ -63,7 +63,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(member) = &state.replica_set {
         add("repl", &|| {
             let mut repl = doc! { "isWritablePrimary": true };
-            member.describe(state.services.engine.newest_time(), &mut repl);
+            let engine = &state.services.engine;
+            member.describe(engine.newest_time(), engine.shared_state(), &mut repl);
             repl
         });
     }

@@ -1,5 +1,7 @@
 //! Parses the `writeConcern` of a command.
 
+use std::time::Duration;
+
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -24,7 +26,10 @@ pub fn parse(
     is_member: bool,
 ) -> Result<WriteConcern, CommandError> {
     let Some(document) = arguments.document("writeConcern")? else {
-        return Ok(WriteConcern::default());
+        return Ok(WriteConcern {
+            is_default: true,
+            ..WriteConcern::default()
+        });
     };
     let is_within = matches!(
         part,
@@ -77,7 +82,7 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
                 }
                 servers => concern.unacknowledged = servers == 0,
             },
-            ("wtimeout", _) => check_wait(value)?,
+            ("wtimeout", _) => concern.wait_max = read_wait(value)?,
             ("provenance", _) => {
                 Arguments::within("writeConcern", document).one_of(name, PROVENANCES)?;
             }
@@ -96,6 +101,7 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
     }
     // A client that requests a sync needs the result.
     concern.unacknowledged &= journal != Some(true);
+    concern.is_default = document.get("w").is_none() && journal.is_none() && !fsync;
     concern.synced = fsync || journal.unwrap_or(majority);
     Ok(concern)
 }
@@ -139,12 +145,16 @@ fn check_tags(tags: Document<'_>) -> Result<(), CommandError> {
 }
 
 /// Checks `wtimeout`. There are no members to wait for, so only invalid values matter.
-fn check_wait(value: ValueRef<'_>) -> Result<(), CommandError> {
+fn read_wait(value: ValueRef<'_>) -> Result<Option<Duration>, CommandError> {
     match whole(value) {
         Some(milliseconds) if milliseconds > i64::from(i32::MAX) => {
             Err(failed_to_parse("wtimeout must be a 32-bit integer"))
         }
-        _ => Ok(()),
+        Some(milliseconds) => Ok(u64::try_from(milliseconds)
+            .ok()
+            .filter(|milliseconds| *milliseconds > 0)
+            .map(Duration::from_millis)),
+        None => Ok(None),
     }
 }
 

@@ -44,8 +44,30 @@ pub(crate) fn save(
         None => encode(position, rows),
         Some(keys) => encode_encrypted(keys, position, rows).map_err(at(disk, &to))?,
     };
+    save_bytes(disk, position, &bytes)
+}
+
+/// Writes the checkpoint of another server. Fails with `Damaged` if its bytes are not a checkpoint
+/// of `position`.
+pub(crate) fn save_encoded(
+    disk: &Arc<dyn Disk>,
+    position: Position,
+    bytes: &[u8],
+) -> Result<(), StorageError> {
+    let damaged = |what| StorageError::damaged("the checkpoint in the object store", what);
+    decode(bytes, None, position.0).map_err(damaged)?;
+    save_bytes(disk, position, bytes)
+}
+
+/// Removes all checkpoints of a catalog that is not open.
+pub(crate) fn remove_checkpoints(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
+    remove_before(disk, u64::MAX)
+}
+
+fn save_bytes(disk: &Arc<dyn Disk>, position: Position, bytes: &[u8]) -> Result<(), StorageError> {
+    let to = path(position.0);
     let file = disk.create(TEMPORARY).map_err(at(disk, TEMPORARY))?;
-    let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
+    let written = file.write_at(0, bytes).and_then(|()| file.sync_data());
     if let Err(error) = written {
         // The incomplete file is useless, and the disk may be full.
         let _ = disk.remove(TEMPORARY);
@@ -80,7 +102,7 @@ fn load_at(
     Ok((Position(position), rows))
 }
 
-fn encode(position: Position, rows: &Rows) -> Vec<u8> {
+pub(crate) fn encode(position: Position, rows: &Rows) -> Vec<u8> {
     let mut bytes = header(MAGIC, position, rows);
     put_rows(&mut bytes, rows);
     with_checksum(bytes, position)
@@ -119,7 +141,11 @@ fn with_checksum(mut bytes: Vec<u8>, position: Position) -> Vec<u8> {
     bytes
 }
 
-fn decode(bytes: &[u8], keys: Option<&DataKeys>, position: u64) -> Result<Rows, &'static str> {
+pub(crate) fn decode(
+    bytes: &[u8],
+    keys: Option<&DataKeys>,
+    position: u64,
+) -> Result<Rows, &'static str> {
     let short = "the file ends too early";
     let end = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(short)?;
     let covered = bytes.get(..end).ok_or(short)?;

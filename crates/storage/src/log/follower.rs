@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use windrow_invariant::Bug;
 
 use super::clock::ClusterTime;
-use super::record::{HEADER_BYTES, Header, Kind, StoredRecord};
+use super::record::{HEADER_BYTES, Header, Kind, StoredPayload, StoredRecord};
 use super::recover::damaged;
 use super::segment::path;
 use super::{Log, Position, Shared};
@@ -68,6 +68,9 @@ struct SegmentWindow {
     cipher: Option<Arc<Cipher>>,
 }
 
+/// Makes the result of a read of a record. The error describes the defect.
+type Decode<T> = fn(&StoredRecord<'_>, Option<&Cipher>) -> Result<T, &'static str>;
+
 /// The place in a segment file to read next.
 struct ReadPlace {
     number: u64,
@@ -85,16 +88,43 @@ impl Follower {
     /// # Errors
     /// Fails with `NotKept` if the record was dropped, and with `Damaged` if it cannot be read.
     pub fn read(&mut self) -> Result<Option<Written>, StorageError> {
+        self.read_with(|record, cipher| {
+            let payload = record.payload(cipher)?;
+            Ok(Written {
+                position: Position(record.header.position),
+                millis: record.header.millis,
+                content: match record.header.kind {
+                    Kind::Catalog => Content::Catalog(payload),
+                    Kind::Data | Kind::Mark => Content::Data(payload),
+                },
+            })
+        })
+    }
+
+    /// Returns the position of the next record.
+    pub fn position(&self) -> Position {
+        Position(self.next)
+    }
+
+    /// Returns the next record as it is stored, or `None` if it is not written yet.
+    ///
+    /// Fails as [`read`](Follower::read) does, and with `Damaged` if the record is encrypted.
+    pub(crate) fn read_stored(&mut self) -> Result<Option<StoredPayload>, StorageError> {
+        self.read_with(|record, _| record.stored_payload())
+    }
+
+    /// Returns what `decode` makes of the next record, or `None` if it is not written yet.
+    fn read_with<T>(&mut self, decode: Decode<T>) -> Result<Option<T>, StorageError> {
         if self.next > self.shared.written.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if let Some(found) = self.take()? {
+        if let Some(found) = self.take(decode)? {
             return Ok(Some(found));
         }
         // The indexed place may be several chunks before the record.
         loop {
             self.fill()?;
-            if let Some(found) = self.take()? {
+            if let Some(found) = self.take(decode)? {
                 return Ok(Some(found));
             }
             if self.segment.as_ref().is_none_or(|open| open.at == 0) {
@@ -103,13 +133,8 @@ impl Follower {
         }
     }
 
-    /// Returns the position of the next record.
-    pub fn position(&self) -> Position {
-        Position(self.next)
-    }
-
-    /// Returns the next record if it is in memory as a whole.
-    fn take(&mut self) -> Result<Option<Written>, StorageError> {
+    /// Returns what `decode` makes of the next record if it is in memory as a whole.
+    fn take<T>(&mut self, decode: Decode<T>) -> Result<Option<T>, StorageError> {
         let Some(open) = &mut self.segment else {
             return Ok(None);
         };
@@ -124,19 +149,12 @@ impl Follower {
             if is_passed {
                 continue;
             }
-            let payload = found.payload(open.cipher.as_deref()).map_err(|what| {
+            let decoded = decode(&found, open.cipher.as_deref()).map_err(|what| {
                 let offset = open.offset as usize + at;
                 damaged(&self.shared.disk, open.number, offset, position, what)
             })?;
             self.next += 1;
-            return Ok(Some(Written {
-                position: Position(position),
-                millis: found.header.millis,
-                content: match found.header.kind {
-                    Kind::Catalog => Content::Catalog(payload),
-                    Kind::Data | Kind::Mark => Content::Data(payload),
-                },
-            }));
+            return Ok(Some(decoded));
         }
         Ok(None)
     }

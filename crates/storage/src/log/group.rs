@@ -76,7 +76,19 @@ impl Shared {
     where
         P: FnOnce(Position) + Send + 'static,
     {
-        let mut record = EncodedRecord::new(kind, payload, self.keys.is_some())?;
+        let record = EncodedRecord::new(kind, payload, self.keys.is_some())?;
+        self.append_encoded(record, publish)
+    }
+
+    /// Appends an encoded record.
+    pub(crate) fn append_encoded<P>(
+        &self,
+        mut record: EncodedRecord,
+        publish: P,
+    ) -> Result<Position, StorageError>
+    where
+        P: FnOnce(Position) + Send + 'static,
+    {
         let mut queue = self.queue.lock();
         let result = if queue.leading {
             let turn = Arc::new(Turn::default());

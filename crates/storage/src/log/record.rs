@@ -149,17 +149,55 @@ impl<'a> StoredRecord<'a> {
     }
 
     fn decompress(&self, stored: Vec<u8>) -> Result<Vec<u8>, &'static str> {
-        if !self.header.lz4 {
-            return Ok(stored);
+        decompress(stored, self.header.lz4, self.header.raw_bytes)
+    }
+
+    /// Returns the payload of a record that is not encrypted, as it is stored.
+    pub fn stored_payload(&self) -> Result<StoredPayload, &'static str> {
+        if self.header.encrypted {
+            return Err("the record is encrypted");
         }
-        let raw_bytes = self.header.raw_bytes as usize;
-        if raw_bytes > PAYLOAD_BYTES_MAX {
-            return Err("the record claims to be longer than a record can be");
-        }
-        match lz4_flex::block::decompress(&stored, raw_bytes) {
-            Ok(payload) if payload.len() == raw_bytes => Ok(payload),
-            _ => Err("the record's payload does not decompress"),
-        }
+        Ok(StoredPayload {
+            kind: self.header.kind,
+            lz4: self.header.lz4,
+            raw_bytes: self.header.raw_bytes,
+            millis: self.header.millis,
+            stored: self.stored.to_vec(),
+        })
+    }
+}
+
+/// A payload as it is stored, after compression, with what its reader needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredPayload {
+    pub kind: Kind,
+    pub lz4: bool,
+    /// The length of the payload before compression, in bytes.
+    pub raw_bytes: u32,
+    /// The time of the write, in milliseconds since 1970.
+    pub millis: u64,
+    pub stored: Vec<u8>,
+}
+
+impl StoredPayload {
+    /// Returns the decompressed payload. The error describes the defect.
+    pub fn payload(&self) -> Result<Vec<u8>, &'static str> {
+        decompress(self.stored.clone(), self.lz4, self.raw_bytes)
+    }
+}
+
+/// Returns the decompressed payload. The error describes the defect.
+fn decompress(stored: Vec<u8>, lz4: bool, raw_bytes: u32) -> Result<Vec<u8>, &'static str> {
+    if !lz4 {
+        return Ok(stored);
+    }
+    let raw_bytes = raw_bytes as usize;
+    if raw_bytes > PAYLOAD_BYTES_MAX {
+        return Err("the record claims to be longer than a record can be");
+    }
+    match lz4_flex::block::decompress(&stored, raw_bytes) {
+        Ok(payload) if payload.len() == raw_bytes => Ok(payload),
+        _ => Err("the record's payload does not decompress"),
     }
 }
 
@@ -200,6 +238,8 @@ pub(crate) struct EncodedRecord {
     length: usize,
     /// The length of the payload before encryption, after compression.
     plain_bytes: usize,
+    /// The time of a record that is a copy, in milliseconds since 1970.
+    millis: Option<u64>,
     is_encrypted: bool,
     /// The concatenation of the pieces of a payload, for compression.
     gathered: Vec<u8>,
@@ -225,6 +265,7 @@ impl EncodedRecord {
             });
         }
         let mut encoded = SPARE.take().unwrap_or_default();
+        encoded.millis = None;
         let compressed = encoded.compress(payload, raw_bytes);
         encoded.plain_bytes = compressed.unwrap_or(raw_bytes);
         encoded.is_encrypted = is_encrypted;
@@ -233,6 +274,22 @@ impl EncodedRecord {
         }
         encoded.finish(kind, compressed.is_some(), raw_bytes);
         Ok(encoded)
+    }
+
+    /// Encodes a copy of a record of another log. It keeps its time.
+    pub fn copy_of(payload: &StoredPayload, is_encrypted: bool) -> Self {
+        let mut encoded = SPARE.take().unwrap_or_default();
+        encoded.millis = Some(payload.millis);
+        encoded.plain_bytes = payload.stored.len();
+        encoded.is_encrypted = is_encrypted;
+        encoded.copy(&[&payload.stored], payload.stored.len());
+        encoded.finish(payload.kind, payload.lz4, payload.raw_bytes as usize);
+        encoded
+    }
+
+    /// Returns the time of a record that is a copy.
+    pub fn millis(&self) -> Option<u64> {
+        self.millis
     }
 
     /// Compresses the payload into the buffer and returns the compressed length. Returns `None` if

@@ -84,6 +84,7 @@ impl Writer {
         let synced = shared.synced.load(Ordering::Acquire);
         let clock = (shared.options.clock)();
         for (record, position) in records.iter_mut().zip(self.next..) {
+            let clock = record.millis().unwrap_or(clock);
             self.millis = next_millis(self.millis, clock, position);
             let keys = place.cipher.as_deref().zip(shared.keys.as_ref());
             record.seal(&Seal {

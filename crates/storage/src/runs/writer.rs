@@ -10,6 +10,7 @@ use crate::disk::{Disk, DiskFile, at};
 use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
+use crate::run_objects::RunObjects;
 
 const MAGIC: &[u8; 8] = b"WRrun-01";
 const END_MAGIC: &[u8; 8] = b"WRend-01";
@@ -31,6 +32,8 @@ pub struct RunWriter {
     offset: u64,
     block_count: u64,
     finished: bool,
+    /// Where the run is uploaded to.
+    objects: Option<Arc<RunObjects>>,
 }
 
 impl RunWriter {
@@ -38,6 +41,7 @@ impl RunWriter {
         disk: Arc<dyn Disk>,
         keys: Option<&DataKeys>,
         run: RunId,
+        objects: Option<Arc<RunObjects>>,
     ) -> Result<Self, StorageError> {
         let path = unfinished_path(run);
         let (cipher, field) = match keys {
@@ -60,6 +64,7 @@ impl RunWriter {
             offset: 0,
             block_count: 0,
             finished: false,
+            objects,
         })
     }
 
@@ -102,9 +107,11 @@ impl RunWriter {
     /// Makes the run durable and visible:
     ///
     /// 1. Write the footer and sync the file.
-    /// 2. Rename it from its unfinished name, so that a crash never leaves an incomplete run under
+    /// 2. Upload it if the database is in an object store, because other servers read what the
+    ///    catalog refers to.
+    /// 3. Rename it from its unfinished name, so that a crash never leaves an incomplete run under
     ///    the name of a run.
-    /// 3. Sync the folder, because the catalog may refer to the run afterwards.
+    /// 4. Sync the folder, because the catalog may refer to the run afterwards.
     ///
     /// # Errors
     /// Fails if one of the steps fails. The file is then removed.
@@ -114,6 +121,9 @@ impl RunWriter {
         self.write_buffer()?;
         let (from, to) = (unfinished_path(self.run), path(self.run));
         self.file.sync_data().map_err(at(&self.disk, &from))?;
+        if let Some(objects) = &self.objects {
+            objects.upload(self.run, self.file.as_ref())?;
+        }
         self.disk.rename(&from, &to).map_err(at(&self.disk, &to))?;
         self.finished = true;
         let synced = self.disk.sync_dir(FOLDER).map_err(at(&self.disk, FOLDER));

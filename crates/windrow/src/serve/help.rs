@@ -57,6 +57,17 @@ Options:
                       how long a query can read at a snapshot before it fails; the versions that a
                       snapshot needs occupy space [default: 600]
   --replica-set NAME  appear as a replica set with a single member, for clients that require one
+  --store URL         keep the database in an object store: s3://BUCKET/PREFIX, gs:// or az://; the data
+                      folder becomes a copy. Of several servers one is the primary
+  --store-option NAME=VALUE
+                      a setting of the object store, such as aws_endpoint=http://127.0.0.1:9000;
+                      can be repeated. Credentials are read from the environment (AWS_ACCESS_KEY_ID …)
+                      and the files of the AWS command line
+  --cache-bytes SIZE  how much of the object store is kept in the data folder [default: 10GiB]
+  --advertise ADDRESS
+                      the address that clients connect to, HOST:PORT [default: that of --listen]
+  --election-timeout N
+                      take over if the primary was silent for so many seconds [default: 5]
   --set-parameter NAME=VALUE
                       set a server parameter, as the command setParameter does; VALUE is true,
                       false or an integer; can be repeated. enableTestCommands=1 enables

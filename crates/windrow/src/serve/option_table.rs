@@ -100,6 +100,11 @@ pub struct Draft {
     pub otlp_sample_rate: Option<f64>,
     pub encryption: bool,
     pub encryption_key_file: Option<PathBuf>,
+    pub store: Option<String>,
+    pub store_options: Vec<(String, String)>,
+    pub cache_bytes: Option<u64>,
+    pub advertise: Option<String>,
+    pub election_timeout: Option<Duration>,
 }
 
 impl Draft {
@@ -275,6 +280,29 @@ pub const OPTIONS: &[ServerOption] = &[
         draft.replica_set = Some(parse_replica_set(text(value)?)?);
         Ok(())
     }),
+    option("store", &[], "storage.windrow.store.url", Kind::Text, |draft, value| {
+        draft.store = Some(text(value)?.to_owned());
+        Ok(())
+    }),
+    option("store-option", &[], "storage.windrow.store.options", Kind::Map, |draft, value| {
+        let (name, value) = text(value)?.split_once('=').ok_or("is not NAME=VALUE")?;
+        draft.store_options.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }),
+    option("cache-bytes", &[], "storage.windrow.store.cacheBytes", Kind::Text, |draft, value| {
+        draft.cache_bytes = Some(byte_size::parse(text(value)?)?);
+        Ok(())
+    }),
+    option("advertise", &[], "replication.windrow.advertise", Kind::Text, |draft, value| {
+        draft.advertise = Some(parse_advertised(value)?);
+        Ok(())
+    }),
+    option(
+        "election-timeout", &[],
+        "replication.windrow.electionTimeoutSeconds", Kind::Integer, |draft, value| {
+        draft.election_timeout = Some(parse_seconds(value)?);
+        Ok(())
+    }),
     option("set-parameter", &["setParameter"], "setParameter", Kind::Map, |draft, value| {
         draft.parameters.push(parse_parameter(text(value)?)?);
         Ok(())
@@ -425,6 +453,17 @@ fn split_list(text: &str) -> Vec<String> {
 fn parse_port(value: &OsStr) -> Result<u16, String> {
     let port = text(value)?.parse().ok();
     port.ok_or_else(|| "is not a port; write a number up to 65535".to_owned())
+}
+
+/// An address for clients: HOST:PORT.
+fn parse_advertised(value: &OsStr) -> Result<String, String> {
+    let address = text(value)?;
+    let parts = address.rsplit_once(':');
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    match parts.filter(|(host, port)| !host.is_empty() && is_port(port)) {
+        Some(_) => Ok(address.to_owned()),
+        None => Err("is not an address; write HOST:PORT".to_owned()),
+    }
 }
 
 fn parse_count(value: &OsStr) -> Result<usize, String> {

@@ -56,6 +56,7 @@ pub struct Options {
     pub audit: Option<AuditSettings>,
     pub pid_file: Option<PathBuf>,
     pub encryption_key_file: Option<PathBuf>,
+    pub store: Option<StoreOptions>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
     pub traces: TraceOptions,
@@ -63,6 +64,21 @@ pub struct Options {
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
 }
+
+/// The object store that has the database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreOptions {
+    pub url: String,
+    /// Settings by their names in the crate `object_store`.
+    pub options: Vec<(String, String)>,
+    pub cache_bytes: u64,
+    /// The address that clients connect to.
+    pub advertise: String,
+    pub election_timeout: Duration,
+}
+
+/// The default of `--cache-bytes`.
+const CACHE_BYTES_DEFAULT: u64 = 10 << 30;
 
 /// Parses the command line, and the configuration file that it names. Options of the command line
 /// replace those of the file. Returns `None` if help was requested.
@@ -158,7 +174,9 @@ fn finish(
             "serve",
         ));
     }
+    let store = store_options(&draft, &listen)?;
     Ok(Options {
+        store,
         access_control: draft.access_control.unwrap_or_default(),
         unix_socket: unix_socket(&draft, &listen)?,
         tls: tls_settings(&draft)?,
@@ -199,6 +217,35 @@ fn finish(
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
     })
+}
+
+/// The object store. Its other options need `--store`.
+fn store_options(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<StoreOptions>, Failure> {
+    let Some(url) = &draft.store else {
+        let given = [
+            ("--store-option", !draft.store_options.is_empty()),
+            ("--cache-bytes", draft.cache_bytes.is_some()),
+            ("--advertise", draft.advertise.is_some()),
+            ("--election-timeout", draft.election_timeout.is_some()),
+        ];
+        return match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => Err(Failure::Usage(format!("{name} needs --store URL"))),
+            None => Ok(None),
+        };
+    };
+    if draft.encryption_key_file.is_some() || draft.encryption {
+        let message = "--store cannot be combined with --encryption-key-file yet; use the \
+                       encryption of the object store";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let own = listen.first().map(SocketAddr::to_string);
+    Ok(Some(StoreOptions {
+        url: url.clone(),
+        options: draft.store_options.clone(),
+        cache_bytes: draft.cache_bytes.unwrap_or(CACHE_BYTES_DEFAULT),
+        advertise: draft.advertise.clone().or(own).unwrap_or_default(),
+        election_timeout: draft.election_timeout.unwrap_or(Duration::from_secs(5)),
+    }))
 }
 
 /// The addresses of `--listen`, or of `--bind-ip` and `--port`.
@@ -390,6 +437,7 @@ mod tests {
             audit: None,
             pid_file: None,
             encryption_key_file: None,
+            store: None,
             metrics_listen: None,
             metrics_token_file: None,
             traces: TraceOptions {

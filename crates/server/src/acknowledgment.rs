@@ -1,0 +1,83 @@
+//! The acknowledgment of writes: waits until the writes of a command are in the object store, if its
+//! write concern requires it, and says in the reply if a concern is not fulfilled.
+//!
+//! A server whose database is in an object store has the default write concern "majority", as
+//! members of replica sets of MongoDB have. A server on its own disk waits in the commands: their
+//! writes are synced with those of other clients.
+
+use std::time::{Duration, Instant};
+
+use windrow_document::{DocumentBuf, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::command::Command;
+use crate::common_arguments::{CommonArguments, TransactionPart};
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::operations::Operation;
+use crate::state::State;
+
+/// A wait without a limit ends after this time, which is longer than a server lives.
+const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// Waits after a command has run. If the write concern is not fulfilled in time, the writes are made
+/// all the same, and the reply says so.
+pub fn wait(
+    state: &State,
+    request: &Request,
+    command: &Command,
+    common: &CommonArguments,
+    operation: &Operation,
+    reply: Reply,
+) -> Result<Reply, CommandError> {
+    let engine = &state.services.engine;
+    let concern = &common.write_concern;
+    let is_read = (command.is_limited_read)(request.body());
+    let part = common.numbered.as_ref().map(|numbered| numbered.part);
+    let is_within = matches!(
+        part,
+        Some(TransactionPart::Start | TransactionPart::Continuation)
+    );
+    let is_final = !is_within || command.ends_transaction;
+    let waits = concern.synced || (concern.is_default && engine.is_shared());
+    if !engine.is_shared() || !command.write_concern || !waits || is_read || !is_final {
+        return Ok(reply);
+    }
+    let position = engine.written();
+    operation.wait_on_purpose();
+    let deadline = Instant::now() + concern.wait_max.unwrap_or(NO_LIMIT);
+    let is_durable = operation.wait_until(deadline, |at_most| {
+        engine.wait_durable(position, at_most).or_command_error()
+    })?;
+    if is_durable {
+        return Ok(reply);
+    }
+    let message = "waiting for replication timed out";
+    let mut error = CommandError::new(ErrorCode::WriteConcernTimeout, message);
+    error.extra = doc! { "errInfo": { "wtimeout": true } };
+    Ok(with_concern_error(reply, &error))
+}
+
+/// The reply, reduced to what the write concern requests.
+pub fn reduce(reply: Reply, command: &Command, common: &CommonArguments) -> Reply {
+    let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
+    if common.write_concern.unacknowledged && is_write {
+        return Reply::ok(DocumentBuf::new());
+    }
+    match &common.write_concern.unsatisfied {
+        Some(why) => with_concern_error(reply, why),
+        None => reply,
+    }
+}
+
+/// Adds to a reply that the write succeeded without fulfilling the write concern.
+fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
+    let mut error = doc! {
+        "code": (why.code.number()), "codeName": (why.code.name().as_ref()),
+        "errmsg": (why.message.as_str()),
+    };
+    for (name, value) in why.extra.iter() {
+        error.push(name, value);
+    }
+    reply.with_fields(doc! { "writeConcernError": error }.as_document())
+}

@@ -1,0 +1,155 @@
+//! Looks at a database in an object store without being one of its servers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::bucket::Bucket;
+use crate::catalog::LoadedRows;
+use crate::error::StorageError;
+use crate::log::{Kind, Position};
+use crate::run_id::RunId;
+use crate::run_objects;
+use crate::shared_log::boundary::{self, Boundary, CHECKPOINTS};
+use crate::shared_log::log_object::{self, ObjectKind};
+use crate::shared_log::{self, LogEnd, database, members};
+
+/// What [`inspect`] has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreReport {
+    /// The id of the database, in hexadecimal digits.
+    pub database: String,
+    /// The addresses of the servers.
+    pub members: Vec<String>,
+    /// The address of the server that took over the log last. "" if it is before the first log
+    /// object that is needed.
+    pub primary: String,
+    /// True if the last server has ended.
+    pub is_released: bool,
+    /// The number of takeovers.
+    pub epoch: u64,
+    /// The newest position.
+    pub newest: Position,
+    /// The first log object that a new server reads, and the newest one.
+    pub log: (u64, u64),
+    /// The number of log objects, those that are not needed included.
+    pub log_objects: u64,
+    /// The number of checkpoints of the catalog.
+    pub checkpoints: u64,
+    /// The number of runs and their size in bytes.
+    pub runs: u64,
+    /// The size of all runs in bytes.
+    pub run_bytes: u64,
+    /// Runs that the catalog names and that do not exist: the database is damaged.
+    pub missing: Vec<RunId>,
+    /// Runs of earlier epochs that the catalog does not name.
+    pub orphans: Vec<RunId>,
+}
+
+/// Reads the log from the newest boundary on, and compares the runs with the catalog. `run_of`
+/// returns the run that a catalog row names.
+///
+/// # Errors
+/// Fails with `Damaged` if an object of the log or the checkpoint cannot be read, with `Unsuitable`
+/// if there is no database, and if the object store fails.
+pub fn inspect(
+    bucket: &Arc<dyn Bucket>,
+    run_of: &dyn Fn(&[u8]) -> Option<RunId>,
+) -> Result<StoreReport, StorageError> {
+    let bucket = bucket.as_ref();
+    let Some(database) = database::find(bucket)? else {
+        return Err(StorageError::Unsuitable {
+            place: bucket.place(""),
+            what: "there is no database".to_owned(),
+        });
+    };
+    let (_, boundary) = boundary::newest(bucket)?;
+    let (rows, end, primary) = read_log(bucket, boundary)?;
+    let named: HashSet<RunId> = rows.keys().filter_map(|key| run_of(key)).collect();
+    let names = bucket.list(run_objects::FOLDER, "")?;
+    let found: Vec<RunId> = names
+        .iter()
+        .filter_map(|name| run_objects::run_from_name(name))
+        .collect();
+    let mut run_bytes = 0;
+    for run in &found {
+        run_bytes += bucket.size(&run_objects::name(*run))?.unwrap_or(0);
+    }
+    let exists: HashSet<RunId> = found.iter().copied().collect();
+    let mut missing: Vec<RunId> = named.difference(&exists).copied().collect();
+    missing.sort_unstable();
+    let is_orphan = |run: &RunId| run_objects::epoch_of(*run) < end.epoch && !named.contains(run);
+    Ok(StoreReport {
+        database: format!("{:032x}", u128::from_be_bytes(database)),
+        members: members::addresses(bucket)?,
+        primary,
+        is_released: end.is_released,
+        epoch: end.epoch,
+        newest: end.position.previous(),
+        log: (boundary.start.max(1), end.number - 1),
+        log_objects: bucket.list(log_object::FOLDER, "")?.len() as u64,
+        checkpoints: bucket.list(CHECKPOINTS, "")?.len() as u64,
+        runs: found.len() as u64,
+        run_bytes,
+        missing,
+        orphans: found.into_iter().filter(is_orphan).collect(),
+    })
+}
+
+/// Deletes what no server needs: log objects and checkpoints before the newest boundary, and the
+/// runs that `report` calls orphans. Returns the number of deleted runs.
+///
+/// # Errors
+/// Fails if the object store fails.
+pub fn collect_garbage(
+    bucket: &Arc<dyn Bucket>,
+    report: &StoreReport,
+) -> Result<u64, StorageError> {
+    let bucket = bucket.as_ref();
+    let (_, boundary) = boundary::newest(bucket)?;
+    shared_log::delete_covered(bucket, &boundary, &crate::bucket::Never)?;
+    for run in &report.orphans {
+        bucket.delete(&run_objects::name(*run))?;
+    }
+    Ok(report.orphans.len() as u64)
+}
+
+/// Reads the catalog at the end of the log. Returns its rows, the end, and the address of the last
+/// server that took over.
+fn read_log(
+    bucket: &dyn Bucket,
+    boundary: Boundary,
+) -> Result<(crate::catalog::Rows, LogEnd, String), StorageError> {
+    let mut loaded = match boundary.checkpoint {
+        None => LoadedRows::empty(),
+        Some(name) => {
+            let place = bucket.place(&name.path());
+            let Some(bytes) = bucket.get(&name.path())? else {
+                return Err(StorageError::damaged(place, "the object is missing"));
+            };
+            LoadedRows::decode(&bytes, name.position)
+                .map_err(|what| StorageError::damaged(place, what))?
+        }
+    };
+    let (mut number, mut end, mut primary) = (boundary.start.max(1), LogEnd::EMPTY, String::new());
+    while let Some(object) = shared_log::read(bucket, number)? {
+        if number > boundary.start.max(1) && object.header.first != end.position {
+            let place = bucket.place(&log_object::name(number));
+            let what = format!("it begins with record {}", object.header.first);
+            return Err(StorageError::damaged(place, what));
+        }
+        for record in &object.records {
+            if record.payload.kind == Kind::Catalog {
+                let place = || bucket.place(&log_object::name(number));
+                let payload = record.payload.payload();
+                let payload = payload.map_err(|what| StorageError::damaged(place(), what))?;
+                loaded.apply(record.position, &payload)?;
+            }
+        }
+        if object.header.kind == ObjectKind::Fence {
+            primary.clone_from(&object.address);
+        }
+        end = LogEnd::after(&object);
+        number += 1;
+    }
+    Ok((loaded.into_rows(), end, primary))
+}

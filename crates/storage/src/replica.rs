@@ -1,0 +1,432 @@
+//! [`Replica`]: a data folder that is a copy of the database in an object store, and follows its log.
+//!
+//! A start without local data (`load`):
+//!
+//! 1. Read the newest boundary of garbage collection. It names a checkpoint of the catalog, and the
+//!    log object to begin with.
+//! 2. Write the checkpoint and the records of the log into the folder.
+//! 3. Note in the file STORE that the copy is whole. A start without this note begins again.
+//!
+//! A start with local data reads the log from the first object that was not compared yet. The local
+//! log may have records that were never uploaded. They remain if the shared log has none at their
+//! positions. Otherwise the local log has *diverged*: the records are passed to the caller, which
+//! saves them, and the copy is loaded again.
+
+use std::sync::Arc;
+
+use crate::bucket::{Bucket, Patience, retry};
+use crate::catalog::{remove_checkpoints, save_encoded};
+use crate::disk::Disk;
+use crate::error::StorageError;
+use crate::folder::open_folder;
+use crate::local_state::{Id, LocalState};
+use crate::log::{Follower, Kind, LogCopy, Position, remove_log};
+use crate::run_objects::chunk_cache::ChunkCache;
+use crate::run_objects::{RunObjects, first_run};
+use crate::shared_log::boundary::{self, Boundary};
+use crate::shared_log::log_object::{self, LogObject, SharedRecord};
+use crate::shared_log::uploader::{ClusterOptions, UploadParts, Uploader};
+use crate::shared_log::{self, LogEnd, LogWriter, Takeover, database, members, probe};
+use crate::storage::{Storage, StorageOptions};
+
+/// A copy of a database in an object store. It follows the log until it takes it over.
+pub struct Replica {
+    storage: Storage,
+    options: ClusterOptions,
+    disk: Arc<dyn Disk>,
+    storage_options: StorageOptions,
+    state: LocalState,
+    end: LogEnd,
+    /// The number of the newest object that was read, and the position of its first record. The
+    /// next start reads it again, because its header says who wrote it.
+    newest: (u64, Position),
+    /// Reads the local records that the next objects are compared with.
+    local: Follower,
+    objects: Arc<RunObjects>,
+    objects_since_note: u32,
+}
+
+/// What [`Replica::follow`] has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// A log object was read and added to the copy.
+    Advanced,
+    /// There is no further object.
+    AtEnd,
+    /// The copy cannot be continued: [`Replica::reload`] is needed.
+    Stale(Stale),
+}
+
+/// Why a copy cannot be continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// From this position on, the local log has other records than the shared one.
+    Diverged(Position),
+    /// The objects that the copy needs were deleted.
+    Collected,
+}
+
+/// The result of [`Replica::take_over`].
+pub enum Promotion {
+    /// This server is the primary.
+    Won(Primary),
+    /// The log was extended by another server. The replica has to follow it first.
+    Behind(Box<Replica>),
+    /// The copy cannot be continued: [`Replica::reload`] is needed.
+    Stale(Box<Replica>, Stale),
+}
+
+/// A replica that has taken over the log.
+pub struct Primary {
+    replica: Box<Replica>,
+    writer: LogWriter,
+}
+
+impl Primary {
+    /// Returns the storage, and starts the upload of what is written to it.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started.
+    pub fn into_storage(self) -> Result<Storage, StorageError> {
+        let Replica {
+            storage,
+            options,
+            disk,
+            state,
+            objects,
+            ..
+        } = *self.replica;
+        let uploader = Uploader::start(UploadParts {
+            log: storage.log.clone(),
+            disk,
+            options,
+            objects,
+            state,
+            writer: self.writer,
+        })?;
+        Ok(storage.with_uploader(uploader))
+    }
+}
+
+/// A note of the compared objects is saved after this many objects.
+const NOTE_INTERVAL: u32 = 256;
+
+impl Replica {
+    /// Opens a data folder as a copy of the database in the object store. An empty folder becomes
+    /// one.
+    ///
+    /// Before, checks that the object store creates an object once only.
+    ///
+    /// # Errors
+    /// Fails as [`Storage::open`] does, with `Unsuitable` if the folder is not a copy of this
+    /// database or the object store is not suitable, and with `Unavailable` if the object store cannot be reached.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        storage_options: StorageOptions,
+        options: ClusterOptions,
+    ) -> Result<Replica, StorageError> {
+        let bucket = options.bucket.clone();
+        probe::probe(&bucket)?;
+        let database = database::open(bucket.as_ref())?;
+        let state = match LocalState::read(&disk)? {
+            Some(state) if state.database == database => state,
+            Some(_) => {
+                return Err(StorageError::Unsuitable {
+                    place: disk.place(""),
+                    what: format!("it is a copy of another database than {}", bucket.place("")),
+                });
+            }
+            None => begin_folder(&disk, database)?,
+        };
+        let folder = open_folder(&disk, None)?;
+        let compared = match state.compared {
+            Some(compared) => compared,
+            None => load(&disk, &storage_options, &options)?,
+        };
+        let state = LocalState {
+            compared: Some(compared),
+            ..state
+        };
+        state.save(&disk)?;
+        members::register(bucket.as_ref(), state.server, &options.address)?;
+        let cache = ChunkCache::open(&disk, options.cache_bytes)?;
+        let patience = options.patience.clone();
+        let objects = Arc::new(RunObjects::new(bucket, cache, patience));
+        let storage = Storage::open_in(
+            folder,
+            disk.clone(),
+            storage_options.clone(),
+            Some(objects.clone()),
+        )?;
+        objects.set_log(&storage.log);
+        let (number, position) = compared;
+        Ok(Replica {
+            local: storage.log.follow(position),
+            newest: compared,
+            end: LogEnd {
+                number,
+                position,
+                is_released: number == 1,
+                ..LogEnd::EMPTY
+            },
+            storage,
+            options,
+            disk,
+            storage_options,
+            state,
+            objects,
+            objects_since_note: 0,
+        })
+    }
+
+    /// Returns the newest position of the copy.
+    pub fn written(&self) -> Position {
+        self.storage.log.written()
+    }
+
+    /// Returns `true` if no server extends the log: it is empty, its writer has ended, or this
+    /// server itself was its writer. To be asked at the end of the log.
+    pub fn is_without_primary(&self) -> bool {
+        self.end.is_released || self.end.writer == self.state.server
+    }
+
+    /// Reads the next log object.
+    ///
+    /// # Errors
+    /// Fails with `Unavailable` if the object store fails, and as appends to the local log do.
+    pub fn follow(&mut self) -> Result<Followed, StorageError> {
+        let bucket = self.options.bucket.clone();
+        let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
+            let (_, boundary) = boundary::newest(bucket.as_ref())?;
+            let is_collected = self.end.number <= boundary.collected;
+            return Ok(match is_collected {
+                true => Followed::Stale(Stale::Collected),
+                false => Followed::AtEnd,
+            });
+        };
+        if object.header.first != self.end.position {
+            let what = format!(
+                "it begins with record {}, but record {} should follow",
+                object.header.first, self.end.position
+            );
+            let place = bucket.place(&log_object::name(self.end.number));
+            return Err(StorageError::damaged(place, what));
+        }
+        for record in &object.records {
+            if let Some(stale) = self.take(record)? {
+                return Ok(Followed::Stale(stale));
+            }
+        }
+        self.newest = (object.header.number, object.header.first);
+        self.end = LogEnd::after(&object);
+        self.note_progress()?;
+        Ok(Followed::Advanced)
+    }
+
+    /// Compares a record with the local log, or adds it to its end.
+    fn take(&mut self, record: &SharedRecord) -> Result<Option<Stale>, StorageError> {
+        let written = self.storage.log.written();
+        if record.position <= written {
+            let local = self.local.read_stored()?;
+            let is_same = local.as_ref() == Some(&record.payload);
+            return Ok((!is_same).then_some(Stale::Diverged(record.position)));
+        }
+        if record.position > written.next() {
+            // Unsynced records of the local log were lost.
+            return Ok(Some(Stale::Collected));
+        }
+        match record.payload.kind {
+            Kind::Catalog => self.storage.catalog.append_copy(&record.payload)?,
+            Kind::Data | Kind::Mark => self.storage.log.append_copy(&record.payload, |_| {})?,
+        };
+        self.local = self.storage.log.follow(record.position.next());
+        Ok(None)
+    }
+
+    fn note_progress(&mut self) -> Result<(), StorageError> {
+        self.objects_since_note += 1;
+        if self.objects_since_note < NOTE_INTERVAL {
+            return Ok(());
+        }
+        self.objects_since_note = 0;
+        self.note_compared()
+    }
+
+    /// Saves up to where the local log was compared. The next start begins there.
+    fn note_compared(&mut self) -> Result<(), StorageError> {
+        self.storage.log.sync(self.storage.log.written())?;
+        self.state.compared = Some(self.newest);
+        self.state.save(&self.disk)
+    }
+
+    /// Tries to become the primary. To be called at the end of the log.
+    ///
+    /// # Errors
+    /// Fails if the object store fails for longer than the caller's patience.
+    pub fn take_over(mut self) -> Result<Promotion, StorageError> {
+        self.note_compared()?;
+        let taken = shared_log::take_over(
+            &self.options.bucket,
+            self.end,
+            self.state.server,
+            &self.options.address,
+            self.options.patience.as_ref(),
+        )?;
+        Ok(match taken {
+            Takeover::Won(writer) => {
+                let first = first_run(writer.end().epoch);
+                self.storage.runs.begin_ids_at(first);
+                self.objects.make_writable();
+                Promotion::Won(Primary {
+                    replica: Box::new(self),
+                    writer,
+                })
+            }
+            Takeover::Behind => Promotion::Behind(Box::new(self)),
+            Takeover::Collected => Promotion::Stale(Box::new(self), Stale::Collected),
+        })
+    }
+
+    /// Loads the copy again. Before, passes the local records that are not in the shared log to
+    /// `save`, if they are known.
+    ///
+    /// # Errors
+    /// Fails with the error of `save`, and as [`Replica::open`] does.
+    pub fn reload(
+        self,
+        stale: Stale,
+        save: impl FnOnce(&Storage, Position) -> Result<(), StorageError>,
+    ) -> Result<Replica, StorageError> {
+        if let Stale::Diverged(position) = stale {
+            save(&self.storage, position)?;
+        }
+        let Replica {
+            storage,
+            options,
+            disk,
+            storage_options,
+            state,
+            local,
+            objects,
+            ..
+        } = self;
+        LocalState {
+            compared: None,
+            ..state
+        }
+        .save(&disk)?;
+        drop((storage, local, objects));
+        Replica::open(disk, storage_options, options)
+    }
+}
+
+/// Makes an empty folder the copy of a database.
+fn begin_folder(disk: &Arc<dyn Disk>, database: Id) -> Result<LocalState, StorageError> {
+    // A folder with a database of its own must not be replaced.
+    let names = disk.list("").unwrap_or_default();
+    if names.iter().any(|name| name == "FORMAT") {
+        return Err(StorageError::Unsuitable {
+            place: disk.place(""),
+            what: "it has a database of its own; use an empty folder, and mongodump and \
+                   mongorestore to copy the data"
+                .to_owned(),
+        });
+    }
+    let state = LocalState::new(database)?;
+    state.save(disk)?;
+    Ok(state)
+}
+
+/// Fills a folder with a copy of the database. Returns the number of the newest log object that was
+/// read, and the position of its first record. If the log is empty, returns those of the first one.
+fn load(
+    disk: &Arc<dyn Disk>,
+    storage_options: &StorageOptions,
+    options: &ClusterOptions,
+) -> Result<(u64, Position), StorageError> {
+    loop {
+        remove_log(disk)?;
+        remove_checkpoints(disk)?;
+        let (_, boundary) = retry(options.patience.as_ref(), || {
+            boundary::newest(options.bucket.as_ref())
+        })?;
+        if let Some(loaded) = load_from(disk, storage_options, options, boundary)? {
+            return Ok(loaded);
+        }
+        // Garbage was collected meanwhile.
+    }
+}
+
+/// Fills an empty folder from a boundary. Returns `None` if something that is needed was deleted
+/// meanwhile.
+fn load_from(
+    disk: &Arc<dyn Disk>,
+    storage_options: &StorageOptions,
+    options: &ClusterOptions,
+    boundary: Boundary,
+) -> Result<Option<(u64, Position)>, StorageError> {
+    let (bucket, patience) = (options.bucket.as_ref(), options.patience.as_ref());
+    let mut checkpointed = Position::ZERO;
+    if let Some(name) = boundary.checkpoint {
+        let Some(bytes) = retry(patience, || bucket.get(&name.path()))? else {
+            return still_newest(bucket, patience, boundary, "its checkpoint");
+        };
+        save_encoded(disk, name.position, &bytes)?;
+        checkpointed = name.position;
+    }
+    let mut number = boundary.start.max(1);
+    let mut newest = (1, Position(1));
+    let mut copy: Option<LogCopy> = None;
+    while let Some(object) = retry(patience, || shared_log::read(bucket, number))? {
+        add_object(disk, storage_options, &mut copy, &object)?;
+        newest = (number, object.header.first);
+        number += 1;
+    }
+    let next = copy.as_ref().map_or(Position(1), LogCopy::next);
+    if next <= checkpointed {
+        return still_newest(bucket, patience, boundary, "a part of the log");
+    }
+    copy.map(LogCopy::finish).transpose()?;
+    Ok(Some(newest))
+}
+
+fn add_object(
+    disk: &Arc<dyn Disk>,
+    options: &StorageOptions,
+    copy: &mut Option<LogCopy>,
+    object: &LogObject,
+) -> Result<(), StorageError> {
+    let copy = match copy {
+        Some(copy) => copy,
+        None => copy.insert(LogCopy::begin(disk, &options.log, object.header.first)?),
+    };
+    if copy.next() != object.header.first {
+        let what = format!(
+            "log object {} begins with record {}, but record {} should follow",
+            object.header.number,
+            object.header.first,
+            copy.next()
+        );
+        return Err(StorageError::damaged("the shared log", what));
+    }
+    object
+        .records
+        .iter()
+        .try_for_each(|record| copy.add(&record.payload))
+}
+
+/// Returns `None` if there is a newer boundary than `used`. Otherwise the object store has lost
+/// what `used` names, which is an error.
+fn still_newest(
+    bucket: &dyn Bucket,
+    patience: &dyn Patience,
+    used: Boundary,
+    what: &str,
+) -> Result<Option<(u64, Position)>, StorageError> {
+    let (_, newest) = retry(patience, || boundary::newest(bucket))?;
+    if newest != used {
+        return Ok(None);
+    }
+    let what = format!("the database names {what}, which is missing");
+    Err(StorageError::damaged(bucket.place(""), what))
+}

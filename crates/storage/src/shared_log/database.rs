@@ -1,0 +1,64 @@
+//! The object `database`: the id of the database and the version of its layout in the object store.
+
+use bytes::Bytes;
+
+use crate::bucket::Bucket;
+
+use crate::error::StorageError;
+use crate::local_state::{Id, random_id};
+
+const NAME: &str = "database";
+const TITLE: &str = "windrow object store format 1, draft 1";
+
+/// Returns the id of the database below a prefix. If there is none, begins a new database.
+///
+/// # Errors
+/// Fails with `UnknownFormat` if the layout is not that of this version, with `NotADataFolder` if
+/// the prefix has other objects, and if the object store fails.
+pub(crate) fn open(bucket: &dyn Bucket) -> Result<Id, StorageError> {
+    if let Some(id) = find(bucket)? {
+        return Ok(id);
+    }
+    if let Some(found) = bucket.list("log", "")?.first() {
+        let place = bucket.place(NAME);
+        let what = format!("it is missing, though log/{found} stands beside it");
+        return Err(StorageError::damaged(place, what));
+    }
+    let id = random_id()?;
+    let text = format!("{TITLE}\nid {:032x}\n", u128::from_be_bytes(id));
+    // Another server may create it at the same time, so the object decides.
+    bucket.create(NAME, Bytes::from(text))?;
+    match bucket.get(NAME)? {
+        Some(bytes) => read(bucket, &bytes),
+        None => Err(StorageError::Unsuitable {
+            place: bucket.place(NAME),
+            what: "an object that was created cannot be read".to_owned(),
+        }),
+    }
+}
+
+/// Returns the id of the database below a prefix, or `None` if there is none.
+///
+/// # Errors
+/// Fails as [`open`] does.
+pub(crate) fn find(bucket: &dyn Bucket) -> Result<Option<Id>, StorageError> {
+    let bytes = bucket.get(NAME)?;
+    bytes.map(|bytes| read(bucket, &bytes)).transpose()
+}
+
+fn read(bucket: &dyn Bucket, bytes: &[u8]) -> Result<Id, StorageError> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines();
+    let title = lines.next().unwrap_or_default();
+    if title != TITLE {
+        return Err(StorageError::UnknownFormat {
+            place: bucket.place(NAME),
+            found: title.chars().take(60).collect(),
+        });
+    }
+    let digits = lines.next().and_then(|line| line.strip_prefix("id "));
+    let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    number.map(u128::to_be_bytes).ok_or_else(|| {
+        StorageError::damaged(bucket.place(NAME), "it does not have the id of a database")
+    })
+}

@@ -1,0 +1,201 @@
+//! `windrow store`: looks at a database in an object store, checks it, and deletes what no server
+//! needs.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lexopt::prelude::*;
+use windrow_collection::{StorageError, run_of_row};
+use windrow_storage::{Bucket, StoreReport, collect_garbage, inspect};
+
+use crate::command_line::{Failure, Subcommand};
+
+pub const STORE: Subcommand = Subcommand {
+    name: "store",
+    summary: Some("check databases in object stores"),
+    run,
+};
+
+const HELP: &str = "Looks at a database in an object store. Servers can use it meanwhile.
+
+Usage: windrow store stat URL [--store-option NAME=VALUE…]
+       windrow store check URL [--store-option NAME=VALUE…]
+       windrow store gc URL [--store-option NAME=VALUE…]
+
+Commands:
+  stat   show the servers, the log and the sizes
+  check  read the catalog and the log, and look for each run of the catalog; ends with 1 if
+         something is missing or damaged
+  gc     delete log objects that the newest boundary covers, and runs that a lost server has not
+         registered. Servers do the same; this is for databases without a server
+
+URL is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX. Credentials and options are
+those of `windrow serve --store`.
+
+Options:
+  --store-option NAME=VALUE  a setting of the object store, such as aws_endpoint=http://127.0.0.1:9000
+  -h, --help                 show this help
+
+Examples:
+  windrow store stat s3://bucket/prefix
+  windrow store check s3://bucket/prefix
+";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Stat,
+    Check,
+    Collect,
+}
+
+/// The parsed command line.
+#[derive(Debug, PartialEq)]
+struct Options {
+    action: Action,
+    url: String,
+    options: Vec<(String, String)>,
+}
+
+fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let bucket = open_bucket(&options.url, &options.options).map_err(Failure::runtime)?;
+    let report = inspect(&bucket, &run_of_row).map_err(Failure::runtime)?;
+    match options.action {
+        Action::Stat => print!("{}", show(&report)),
+        Action::Check => return Ok(check(&report)),
+        Action::Collect => {
+            let runs = collect_garbage(&bucket, &report).map_err(Failure::runtime)?;
+            let log = report.log_objects;
+            println!("{runs} runs were deleted; before, there were {log} log objects");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns `None` if help was requested.
+fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    let (mut values, mut options) = (Vec::new(), Vec::new());
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Long("store-option") => {
+                let value = arguments.value()?.string()?;
+                let (name, value) = value.split_once('=').ok_or_else(|| {
+                    Failure::Usage(format!("--store-option {value:?} is not NAME=VALUE"))
+                })?;
+                options.push((name.to_owned(), value.to_owned()));
+            }
+            Value(value) => values.push(value.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let words: Vec<&str> = values.iter().map(String::as_str).collect();
+    let (action, url) = match words.as_slice() {
+        ["stat", url] => (Action::Stat, url),
+        ["check", url] => (Action::Check, url),
+        ["gc", url] => (Action::Collect, url),
+        _ => {
+            let message = "write `windrow store stat URL`, `windrow store check URL` or \
+                           `windrow store gc URL`; see `windrow store --help`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    };
+    Ok(Some(Options {
+        action,
+        url: (*url).to_owned(),
+        options,
+    }))
+}
+
+fn show(report: &StoreReport) -> String {
+    let (start, newest) = report.log;
+    let primary = match (report.is_released, report.primary.as_str()) {
+        (true, _) => "none: the last server has ended",
+        (false, "") => "unknown: it took over before the log that is needed",
+        (false, address) => address,
+    };
+    format!(
+        "database      {}\n\
+         servers       {}\n\
+         primary       {primary}\n\
+         takeovers     {}\n\
+         log           objects {start} to {newest} are needed, {} exist; {} records\n\
+         checkpoints   {}\n\
+         runs          {}, {}\n\
+         unused runs   {}\n",
+        report.database,
+        report.members.join(", "),
+        report.epoch,
+        report.log_objects,
+        report.newest,
+        report.checkpoints,
+        report.runs,
+        megabytes(report.run_bytes),
+        report.orphans.len(),
+    )
+}
+
+/// Returns a size in MB.
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn check(report: &StoreReport) -> ExitCode {
+    let (start, newest) = report.log;
+    if report.missing.is_empty() {
+        let runs = report.runs;
+        println!("log objects {start} to {newest} and {runs} runs are as the catalog says");
+        return ExitCode::SUCCESS;
+    }
+    for run in &report.missing {
+        println!("run {run} is missing");
+    }
+    ExitCode::FAILURE
+}
+
+/// Opens the object store at a URL.
+#[cfg(feature = "object-store")]
+pub fn open_bucket(
+    url: &str,
+    options: &[(String, String)],
+) -> Result<Arc<dyn Bucket>, StorageError> {
+    let bucket = windrow_storage::RemoteBucket::open(url, options)?;
+    Ok(Arc::new(bucket))
+}
+
+/// Fails: this program has no object stores.
+#[cfg(not(feature = "object-store"))]
+pub fn open_bucket(url: &str, _: &[(String, String)]) -> Result<Arc<dyn Bucket>, StorageError> {
+    Err(StorageError::Unsuitable {
+        place: url.to_owned(),
+        what: "this program was built without the feature object-store".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::check_parsed;
+
+    #[test]
+    fn arguments_are_parsed() {
+        let check = |arguments: &[&str], expected: Result<Options, &str>| {
+            check_parsed(parse, arguments, expected);
+        };
+        let options = |action| Options {
+            action,
+            url: "s3://b/p".to_owned(),
+            options: vec![("a".to_owned(), "b=c".to_owned())],
+        };
+        let given = |word| ["--store-option", "a=b=c", word, "s3://b/p"];
+        check(&given("stat"), Ok(options(Action::Stat)));
+        check(&given("check"), Ok(options(Action::Check)));
+        check(&given("gc"), Ok(options(Action::Collect)));
+        check(&["--store-option", "a", "gc", "x"], Err("NAME=VALUE"));
+        check(&["stat"], Err("stat URL"));
+        check(&["drop", "s3://b/p"], Err("stat URL"));
+    }
+}
