@@ -379,6 +379,27 @@ impl Collection {
         Some(frozen)
     }
 
+    /// Replaces the sections by those of another server, with `change`, and the tails by their part
+    /// after `folded`, which the new sections do not contain. Returns the replaced generation, if
+    /// the sections contain a part of it.
+    pub(crate) fn adopt_state(
+        &self,
+        folded: Position,
+        change: impl FnOnce(&mut State),
+    ) -> Option<Arc<Generation>> {
+        let mut active = self.active.lock();
+        let is_cut = folded > active.start();
+        let before = active.clone();
+        if is_cut {
+            *active = Arc::new(before.after(folded, &self.tail_bytes));
+        }
+        self.change_state(|state| {
+            change(state);
+            state.active = active.clone();
+        });
+        is_cut.then_some(before)
+    }
+
     /// Returns the memory of its tails in bytes.
     pub fn tail_bytes(&self) -> u64 {
         self.state()

@@ -256,6 +256,11 @@ impl Core {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Makes this and larger ids the next ones.
+    pub fn use_ids_from(&self, next: u64) {
+        self.next_id.fetch_max(next, Ordering::Relaxed);
+    }
+
     pub fn next_id(&self) -> u64 {
         self.next_id.load(Ordering::Relaxed)
     }

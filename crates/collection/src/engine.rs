@@ -17,8 +17,10 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::ddl_event::{DdlEvent, DdlKind};
+use crate::dropped_collection::release_dropped;
 use crate::error::Error;
-use crate::ids::MapId;
+use crate::following::Following;
+use crate::ids::{CollectionId, MapId};
 use crate::merging::MergeEffort;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
@@ -50,17 +52,56 @@ impl Engine {
 
     /// Opens the database of an open storage. See [`Engine::open`].
     pub fn open_storage(storage: Storage, options: EngineOptions) -> Result<Arc<Engine>, Error> {
-        let collections = Arc::new(recovery::recover(storage, options)?);
+        let (engine, _) = Engine::recover(storage, options)?;
+        engine.drop_temporary()?;
+        engine.start_background()?;
+        Ok(engine)
+    }
+
+    /// Opens the database of a storage that follows the log of another server. It can be read, and
+    /// refuses writes. The result applies the records that follow, and makes the engine writable
+    /// when the storage has taken over the log.
+    pub fn open_following(
+        storage: Storage,
+        options: EngineOptions,
+    ) -> Result<(Arc<Engine>, Following), Error> {
+        let (engine, committed) = Engine::recover(storage, options)?;
+        let following = Following::new(engine.collections.clone(), committed);
+        Ok((engine, following))
+    }
+
+    fn recover(
+        storage: Storage,
+        options: EngineOptions,
+    ) -> Result<(Arc<Engine>, HashSet<CollectionId>), Error> {
+        let (collections, committed) = recovery::recover(storage, options)?;
         let engine = Arc::new(Engine {
             core: collections.core.clone(),
-            collections,
+            collections: Arc::new(collections),
             background: Mutex::default(),
         });
-        engine.drop_temporary()?;
-        if engine.core.options.background == Background::Threads {
-            *engine.background.lock() = background::start(&engine.collections)?;
+        Ok((engine, committed))
+    }
+
+    fn start_background(&self) -> Result<(), Error> {
+        if self.core.options.background == Background::Threads {
+            *self.background.lock() = background::start(&self.collections)?;
         }
-        Ok(engine)
+        Ok(())
+    }
+
+    /// Makes an engine writable that has followed another server. The storage has taken over the log.
+    pub fn begin_writing(&self, following: Following) -> Result<(), Error> {
+        let committed = following.finish()?;
+        self.core
+            .use_ids_from(rows::next_id(&self.core.storage.catalog)?);
+        recovery::settle_creations(&self.collections, &committed)?;
+        for collection in self.collections.all() {
+            recovery::record_largest_id(&self.core, &collection)?;
+        }
+        self.core.storage.retain_runs(self.core.runs())?;
+        self.drop_temporary()?;
+        self.start_background()
     }
 
     /// Drops collections with the option `temp`, which end with the process that created them.
@@ -388,16 +429,7 @@ impl Engine {
 
     /// Releases the sections of a collection that was removed from the catalog.
     pub(crate) fn forget(&self, collection: &Collection) -> Result<(), Error> {
-        collection.change_state(|state| state.dropped = true);
-        let state = collection.state();
-        state.indexes.iter().for_each(|it| it.index.set_dropped());
-        state
-            .generations()
-            .for_each(|generation| generation.retire());
-        let mut all = state
-            .maps()
-            .flat_map(|it| it.descriptors().chain(it.past_descriptors()));
-        all.try_for_each(|descriptor| self.core.close_section(descriptor))
+        release_dropped(&self.core, collection)
     }
 
     /// Returns the memory limit of all index builds together, in bytes.

@@ -123,6 +123,15 @@ impl Generation {
         }
     }
 
+    /// Returns a generation with the commits after `position`.
+    pub fn after(&self, position: Position, held: &Arc<AtomicU64>) -> Generation {
+        let next = Generation::new(position, self.clustered.clone(), held);
+        for commit in self.commits_since(position) {
+            next.push_shared(commit);
+        }
+        next.with_threads(self.threads)
+    }
+
     /// Sets the number of threads that create entries of many commits.
     pub fn with_threads(self, threads: usize) -> Generation {
         Generation { threads, ..self }
@@ -130,6 +139,10 @@ impl Generation {
 
     /// Appends the next commit. Commits must arrive in log order.
     pub fn push(&self, commit: Commit) {
+        self.push_shared(Arc::new(commit));
+    }
+
+    fn push_shared(&self, commit: Arc<Commit>) {
         let bytes = commit.bytes as u64;
         let mut commits = self.commits.write();
         let newest = commits.last().map_or(self.start, |last| last.position);
@@ -138,7 +151,7 @@ impl Generation {
             "the commit of record {} follows that of record {newest}",
             commit.position
         );
-        commits.push(Arc::new(commit));
+        commits.push(commit);
         drop(commits);
         self.record_bytes.fetch_add(bytes, Ordering::Release);
         self.held.add(bytes);

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_document::DocumentBuf;
 use windrow_fold::sections::Sections;
 use windrow_fold::{Direction, Section};
 use windrow_index::Definition;
@@ -27,10 +28,14 @@ use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
 
-type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
+pub(crate) type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
-/// Opens everything in the catalog, then replays the log after the fold position.
-pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collections, Error> {
+/// Opens everything in the catalog, then replays the log after the fold position. Returns the
+/// collections, and those that transactions in the log have written to.
+pub(crate) fn recover(
+    storage: Storage,
+    options: EngineOptions,
+) -> Result<(Collections, HashSet<CollectionId>), Error> {
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
@@ -50,12 +55,14 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
         open_collection(&collections, id, row, &mut sections)?;
     }
     let committed = replay(&collections, folded)?;
-    settle_creations(&collections, &committed)?;
+    if !collections.core.storage.is_following() {
+        settle_creations(&collections, &committed)?;
+    }
     for collection in collections.all() {
         record_largest_id(&core, &collection)?;
     }
     core.record_stored(collections.bytes_raw());
-    Ok(collections)
+    Ok((collections, committed))
 }
 
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
@@ -68,12 +75,13 @@ fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
     Ok(sections)
 }
 
-fn open_collection(
+/// Opens a collection of the catalog. `sections` are those of its maps.
+pub(crate) fn open_collection(
     collections: &Collections,
     id: CollectionId,
     row: CollectionRow,
     sections: &mut SectionsByMap,
-) -> Result<(), Error> {
+) -> Result<Arc<Collection>, Error> {
     let core = &collections.core;
     // A map that was never folded has no sections.
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
@@ -83,11 +91,7 @@ fn open_collection(
         let [_, map] = rows::numbers_of(&key)?;
         let map = MapId(map);
         let index = IndexRow::read(map, &value, &core.storage.catalog)?;
-        let definition = if indexes.is_empty() {
-            of_ids(row.options.as_document())?
-        } else {
-            Definition::parse(index.specification.as_document())?
-        };
+        let definition = definition_of(&row.options, &index, indexes.is_empty())?;
         let index = Index::new(map, Arc::new(definition), index.since, index.ready);
         indexes.push(IndexState {
             index: Arc::new(index),
@@ -101,43 +105,79 @@ fn open_collection(
     };
     let collection = Collection::new(id, row, folded, records, indexes, core);
     collections.insert(&collection);
-    Ok(())
+    Ok(collection)
 }
 
-/// Adds commits to the tails. Skips those that are folded already or belong to dropped collections.
-/// Returns the collections that transactions have written to.
+/// Returns the definition of an index. The first index of a collection is the one on `_id`.
+pub(crate) fn definition_of(
+    options: &DocumentBuf,
+    row: &IndexRow,
+    is_first: bool,
+) -> Result<Definition, Error> {
+    Ok(match is_first {
+        true => of_ids(options.as_document())?,
+        false => Definition::parse(row.specification.as_document())?,
+    })
+}
+
+/// Adds commits to the tails. Returns the collections that transactions have written to.
 fn replay(collections: &Collections, folded: Position) -> Result<HashSet<CollectionId>, Error> {
     let mut committed = HashSet::new();
     let log = &collections.core.storage.log;
     // If the log starts later, commits are missing, which is an error.
     for record in log.read_from(folded.next()) {
         let record = record?;
-        let (position, millis) = (record.position, record.millis);
-        match transaction::kind_of(Bytes::from(record.payload)) {
-            Some(Kind::Single(payload)) => {
-                if statements::has_statements(&payload) {
-                    record_statements(collections, position, millis, &payload)?;
-                }
-                take_in(collections, position, payload)?;
-            }
-            Some(Kind::Several(transaction)) => {
-                let retries = &collections.core.retries;
-                retries.record_committed(transaction.origin, position, millis);
-                for part in transaction.parts {
-                    let id = record::collection_of(&part);
-                    committed.insert(id.ok_or_else(|| undecodable(position))?);
-                    take_in(collections, position, part)?;
-                }
-            }
-            None => return Err(undecodable(position)),
-        }
+        let position = record.position;
+        let kind = transaction::kind_of(Bytes::from(record.payload));
+        let kind = kind.ok_or_else(|| undecodable(position))?;
+        record_committed(&mut committed, position, &kind)?;
+        apply(collections, position, record.millis, kind)?;
     }
     Ok(committed)
 }
 
+/// Adds the collections that a transaction has written to.
+pub(crate) fn record_committed(
+    committed: &mut HashSet<CollectionId>,
+    position: Position,
+    kind: &Kind,
+) -> Result<(), Error> {
+    if let Kind::Several(transaction) = kind {
+        for part in &transaction.parts {
+            let id = record::collection_of(part);
+            committed.insert(id.ok_or_else(|| undecodable(position))?);
+        }
+    }
+    Ok(())
+}
+
+/// Adds a record of the log to the tails and to the recorded statements. Skips commits that are
+/// folded already or belong to dropped collections.
+pub(crate) fn apply(
+    collections: &Collections,
+    position: Position,
+    millis: u64,
+    kind: Kind,
+) -> Result<(), Error> {
+    match kind {
+        Kind::Single(payload) => {
+            if statements::has_statements(&payload) {
+                record_statements(collections, position, millis, &payload)?;
+            }
+            take_in(collections, position, payload)
+        }
+        Kind::Several(transaction) => {
+            let retries = &collections.core.retries;
+            retries.record_committed(transaction.origin, position, millis);
+            let mut parts = transaction.parts.into_iter();
+            parts.try_for_each(|part| take_in(collections, position, part))
+        }
+    }
+}
+
 /// Drops collections of transactions that did not commit, and keeps the others. `committed` are the
 /// collections to which transactions in the log have written.
-fn settle_creations(
+pub(crate) fn settle_creations(
     collections: &Collections,
     committed: &HashSet<CollectionId>,
 ) -> Result<(), Error> {
@@ -190,7 +230,7 @@ fn take_in(collections: &Collections, position: Position, payload: Bytes) -> Res
     Ok(())
 }
 
-fn undecodable(position: Position) -> Error {
+pub(crate) fn undecodable(position: Position) -> Error {
     let place = format!("log record {position}");
     let what = "it cannot be decoded".to_owned();
     StorageError::Damaged { place, what }.into()
@@ -198,7 +238,7 @@ fn undecodable(position: Position) -> Error {
 
 /// Records the largest `_id`, so that larger ones need no lookup. If the index is damaged there,
 /// all `_id`s are looked up, and the index can be rebuilt.
-fn record_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
+pub(crate) fn record_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
     let largest = || {
         let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;
         Ok(cursor.next()?.then(|| cursor.key().to_vec()))

@@ -263,7 +263,14 @@ impl Catalog {
 
     /// Makes the change of a record of another log, and appends a copy of that record. The caller
     /// appends nothing else meanwhile.
-    pub(crate) fn append_copy(&self, record: &StoredPayload) -> Result<Position, StorageError> {
+    pub(crate) fn append_copy<P>(
+        &self,
+        record: &StoredPayload,
+        publish: P,
+    ) -> Result<Position, StorageError>
+    where
+        P: FnOnce(Position) + Send + 'static,
+    {
         let _changing = self.changing.lock();
         let payload = record.payload();
         let payload = payload.map_err(|what| StorageError::damaged("a copied record", what))?;
@@ -271,11 +278,13 @@ impl Catalog {
             StorageError::damaged("a copied record", "it is not a change of the catalog")
         })?;
         let rows = self.rows.clone();
-        let position = self.log.append_copy(record, move |_| {
+        let position = self.log.append_copy(record, move |position| {
             let mut rows = rows.write();
             for (key, value) in changes {
                 change::apply(&mut rows, key, value);
             }
+            drop(rows);
+            publish(position);
         })?;
         self.changed_bytes
             .fetch_add(payload.len() as u64, Ordering::Relaxed);

@@ -100,6 +100,8 @@ pub enum StorageError {
         /// What it does not do.
         what: String,
     },
+    /// This server follows the log of another one, so it cannot write.
+    NotPrimary,
     /// Another server has taken over the log in the object store.
     Fenced {
         /// The address of the other server, or "" if it is unknown.
@@ -219,6 +221,7 @@ impl fmt::Display for StorageError {
                 f,
                 "{place} cannot be used for a database in an object store: {what}"
             ),
+            Self::NotPrimary => write!(f, "not primary: this server follows another one"),
             Self::Fenced { by, epoch } if by.is_empty() => {
                 write!(f, "another server has taken over the log (epoch {epoch})")
             }

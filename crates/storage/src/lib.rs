@@ -88,7 +88,7 @@ pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
     Position, Written,
 };
-pub use replica::{Followed, Primary, Promotion, Replica, Stale};
+pub use replica::{Applier, Followed, Primary, Promotion, Publish, Replica, Stale};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block, encode_parts,

@@ -154,6 +154,8 @@ struct Shared {
     history_bytes: AtomicU64,
     /// The newest record without a time. Earlier versions wrote such records.
     untimed: u64,
+    /// True while only copies of records of another server are appended.
+    following: AtomicBool,
     /// The first failure after which the content of the log is unknown.
     refusing: OnceLock<StorageError>,
     /// If the log ended with the mark of a close when it was opened: its newest position then.
@@ -199,6 +201,7 @@ impl Log {
             arrival: Arrival::default(),
             history_bytes: AtomicU64::new(0),
             untimed: recovered.untimed.0,
+            following: AtomicBool::new(false),
             refusing: OnceLock::new(),
             marked: if recovered.marked { newest } else { 0 },
             keys,
@@ -258,6 +261,12 @@ impl Log {
     {
         let record = EncodedRecord::copy_of(payload, self.shared.keys.is_some());
         self.shared.append_encoded(record, publish)
+    }
+
+    /// Sets whether only copies of records of another server can be appended. Other appends then
+    /// fail with `NotPrimary`.
+    pub(crate) fn set_following(&self, following: bool) {
+        self.shared.following.store(following, Ordering::Release);
     }
 
     /// Makes all later writes fail with `error`.

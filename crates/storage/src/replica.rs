@@ -20,7 +20,7 @@ use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::folder::open_folder;
 use crate::local_state::{Id, LocalState};
-use crate::log::{Follower, Kind, LogCopy, Position, remove_log};
+use crate::log::{Content, Follower, Kind, LogCopy, Position, Written, remove_log};
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
 use crate::shared_log::boundary::{self, Boundary};
@@ -44,6 +44,26 @@ pub struct Replica {
     local: Follower,
     objects: Arc<RunObjects>,
     objects_since_note: u32,
+}
+
+/// What the log does with a record before a snapshot can have its position.
+pub type Publish = Box<dyn FnOnce(Position) + Send>;
+
+/// Prepares the records of another server's log for the one that adds them.
+pub trait Applier {
+    /// Returns the publish step of the next record. It must be quick, because readers of the log
+    /// wait for it.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be applied. It is not added then.
+    fn prepare(&mut self, record: &Written) -> Result<Publish, StorageError>;
+}
+
+/// Adds records to the log, and does nothing else.
+impl Applier for () {
+    fn prepare(&mut self, _: &Written) -> Result<Publish, StorageError> {
+        Ok(Box::new(|_| {}))
+    }
 }
 
 /// What [`Replica::follow`] has found.
@@ -104,7 +124,8 @@ impl Primary {
             state,
             writer: self.writer,
         })?;
-        Ok(storage.with_uploader(uploader))
+        storage.set_uploader(uploader)?;
+        Ok(storage)
     }
 }
 
@@ -190,11 +211,18 @@ impl Replica {
         self.end.is_released || self.end.writer == self.state.server
     }
 
-    /// Reads the next log object.
+    /// Returns the storage, for reading. It accepts writes after the takeover.
+    pub fn storage(&self) -> Storage {
+        self.storage.clone()
+    }
+
+    /// Reads the next log object, and adds its records to the local log. `applier` prepares what the
+    /// log does with each.
     ///
     /// # Errors
-    /// Fails with `Unavailable` if the object store fails, and as appends to the local log do.
-    pub fn follow(&mut self) -> Result<Followed, StorageError> {
+    /// Fails with `Unavailable` if the object store fails, with errors of `applier`, and as appends
+    /// to the local log do.
+    pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<Followed, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
             let (_, boundary) = boundary::newest(bucket.as_ref())?;
@@ -213,7 +241,7 @@ impl Replica {
             return Err(StorageError::damaged(place, what));
         }
         for record in &object.records {
-            if let Some(stale) = self.take(record)? {
+            if let Some(stale) = self.take(record, applier)? {
                 return Ok(Followed::Stale(stale));
             }
         }
@@ -224,7 +252,11 @@ impl Replica {
     }
 
     /// Compares a record with the local log, or adds it to its end.
-    fn take(&mut self, record: &SharedRecord) -> Result<Option<Stale>, StorageError> {
+    fn take(
+        &mut self,
+        record: &SharedRecord,
+        applier: &mut dyn Applier,
+    ) -> Result<Option<Stale>, StorageError> {
         let written = self.storage.log.written();
         if record.position <= written {
             let local = self.local.read_stored()?;
@@ -235,10 +267,24 @@ impl Replica {
             // Unsynced records of the local log were lost.
             return Ok(Some(Stale::Collected));
         }
-        match record.payload.kind {
-            Kind::Catalog => self.storage.catalog.append_copy(&record.payload)?,
-            Kind::Data | Kind::Mark => self.storage.log.append_copy(&record.payload, |_| {})?,
+        let payload = record.payload.payload();
+        let place = || format!("record {} of the shared log", record.position);
+        let payload = payload.map_err(|what| StorageError::damaged(place(), what))?;
+        let is_catalog = record.payload.kind == Kind::Catalog;
+        let written = Written {
+            position: record.position,
+            millis: record.payload.millis,
+            content: match is_catalog {
+                true => Content::Catalog(payload),
+                false => Content::Data(payload),
+            },
         };
+        let publish = applier.prepare(&written)?;
+        if is_catalog {
+            self.storage.catalog.append_copy(&record.payload, publish)?;
+        } else {
+            self.storage.log.append_copy(&record.payload, publish)?;
+        }
         self.local = self.storage.log.follow(record.position.next());
         Ok(None)
     }

@@ -9,6 +9,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use std::time::{Duration, Instant};
+
 use parking_lot::Mutex;
 
 use crate::bucket::{Bucket, Patience, retry};
@@ -47,12 +49,20 @@ pub(crate) struct RunObjects {
     bucket: Arc<dyn Bucket>,
     cache: ChunkCache,
     patience: Arc<dyn Patience + Send + Sync>,
-    /// Runs that the catalog does not refer to any more, with the newest position at that time.
-    removed: Mutex<Vec<(RunId, Position)>>,
+    /// Runs that the catalog does not refer to any more.
+    removed: Mutex<Vec<RemovedRun>>,
     /// True if runs can be uploaded and removed: the server has taken over the log.
     writable: AtomicBool,
     /// The log of the catalog. Weak, because the lock of the data folder ends with the log.
     log: OnceLock<Weak<Log>>,
+}
+
+/// A run that the catalog does not refer to any more.
+struct RemovedRun {
+    run: RunId,
+    /// The newest position when it was removed.
+    position: Position,
+    since: Instant,
 }
 
 impl RunObjects {
@@ -109,18 +119,31 @@ impl RunObjects {
     /// Records that the catalog does not refer to a run any more.
     pub fn remove(&self, run: RunId, bytes: u64) {
         self.cache.forget(run, bytes);
+        if !self.writable.load(Ordering::Acquire) {
+            return;
+        }
         // Without the log the process ends. The next primary deletes the object.
         if let Some(log) = self.log.get().and_then(Weak::upgrade) {
-            self.removed.lock().push((run, log.written()));
+            self.removed.lock().push(RemovedRun {
+                run,
+                position: log.written(),
+                since: Instant::now(),
+            });
         }
     }
 
     /// Deletes the objects of runs that were removed at or before `uploaded`: the shared log says so.
-    pub fn delete_removed(&self, uploaded: Position) -> Result<(), StorageError> {
+    /// Those that were removed within `retention` remain.
+    pub fn delete_removed(
+        &self,
+        uploaded: Position,
+        retention: Duration,
+    ) -> Result<(), StorageError> {
         let due: Vec<RunId> = {
             let mut removed = self.removed.lock();
-            let due = removed.extract_if(.., |(_, position)| *position <= uploaded);
-            due.map(|(run, _)| run).collect()
+            let is_due =
+                |it: &mut RemovedRun| it.position <= uploaded && it.since.elapsed() >= retention;
+            removed.extract_if(.., is_due).map(|it| it.run).collect()
         };
         for run in due {
             retry(self.patience.as_ref(), || self.bucket.delete(&name(run)))?;

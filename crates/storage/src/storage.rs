@@ -1,8 +1,10 @@
 //! An open data folder: the log, the runs and the catalog together.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use windrow_invariant::Bug;
 
 use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
 use crate::disk::Disk;
@@ -39,7 +41,8 @@ pub struct SharedState {
     pub cache_bytes: u64,
 }
 
-/// An open data folder. Its lock is released when the last of the three parts is dropped.
+/// An open data folder. Clones share it. Its lock is released when the last of the three parts is dropped.
+#[derive(Clone)]
 pub struct Storage {
     /// The write-ahead log.
     pub log: Arc<Log>,
@@ -47,8 +50,10 @@ pub struct Storage {
     pub runs: Arc<Runs>,
     /// The rows about collections, indexes and sections.
     pub catalog: Arc<Catalog>,
-    /// Uploads the log, if the database is in an object store.
-    uploader: Option<Arc<Uploader>>,
+    /// Uploads the log, if this server is the primary of a database in an object store.
+    uploader: Arc<OnceLock<Uploader>>,
+    /// True if the database is in an object store.
+    is_shared: bool,
 }
 
 impl Storage {
@@ -79,12 +84,12 @@ impl Storage {
         Storage::open_in(folder, disk, options, None)
     }
 
-    /// Adds the upload of what is written.
-    pub(crate) fn with_uploader(self, uploader: Uploader) -> Storage {
-        Storage {
-            uploader: Some(Arc::new(uploader)),
-            ..self
-        }
+    /// Begins the upload of what is written, for all clones of this storage.
+    pub(crate) fn set_uploader(&self, uploader: Uploader) -> Result<(), Bug> {
+        let set = self.uploader.set(uploader);
+        set.map_err(|_| Bug::new("a storage has taken over the log twice"))?;
+        self.log.set_following(false);
+        Ok(())
     }
 
     /// Opens the log, the runs and the catalog of a locked folder. `objects` are the runs in an
@@ -95,6 +100,7 @@ impl Storage {
         options: StorageOptions,
         objects: Option<Arc<RunObjects>>,
     ) -> Result<Storage, StorageError> {
+        let is_shared = objects.is_some();
         let (lock, keys) = (Arc::new(folder.lock), folder.keys.map(Arc::new));
         let mut loaded = LoadedRows::checkpoint(&disk, keys.as_deref())?;
         let needed = loaded.checkpointed();
@@ -106,6 +112,7 @@ impl Storage {
         };
         let log = Log::open(folder, options.log, needed, apply)?;
         check_together(&disk, &log, loaded.checkpointed())?;
+        log.set_following(is_shared);
         let runs = RunsFolder {
             disk: disk.clone(),
             keys: keys.clone(),
@@ -119,18 +126,24 @@ impl Storage {
             log,
             runs: Arc::new(runs),
             catalog: Arc::new(catalog),
-            uploader: None,
+            uploader: Arc::default(),
+            is_shared,
         })
+    }
+
+    /// Returns `true` if this server only follows the log of another one.
+    pub fn is_following(&self) -> bool {
+        self.is_shared && self.uploader.get().is_none()
     }
 
     /// Returns `true` if the database is in an object store.
     pub fn is_shared(&self) -> bool {
-        self.uploader.is_some()
+        self.is_shared
     }
 
     /// Returns what this server does in the object store. `None` if the database is not in one.
     pub fn shared_state(&self) -> Option<SharedState> {
-        let uploader = self.uploader.as_ref()?;
+        let uploader = self.uploader.get()?;
         Some(SharedState {
             epoch: uploader.epoch(),
             members: uploader.members(),
@@ -148,7 +161,7 @@ impl Storage {
         position: Position,
         at_most: Duration,
     ) -> Result<bool, StorageError> {
-        match &self.uploader {
+        match self.uploader.get() {
             Some(uploader) => uploader.wait(position, at_most),
             None => self.log.sync(position).map(|()| true),
         }
@@ -161,7 +174,7 @@ impl Storage {
     /// Fails as [`Runs::retain`] does.
     pub fn retain_runs(&self, runs: HashSet<RunId>) -> Result<(), StorageError> {
         self.runs.retain(&runs)?;
-        if let Some(uploader) = &self.uploader {
+        if let Some(uploader) = self.uploader.get() {
             uploader.delete_orphans(runs);
         }
         Ok(())
@@ -170,7 +183,7 @@ impl Storage {
     /// Ends the upload of the log after the newest record, if the database is in an object store.
     /// Another server can take over at once. Nothing must be written afterwards.
     pub fn close_upload(&self) {
-        if let Some(uploader) = &self.uploader {
+        if let Some(uploader) = self.uploader.get() {
             uploader.close();
         }
     }
@@ -178,7 +191,7 @@ impl Storage {
     /// Returns the newest position up to which all records are durable, as
     /// [`wait_durable`](Storage::wait_durable) means it.
     pub fn durable(&self) -> Position {
-        match &self.uploader {
+        match self.uploader.get() {
             Some(uploader) => uploader.uploaded(),
             None => self.log.synced(),
         }
@@ -191,7 +204,7 @@ impl Storage {
     /// # Errors
     /// Fails if the checkpoint, the sync of the log or the change of a file name fails.
     pub fn drop_log_before(&self, position: Position) -> Result<(), StorageError> {
-        if let Some(uploader) = &self.uploader {
+        if let Some(uploader) = self.uploader.get() {
             let (checkpointed, checkpoint) = self.catalog.encode_checkpoint();
             uploader.collect(Collection {
                 needed: position,

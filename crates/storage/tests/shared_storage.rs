@@ -27,6 +27,7 @@ fn options(bucket: &MemoryBucket) -> ClusterOptions {
         address: "host:27017".to_owned(),
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(20),
+        retention: Duration::ZERO,
         patience: Arc::new(Tries(1000)),
     }
 }
@@ -49,7 +50,7 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
 /// Follows the log to its end and takes it over.
 fn primary(mut replica: Replica) -> Storage {
     loop {
-        while replica.follow().unwrap() == Followed::Advanced {}
+        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
         replica = match replica.take_over().unwrap() {
             Promotion::Won(primary) => return primary.into_storage().unwrap(),
             Promotion::Behind(replica) => *replica,
@@ -135,7 +136,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
 
     let mut back = replica(&disk, &bucket);
     let stale = loop {
-        match back.follow().unwrap() {
+        match back.follow(&mut ()).unwrap() {
             Followed::Advanced => {}
             Followed::AtEnd => panic!("the divergence was not noticed"),
             Followed::Stale(stale) => break stale,
@@ -151,7 +152,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     let mut back = back.unwrap();
     assert_eq!(saved, [&b"the local log has this"[..], b"and this"]);
     // The new primary goes on to create objects without records.
-    assert!(!matches!(back.follow().unwrap(), Followed::Stale(_)));
+    assert!(!matches!(back.follow(&mut ()).unwrap(), Followed::Stale(_)));
     assert_eq!(back.written(), new.log.written());
 
     // The new primary is fenced in turn.
@@ -196,7 +197,7 @@ fn unsent_records_of_the_only_server_are_uploaded_after_a_restart() {
     drop(lonely);
     let again = replica(&disk, &bucket);
     let mut again = again;
-    while again.follow().unwrap() == Followed::Advanced {}
+    while again.follow(&mut ()).unwrap() == Followed::Advanced {}
     assert!(again.is_without_primary());
     let again = primary(again);
     wait_durable(&again, Position(1));

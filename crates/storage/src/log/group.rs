@@ -76,6 +76,9 @@ impl Shared {
     where
         P: FnOnce(Position) + Send + 'static,
     {
+        if self.following.load(Ordering::Acquire) {
+            return Err(StorageError::NotPrimary);
+        }
         let record = EncodedRecord::new(kind, payload, self.keys.is_some())?;
         self.append_encoded(record, publish)
     }

@@ -68,6 +68,9 @@ pub struct ClusterOptions {
     pub cache_bytes: u64,
     /// The interval in which a primary without writes extends the log.
     pub heartbeat: Duration,
+    /// What is not needed any more is deleted after this time, since other servers may be reading
+    /// it. A server that is further behind begins again at a checkpoint.
+    pub retention: Duration,
     /// Decides if failed requests are tried again.
     pub patience: Arc<dyn Patience + Send + Sync>,
 }
@@ -105,6 +108,7 @@ struct State {
 struct WrittenObject {
     number: u64,
     first: Position,
+    created: Instant,
 }
 
 /// What a fold makes collectable.
@@ -359,6 +363,7 @@ impl Shared {
         state.written.push_back(WrittenObject {
             number,
             first: position,
+            created: Instant::now(),
         });
         drop(state);
         self.changed.notify_all();
@@ -436,15 +441,27 @@ impl Shared {
         let bytes = bytes::Bytes::from(collection.checkpoint);
         retry(patience, || bucket.put(&name.path(), bytes.clone()))?;
         let to = Boundary {
-            collected: start.saturating_sub(1),
+            collected: self.newest_collectable(start),
             start,
             checkpoint: Some(name),
         };
         let newest = retry(patience, || boundary::advance(bucket, to))?;
         delete_covered(bucket, &newest, patience)?;
-        self.forget_before(newest.start);
+        self.forget_before(newest.collected + 1);
         let uploaded = Position(self.uploaded.load(Ordering::Acquire));
-        self.objects.delete_removed(uploaded)
+        self.objects
+            .delete_removed(uploaded, self.options.retention)
+    }
+
+    /// Returns the number of the newest object before `start` that is older than the retention. 0 if
+    /// there is none.
+    fn newest_collectable(&self, start: u64) -> u64 {
+        let state = self.state.lock();
+        let is_due = |it: &&WrittenObject| {
+            it.number < start && it.created.elapsed() >= self.options.retention
+        };
+        let due = state.written.iter().take_while(is_due).last();
+        due.map_or(0, |it| it.number)
     }
 
     /// Returns the number of the log object with the record at `position`, if this server knows it.

@@ -18,6 +18,8 @@ use crate::store::open_bucket;
 
 /// A primary without writes extends the log this often.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Followers that are so far behind find the log in the object store.
+const RETENTION: Duration = Duration::from_secs(60);
 /// A follower looks for the next log object this often.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Failed requests are repeated after this time, then after twice the time, and so on.
@@ -64,6 +66,7 @@ pub fn open_as_primary(
         address: store.advertise.clone(),
         cache_bytes: store.cache_bytes,
         heartbeat: HEARTBEAT,
+        retention: RETENTION,
         patience: Arc::new(Backoff { log: log.clone() }),
     };
     let mut replica = Replica::open(disk, storage, options)?;
@@ -74,7 +77,7 @@ pub fn open_as_primary(
     let mut silent_since = Instant::now();
     let mut is_waiting = false;
     loop {
-        replica = match replica.follow() {
+        replica = match replica.follow(&mut ()) {
             Ok(Followed::Advanced) => {
                 silent_since = Instant::now();
                 continue;

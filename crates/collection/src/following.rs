@@ -1,0 +1,449 @@
+//! Follows the log of another server: applies its records to the collections in memory.
+//!
+//! The thread that follows is the only one that appends to the local log. For each record it
+//! prepares a step, and the log runs the step before readers can use the record's position:
+//!
+//! - Commits enter the tails, as at a start (`recovery`).
+//! - Catalog changes create, drop and rename collections, and add and remove indexes.
+//!
+//! Sections of folds and merges are adopted later, outside of the log: as soon as no open snapshot is
+//! older than the change of the catalog. The other server did not know these snapshots, so its new
+//! sections may lack versions that they see. Until then, the old sections and the tails contain
+//! everything.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use windrow_fold::sections::Sections;
+use windrow_fold::{Section, SectionDescriptor};
+use windrow_storage::{Applier, Catalog, Content, Position, Publish, RunId, StorageError, Written};
+
+use crate::collection::Collection;
+use crate::collections::Collections;
+use crate::core::Core;
+use crate::dropped_collection::release_dropped;
+use crate::error::Error;
+use crate::ids::{CollectionId, MapId};
+use crate::index::Index;
+use crate::record::transaction;
+use crate::recovery;
+use crate::retries;
+use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
+use crate::state::IndexState;
+
+/// Applies the records of another server's log to an engine. [`Engine::open_following`](crate::Engine::open_following) makes it.
+pub struct Following {
+    collections: Arc<Collections>,
+    /// Collections to which transactions have written since the engine was opened.
+    committed: HashSet<CollectionId>,
+    /// Collections whose sections have changed in the catalog, and the position of the last change.
+    pending: BTreeMap<CollectionId, Position>,
+    /// The first error of a step in the log.
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl Following {
+    /// Begins to follow.
+    pub(crate) fn new(
+        collections: Arc<Collections>,
+        committed: HashSet<CollectionId>,
+    ) -> Following {
+        Following {
+            collections,
+            committed,
+            pending: BTreeMap::new(),
+            failure: Arc::default(),
+        }
+    }
+
+    /// Adopts the sections of other servers where no open snapshot prevents it. To be called after
+    /// each group of records, and now and then without.
+    pub fn adopt(&mut self) -> Result<(), Error> {
+        if let Some(error) = self.failure.lock().take() {
+            return Err(error);
+        }
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let core = &self.collections.core;
+        let oldest = core.oldest_position();
+        let due: Vec<CollectionId> = self
+            .pending
+            .iter()
+            .filter(|(_, position)| **position <= oldest)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            if let Some(collection) = self.collections.by_id(id) {
+                adopt_sections(core, &collection)?;
+            }
+            self.pending.remove(&id);
+        }
+        core.record_stored(self.collections.bytes_raw());
+        core.storage
+            .drop_log_before(rows::fold_position(&core.storage.catalog)?.next())?;
+        Ok(())
+    }
+
+    /// Adopts all sections, and returns the collections to which transactions have written. Called
+    /// when the storage has taken over the log.
+    pub(crate) fn finish(mut self) -> Result<HashSet<CollectionId>, Error> {
+        // Open snapshots see the old sections, which they hold.
+        self.pending
+            .values_mut()
+            .for_each(|position| *position = Position::ZERO);
+        self.adopt()?;
+        adopt_sessions(&self.collections.core)?;
+        Ok(self.committed)
+    }
+
+    fn prepare_data(&mut self, record: &Written, payload: Vec<u8>) -> Result<Publish, Error> {
+        let (position, millis) = (record.position, record.millis);
+        let kind = transaction::kind_of(Bytes::from(payload));
+        let kind = kind.ok_or_else(|| recovery::undecodable(position))?;
+        recovery::record_committed(&mut self.committed, position, &kind)?;
+        let (collections, failure) = (self.collections.clone(), self.failure.clone());
+        Ok(Box::new(move |position| {
+            if let Err(error) = recovery::apply(&collections, position, millis, kind) {
+                failure.lock().get_or_insert(error);
+            }
+        }))
+    }
+
+    fn prepare_catalog(&mut self, record: &Written, payload: &[u8]) -> Result<Publish, Error> {
+        let changed = Catalog::read_change(payload);
+        let changed = changed.ok_or_else(|| recovery::undecodable(record.position))?;
+        let mut affected = Affected::default();
+        for (key, _) in &changed {
+            affected.add(key);
+        }
+        for map in &affected.maps {
+            let has_map = |it: &Arc<Collection>| {
+                it.records_map == *map || it.all_indexes().iter().any(|index| index.map == *map)
+            };
+            let owner = self.collections.all().into_iter().find(has_map);
+            if let Some(collection) = owner {
+                self.pending.insert(collection.id, record.position);
+            }
+        }
+        for id in &affected.folded {
+            self.pending.insert(*id, record.position);
+        }
+        let (collections, failure) = (self.collections.clone(), self.failure.clone());
+        Ok(Box::new(move |position| {
+            if let Err(error) = apply_change(&collections, &affected, position) {
+                failure.lock().get_or_insert(error);
+            }
+        }))
+    }
+}
+
+impl Applier for Following {
+    fn prepare(&mut self, record: &Written) -> Result<Publish, StorageError> {
+        let prepared = match &record.content {
+            Content::Data(payload) => self.prepare_data(record, payload.clone()),
+            Content::Catalog(payload) => self.prepare_catalog(record, payload),
+        };
+        prepared.map_err(|error| match error {
+            Error::Storage(error) => error,
+            other => StorageError::Damaged {
+                place: format!("record {} of the log", record.position),
+                what: other.to_string(),
+            },
+        })
+    }
+}
+
+/// What a catalog change affects.
+#[derive(Default)]
+struct Affected {
+    /// Collections whose own rows or index rows changed.
+    collections: HashSet<CollectionId>,
+    /// Maps whose sections changed.
+    maps: HashSet<MapId>,
+    /// Collections that were folded.
+    folded: HashSet<CollectionId>,
+    /// Names that collections had before were added or removed.
+    has_former_names: bool,
+    /// Whether the history of the log is kept.
+    keeps_history: bool,
+}
+
+impl Affected {
+    fn add(&mut self, key: &[u8]) {
+        let Some((&kind, numbers)) = key.split_first() else {
+            return;
+        };
+        let first = numbers.first_chunk::<8>().map(|it| u64::from_be_bytes(*it));
+        match (kind, first) {
+            (rows::COLLECTION | rows::OPTIONS | rows::INDEX, Some(id)) => {
+                self.collections.insert(CollectionId(id));
+            }
+            (rows::SECTION, Some(map)) => {
+                self.maps.insert(MapId(map));
+            }
+            (rows::FOLDED, Some(id)) => {
+                self.folded.insert(CollectionId(id));
+            }
+            (rows::NAMED, _) => self.has_former_names = true,
+            _ => self.keeps_history |= key == rows::HISTORY_KEPT,
+        }
+    }
+}
+
+/// Makes a catalog change in memory. The catalog has its rows already. Called before a snapshot can
+/// have its position.
+fn apply_change(
+    collections: &Collections,
+    affected: &Affected,
+    position: Position,
+) -> Result<(), Error> {
+    let core = &collections.core;
+    if affected.has_former_names {
+        core.retired_names.load(&core.storage.catalog)?;
+    }
+    if affected.keeps_history {
+        core.restore_history();
+    }
+    let row = |id: CollectionId| -> Result<Option<CollectionRow>, StorageError> {
+        let value = core
+            .storage
+            .catalog
+            .get(&rows::key(rows::COLLECTION, &[id.0]));
+        let read = |value: Arc<[u8]>| CollectionRow::read(id, &value, &core.storage.catalog);
+        value.map(read).transpose()
+    };
+    // Dropped collections free their names for others.
+    let mut remaining = Vec::new();
+    for id in &affected.collections {
+        match (collections.by_id(*id), row(*id)?) {
+            (Some(dropped), None) => drop_collection(collections, &dropped, position)?,
+            (_, Some(row)) => remaining.push((*id, row)),
+            (None, None) => {}
+        }
+    }
+    for (id, row) in remaining {
+        match collections.by_id(id) {
+            None => {
+                let mut sections = HashMap::new();
+                let created = recovery::open_collection(collections, id, row, &mut sections)?;
+                created.set_named_from(position);
+                created.record_change_at(position);
+            }
+            Some(collection) => change_collection(collections, &collection, row, position)?,
+        }
+    }
+    Ok(())
+}
+
+fn drop_collection(
+    collections: &Collections,
+    dropped: &Arc<Collection>,
+    position: Position,
+) -> Result<(), Error> {
+    collections.drop_at(dropped, position);
+    release_dropped(&collections.core, dropped)
+}
+
+fn change_collection(
+    collections: &Collections,
+    collection: &Arc<Collection>,
+    row: CollectionRow,
+    position: Position,
+) -> Result<(), Error> {
+    if row.namespace == collection.namespace() {
+        collection.set_row(row);
+    } else {
+        collections.rename(collection, None, position, || collection.set_row(row));
+    }
+    change_indexes(&collections.core, collection, position)?;
+    collection.record_change_at(position);
+    Ok(())
+}
+
+/// Makes the indexes of a collection those of the catalog.
+fn change_indexes(core: &Core, collection: &Collection, position: Position) -> Result<(), Error> {
+    let catalog = &core.storage.catalog;
+    let before = collection.state();
+    let mut indexes = Vec::new();
+    for (key, value) in catalog.scan(&rows::key(rows::INDEX, &[collection.id.0])) {
+        let [_, map] = rows::numbers_of(&key)?;
+        let row = IndexRow::read(MapId(map), &value, catalog)?;
+        let known = before.indexes.iter().find(|it| it.index.map.0 == map);
+        let is_first = indexes.is_empty();
+        let place = IndexPlace {
+            map: MapId(map),
+            is_first,
+            position,
+        };
+        indexes.push(index_of(core, collection, known, row, place)?);
+    }
+    let gone: Vec<IndexState> = before
+        .indexes
+        .iter()
+        .filter(|old| !indexes.iter().any(|new| new.index.map == old.index.map))
+        .cloned()
+        .collect();
+    collection.change_state(|state| state.indexes = indexes);
+    for IndexState {
+        index, sections, ..
+    } in gone
+    {
+        index.set_dropped();
+        sections
+            .descriptors()
+            .chain(sections.past_descriptors())
+            .try_for_each(|it| core.close_section(it))?;
+    }
+    Ok(())
+}
+
+/// An index of the catalog.
+struct IndexPlace {
+    map: MapId,
+    /// True for the index on `_id`.
+    is_first: bool,
+    /// The position of the change.
+    position: Position,
+}
+
+fn index_of(
+    core: &Core,
+    collection: &Collection,
+    known: Option<&IndexState>,
+    row: IndexRow,
+    place: IndexPlace,
+) -> Result<IndexState, Error> {
+    let IndexPlace {
+        map,
+        is_first,
+        position,
+    } = place;
+    let Some(known) = known else {
+        let options = collection.options();
+        let definition = recovery::definition_of(&options, &row, is_first)?;
+        let index = Index::new(map, Arc::new(definition), row.since, row.ready);
+        let sections = open_missing(core, map, &[])?;
+        return Ok(IndexState {
+            index: Arc::new(index),
+            sections: Arc::new(Sections::new(sections)),
+            tombstone_ranges: Arc::default(),
+        });
+    };
+    let mut state = known.clone();
+    if !is_first && known.index.row().specification != row.specification {
+        let options = collection.options();
+        let definition = recovery::definition_of(&options, &row, is_first)?;
+        state.index = Arc::new(known.index.with_definition(definition));
+    }
+    if row.ready && !known.index.is_ready() {
+        // Nobody has read it before, so its sections need not wait for snapshots.
+        let sections = open_missing(core, map, known.sections.present())?;
+        state.sections = Arc::new(Sections::new(sections));
+        state.index.set_ready(position);
+    }
+    Ok(state)
+}
+
+/// Returns the sections of a map in the catalog. Those in `open` are not opened again.
+fn open_missing(
+    core: &Core,
+    map: MapId,
+    open: &[Arc<Section>],
+) -> Result<Vec<Arc<Section>>, Error> {
+    let mut sections = Vec::new();
+    for descriptor in descriptors_of(&core.storage.catalog, map)? {
+        let known = open.iter().find(|it| is_same(it.descriptor(), &descriptor));
+        sections.push(match known {
+            Some(section) => section.clone(),
+            None => core.open_section(descriptor)?,
+        });
+    }
+    Ok(sections)
+}
+
+fn descriptors_of(catalog: &Catalog, map: MapId) -> Result<Vec<SectionDescriptor>, StorageError> {
+    let rows = catalog.scan(&rows::key(rows::SECTION, &[map.0]));
+    rows.iter()
+        .map(|(_, value)| rows::read_section(value))
+        .collect()
+}
+
+fn is_same(one: &SectionDescriptor, other: &SectionDescriptor) -> bool {
+    (one.run, one.root_offset) == (other.run, other.root_offset)
+}
+
+/// Replaces the sections of a collection by those of the catalog, and cuts off the part of its tails
+/// that they contain.
+fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
+    let before = collection.state();
+    let records = open_missing(core, collection.records_map, before.records.present())?;
+    let mut of_indexes = HashMap::new();
+    for IndexState {
+        index, sections, ..
+    } in &before.indexes
+    {
+        of_indexes.insert(
+            index.map,
+            open_missing(core, index.map, sections.present())?,
+        );
+    }
+    let folded = match core
+        .storage
+        .catalog
+        .get(&rows::key(rows::FOLDED, &[collection.id.0]))
+    {
+        Some(value) => FoldedRow::read(&value)?,
+        None => FoldedRow::default(),
+    };
+    let kept: HashSet<(RunId, u64)> = records
+        .iter()
+        .chain(of_indexes.values().flatten())
+        .map(|section| place_of(section.descriptor()))
+        .collect();
+    let retired = collection.adopt_state(folded.position, |state| {
+        replace(&mut state.records, records);
+        for index in &mut state.indexes {
+            if let Some(sections) = of_indexes.remove(&index.index.map) {
+                replace(&mut index.sections, sections);
+            }
+        }
+    });
+    if let Some(generation) = retired {
+        generation.retire();
+    }
+    let gone = before
+        .maps()
+        .flat_map(|sections| sections.descriptors())
+        .filter(|descriptor| !kept.contains(&place_of(descriptor)));
+    gone.into_iter().try_for_each(|it| core.close_section(it))
+}
+
+fn place_of(descriptor: &SectionDescriptor) -> (RunId, u64) {
+    (descriptor.run, descriptor.root_offset)
+}
+
+fn replace(sections: &mut Arc<Sections>, by: Vec<Arc<Section>>) {
+    *sections = Arc::new(Sections::new(by));
+}
+
+/// Adopts the section with the recorded results of statements. The results themselves are known from
+/// the log. The next fold replaces the section.
+fn adopt_sessions(core: &Core) -> Result<(), Error> {
+    let before = core.retries.section();
+    let newest = descriptors_of(&core.storage.catalog, retries::MAP)?.pop();
+    let is_known = match (&before, &newest) {
+        (Some(one), Some(other)) => is_same(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    if is_known {
+        return Ok(());
+    }
+    if let Some(newest) = &newest {
+        core.open_section(newest.clone())?;
+    }
+    core.retries.saved(u64::MAX, newest);
+    before.iter().try_for_each(|it| core.close_section(it))
+}
