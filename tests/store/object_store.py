@@ -6,6 +6,9 @@ import socket
 import subprocess
 import time
 
+import pymongo
+import pymongo.errors
+
 from windrow_server import ROOT, Server, free_port
 
 VERSION = "v1.8.0"
@@ -65,14 +68,25 @@ class ObjectStore:
 class StoreServer(Server):
     """A server whose database is in an object store."""
 
-    def __init__(self, folder, store, prefix, port=None, options=(), start=True, url=None):
+    def __init__(self, folder, store, prefix, port=None, options=(), start=True, url=None,
+                 is_follower=False):
         port = port or free_port()
+        self.is_follower = is_follower
         self.store_port = store.port
         super().__init__(folder, port=port, start=start, options=[
             "--store", url or f"s3://bucket/{prefix}", "--replica-set", "rs0",
             "--store-option", f"aws_endpoint=http://127.0.0.1:{store.port}",
             "--advertise", f"127.0.0.1:{port}", "--election-timeout", str(ELECTION_SECONDS),
             *options])
+
+    def answers(self):
+        """Whether the server has the role that the test expects."""
+        try:
+            with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=500) as client:
+                hello = client.admin.command("hello")
+                return hello["secondary"] if self.is_follower else hello["isWritablePrimary"]
+        except pymongo.errors.PyMongoError:
+            return False
 
     def begin(self):
         """Starts the process without waiting for an answer: it may not be the primary."""

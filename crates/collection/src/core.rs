@@ -211,6 +211,11 @@ impl Core {
         if is_kept() {
             return Ok(());
         }
+        if self.storage.is_following() {
+            // The catalog is that of the primary. The local log is this server's own.
+            self.storage.log.keep_history(self.options.history_bytes);
+            return Ok(());
+        }
         let _changing = self.catalog_change.lock();
         if !is_kept() {
             let kept = vec![RowChange::put(rows::HISTORY_KEPT, "")];

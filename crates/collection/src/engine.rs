@@ -137,6 +137,11 @@ impl Engine {
         Ok(log.sync(log.written())?)
     }
 
+    /// Returns whether this server follows another one.
+    pub fn is_following(&self) -> bool {
+        self.core.storage.is_following()
+    }
+
     /// Returns whether the database is in an object store.
     pub fn is_shared(&self) -> bool {
         self.core.storage.is_shared()

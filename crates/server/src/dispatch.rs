@@ -33,6 +33,7 @@ use crate::namespace;
 use crate::operations::{Operation, RunningOperation, Starter};
 use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, EndedCommand};
+use crate::role;
 use crate::shown_command::shown_command;
 use crate::snapshot_reads;
 use crate::state::State;
@@ -237,6 +238,7 @@ fn check_request(
             state.sessions.touch(session)?;
         }
     }
+    role::check(state, request, command, &common)?;
     if state.stop.is_requested() {
         let message = "The server is in quiesce mode and will shut down";
         return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));

@@ -182,9 +182,7 @@ impl IntoCommandError for StorageError {
             StorageError::Full { .. } => ErrorCode::OutOfDiskSpace,
             StorageError::Damaged { .. } => ErrorCode::DataCorruptionDetected,
             StorageError::InUse { .. } => ErrorCode::DBPathInUse,
-            StorageError::NotPrimary | StorageError::Fenced { .. } => {
-                ErrorCode::NotWritablePrimary
-            }
+            StorageError::NotPrimary | StorageError::Fenced { .. } => ErrorCode::NotWritablePrimary,
             StorageError::Unavailable { .. } => ErrorCode::HostUnreachable,
             StorageError::Unsuitable { .. } => ErrorCode::UnsupportedFormat,
             StorageError::NotKept { .. } => ErrorCode::ChangeStreamHistoryLost,

@@ -32,7 +32,8 @@ pub fn run_ttl_monitor(state: &State) {
     while !state.stop.wait(CHECK_INTERVAL) {
         let interval = state.parameters.number("ttlMonitorSleepSecs").max(1);
         let is_time = last.elapsed() >= Duration::from_secs(interval as u64);
-        if is_time && state.parameters.flag("ttlMonitorEnabled") {
+        let is_following = state.services.engine.is_following();
+        if is_time && !is_following && state.parameters.flag("ttlMonitorEnabled") {
             last = Instant::now();
             pass(state);
             state.metrics.ttl_passes.fetch_add(1, Relaxed);

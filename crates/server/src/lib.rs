@@ -105,6 +105,7 @@ mod random;
 mod recorder;
 mod replica_set;
 mod retries;
+mod role;
 mod search_index_renewal;
 mod search_indexes;
 mod server;

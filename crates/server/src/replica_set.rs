@@ -68,15 +68,26 @@ impl ReplicaSet {
         shared: Option<SharedState>,
         reply: &mut DocumentBuf,
     ) {
+        let epoch = shared.as_ref().map(|shared| shared.epoch as i64);
+        let is_following = shared.as_ref().is_some_and(|shared| shared.is_following);
+        let primary = match &shared {
+            Some(shared) if is_following => shared.primary.clone(),
+            _ => self.me.clone(),
+        };
         let members = self.members(shared);
         let members: Vec<&str> = members.iter().map(String::as_str).collect();
         reply.push("hosts", members);
         reply.push("setName", self.set.as_str());
         reply.push("setVersion", VERSION);
-        reply.push("secondary", false);
-        reply.push("primary", self.me.as_str());
+        reply.push("secondary", is_following);
+        if !primary.is_empty() {
+            reply.push("primary", primary.as_str());
+        }
         reply.push("me", self.me.as_str());
-        reply.push("electionId", self.election_id());
+        if !is_following {
+            let epoch = epoch.unwrap_or(self.term);
+            reply.push("electionId", Self::election_id(epoch));
+        }
         let newest = self.time(newest);
         let now = Value::DateTime(i64::from(newest.seconds) * 1000);
         let time = self.op_time(newest);
@@ -112,11 +123,11 @@ impl ReplicaSet {
     }
 
     /// The id in MongoDB's format, with the term in the last bytes.
-    fn election_id(&self) -> ObjectId {
+    fn election_id(term: i64) -> ObjectId {
         let mut bytes = [0; 12];
         let (head, tail) = bytes.split_at_mut(4);
         head.copy_from_slice(&i32::MAX.to_be_bytes());
-        tail.copy_from_slice(&self.term.to_be_bytes());
+        tail.copy_from_slice(&term.to_be_bytes());
         ObjectId(bytes)
     }
 
@@ -146,20 +157,25 @@ impl ReplicaSet {
     }
 
     /// The reply of `replSetGetStatus`.
-    pub fn status(&self, newest: ClusterTime) -> DocumentBuf {
+    pub fn status(&self, newest: ClusterTime, shared: Option<SharedState>) -> DocumentBuf {
+        let is_following = shared.as_ref().is_some_and(|shared| shared.is_following);
+        let (state, state_text) = match is_following {
+            true => (2, "SECONDARY"),
+            false => (1, "PRIMARY"),
+        };
         let now = clock::date(SystemTime::now());
         let newest = self.time(newest);
         let time = || self.op_time(newest);
         let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
         let member = doc! {
-            "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": 1,
-            "stateStr": "PRIMARY", "uptime": (uptime as i32), "optime": (time()),
+            "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": state,
+            "stateStr": state_text, "uptime": (uptime as i32), "optime": (time()),
             "optimeDate": (Value::DateTime(i64::from(newest.seconds) * 1000)), "electionTime": (Value::Timestamp(self.elected)),
             "electionDate": (clock::date(self.elected_at)), "configVersion": VERSION,
             "configTerm": (self.term as i32), "self": true,
         };
         doc! {
-            "set": (self.set.as_str()), "date": (now), "myState": 1, "term": (self.term),
+            "set": (self.set.as_str()), "date": (now), "myState": state, "term": (self.term),
             "syncSourceHost": "", "syncSourceId": (-1), "heartbeatIntervalMillis": 2000i64,
             "majorityVoteCount": 1, "writeMajorityCount": 1, "votingMembersCount": 1,
             "writableVotingMembersCount": 1,

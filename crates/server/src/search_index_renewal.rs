@@ -2,6 +2,7 @@
 //! index answers searches until the new one is ready. It may miss documents until then.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use windrow_collection::Collection;
 use windrow_document::doc;
@@ -17,6 +18,11 @@ const THREAD: &str = "SearchIndexRenewal";
 /// stops: the next start continues the build.
 pub fn run_search_index_renewal(state: &State) {
     let engine = &state.services.engine;
+    while engine.is_following() {
+        if state.stop.wait(ROLE_INTERVAL) {
+            return;
+        }
+    }
     for database in engine.databases() {
         for collection in engine.collections(&database) {
             if state.stop.is_requested() {
@@ -31,6 +37,9 @@ pub fn run_search_index_renewal(state: &State) {
         }
     }
 }
+
+/// How often a server that follows another one looks if it has become the primary.
+const ROLE_INTERVAL: Duration = Duration::from_secs(1);
 
 fn renew(state: &State, collection: &Arc<Collection>, definitions: Vec<Definition>) {
     let log = &state.services.log;

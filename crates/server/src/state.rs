@@ -180,10 +180,16 @@ impl State {
         self.connections.count()
     }
 
-    /// The version of the topology, by which clients detect changes. It does not change while the
-    /// server runs.
+    /// The version of the topology, by which clients detect changes.
     pub(crate) fn topology_version(&self) -> DocumentBuf {
-        doc! { "processId": (self.process_id), "counter": 0i64 }
+        doc! { "processId": (self.process_id), "counter": (self.topology_counter()) }
+    }
+
+    /// The number of changes of the topology: a server that follows another one can become the
+    /// primary.
+    pub(crate) fn topology_counter(&self) -> i64 {
+        let engine = &self.services.engine;
+        i64::from(engine.is_shared() && !engine.is_following())
     }
 
     /// Fails if the audit log cannot be written. The server is stopping then.

@@ -13,6 +13,7 @@
 //! saves them, and the copy is loaded again.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::bucket::{Bucket, Patience, retry};
 use crate::catalog::{remove_checkpoints, save_encoded};
@@ -24,7 +25,7 @@ use crate::log::{Content, Follower, Kind, LogCopy, Position, Written, remove_log
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
 use crate::shared_log::boundary::{self, Boundary};
-use crate::shared_log::log_object::{self, LogObject, SharedRecord};
+use crate::shared_log::log_object::{self, LogObject, ObjectKind, SharedRecord};
 use crate::shared_log::uploader::{ClusterOptions, UploadParts, Uploader};
 use crate::shared_log::{self, LogEnd, LogWriter, Takeover, database, members, probe};
 use crate::storage::{Storage, StorageOptions};
@@ -44,6 +45,8 @@ pub struct Replica {
     local: Follower,
     objects: Arc<RunObjects>,
     objects_since_note: u32,
+    /// When the addresses of the servers were read.
+    members_read: Option<Instant>,
 }
 
 /// What the log does with a record before a snapshot can have its position.
@@ -129,6 +132,8 @@ impl Primary {
     }
 }
 
+/// The interval in which the addresses of the servers are read.
+const MEMBERS_INTERVAL: Duration = Duration::from_secs(5);
 /// A note of the compared objects is saved after this many objects.
 const NOTE_INTERVAL: u32 = 256;
 
@@ -197,6 +202,7 @@ impl Replica {
             state,
             objects,
             objects_since_note: 0,
+            members_read: None,
         })
     }
 
@@ -227,6 +233,7 @@ impl Replica {
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
             let (_, boundary) = boundary::newest(bucket.as_ref())?;
             let is_collected = self.end.number <= boundary.collected;
+            self.look_for_members()?;
             return Ok(match is_collected {
                 true => Followed::Stale(Stale::Collected),
                 false => Followed::AtEnd,
@@ -245,10 +252,27 @@ impl Replica {
                 return Ok(Followed::Stale(stale));
             }
         }
+        self.storage.note_seen(|seen| {
+            seen.epoch = object.header.epoch;
+            if object.header.kind == ObjectKind::Fence {
+                seen.primary.clone_from(&object.address);
+            }
+        });
         self.newest = (object.header.number, object.header.first);
         self.end = LogEnd::after(&object);
         self.note_progress()?;
         Ok(Followed::Advanced)
+    }
+
+    /// Reads the addresses of the servers now and then.
+    fn look_for_members(&mut self) -> Result<(), StorageError> {
+        let is_due = |since: &Instant| since.elapsed() >= MEMBERS_INTERVAL;
+        if self.members_read.as_ref().is_none_or(is_due) {
+            let members = members::addresses(self.options.bucket.as_ref())?;
+            self.storage.note_seen(|seen| seen.members = members);
+            self.members_read = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// Compares a record with the local log, or adds it to its end.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use windrow_invariant::Bug;
 
 use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
@@ -30,11 +31,15 @@ pub struct StorageOptions {
     pub catalog: CatalogOptions,
 }
 
-/// What a primary does in the object store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a server knows of the database in an object store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedState {
-    /// The number of takeovers of the log, that of this primary included.
+    /// True if this server follows another one.
+    pub is_following: bool,
+    /// The number of takeovers of the log.
     pub epoch: u64,
+    /// The address of the primary, or "" if it is unknown.
+    pub primary: String,
     /// The addresses that clients connect to, of all servers.
     pub members: Vec<String>,
     /// The size of the parts of runs that are kept on the local disk, in bytes.
@@ -54,6 +59,8 @@ pub struct Storage {
     uploader: Arc<OnceLock<Uploader>>,
     /// True if the database is in an object store.
     is_shared: bool,
+    /// What a server knows that follows another one.
+    seen: Arc<Mutex<SharedState>>,
 }
 
 impl Storage {
@@ -128,6 +135,7 @@ impl Storage {
             catalog: Arc::new(catalog),
             uploader: Arc::default(),
             is_shared,
+            seen: Arc::default(),
         })
     }
 
@@ -141,10 +149,23 @@ impl Storage {
         self.is_shared
     }
 
-    /// Returns what this server does in the object store. `None` if the database is not in one.
+    /// Notes what a server knows that follows another one.
+    pub(crate) fn note_seen(&self, note: impl FnOnce(&mut SharedState)) {
+        note(&mut self.seen.lock());
+    }
+
+    /// Returns what this server knows of the database in the object store. `None` if the database is
+    /// not in one.
     pub fn shared_state(&self) -> Option<SharedState> {
-        let uploader = self.uploader.get()?;
+        let Some(uploader) = self.uploader.get() else {
+            return self.is_shared.then(|| SharedState {
+                is_following: true,
+                ..self.seen.lock().clone()
+            });
+        };
         Some(SharedState {
+            is_following: false,
+            primary: uploader.address().to_owned(),
             epoch: uploader.epoch(),
             members: uploader.members(),
             cache_bytes: uploader.cache_bytes(),

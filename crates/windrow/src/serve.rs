@@ -13,6 +13,7 @@ mod problem_log;
 mod reload;
 mod shared_store;
 mod shown_options;
+mod store_options;
 mod traces;
 
 use std::fs;
@@ -32,7 +33,7 @@ use windrow_server::{
     AccessControl, Config, Log, LogTarget, Server, Services, Severity, Stop, TlsMode,
     log_resumed_builds, new_password,
 };
-use windrow_storage::{Disk, RealDisk, Storage};
+use windrow_storage::{Disk, RealDisk};
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
@@ -43,7 +44,7 @@ use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
-use shared_store::open_as_primary;
+use shared_store::{FollowTask, open_shared};
 use shown_options::show_arguments;
 use traces::start_traces;
 
@@ -94,7 +95,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .as_deref()
         .map(PidFile::write)
         .transpose()?;
-    let engine = open_engine(&options, log)?;
+    let (engine, follow) = open_engine(&options, log)?;
     log_resumed_builds(&engine, log);
     let traces = start_traces(log, &options.traces)?;
     let services = Services {
@@ -116,7 +117,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
-    let watch = is_shared.then(|| watch_primary(engine.clone(), server.stop()));
+    let watch = is_shared.then(|| watch_role(follow, engine.clone(), server.stop()));
     let served = server.run();
     drop((address_file, metrics, traces, pid_file));
     if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
@@ -262,7 +263,10 @@ fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
 /// A process that was just killed can hold the lock of the data folder for a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-fn open_engine(options: &Options, log: &Arc<Log>) -> Result<Arc<Engine>, Failure> {
+fn open_engine(
+    options: &Options,
+    log: &Arc<Log>,
+) -> Result<(Arc<Engine>, Option<FollowTask>), Failure> {
     let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
     let disk = RealDisk::new(&options.data_folder).map_err(unusable)?;
     let mut engine_options = EngineOptions {
@@ -278,15 +282,15 @@ fn open_engine(options: &Options, log: &Arc<Log>) -> Result<Arc<Engine>, Failure
     };
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let started = Instant::now();
-    let open = || {
-        let storage = engine_options.storage.clone();
-        let storage = match &options.store {
-            Some(store) => {
-                open_as_primary(store, disk.clone(), &options.data_folder, storage, log)?
-            }
-            None => Storage::open(disk.clone(), storage)?,
-        };
-        Engine::open_storage(storage, engine_options.clone())
+    let open = || match &options.store {
+        Some(store) => {
+            let folder = &options.data_folder;
+            open_shared(store, disk.clone(), folder, engine_options.clone(), log)
+        }
+        None => {
+            let engine = Engine::open(disk.clone(), engine_options.clone())?;
+            Ok((engine, None))
+        }
     };
     loop {
         match open() {
@@ -300,22 +304,29 @@ fn open_engine(options: &Options, log: &Arc<Log>) -> Result<Arc<Engine>, Failure
                 };
                 return Err(Failure::WithCode(code, error.to_string()));
             }
-            Ok(engine) => return Ok(engine),
+            Ok(opened) => return Ok(opened),
         }
     }
 }
 
-/// Stops the server when another one has taken over the log in the object store. The thread returns
-/// the reason, or `None` if the server stops for another reason.
-fn watch_primary(engine: Arc<Engine>, stop: Arc<Stop>) -> thread::JoinHandle<Option<Error>> {
+/// Follows another server, and then watches if another one has taken over the log in the object
+/// store. Stops the server when its process has to start again. The thread returns the reason, or
+/// `None` if the server stops for another reason.
+fn watch_role(
+    follow: Option<FollowTask>,
+    engine: Arc<Engine>,
+    stop: Arc<Stop>,
+) -> thread::JoinHandle<Option<Error>> {
     thread::spawn(move || {
-        while !stop.wait(WATCH_INTERVAL) {
-            if let Err(error) = engine.wait_durable(Position::MAX, Duration::ZERO) {
-                stop.request();
-                return Some(error);
-            }
+        let followed = follow.map_or(Ok(()), |follow| follow.run(&stop));
+        let mut ended = followed.err();
+        while ended.is_none() && !stop.wait(WATCH_INTERVAL) {
+            ended = engine.wait_durable(Position::MAX, Duration::ZERO).err();
         }
-        None
+        if ended.is_some() {
+            stop.request();
+        }
+        ended
     })
 }
 

@@ -67,6 +67,8 @@ struct HelloRequest<'a> {
 struct Wait {
     /// The process id in the topology version that the client knows.
     known: ObjectId,
+    /// The counter in it.
+    counter: i64,
     limit: Duration,
 }
 
@@ -170,7 +172,7 @@ fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf
 
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     let mut reply = DocumentBuf::new();
-    reply.push(primary, true);
+    reply.push(primary, !context.state.services.engine.is_following());
     reply.push("topologyVersion", context.state.topology_version());
     reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
     reply.push("maxMessageSizeBytes", MESSAGE_BYTES_MAX as i32);
@@ -214,6 +216,10 @@ impl Wait {
         match (known, limit) {
             (Some(known), Some(limit)) => Ok(Some(Wait {
                 known: parse_process_id(known)?,
+                counter: known
+                    .get("counter")
+                    .and_then(ValueRef::as_whole)
+                    .unwrap_or(0),
                 limit: Duration::from_millis(limit),
             })),
             (None, None) if request.exhaust_allowed() => {
@@ -238,7 +244,22 @@ fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandErro
     }
     context.operation.wait_on_purpose();
     let began = Instant::now();
-    let stops = context.state.stop.wait(wait.limit.min(AWAIT_MAX));
+    let deadline = began + wait.limit.min(AWAIT_MAX);
+    let is_shared = context.state.services.engine.is_shared();
+    let stops = loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let step = if is_shared {
+            left.min(ROLE_INTERVAL)
+        } else {
+            left
+        };
+        if context.state.stop.wait(step) {
+            break true;
+        }
+        if left.is_zero() || context.state.topology_counter() != wait.counter {
+            break false;
+        }
+    };
     context.operation.record_wait(began.elapsed());
     if stops {
         let message = "The server is in quiesce mode and will shut down";
@@ -247,6 +268,8 @@ fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandErro
     Ok(())
 }
 
+/// How often a waiting command looks if the server has become the primary.
+const ROLE_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum time to wait. A client that wants to wait longer sends another request.
 const AWAIT_MAX: Duration = Duration::from_secs(3600);
 

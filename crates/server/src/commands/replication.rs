@@ -60,7 +60,8 @@ pub const REPL_SET_GET_STATUS: Command = Command {
     needs: Needs::OnServer(&[Action::replSetGetStatus]),
     run: |_, context| {
         let newest = context.state.services.engine.newest_time();
-        Ok(Reply::ok(member(context)?.status(newest)))
+        let shared = context.state.services.engine.shared_state();
+        Ok(Reply::ok(member(context)?.status(newest, shared)))
     },
     ..OF_SETS
 };

@@ -224,6 +224,11 @@ impl Uploader {
         }
     }
 
+    /// Returns the address that clients connect to.
+    pub fn address(&self) -> &str {
+        &self.shared.options.address
+    }
+
     /// Returns the addresses that clients connect to, of all servers.
     pub fn members(&self) -> Vec<String> {
         let members = self.shared.state.lock().members.clone();

@@ -17,6 +17,7 @@ use super::config_file;
 use super::given_option::GivenOption;
 use super::option_table::{Draft, Kind, LogDestination, find, switch_value};
 use super::shown_options::show;
+use super::store_options::{StoreOptions, store_options};
 use crate::command_line::Failure;
 use crate::memory;
 
@@ -64,21 +65,6 @@ pub struct Options {
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
     pub shown: DocumentBuf,
 }
-
-/// The object store that has the database.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoreOptions {
-    pub url: String,
-    /// Settings by their names in the crate `object_store`.
-    pub options: Vec<(String, String)>,
-    pub cache_bytes: u64,
-    /// The address that clients connect to.
-    pub advertise: String,
-    pub election_timeout: Duration,
-}
-
-/// The default of `--cache-bytes`.
-const CACHE_BYTES_DEFAULT: u64 = 10 << 30;
 
 /// Parses the command line, and the configuration file that it names. Options of the command line
 /// replace those of the file. Returns `None` if help was requested.
@@ -217,35 +203,6 @@ fn finish(
         replica_set: draft.replica_set,
         history_bytes: draft.history_bytes.unwrap_or(HISTORY_BYTES_DEFAULT),
     })
-}
-
-/// The object store. Its other options need `--store`.
-fn store_options(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<StoreOptions>, Failure> {
-    let Some(url) = &draft.store else {
-        let given = [
-            ("--store-option", !draft.store_options.is_empty()),
-            ("--cache-bytes", draft.cache_bytes.is_some()),
-            ("--advertise", draft.advertise.is_some()),
-            ("--election-timeout", draft.election_timeout.is_some()),
-        ];
-        return match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => Err(Failure::Usage(format!("{name} needs --store URL"))),
-            None => Ok(None),
-        };
-    };
-    if draft.encryption_key_file.is_some() || draft.encryption {
-        let message = "--store cannot be combined with --encryption-key-file yet; use the \
-                       encryption of the object store";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    let own = listen.first().map(SocketAddr::to_string);
-    Ok(Some(StoreOptions {
-        url: url.clone(),
-        options: draft.store_options.clone(),
-        cache_bytes: draft.cache_bytes.unwrap_or(CACHE_BYTES_DEFAULT),
-        advertise: draft.advertise.clone().or(own).unwrap_or_default(),
-        election_timeout: draft.election_timeout.unwrap_or(Duration::from_secs(5)),
-    }))
 }
 
 /// The addresses of `--listen`, or of `--bind-ip` and `--port`.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Position, StorageError, write_rollback_files};
-use windrow_document::doc;
-use windrow_server::{Log, Severity};
-use windrow_storage::{
-    ClusterOptions, Disk, Followed, Patience, Promotion, Replica, Stale, Storage, StorageOptions,
+use windrow_collection::{
+    Engine, EngineOptions, Error, Following, StorageError, write_rollback_files,
 };
+use windrow_document::doc;
+use windrow_server::{Log, Severity, Stop};
+use windrow_storage::{ClusterOptions, Disk, Followed, Patience, Promotion, Replica, Stale};
 
-use super::options::StoreOptions;
+use super::store_options::StoreOptions;
 use crate::store::open_bucket;
 
 /// A primary without writes extends the log this often.
@@ -52,16 +52,16 @@ impl Patience for Backoff {
     }
 }
 
-/// Opens the storage of a server that is the primary of the database at `store`. Waits as long as
-/// another server is.
-pub fn open_as_primary(
+/// Opens a database in an object store. If no other server extends the log, this one becomes the
+/// primary. Otherwise it follows, and the result contains the work that remains.
+pub fn open_shared(
     store: &StoreOptions,
     disk: Arc<dyn Disk>,
     folder: &Path,
-    storage: StorageOptions,
+    options: EngineOptions,
     log: &Arc<Log>,
-) -> Result<Storage, StorageError> {
-    let options = ClusterOptions {
+) -> Result<(Arc<Engine>, Option<FollowTask>), Error> {
+    let cluster = ClusterOptions {
         bucket: open_bucket(&store.url, &store.options)?,
         address: store.advertise.clone(),
         cache_bytes: store.cache_bytes,
@@ -69,50 +69,106 @@ pub fn open_as_primary(
         retention: RETENTION,
         patience: Arc::new(Backoff { log: log.clone() }),
     };
-    let mut replica = Replica::open(disk, storage, options)?;
-    let say = |id, message: &str, position: Position| {
-        let attr = doc! { "store": (store.url.clone()), "position": (position.0 as i64) };
-        log.info("REPL", id, "store", message, attr);
-    };
-    let mut silent_since = Instant::now();
-    let mut is_waiting = false;
+    let mut replica = Replica::open(disk, options.storage.clone(), cluster)?;
     loop {
         replica = match replica.follow(&mut ()) {
-            Ok(Followed::Advanced) => {
-                silent_since = Instant::now();
-                continue;
-            }
+            Ok(Followed::Advanced) => continue,
             Ok(Followed::Stale(stale)) => reload(replica, stale, folder, log)?,
-            Ok(Followed::AtEnd) => {
-                let is_silent = silent_since.elapsed() >= store.election_timeout;
-                if !is_silent && !replica.is_without_primary() {
-                    if !is_waiting {
-                        is_waiting = true;
-                        let message = "Another server is the primary; this one follows its log";
-                        say(STORE_ID + 1, message, replica.written());
-                    }
-                    thread::sleep(POLL_INTERVAL);
-                    continue;
+            Ok(Followed::AtEnd) if !replica.is_without_primary() => break,
+            Ok(Followed::AtEnd) => match replica.take_over()? {
+                Promotion::Won(primary) => {
+                    let engine = Engine::open_storage(primary.into_storage()?, options)?;
+                    say(log, PRIMARY, "This server is the primary now", &engine);
+                    return Ok((engine, None));
                 }
-                let position = replica.written();
-                match replica.take_over()? {
-                    Promotion::Won(primary) => {
-                        say(STORE_ID + 2, "This server is the primary now", position);
-                        return primary.into_storage();
-                    }
-                    Promotion::Behind(replica) => *replica,
-                    Promotion::Stale(replica, stale) => reload(*replica, stale, folder, log)?,
-                }
-            }
-            // The primary cannot reach the object store either, or this server would not know.
+                Promotion::Behind(replica) => *replica,
+                Promotion::Stale(replica, stale) => reload(*replica, stale, folder, log)?,
+            },
             Err(StorageError::Unavailable { .. }) => {
-                silent_since = Instant::now();
                 thread::sleep(POLL_INTERVAL);
                 continue;
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
     }
+    let (engine, following) = Engine::open_following(replica.storage(), options)?;
+    let message = "Another server is the primary; this one follows its log";
+    say(log, FOLLOWS, message, &engine);
+    let task = FollowTask {
+        replica,
+        following,
+        engine: engine.clone(),
+        election_timeout: store.election_timeout,
+        log: log.clone(),
+    };
+    Ok((engine, Some(task)))
+}
+
+/// The ids of log lines about the role of a server.
+const FOLLOWS: i32 = STORE_ID + 1;
+const PRIMARY: i32 = STORE_ID + 2;
+
+fn say(log: &Log, id: i32, message: &str, engine: &Engine) {
+    let attr = doc! { "position": (engine.written().0 as i64) };
+    log.info("REPL", id, "store", message, attr);
+}
+
+/// The work of a server that follows another one.
+pub struct FollowTask {
+    replica: Replica,
+    following: Following,
+    engine: Arc<Engine>,
+    election_timeout: Duration,
+    log: Arc<Log>,
+}
+
+impl FollowTask {
+    /// Follows the log until the server stops or becomes the primary.
+    ///
+    /// Fails if the copy cannot be continued: the process has to start again.
+    pub fn run(mut self, stop: &Stop) -> Result<(), Error> {
+        let mut silent_since = Instant::now();
+        while !stop.is_requested() {
+            match self.replica.follow(&mut self.following) {
+                Ok(Followed::Advanced) => {
+                    silent_since = Instant::now();
+                    self.following.adopt()?;
+                    continue;
+                }
+                Ok(Followed::Stale(stale)) => return Err(stale_copy(stale)),
+                Ok(Followed::AtEnd) => self.following.adopt()?,
+                // The primary cannot reach the object store either, or this server would not know.
+                Err(StorageError::Unavailable { .. }) => silent_since = Instant::now(),
+                Err(error) => return Err(error.into()),
+            }
+            let is_silent = silent_since.elapsed() >= self.election_timeout;
+            if !is_silent && !self.replica.is_without_primary() {
+                stop.wait(POLL_INTERVAL);
+                continue;
+            }
+            match self.replica.take_over()? {
+                Promotion::Won(primary) => {
+                    primary.into_storage()?;
+                    self.engine.begin_writing(self.following)?;
+                    say(
+                        &self.log,
+                        PRIMARY,
+                        "This server is the primary now",
+                        &self.engine,
+                    );
+                    return Ok(());
+                }
+                Promotion::Behind(replica) => self.replica = *replica,
+                Promotion::Stale(_, stale) => return Err(stale_copy(stale)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stale_copy(stale: Stale) -> Error {
+    let what = format!("the local copy cannot be continued: {stale:?}");
+    Error::Interrupted(what)
 }
 
 /// Loads the copy again, and writes rollback files of what only this server has.
