@@ -76,9 +76,9 @@ def counts(client):
 def test_a_command_is_a_span(tmp_path, collector):
     with Server(tmp_path, options=collector.options) as server:
         client = server.client(appname="shop")
-        client.shop.orders.insert_one({"secret": 4711})
+        client.shop.orders.insert_one({"secret": 47114711471147})
         before = time.time_ns()
-        client.shop.orders.find_one({"secret": 4711, "name": "geheim"})
+        client.shop.orders.find_one({"secret": 47114711471147, "name": "geheim"})
         [span] = collector.wait_for(lambda span: span["name"] == "find orders")
         path, content_type, _ = collector.requests[0]
         assert path == "/v1/traces" and content_type == "application/json"
@@ -99,7 +99,7 @@ def test_a_command_is_a_span(tmp_path, collector):
         assert attributes(failed)["error.type"] == "BadValue"
         assert attributes(failed)["db.response.status_code"] == "2"
         content = b"".join(body for _, _, body in collector.requests)
-        assert b"geheim" not in content and b"4711" not in content
+        assert b"geheim" not in content and b"47114711471147" not in content
         resource = json.loads(collector.requests[0][2])["resourceSpans"][0]["resource"]
         assert attributes(resource)["service.name"] == "windrow"
         assert len({span["traceId"] for span in collector.spans}) == len(collector.spans)
