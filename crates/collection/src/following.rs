@@ -26,7 +26,6 @@ use crate::core::Core;
 use crate::dropped_collection::release_dropped;
 use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
-use crate::index::Index;
 use crate::record::transaction;
 use crate::recovery;
 use crate::retries;
@@ -58,8 +57,8 @@ impl Following {
         }
     }
 
-    /// Adopts the sections of other servers where no open snapshot prevents it. To be called after
-    /// each group of records, and now and then without.
+    /// Adopts the sections of other servers, except those that an open snapshot prevents. Call it
+    /// after each group of records, and also if there are none for a while.
     pub fn adopt(&mut self) -> Result<(), Error> {
         if let Some(error) = self.failure.lock().take() {
             return Err(error);
@@ -75,6 +74,9 @@ impl Following {
             .filter(|(_, position)| **position <= oldest)
             .map(|(id, _)| *id)
             .collect();
+        if due.is_empty() {
+            return Ok(());
+        }
         for id in due {
             if let Some(collection) = self.collections.by_id(id) {
                 adopt_sections(core, &collection)?;
@@ -99,8 +101,12 @@ impl Following {
         Ok(self.committed)
     }
 
-    fn prepare_data(&mut self, record: &Written, payload: Vec<u8>) -> Result<Publish, Error> {
-        let (position, millis) = (record.position, record.millis);
+    fn prepare_data(
+        &mut self,
+        position: Position,
+        millis: u64,
+        payload: Vec<u8>,
+    ) -> Result<Publish, Error> {
         let kind = transaction::kind_of(Bytes::from(payload));
         let kind = kind.ok_or_else(|| recovery::undecodable(position))?;
         recovery::record_committed(&mut self.committed, position, &kind)?;
@@ -112,9 +118,9 @@ impl Following {
         }))
     }
 
-    fn prepare_catalog(&mut self, record: &Written, payload: &[u8]) -> Result<Publish, Error> {
+    fn prepare_catalog(&mut self, position: Position, payload: &[u8]) -> Result<Publish, Error> {
         let changed = Catalog::read_change(payload);
-        let changed = changed.ok_or_else(|| recovery::undecodable(record.position))?;
+        let changed = changed.ok_or_else(|| recovery::undecodable(position))?;
         let mut affected = Affected::default();
         for (key, _) in &changed {
             affected.add(key);
@@ -125,11 +131,11 @@ impl Following {
             };
             let owner = self.collections.all().into_iter().find(has_map);
             if let Some(collection) = owner {
-                self.pending.insert(collection.id, record.position);
+                self.pending.insert(collection.id, position);
             }
         }
         for id in &affected.folded {
-            self.pending.insert(*id, record.position);
+            self.pending.insert(*id, position);
         }
         let (collections, failure) = (self.collections.clone(), self.failure.clone());
         Ok(Box::new(move |position| {
@@ -141,15 +147,18 @@ impl Following {
 }
 
 impl Applier for Following {
-    fn prepare(&mut self, record: &Written) -> Result<Publish, StorageError> {
-        let prepared = match &record.content {
-            Content::Data(payload) => self.prepare_data(record, payload.clone()),
-            Content::Catalog(payload) => self.prepare_catalog(record, payload),
+    fn prepare(&mut self, record: Written) -> Result<Publish, StorageError> {
+        let Written {
+            position, millis, ..
+        } = record;
+        let prepared = match record.content {
+            Content::Data(payload) => self.prepare_data(position, millis, payload),
+            Content::Catalog(payload) => self.prepare_catalog(position, &payload),
         };
         prepared.map_err(|error| match error {
             Error::Storage(error) => error,
             other => StorageError::Damaged {
-                place: format!("record {} of the log", record.position),
+                place: format!("record {position} of the log"),
                 what: other.to_string(),
             },
         })
@@ -322,24 +331,17 @@ fn index_of(
         position,
     } = place;
     let Some(known) = known else {
-        let options = collection.options();
-        let definition = recovery::definition_of(&options, &row, is_first)?;
-        let index = Index::new(map, Arc::new(definition), row.since, row.ready);
-        let sections = open_missing(core, map, &[])?;
-        return Ok(IndexState {
-            index: Arc::new(index),
-            sections: Arc::new(Sections::new(sections)),
-            tombstone_ranges: Arc::default(),
-        });
+        let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
+        let sections = Arc::new(Sections::new(open_missing(core, map, &[])?));
+        return Ok(recovery::index_state(map, definition, &row, sections));
     };
     let mut state = known.clone();
     if !is_first && known.index.row().specification != row.specification {
-        let options = collection.options();
-        let definition = recovery::definition_of(&options, &row, is_first)?;
+        let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
         state.index = Arc::new(known.index.with_definition(definition));
     }
     if row.ready && !known.index.is_ready() {
-        // Nobody has read it before, so its sections need not wait for snapshots.
+        // No reader has used it before, so its sections need not wait for snapshots.
         let sections = open_missing(core, map, known.sections.present())?;
         state.sections = Arc::new(Sections::new(sections));
         state.index.set_ready(position);
@@ -372,7 +374,7 @@ fn descriptors_of(catalog: &Catalog, map: MapId) -> Result<Vec<SectionDescriptor
 }
 
 fn is_same(one: &SectionDescriptor, other: &SectionDescriptor) -> bool {
-    (one.run, one.root_offset) == (other.run, other.root_offset)
+    place_of(one) == place_of(other)
 }
 
 /// Replaces the sections of a collection by those of the catalog, and cuts off the part of its tails

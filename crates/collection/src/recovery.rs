@@ -92,12 +92,7 @@ pub(crate) fn open_collection(
         let map = MapId(map);
         let index = IndexRow::read(map, &value, &core.storage.catalog)?;
         let definition = definition_of(&row.options, &index, indexes.is_empty())?;
-        let index = Index::new(map, Arc::new(definition), index.since, index.ready);
-        indexes.push(IndexState {
-            index: Arc::new(index),
-            sections: take(map),
-            tombstone_ranges: Arc::default(),
-        });
+        indexes.push(index_state(map, definition, &index, take(map)));
     }
     let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id.0])) {
         Some(value) => FoldedRow::read(&value)?,
@@ -106,6 +101,21 @@ pub(crate) fn open_collection(
     let collection = Collection::new(id, row, folded, records, indexes, core);
     collections.insert(&collection);
     Ok(collection)
+}
+
+/// Returns the state of an index of the catalog.
+pub(crate) fn index_state(
+    map: MapId,
+    definition: Definition,
+    row: &IndexRow,
+    sections: Arc<Sections>,
+) -> IndexState {
+    let index = Index::new(map, Arc::new(definition), row.since, row.ready);
+    IndexState {
+        index: Arc::new(index),
+        sections,
+        tombstone_ranges: Arc::default(),
+    }
 }
 
 /// Returns the definition of an index. The first index of a collection is the one on `_id`.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_collection::{
-    Background, Change, Direction, Engine, EngineOptions, Error, Following, Namespace, Renaming,
-    Work,
+    Background, Change, Direction, Engine, EngineOptions, Error, Following, Namespace, Reader,
+    Renaming, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_storage::{
@@ -138,11 +138,8 @@ fn update(engine: &Engine, collection: &str, id: i32, n: i32) {
     batch.commit().unwrap();
 }
 
-/// Returns the documents of a collection as `_id` and "n", and the same by the entries of its
-/// indexes.
-fn content(engine: &Engine, collection: &str) -> Vec<(i32, i32)> {
-    let collection = engine.collection(&name(collection)).unwrap();
-    let reader = collection.reader().unwrap();
+/// Returns all documents as `_id` and "n".
+fn documents(reader: &Reader) -> Vec<(i32, i32)> {
     let mut records = reader.records(Direction::Forward);
     let mut found = Vec::new();
     while records.next().unwrap() {
@@ -151,6 +148,15 @@ fn content(engine: &Engine, collection: &str) -> Vec<(i32, i32)> {
         found.push((number("_id"), number("n")));
     }
     found.sort_unstable();
+    found
+}
+
+/// Returns the documents of a collection as `_id` and "n", and compares their number with the entries of its
+/// indexes.
+fn content(engine: &Engine, collection: &str) -> Vec<(i32, i32)> {
+    let collection = engine.collection(&name(collection)).unwrap();
+    let reader = collection.reader().unwrap();
+    let found = documents(&reader);
     for index in 0..collection.indexes().len() {
         let mut entries = reader.entries(index, Direction::Forward).unwrap();
         let mut count = 0;
@@ -274,16 +280,9 @@ fn open_snapshots_of_a_follower_keep_what_they_see() {
     }
     let collection = snapshot.collection(&name("c")).unwrap().unwrap();
     let reader = snapshot.reader(&collection).unwrap();
-    let mut records = reader.records(Direction::Forward);
-    let mut found = Vec::new();
-    while records.next().unwrap() {
-        let document = Document::from_bytes(records.document()).unwrap();
-        let number = |name: &str| document.get(name).and_then(ValueRef::as_whole).unwrap() as i32;
-        found.push((number("_id"), number("n")));
-    }
-    found.sort_unstable();
+    let found = documents(&reader);
     assert_eq!(found, before);
-    drop((records, reader, collection, snapshot));
+    drop((reader, collection, snapshot));
     follower.catch_up(&primary);
     same(&primary, &follower.engine);
 }

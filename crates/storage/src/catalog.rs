@@ -261,22 +261,18 @@ impl Catalog {
         Ok(position)
     }
 
-    /// Makes the change of a record of another log, and appends a copy of that record. The caller
+    /// Makes the changes of a record of another log, and appends a copy of that record. The caller
     /// appends nothing else meanwhile.
     pub(crate) fn append_copy<P>(
         &self,
         record: &StoredPayload,
+        changes: Vec<ChangedRow>,
         publish: P,
     ) -> Result<Position, StorageError>
     where
         P: FnOnce(Position) + Send + 'static,
     {
         let _changing = self.changing.lock();
-        let payload = record.payload();
-        let payload = payload.map_err(|what| StorageError::damaged("a copied record", what))?;
-        let changes = change::decode(&payload).ok_or_else(|| {
-            StorageError::damaged("a copied record", "it is not a change of the catalog")
-        })?;
         let rows = self.rows.clone();
         let position = self.log.append_copy(record, move |position| {
             let mut rows = rows.write();
@@ -287,7 +283,7 @@ impl Catalog {
             publish(position);
         })?;
         self.changed_bytes
-            .fetch_add(payload.len() as u64, Ordering::Relaxed);
+            .fetch_add(u64::from(record.raw_bytes), Ordering::Relaxed);
         Ok(position)
     }
 

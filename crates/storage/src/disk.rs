@@ -90,6 +90,29 @@ pub(crate) fn at(
     move |error| StorageError::from_io(place, error)
 }
 
+/// Replaces a file durably. A crash leaves the old content or the new one:
+///
+/// 1. Write and sync the bytes under the name `temporary`. If that fails, remove them: the disk may
+///    be full.
+/// 2. Rename the file and sync its folder.
+pub(crate) fn replace(
+    disk: &Arc<dyn Disk>,
+    temporary: &str,
+    path: &str,
+    bytes: &[u8],
+) -> Result<(), StorageError> {
+    let file = disk.create(temporary).map_err(at(disk, path))?;
+    let written = file.write_at(0, bytes).and_then(|()| file.sync_data());
+    if let Err(error) = written {
+        // What remains is overwritten by the next attempt.
+        let _ = disk.remove(temporary);
+        return Err(StorageError::from_io(disk.place(path), error));
+    }
+    disk.rename(temporary, path).map_err(at(disk, path))?;
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    disk.sync_dir(folder).map_err(at(disk, folder))
+}
+
 /// Returns the whole content of a file.
 pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskLock, LockOutcome, at, read_all};
+use crate::disk::{Disk, DiskLock, LockOutcome, at, read_all, replace};
 use crate::encryption::{DataKeys, KEYS_PATH, KEYS_TEMPORARY, MasterKey, create_keys, load_keys};
 use crate::error::StorageError;
 use crate::local_state::{STATE_PATH, STATE_TEMPORARY};
@@ -161,14 +161,6 @@ fn start_folder(
     } else {
         FORMAT
     };
-    let file = disk
-        .create(FORMAT_TEMPORARY)
-        .map_err(at(disk, FORMAT_PATH))?;
-    file.write_at(0, format.as_bytes())
-        .map_err(at(disk, FORMAT_PATH))?;
-    file.sync_data().map_err(at(disk, FORMAT_PATH))?;
-    disk.rename(FORMAT_TEMPORARY, FORMAT_PATH)
-        .map_err(at(disk, FORMAT_PATH))?;
-    disk.sync_dir("").map_err(at(disk, ""))?;
+    replace(disk, FORMAT_TEMPORARY, FORMAT_PATH, format.as_bytes())?;
     Ok(keys)
 }

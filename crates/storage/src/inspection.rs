@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::bucket::Bucket;
 use crate::catalog::LoadedRows;
 use crate::error::StorageError;
+use crate::local_state::hex;
 use crate::log::{Kind, Position};
 use crate::run_id::RunId;
 use crate::run_objects;
@@ -79,7 +80,7 @@ pub fn inspect(
     missing.sort_unstable();
     let is_orphan = |run: &RunId| run_objects::epoch_of(*run) < end.epoch && !named.contains(run);
     Ok(StoreReport {
-        database: format!("{:032x}", u128::from_be_bytes(database)),
+        database: hex(database),
         members: members::addresses(bucket)?,
         primary,
         is_released: end.is_released,
@@ -130,12 +131,11 @@ fn read_log(
                 .map_err(|what| StorageError::damaged(place, what))?
         }
     };
-    let (mut number, mut end, mut primary) = (boundary.start.max(1), LogEnd::EMPTY, String::new());
+    let start = boundary.start.max(1);
+    let (mut number, mut end, mut primary) = (start, LogEnd::EMPTY, String::new());
     while let Some(object) = shared_log::read(bucket, number)? {
-        if number > boundary.start.max(1) && object.header.first != end.position {
-            let place = bucket.place(&log_object::name(number));
-            let what = format!("it begins with record {}", object.header.first);
-            return Err(StorageError::damaged(place, what));
+        if number > start {
+            shared_log::check_follows(bucket, &object, end.position)?;
         }
         for record in &object.records {
             if record.payload.kind == Kind::Catalog {

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::{Disk, at, read_all};
+use crate::disk::{Disk, at, read_all, replace};
 use crate::error::StorageError;
 use crate::log::Position;
 
@@ -21,6 +21,17 @@ pub(crate) fn random_id() -> Result<Id, StorageError> {
     let filled = getrandom::fill(&mut id);
     filled.map_err(|error| StorageError::from_io("random numbers", io::Error::other(error)))?;
     Ok(id)
+}
+
+/// Returns an id as 32 hexadecimal digits.
+pub(crate) fn hex(id: Id) -> String {
+    format!("{:032x}", u128::from_be_bytes(id))
+}
+
+/// Reads an id of 32 hexadecimal digits.
+pub(crate) fn parse_hex(digits: &str) -> Option<Id> {
+    let number = u128::from_str_radix(digits, 16).ok()?;
+    (digits.len() == 32).then_some(number.to_be_bytes())
 }
 
 /// The content of the file.
@@ -62,22 +73,13 @@ impl LocalState {
 
     /// Replaces the file durably.
     pub fn save(&self, disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
-        let hex = |id: Id| format!("{:032x}", u128::from_be_bytes(id));
         let compared = match self.compared {
             Some((number, position)) => format!("compared {number} {position}\n"),
             None => String::new(),
         };
         let (server, database) = (hex(self.server), hex(self.database));
         let text = format!("{TITLE}\nserver {server}\ndatabase {database}\n{compared}");
-        let file = disk
-            .create(STATE_TEMPORARY)
-            .map_err(at(disk, STATE_TEMPORARY))?;
-        file.write_at(0, text.as_bytes())
-            .and_then(|()| file.sync_data())
-            .map_err(at(disk, STATE_TEMPORARY))?;
-        disk.rename(STATE_TEMPORARY, STATE_PATH)
-            .map_err(at(disk, STATE_PATH))?;
-        disk.sync_dir("").map_err(at(disk, ""))
+        replace(disk, STATE_TEMPORARY, STATE_PATH, text.as_bytes())
     }
 }
 
@@ -86,11 +88,8 @@ fn parse(text: &str) -> Option<LocalState> {
     if lines.next() != Some(TITLE) {
         return None;
     }
-    let id = |line: Option<&str>, name: &str| {
-        let digits = line?.strip_prefix(name)?.strip_prefix(' ')?;
-        let number = u128::from_str_radix(digits, 16).ok()?;
-        (digits.len() == 32).then_some(number.to_be_bytes())
-    };
+    let id =
+        |line: Option<&str>, name: &str| parse_hex(line?.strip_prefix(name)?.strip_prefix(' ')?);
     let (server, database) = (id(lines.next(), "server")?, id(lines.next(), "database")?);
     let compared = match lines.next() {
         None => None,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bucket::{Bucket, Patience, retry};
-use crate::catalog::{remove_checkpoints, save_encoded};
+use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
 use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::folder::open_folder;
@@ -25,7 +25,7 @@ use crate::log::{Content, Follower, Kind, LogCopy, Position, Written, remove_log
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
 use crate::shared_log::boundary::{self, Boundary};
-use crate::shared_log::log_object::{self, LogObject, ObjectKind, SharedRecord};
+use crate::shared_log::log_object::{ObjectKind, SharedRecord};
 use crate::shared_log::uploader::{ClusterOptions, UploadParts, Uploader};
 use crate::shared_log::{self, LogEnd, LogWriter, Takeover, database, members, probe};
 use crate::storage::{Storage, StorageOptions};
@@ -41,12 +41,13 @@ pub struct Replica {
     /// The number of the newest object that was read, and the position of its first record. The
     /// next start reads it again, because its header says who wrote it.
     newest: (u64, Position),
-    /// Reads the local records that the next objects are compared with.
+    /// Reads the local records that the next objects are compared with, until the first one that the
+    /// local log does not have.
     local: Follower,
     objects: Arc<RunObjects>,
     objects_since_note: u32,
-    /// When the addresses of the servers were read.
-    members_read: Option<Instant>,
+    /// When this server last looked for more than the next object.
+    looked: Option<Instant>,
 }
 
 /// What the log does with a record before a snapshot can have its position.
@@ -59,12 +60,12 @@ pub trait Applier {
     ///
     /// # Errors
     /// Fails if the record cannot be applied. It is not added then.
-    fn prepare(&mut self, record: &Written) -> Result<Publish, StorageError>;
+    fn prepare(&mut self, record: Written) -> Result<Publish, StorageError>;
 }
 
 /// Adds records to the log, and does nothing else.
 impl Applier for () {
-    fn prepare(&mut self, _: &Written) -> Result<Publish, StorageError> {
+    fn prepare(&mut self, _: Written) -> Result<Publish, StorageError> {
         Ok(Box::new(|_| {}))
     }
 }
@@ -132,8 +133,8 @@ impl Primary {
     }
 }
 
-/// The interval in which the addresses of the servers are read.
-const MEMBERS_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval of [`Replica::look_around`].
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// A note of the compared objects is saved after this many objects.
 const NOTE_INTERVAL: u32 = 256;
 
@@ -202,7 +203,7 @@ impl Replica {
             state,
             objects,
             objects_since_note: 0,
-            members_read: None,
+            looked: None,
         })
     }
 
@@ -231,22 +232,12 @@ impl Replica {
     pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<Followed, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
-            let (_, boundary) = boundary::newest(bucket.as_ref())?;
-            let is_collected = self.end.number <= boundary.collected;
-            self.look_for_members()?;
-            return Ok(match is_collected {
+            return Ok(match self.look_around()? {
                 true => Followed::Stale(Stale::Collected),
                 false => Followed::AtEnd,
             });
         };
-        if object.header.first != self.end.position {
-            let what = format!(
-                "it begins with record {}, but record {} should follow",
-                object.header.first, self.end.position
-            );
-            let place = bucket.place(&log_object::name(self.end.number));
-            return Err(StorageError::damaged(place, what));
-        }
+        shared_log::check_follows(bucket.as_ref(), &object, self.end.position)?;
         for record in &object.records {
             if let Some(stale) = self.take(record, applier)? {
                 return Ok(Followed::Stale(stale));
@@ -264,15 +255,20 @@ impl Replica {
         Ok(Followed::Advanced)
     }
 
-    /// Reads the addresses of the servers now and then.
-    fn look_for_members(&mut self) -> Result<(), StorageError> {
-        let is_due = |since: &Instant| since.elapsed() >= MEMBERS_INTERVAL;
-        if self.members_read.as_ref().is_none_or(is_due) {
-            let members = members::addresses(self.options.bucket.as_ref())?;
-            self.storage.note_seen(|seen| seen.members = members);
-            self.members_read = Some(Instant::now());
+    /// Reads now and then what a follower that waits for the next object needs to know: the
+    /// addresses of the servers, and if the object was deleted before it was read. Returns `true` if
+    /// it was. The requests cost more than those for the next object.
+    fn look_around(&mut self) -> Result<bool, StorageError> {
+        let is_recent = |since: Instant| since.elapsed() < LOOK_INTERVAL;
+        if self.looked.is_some_and(is_recent) {
+            return Ok(false);
         }
-        Ok(())
+        let bucket = self.options.bucket.as_ref();
+        let members = members::addresses(bucket)?;
+        self.storage.note_seen(|seen| seen.members = members);
+        let (_, boundary) = boundary::newest(bucket)?;
+        self.looked = Some(Instant::now());
+        Ok(self.end.number <= boundary.collected)
     }
 
     /// Compares a record with the local log, or adds it to its end.
@@ -294,22 +290,27 @@ impl Replica {
         let payload = record.payload.payload();
         let place = || format!("record {} of the shared log", record.position);
         let payload = payload.map_err(|what| StorageError::damaged(place(), what))?;
-        let is_catalog = record.payload.kind == Kind::Catalog;
-        let written = Written {
-            position: record.position,
-            millis: record.payload.millis,
-            content: match is_catalog {
-                true => Content::Catalog(payload),
-                false => Content::Data(payload),
-            },
+        let mut prepare = |content| {
+            applier.prepare(Written {
+                position: record.position,
+                millis: record.payload.millis,
+                content,
+            })
         };
-        let publish = applier.prepare(&written)?;
-        if is_catalog {
-            self.storage.catalog.append_copy(&record.payload, publish)?;
-        } else {
-            self.storage.log.append_copy(&record.payload, publish)?;
+        match record.payload.kind {
+            Kind::Catalog => {
+                let changes = Catalog::read_change(&payload);
+                let what = "it is not a change of the catalog";
+                let changes = changes.ok_or_else(|| StorageError::damaged(place(), what))?;
+                let publish = prepare(Content::Catalog(payload))?;
+                let copy = &record.payload;
+                self.storage.catalog.append_copy(copy, changes, publish)?;
+            }
+            Kind::Data | Kind::Mark => {
+                let publish = prepare(Content::Data(payload))?;
+                self.storage.log.append_copy(&record.payload, publish)?;
+            }
         }
-        self.local = self.storage.log.follow(record.position.next());
         Ok(None)
     }
 
@@ -448,7 +449,18 @@ fn load_from(
     let mut newest = (1, Position(1));
     let mut copy: Option<LogCopy> = None;
     while let Some(object) = retry(patience, || shared_log::read(bucket, number))? {
-        add_object(disk, storage_options, &mut copy, &object)?;
+        let copy = match &mut copy {
+            Some(copy) => copy,
+            None => copy.insert(LogCopy::begin(
+                disk,
+                &storage_options.log,
+                object.header.first,
+            )?),
+        };
+        shared_log::check_follows(bucket, &object, copy.next())?;
+        for record in &object.records {
+            copy.add(&record.payload)?;
+        }
         newest = (number, object.header.first);
         number += 1;
     }
@@ -458,31 +470,6 @@ fn load_from(
     }
     copy.map(LogCopy::finish).transpose()?;
     Ok(Some(newest))
-}
-
-fn add_object(
-    disk: &Arc<dyn Disk>,
-    options: &StorageOptions,
-    copy: &mut Option<LogCopy>,
-    object: &LogObject,
-) -> Result<(), StorageError> {
-    let copy = match copy {
-        Some(copy) => copy,
-        None => copy.insert(LogCopy::begin(disk, &options.log, object.header.first)?),
-    };
-    if copy.next() != object.header.first {
-        let what = format!(
-            "log object {} begins with record {}, but record {} should follow",
-            object.header.number,
-            object.header.first,
-            copy.next()
-        );
-        return Err(StorageError::damaged("the shared log", what));
-    }
-    object
-        .records
-        .iter()
-        .try_for_each(|record| copy.add(&record.payload))
 }
 
 /// Returns `None` if there is a newer boundary than `used`. Otherwise the object store has lost

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::bucket::{Bucket, Patience, retry};
@@ -177,7 +178,7 @@ struct RemoteFile {
 
 impl RemoteFile {
     /// Reads the chunks from `first` to `last` from the object store in one request.
-    fn load(&self, first: u64, last: u64) -> io::Result<Vec<u8>> {
+    fn load(&self, first: u64, last: u64) -> io::Result<Bytes> {
         let range = first * CHUNK_BYTES..((last + 1) * CHUNK_BYTES).min(self.bytes);
         let objects = &self.objects;
         let loaded = retry(objects.patience.as_ref(), || {
@@ -192,7 +193,7 @@ impl RemoteFile {
             };
             objects.cache.put(id, content);
         }
-        Ok(bytes.to_vec())
+        Ok(bytes)
     }
 }
 
@@ -203,13 +204,10 @@ fn copy_part(from: &[u8], from_offset: u64, offset: u64, to: &mut [u8]) {
     if start >= end {
         return;
     }
-    let length = (end - start) as usize;
-    let source = from
-        .get((start - from_offset) as usize..)
-        .unwrap_or_default();
-    let target = to.get_mut((start - offset) as usize..).unwrap_or_default();
-    for (to, from) in target.iter_mut().zip(source).take(length) {
-        *to = *from;
+    let source = from.get((start - from_offset) as usize..(end - from_offset) as usize);
+    let target = to.get_mut((start - offset) as usize..(end - offset) as usize);
+    if let (Some(source), Some(target)) = (source, target) {
+        target.copy_from_slice(source);
     }
 }
 
@@ -231,7 +229,7 @@ impl DiskFile for RemoteFile {
                 chunk += 1;
                 continue;
             }
-            let is_missing = |at: &u64| self.objects.cache.get(id(*at)).is_none();
+            let is_missing = |at: &u64| !self.objects.cache.has(id(*at));
             let until = (chunk + 1..=last).take_while(is_missing).last();
             let until = until.unwrap_or(chunk);
             let content = self.load(chunk, until)?;

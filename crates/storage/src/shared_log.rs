@@ -88,6 +88,21 @@ pub(crate) fn read(bucket: &dyn Bucket, number: u64) -> Result<Option<LogObject>
     decode(&bytes, number).map(Some).map_err(damaged)
 }
 
+/// Fails with `Damaged` if an object does not continue the log at `expected`.
+pub(crate) fn check_follows(
+    bucket: &dyn Bucket,
+    object: &LogObject,
+    expected: Position,
+) -> Result<(), StorageError> {
+    let LogObjectHeader { number, first, .. } = object.header;
+    if first == expected {
+        return Ok(());
+    }
+    let what = format!("it begins with record {first}, but record {expected} should follow");
+    let place = bucket.place(&log_object::name(number));
+    Err(StorageError::damaged(place, what))
+}
+
 /// Returns the header of the log object `number`, or `None` if there is no such object.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Rows, change};
 use crate::checksum::checksum;
-use crate::disk::{Disk, at, read_all};
+use crate::disk::{Disk, at, read_all, replace};
 use crate::encryption::{DataKeys, FileKind, TAG_BYTES, numbered_nonce};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
@@ -65,16 +65,7 @@ pub(crate) fn remove_checkpoints(disk: &Arc<dyn Disk>) -> Result<(), StorageErro
 }
 
 fn save_bytes(disk: &Arc<dyn Disk>, position: Position, bytes: &[u8]) -> Result<(), StorageError> {
-    let to = path(position.0);
-    let file = disk.create(TEMPORARY).map_err(at(disk, TEMPORARY))?;
-    let written = file.write_at(0, bytes).and_then(|()| file.sync_data());
-    if let Err(error) = written {
-        // The incomplete file is useless, and the disk may be full.
-        let _ = disk.remove(TEMPORARY);
-        return Err(StorageError::from_io(disk.place(&to), error));
-    }
-    disk.rename(TEMPORARY, &to).map_err(at(disk, &to))?;
-    disk.sync_dir(FOLDER).map_err(at(disk, FOLDER))?;
+    replace(disk, TEMPORARY, &path(position.0), bytes)?;
     remove_before(disk, position.0)
 }
 

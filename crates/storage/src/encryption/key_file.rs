@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::data_keys::{DataKey, DataKeys};
 use super::{KEY_BYTES, MasterKey, NONCE_BYTES, TAG_BYTES, fill_random};
-use crate::disk::{Disk, at, read_all};
+use crate::disk::{Disk, at, read_all, replace};
 use crate::error::StorageError;
 
 pub(crate) const KEYS_PATH: &str = "KEYS";
@@ -72,10 +72,7 @@ fn context(generation: u16) -> Vec<u8> {
     [b"windrow data key ".as_slice(), &generation.to_le_bytes()].concat()
 }
 
-/// Writes the file:
-///
-/// 1. Write and sync the text under a temporary name.
-/// 2. Rename it and sync the folder. A crash leaves the old keys or the new ones.
+/// Writes the file. A crash leaves the old keys or the new ones.
 fn save(disk: &Arc<dyn Disk>, master: &MasterKey, keys: &[DataKey]) -> Result<(), StorageError> {
     let mut text = format!("{FIRST_LINE}\n");
     for key in keys {
@@ -83,13 +80,7 @@ fn save(disk: &Arc<dyn Disk>, master: &MasterKey, keys: &[DataKey]) -> Result<()
         let line = format!("{} {}\n", key.generation, STANDARD.encode(wrapped));
         text.push_str(&line);
     }
-    let file = disk.create(KEYS_TEMPORARY).map_err(at(disk, KEYS_PATH))?;
-    file.write_at(0, text.as_bytes())
-        .and_then(|()| file.sync_data())
-        .map_err(at(disk, KEYS_PATH))?;
-    disk.rename(KEYS_TEMPORARY, KEYS_PATH)
-        .map_err(at(disk, KEYS_PATH))?;
-    disk.sync_dir("").map_err(at(disk, ""))
+    replace(disk, KEYS_TEMPORARY, KEYS_PATH, text.as_bytes())
 }
 
 fn wrap(master: &MasterKey, key: &DataKey) -> std::io::Result<Vec<u8>> {

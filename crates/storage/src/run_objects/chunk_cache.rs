@@ -115,6 +115,11 @@ impl ChunkCache {
         whole
     }
 
+    /// Returns `true` if a chunk is on the disk, without reading it.
+    pub fn has(&self, id: ChunkId) -> bool {
+        self.sizes.peek(&id).is_some()
+    }
+
     /// Writes a chunk to the disk. If that fails, the chunk is read from the object store again.
     pub fn put(&self, id: ChunkId, content: &[u8]) {
         let mut bytes = Vec::with_capacity(content.len() + CHECKSUM_BYTES);

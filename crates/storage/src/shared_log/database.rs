@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::bucket::Bucket;
 
 use crate::error::StorageError;
-use crate::local_state::{Id, random_id};
+use crate::local_state::{Id, hex, parse_hex, random_id};
 
 const NAME: &str = "database";
 const TITLE: &str = "windrow object store format 1, draft 1";
@@ -24,8 +24,7 @@ pub(crate) fn open(bucket: &dyn Bucket) -> Result<Id, StorageError> {
         let what = format!("it is missing, though log/{found} stands beside it");
         return Err(StorageError::damaged(place, what));
     }
-    let id = random_id()?;
-    let text = format!("{TITLE}\nid {:032x}\n", u128::from_be_bytes(id));
+    let text = format!("{TITLE}\nid {}\n", hex(random_id()?));
     // Another server may create it at the same time, so the object decides.
     bucket.create(NAME, Bytes::from(text))?;
     match bucket.get(NAME)? {
@@ -57,8 +56,7 @@ fn read(bucket: &dyn Bucket, bytes: &[u8]) -> Result<Id, StorageError> {
         });
     }
     let digits = lines.next().and_then(|line| line.strip_prefix("id "));
-    let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    number.map(u128::to_be_bytes).ok_or_else(|| {
+    digits.and_then(parse_hex).ok_or_else(|| {
         StorageError::damaged(bucket.place(NAME), "it does not have the id of a database")
     })
 }

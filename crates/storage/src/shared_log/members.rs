@@ -4,13 +4,13 @@ use bytes::Bytes;
 
 use crate::bucket::Bucket;
 use crate::error::StorageError;
-use crate::local_state::Id;
+use crate::local_state::{Id, hex};
 
 const FOLDER: &str = "servers";
 
 /// Makes the address of a server known to the others.
 pub(crate) fn register(bucket: &dyn Bucket, server: Id, address: &str) -> Result<(), StorageError> {
-    let name = format!("{FOLDER}/{:032x}", u128::from_be_bytes(server));
+    let name = format!("{FOLDER}/{}", hex(server));
     let known = bucket.get(&name)?;
     if known.as_deref() == Some(address.as_bytes()) {
         return Ok(());

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::bucket::{Bucket, Creation};
 
 use crate::error::StorageError;
-use crate::local_state::random_id;
+use crate::local_state::{hex, random_id};
 
 const FOLDER: &str = "probe";
 /// The number of concurrent creations of one name.
@@ -20,10 +20,9 @@ const RACERS: u32 = 32;
 /// Fails with `Unsuitable` if more or less than one creation succeeds, and with `Unavailable` if
 /// the object store fails.
 pub(crate) fn probe(bucket: &Arc<dyn Bucket>) -> Result<(), StorageError> {
-    let id = random_id()?;
-    let id = u128::from_le_bytes(id);
-    let twice = format!("{FOLDER}/{id:032x}-twice");
-    let race = format!("{FOLDER}/{id:032x}-race");
+    let id = hex(random_id()?);
+    let twice = format!("{FOLDER}/{id}-twice");
+    let race = format!("{FOLDER}/{id}-race");
     let checked = check_twice(bucket.as_ref(), &twice).and_then(|()| check_race(bucket, &race));
     // What remains after a failure is small and has a name of its own.
     let _ = bucket.delete(&twice);
