@@ -1,17 +1,17 @@
-//! The acknowledgment of writes: waits until the writes of a command are in the object store, if its
-//! write concern requires it, and says in the reply if a concern is not fulfilled.
+//! The acknowledgment of writes: waits until the writes of a command are durable, if its write concern
+//! requires it, and says in the reply if a concern is not fulfilled.
 //!
 //! A server whose database is in an object store has the default write concern "majority", as
-//! members of replica sets of MongoDB have. A server on its own disk waits in the commands: their
-//! writes are synced with those of other clients.
+//! members of replica sets of MongoDB have.
 
 use std::time::{Duration, Instant};
 
+use windrow_collection::Engine;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::Command;
-use crate::common_arguments::{CommonArguments, TransactionPart};
+use crate::common_arguments::{CommonArguments, TransactionPart, WriteConcern};
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::operations::Operation;
@@ -32,30 +32,45 @@ pub fn wait(
 ) -> Result<Reply, CommandError> {
     let engine = &state.services.engine;
     let concern = &common.write_concern;
+    if !command.write_concern || !requires_wait(engine, concern) {
+        return Ok(reply);
+    }
     let is_read = (command.is_limited_read)(request.body());
     let part = common.numbered.as_ref().map(|numbered| numbered.part);
     let is_within = matches!(
         part,
         Some(TransactionPart::Start | TransactionPart::Continuation)
     );
-    let is_final = !is_within || command.ends_transaction;
-    let waits = concern.synced || (concern.is_default && engine.is_shared());
-    if !engine.is_shared() || !command.write_concern || !waits || is_read || !is_final {
+    if is_read || (is_within && !command.ends_transaction) {
         return Ok(reply);
     }
-    let position = engine.written();
-    operation.wait_on_purpose();
-    let deadline = Instant::now() + concern.wait_max.unwrap_or(NO_LIMIT);
-    let is_durable = operation.wait_until(deadline, |at_most| {
-        engine.wait_durable(position, at_most).or_command_error()
-    })?;
-    if is_durable {
+    if wait_durable(engine, operation, concern.wait_max)? {
         return Ok(reply);
     }
     let message = "waiting for replication timed out";
     let mut error = CommandError::new(ErrorCode::WriteConcernTimeout, message);
     error.extra = doc! { "errInfo": { "wtimeout": true } };
     Ok(with_concern_error(reply, &error))
+}
+
+/// Returns whether a write is acknowledged only when it is durable.
+pub fn requires_wait(engine: &Engine, concern: &WriteConcern) -> bool {
+    concern.synced || (concern.is_default && engine.is_shared())
+}
+
+/// Waits until everything that was written so far is durable: on the disk, or in the object store.
+/// Returns `false` if it is not after `limit`.
+pub fn wait_durable(
+    engine: &Engine,
+    operation: &Operation,
+    limit: Option<Duration>,
+) -> Result<bool, CommandError> {
+    operation.wait_on_purpose();
+    let position = engine.written();
+    let deadline = Instant::now() + limit.unwrap_or(NO_LIMIT);
+    operation.wait_until(deadline, |at_most| {
+        engine.wait_durable(position, at_most).or_command_error()
+    })
 }
 
 /// The reply, reduced to what the write concern requests.

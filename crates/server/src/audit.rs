@@ -1,5 +1,4 @@
-//! The audit log: who logged in, what was refused, and who changed users, roles, collections and
-//! indexes. The events and their fields are MongoDB's
+//! The audit log: logins, refused commands, and changes of users, roles, collections and indexes. The events and their fields are MongoDB's
 //! (<https://www.mongodb.com/docs/manual/reference/audit-message/mongo/>), one JSON document a line.
 //!
 //! [`Audit`] is the log. [`AuditTrail`] writes the events of one client or of the server itself. A
@@ -27,16 +26,16 @@ pub(crate) use event::{AuditOrigin, address};
 use event::{event_document, line};
 pub(crate) use index_trail::IndexTrail;
 
-/// What is audited, and where the events go.
+/// The settings of the audit log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditSettings {
-    /// Where the events go.
+    /// The destination of the events.
     pub target: AuditTarget,
     /// The events that are written. `None` for all.
     pub filter: Option<AuditFilter>,
 }
 
-/// Where the events of the audit log go.
+/// The destination of the events of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditTarget {
     /// The standard output of the process.

@@ -47,7 +47,7 @@ pub struct Config {
     pub local_password: Option<String>,
     /// Whether this user can log in by IP, from the loopback address. Its password is in the data
     /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe: the
-    /// system knows who can connect to them.
+    /// system restricts which users can connect to them.
     pub local_user_by_ip: bool,
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.

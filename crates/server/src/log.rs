@@ -139,7 +139,7 @@ impl Log {
     /// Stores a line. If the stream fails, the server continues and the line is only kept in
     /// memory.
     fn keep(&self, severity: Severity, line: String) {
-        // An error is not reported, because the log is where it would be.
+        // An error is not reported, because it would be reported in the log.
         let _ = lock(&self.sink).write(severity, &line);
         let mut kept = lock(&self.kept);
         kept.written += 1;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use windrow_collection::{DocumentValidation, Namespace, StatementResult};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::common_arguments::StatementNumbers;
 use crate::context::Context;
-use crate::errors::{OrCommandError, refuse};
+use crate::errors::refuse;
 use crate::namespace;
 use crate::recorder;
 
@@ -321,21 +321,6 @@ impl WriteErrors {
             reply.push("writeErrors", Value::from(ArrayBuf::from_iter(self.all)));
         }
     }
-}
-
-/// Waits until the writes are as durable as the write concern requires. Returns the reply.
-pub fn acknowledge(reply: DocumentBuf, context: &Context<'_>) -> Result<Reply, CommandError> {
-    sync_if_wanted(context)?;
-    Ok(Reply::ok(reply))
-}
-
-/// Waits for the disk if the write concern requires it.
-pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
-    if context.common.write_concern.synced {
-        context.operation.wait_on_purpose();
-        context.state.services.engine.sync().or_command_error()?;
-    }
-    Ok(())
 }
 
 /// Returns `true` if an error ends the whole command and not only its statement: the operation was

@@ -46,7 +46,7 @@ pub struct Users {
     versions: [Version; 2],
     pub has_users: bool,
     /// `true` if there are or were users. Nothing removes their collection, so this outlives the last
-    /// user: whoever may drop it must not give everybody access.
+    /// user. Otherwise a client that may drop users could give access to all clients.
     pub had_users: bool,
     pub has_roles: bool,
     local_user: Option<Arc<User>>,

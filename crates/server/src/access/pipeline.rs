@@ -255,7 +255,7 @@ fn merge(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
 }
 
 /// Actions on the target of a stage that writes. The parser of the stage finds both, so the check and
-/// the stage cannot read its fields differently. A stage that it refuses needs what nobody has.
+/// the stage cannot read its fields differently. A stage that it refuses needs an action that no user may take.
 fn writing(scope: PipelineScope<'_>, name: &str, operand: ValueRef<'_>) -> Requirement {
     let Ok(output) = OutputActions::parse(name, operand) else {
         return Requirement::on_server(&[Action::internal]);
@@ -343,7 +343,7 @@ mod tests {
             pipeline,
             &[FIND, ("d.o", Action::insert), ("d.o", Action::update)],
         );
-        // What the stage itself refuses, nobody may do.
+        // Stages that the parser refuses are refused for all users.
         for refused in [
             array![{ "$merge": { "into": "o", "into": "p" } }],
             array![{ "$merge": { "into": { "coll": "o", "coll": "p" } } }],

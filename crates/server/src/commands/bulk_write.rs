@@ -115,7 +115,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let mut results = BulkResults::new(bulk.errors_only);
     bulk.run(context, &mut results)?;
-    writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
     counts.record(context.operation);
     let mut reply = list_cursor::cursor(request, context, NAMESPACE, documents)?;

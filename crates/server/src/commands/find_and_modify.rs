@@ -27,7 +27,7 @@ use crate::queries::{self, Defaults, Examined};
 use crate::retries::{self, FindAndModifyOptions};
 use crate::transaction_context;
 use crate::views;
-use crate::writes::{self, StorageOptions, acknowledge};
+use crate::writes::{self, StorageOptions};
 
 pub const FIND_AND_MODIFY: Command = Command {
     name: "findAndModify",
@@ -129,7 +129,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .map_or(transaction_context::SINGLE_STATEMENT, |it| it.statement(0));
         reply.push("retriedStmtId", number);
     }
-    acknowledge(reply, context)
+    Ok(Reply::ok(reply))
 }
 
 /// The result of a `findAndModify`.

@@ -18,7 +18,7 @@ use crate::insert_preparation::{self, PreparedInsert};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::transaction_context::TransactionContext;
-use crate::writes::{self, StorageOptions, WriteErrors, acknowledge, collection_name, writable};
+use crate::writes::{self, StorageOptions, WriteErrors, collection_name, writable};
 use crate::{namespace, views};
 
 pub const INSERT: Command = Command {
@@ -103,7 +103,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut reply = DocumentBuf::new();
     reply.push("n", count);
     errors.add_to(&mut reply);
-    acknowledge(reply, context)
+    Ok(Reply::ok(reply))
 }
 
 /// Fails if documents cannot be inserted into this namespace.

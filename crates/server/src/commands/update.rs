@@ -23,7 +23,7 @@ use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
-use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest, acknowledge};
+use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest};
 
 pub const UPDATE: Command = Command {
     name: "update",
@@ -148,7 +148,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context
         .operation
         .record("nModified", totals.modified as i64);
-    acknowledge(totals.into_reply(errors), context)
+    Ok(Reply::ok(totals.into_reply(errors)))
 }
 
 impl UpdateTotals {

@@ -10,6 +10,7 @@ use windrow_wire::CommandError;
 use super::merge::{MergeWriter, PreparedMerge};
 use super::out::OutCollection;
 use super::output_target::OutputTarget;
+use crate::acknowledgment;
 use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::OrCommandError;
@@ -23,8 +24,9 @@ const WAITING_MAX: usize = 10_000;
 /// The documents of the pipeline, and the stage that writes them.
 pub struct OutputWriter {
     cursor: Cursor,
-    /// `true` if the write concern requires that they are synced to disk.
-    synced: bool,
+    /// `true` if the write concern requires that they are durable. The writes may be those of a
+    /// `getMore`, which has no write concern of its own.
+    waits: bool,
     target: OutputTarget,
     mode: OutputMode,
 }
@@ -52,7 +54,10 @@ impl OutputWriter {
         };
         Ok(OutputWriter {
             cursor,
-            synced: context.common.write_concern.synced,
+            waits: acknowledgment::requires_wait(
+                &context.state.services.engine,
+                &context.common.write_concern,
+            ),
             target,
             mode,
         })
@@ -90,9 +95,8 @@ impl BatchSource for OutputWriter {
                 collection.finish(operation)?;
             }
         }
-        if self.synced {
-            operation.wait_on_purpose();
-            self.target.engine.sync().or_command_error()?;
+        if self.waits {
+            acknowledgment::wait_durable(&self.target.engine, operation, None)?;
         }
         Ok(SourceBatch {
             finished: true,
