@@ -83,10 +83,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Short('h') | Long("help") => return Ok(None),
             Long("store-option") => {
                 let value = arguments.value()?.string()?;
-                let (name, value) = value.split_once('=').ok_or_else(|| {
-                    Failure::Usage(format!("--store-option {value:?} is not NAME=VALUE"))
-                })?;
-                options.push((name.to_owned(), value.to_owned()));
+                let option = parse_option(&value);
+                let fail = |reason| Failure::Usage(format!("--store-option {value:?} {reason}"));
+                options.push(option.map_err(fail)?);
             }
             Value(value) => values.push(value.string()?),
             other => return Err(other.unexpected().into()),
@@ -108,6 +107,12 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         url: (*url).to_owned(),
         options,
     }))
+}
+
+/// Parses a setting of an object store. The error continues a sentence that begins with the text.
+pub fn parse_option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn show(report: &StoreReport) -> String {

@@ -21,7 +21,7 @@ use super::option_values::{
     parse_rate, parse_replica_set, parse_rotation, parse_seconds, parse_switch, parse_tls_mode,
     parse_versions_left, text,
 };
-use crate::{byte_size, memory};
+use crate::{byte_size, memory, store};
 
 /// An option.
 pub struct ServerOption {
@@ -285,8 +285,7 @@ pub const OPTIONS: &[ServerOption] = &[
         Ok(())
     }),
     option("store-option", &[], "storage.windrow.store.options", Kind::Map, |draft, value| {
-        let (name, value) = text(value)?.split_once('=').ok_or("is not NAME=VALUE")?;
-        draft.store_options.push((name.to_owned(), value.to_owned()));
+        draft.store_options.push(store::parse_option(text(value)?)?);
         Ok(())
     }),
     option("cache-bytes", &[], "storage.windrow.store.cacheBytes", Kind::Text, |draft, value| {
