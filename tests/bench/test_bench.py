@@ -24,7 +24,7 @@ SMALL = {
             "0", "--writers", "2", "--settle", "1"], 116),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
-    "w8 login": (["--documents", "5000", "--operations", "50", "--connections", "1,2", "--user", "cook",
+    "w8 login": (["--documents", "5000", "--operations", "1000", "--connections", "1,2", "--user", "cook",
                   "--cases", "small,find,login", "--calibration", "2000"], 16),
     "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 10),
     "concurrency": (["--documents", "20000", "--operations", "2000", "--seconds", "1"], 14),
