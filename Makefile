@@ -16,6 +16,8 @@ FOLDER ?=
 # make serve DATA=… LISTEN=…
 DATA ?= $(HOME)/.local/share/windrow
 LISTEN ?= 127.0.0.1:27017
+# The page for browsers; make serve WEB= serves none.
+WEB ?= 127.0.0.1:8080
 # make bench-w8 ARGUMENTS="--cases find --connections 1,8,64"
 ARGUMENTS ?=
 # make simulate SEEDS=10000 FIRST=1
@@ -31,7 +33,8 @@ SECONDS ?= 60
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
-	@echo 'make serve            a server on $(LISTEN), its data in $(DATA)'
+	@echo 'make serve            a server on $(LISTEN), its data in $(DATA),'
+	@echo '                      and a page for browsers on $(WEB)'
 	@echo 'make test             everything that CI runs'
 	@echo 'make lint             formatting, clippy, links in documentation, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
@@ -56,7 +59,7 @@ run: build rivals
 
 serve: build
 	mkdir -p "$(DATA)"
-	exec $(WINDROW) serve --data "$(DATA)" --listen $(LISTEN)
+	exec $(WINDROW) serve --data "$(DATA)" --listen $(LISTEN) $(if $(WEB),--web $(WEB))
 
 test: lint test-rust test-wire
 

@@ -27,6 +27,21 @@ struct Days {
     end: Date,
 }
 
+impl DateRange {
+    /// Parses a date (`2024`, `2024-03`, `2024-03-09`), or two with `..` between them of which one may
+    /// be missing. Returns `None` if the text is something else.
+    ///
+    /// ```
+    /// use windrow_file_query::{DateRange, TimeContext};
+    ///
+    /// let range = DateRange::parse("1970-01-02..", &TimeContext::utc(0)).unwrap();
+    /// assert_eq!((range.from_ms, range.to_ms), (Some(86_400_000), None));
+    /// ```
+    pub fn parse(text: &str, times: &TimeContext) -> Option<DateRange> {
+        parse_range(text, times)
+    }
+}
+
 impl TimeContext {
     /// Returns the present and the time zone of this machine.
     pub fn system() -> TimeContext {

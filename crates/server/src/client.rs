@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::Shutdown;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use windrow_access::Endpoints;
@@ -173,6 +174,8 @@ fn check_metadata(metadata: Document<'_>) -> Result<(), CommandError> {
 #[derive(Debug, Default)]
 pub struct Connections {
     open: Mutex<HashMap<i32, OpenConnection>>,
+    /// The id of the newest connection.
+    newest: AtomicI32,
 }
 
 #[derive(Debug)]
@@ -185,6 +188,11 @@ impl Connections {
     /// The number of open connections.
     pub fn count(&self) -> usize {
         lock(&self.open).len()
+    }
+
+    /// Returns the id of a new connection. The first one is 1.
+    pub(crate) fn next_id(&self) -> i32 {
+        self.newest.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
     /// The clients of the connections, in ascending order of their ids.

@@ -23,7 +23,8 @@
 //!
 //! Modules in reading order:
 //!
-//! - `config`, `server`, `connection`, `client`, `stop`, `signals`: connections and threads
+//! - `config`, `server`, `admission`, `connection`, `client`, `stop`, `signals`: connections and
+//!   threads; `connector`: connections within the process
 //! - `listener`, `socket`, `network_address`, `transport`, `tls`: sockets and encryption;
 //!   `adaptive_wait` and `buffers` receive messages
 //! - `dispatch`, `time_limits`: from a request to its reply; `command` and `commands`: the table of
@@ -54,6 +55,7 @@
 mod access;
 mod acknowledgment;
 mod adaptive_wait;
+mod admission;
 mod arguments;
 mod audit;
 mod auditing;
@@ -72,6 +74,7 @@ mod commands;
 mod common_arguments;
 mod config;
 mod connection;
+mod connector;
 mod context;
 mod cursors;
 mod dispatch;
@@ -139,6 +142,7 @@ pub use access::directory::AccessControl;
 pub use access::local_user::{LOCAL_USER, new_password};
 pub use audit::{AuditFilter, AuditSettings, AuditTarget};
 pub use config::{Config, UnixSocket};
+pub use connector::Connector;
 pub use index_builds::log_resumed_builds;
 pub use log::{Log, LogRotation, LogTarget, Severity, SyslogFacility};
 pub use metrics_page::metrics_page;

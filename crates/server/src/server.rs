@@ -5,7 +5,6 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,22 +13,21 @@ use windrow_wire::ErrorCode;
 
 use crate::access::Directory;
 use crate::access::directory::AccessControl;
+use crate::admission::{Ends, STACK_BYTES, accept};
 use crate::audit::Audit;
 use crate::auditing;
-use crate::client::Client;
 use crate::config::{Config, UnixSocket};
-use crate::connection;
+use crate::connector::Connector;
 use crate::expiry::run_ttl_monitor;
 use crate::listener::Listener;
 use crate::log::{Log, Severity};
 use crate::network_address::NetworkAddress;
-use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
+use crate::parameters::{SetAt, TRANSACTION_SECONDS};
 use crate::search_index_renewal::run_search_index_renewal;
 use crate::signals::handle_signals;
-use crate::socket::Socket;
 use crate::state::{Services, State};
 use crate::stop::Stop;
-use crate::tls::{Tls, TlsMode};
+use crate::tls::Tls;
 
 /// A listening server. Connections are served from [`run`](Self::run) on.
 pub struct Server {
@@ -39,9 +37,6 @@ pub struct Server {
 
 /// Maximum time that commands may continue after a stop was requested.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// Nested documents are walked recursively: 200 levels must fit in every build.
-const STACK_BYTES: usize = 4 << 20;
 
 impl Server {
     /// Opens the sockets. Fails if an address cannot be used. The error contains the address.
@@ -107,6 +102,11 @@ impl Server {
         Arc::clone(&self.state)
     }
 
+    /// Opens connections within the process. It is valid until the stop.
+    pub fn connector(&self) -> Connector {
+        Connector::new(self.state())
+    }
+
     /// Serves until a stop is requested. Then accepts no more connections, interrupts running
     /// commands, waits for their replies, and returns. The engine is not closed yet. Fails if it
     /// stopped because the audit log could not be written.
@@ -115,14 +115,13 @@ impl Server {
             .addresses()
             .first()
             .map(|address| i32::from(address.port()));
-        let next_connection = Arc::new(AtomicI32::new(1));
         let mut threads = Vec::new();
         for listener in &self.listeners {
-            let (state, next) = (Arc::clone(&self.state), Arc::clone(&next_connection));
+            let state = Arc::clone(&self.state);
             let listener = Arc::clone(listener);
             log_listening(&state.services.log, &listener.address());
             let thread = thread::Builder::new().name("listener".into());
-            threads.push(thread.spawn(move || listen(&state, &listener, &next))?);
+            threads.push(thread.spawn(move || listen(&state, &listener))?);
         }
         let state = Arc::clone(&self.state);
         threads.push(
@@ -246,13 +245,21 @@ fn bind_unix_sockets(
 /// event.
 const NO_UNIX_SOCKET: i32 = 9_000_009;
 
-fn listen(state: &Arc<State>, listener: &Listener, next: &AtomicI32) {
+fn listen(state: &Arc<State>, listener: &Listener) {
     loop {
         let accepted = listener.accept();
         if state.stop.is_requested() {
             return;
         }
-        let outcome = accepted.and_then(|(socket, address)| accept(state, socket, address, next));
+        let outcome = accepted.and_then(|(socket, client_address)| {
+            let address = socket.local_address();
+            let address = address.unwrap_or_else(|| client_address.clone());
+            let ends = Ends {
+                client: client_address,
+                server: address,
+            };
+            accept(state, socket, ends)
+        });
         if let Err(error) = outcome {
             let attr = doc! { "error": (error.to_string()) };
             let log = &state.services.log;
@@ -268,81 +275,6 @@ fn listen(state: &Arc<State>, listener: &Listener, next: &AtomicI32) {
             state.stop.wait(Duration::from_millis(100));
         }
     }
-}
-
-/// Starts the thread of a connection, or refuses it if there are too many.
-fn accept(
-    state: &Arc<State>,
-    socket: Socket,
-    address: NetworkAddress,
-    next: &AtomicI32,
-) -> io::Result<()> {
-    let count = state.connections.count();
-    if count >= state.config.connections_max {
-        state.metrics.connections_rejected.fetch_add(1, Relaxed);
-        let attr = doc! { "remote": (address.to_string()), "connectionCount": (count as i32) };
-        let message = "Connection refused because there are too many open connections";
-        state.services.log.write(
-            Severity::Warning,
-            "NETWORK",
-            22_942,
-            "listener",
-            message,
-            attr,
-        );
-        return refuse(state, socket);
-    }
-    let id = next.fetch_add(1, Relaxed);
-    let own_address = socket.local_address().unwrap_or_else(|| address.clone());
-    let client = Arc::new(Client::new(id, address.clone(), own_address));
-    let socket = Arc::new(socket);
-    state
-        .connections
-        .add(Arc::clone(&client), Arc::clone(&socket));
-    state.metrics.connections_created.fetch_add(1, Relaxed);
-    let attr = doc! {
-        "remote": (address.to_string()), "connectionId": (client.id),
-        "connectionCount": (state.connections.count() as i32),
-    };
-    if !state.parameters.flag(QUIET) {
-        let log = &state.services.log;
-        log.info("NETWORK", 22_943, "listener", "Connection accepted", attr);
-    }
-    let (shared, id) = (Arc::clone(state), client.id);
-    let thread = thread::Builder::new()
-        .name(client.name())
-        .stack_size(STACK_BYTES);
-    let spawned = thread.spawn(move || connection::serve(&shared, &socket, &client));
-    spawned
-        .map(drop)
-        .inspect_err(|_| state.connections.remove(id))
-}
-
-/// Maximum number of refused clients whose first message is awaited. Others are closed immediately.
-const REFUSALS_MAX: usize = 16;
-
-fn refuse(state: &Arc<State>, socket: Socket) -> io::Result<()> {
-    let requires_tls = state
-        .tls
-        .as_ref()
-        .is_some_and(|tls| tls.mode() == TlsMode::Require);
-    if requires_tls && matches!(socket, Socket::Tcp(_)) {
-        // A handshake only to say no would cost more than the connection.
-        return Ok(());
-    }
-    if state.refusals.fetch_add(1, Relaxed) >= REFUSALS_MAX {
-        state.refusals.fetch_sub(1, Relaxed);
-        return Ok(());
-    }
-    let shared = Arc::clone(state);
-    thread::Builder::new()
-        .name("refusal".into())
-        .spawn(move || {
-            // The client may have disconnected, which is not an error here.
-            drop(connection::refuse(&socket, shared.config.connections_max));
-            shared.refusals.fetch_sub(1, Relaxed);
-        })?;
-    Ok(())
 }
 
 /// The interval at which plans, index filters and counts of dropped collections are freed.

@@ -14,7 +14,10 @@ mod reload;
 mod shared_store;
 mod shown_options;
 mod store_options;
+mod trace_options;
 mod traces;
+mod web;
+mod web_options;
 
 use std::fs;
 use std::io;
@@ -47,6 +50,7 @@ use reload::Reloader;
 use shared_store::{FollowTask, open_shared};
 use shown_options::show_arguments;
 use traces::start_traces;
+use web::start_web;
 
 pub const SERVE: Subcommand = Subcommand {
     name: "serve",
@@ -110,6 +114,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let config = config(&options, password.clone(), is_encrypted);
     let server = Server::bind(config, services).map_err(explain_bind)?;
     let metrics = start_metrics(log, &options, server.state())?;
+    let web = start_web(log, &options, server.connector(), &password)?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
     let address_file = own_address(&server, &options, password, is_encrypted)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
@@ -119,7 +124,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     signals.map_err(Failure::runtime)?;
     let watch = is_shared.then(|| watch_role(follow, engine.clone(), server.stop()));
     let served = server.run();
-    drop((address_file, metrics, traces, pid_file));
+    drop((address_file, metrics, web, traces, pid_file));
     if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
         drop(engine);
         return Err(follow_again(log, &error));

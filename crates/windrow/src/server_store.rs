@@ -10,7 +10,7 @@ use windrow_ingest::{
 };
 
 use crate::address_file::ServerAddress;
-use crate::client::{Client, ClientError, DocumentSequence};
+use crate::client::{self, Client, ClientError, DocumentSequence};
 
 /// A store that sends commands to a server.
 pub struct ServerStore {
@@ -22,7 +22,7 @@ pub struct ServerStore {
 impl ServerStore {
     /// Connects once, to verify that the server responds.
     pub fn connect(address: ServerAddress) -> Result<ServerStore, ClientError> {
-        let client = Client::connect(&address)?;
+        let client = client::connect(&address)?;
         Ok(ServerStore {
             address,
             idle_clients: Mutex::new(vec![client]),
@@ -37,7 +37,7 @@ impl ServerStore {
         let idle = self.lock_idle_clients().pop();
         let mut client = match idle {
             Some(client) => client,
-            None => Client::connect(&self.address)?,
+            None => client::connect(&self.address)?,
         };
         let result = work(&mut client)?;
         self.lock_idle_clients().push(client);

@@ -8,8 +8,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::Stream;
 use crate::server_target::TlsFiles;
+use windrow_client::Stream;
 
 /// The authorities that the system trusts, where common distributions have them.
 const SYSTEM_AUTHORITIES: &[&str] = &[

@@ -7,7 +7,7 @@ use windrow_document::{Document, ValueRef, array};
 use windrow_ingest::RUNS_NAME;
 
 use super::check::Check;
-use crate::client::Client;
+use crate::client;
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
 use crate::memory;
@@ -54,7 +54,7 @@ fn check_opens(folder: &Path) -> Check {
     let closed = opened.and_then(|opened| match opened {
         DataFolder::Local(engine) => engine.close().map(|()| "").map_err(Failure::runtime),
         DataFolder::Server(address) => {
-            let connected = Client::connect(&address).map_err(Failure::runtime);
+            let connected = client::connect(&address).map_err(Failure::runtime);
             connected.map(|_| ", open in a server")
         }
     });

@@ -11,7 +11,7 @@ use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, EngineCollections, Interrupt, Pipeline, Uninterrupted};
 
 use super::pipeline::counting_pipeline;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
 use crate::memory;
@@ -52,7 +52,7 @@ impl Searcher {
                 Ok(Searcher::new(Documents::Local(collections)))
             }
             DataFolder::Server(address) => {
-                let mut client = Client::connect(&address).map_err(Failure::runtime)?;
+                let mut client = client::connect(&address).map_err(Failure::runtime)?;
                 if !server_has_documents(&mut client)? {
                     return Err(not_indexed_failure(data_folder));
                 }

@@ -21,6 +21,7 @@ use super::option_values::{
     parse_rate, parse_replica_set, parse_rotation, parse_seconds, parse_switch, parse_tls_mode,
     parse_versions_left, text,
 };
+use super::web_options::{WebAddress, WebDraft};
 use crate::{byte_size, memory, store};
 
 /// An option.
@@ -96,6 +97,7 @@ pub struct Draft {
     pub pid_file: Option<PathBuf>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
+    pub web: WebDraft,
     pub otlp_endpoint: Option<CollectorAddress>,
     pub otlp_sample_rate: Option<f64>,
     pub encryption: bool,
@@ -334,6 +336,14 @@ pub const OPTIONS: &[ServerOption] = &[
         "metrics-token-file", &[],
         "net.windrow.metricsTokenFile", Kind::Text, |draft, value| {
         draft.metrics_token_file = Some(PathBuf::from(value));
+        Ok(())
+    }),
+    option("web", &[], "net.windrow.web", Kind::Text, |draft, value| {
+        draft.web.address = Some(WebAddress::parse(text(value)?)?);
+        Ok(())
+    }),
+    option("web-read-only", &[], "net.windrow.webReadOnly", Kind::Switch, |draft, value| {
+        draft.web.is_read_only = parse_switch(value)?;
         Ok(())
     }),
     option("otlp-endpoint", &[], "net.windrow.otlpEndpoint", Kind::Text, |draft, value| {

@@ -11,13 +11,14 @@ use windrow_server::{
     AccessControl, AuditSettings, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings,
     SyslogFacility, TlsSettings, TlsVersion, UnixSocket,
 };
-use windrow_web::CollectorAddress;
 
 use super::config_file;
 use super::given_option::GivenOption;
 use super::option_table::{Draft, Kind, LogDestination, find, switch_value};
 use super::shown_options::show;
 use super::store_options::{StoreOptions, store_options};
+use super::trace_options::TraceOptions;
+use super::web_options::WebOptions;
 use crate::command_line::Failure;
 use crate::memory;
 
@@ -25,13 +26,6 @@ use crate::memory;
 const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;
 
 const PORT_DEFAULT: u16 = 27017;
-
-/// Where traces go, and which commands are traced.
-#[derive(Debug, PartialEq)]
-pub struct TraceOptions {
-    pub endpoint: Option<CollectorAddress>,
-    pub sample_rate: f64,
-}
 
 /// The parsed options.
 #[derive(Debug, PartialEq)]
@@ -60,6 +54,7 @@ pub struct Options {
     pub store: Option<StoreOptions>,
     pub metrics_listen: Option<SocketAddr>,
     pub metrics_token_file: Option<PathBuf>,
+    pub web: Option<WebOptions>,
     pub traces: TraceOptions,
     pub config_file: Option<PathBuf>,
     /// The given options in the form of MongoDB's configuration file, for `getCmdLineOpts`.
@@ -196,6 +191,7 @@ fn finish(
         encryption_key_file: draft.encryption_key_file,
         metrics_listen: draft.metrics_listen,
         metrics_token_file: draft.metrics_token_file,
+        web: draft.web.options()?,
         traces: TraceOptions {
             endpoint: draft.otlp_endpoint,
             sample_rate: draft.otlp_sample_rate.unwrap_or(1.0),
@@ -397,6 +393,7 @@ mod tests {
             store: None,
             metrics_listen: None,
             metrics_token_file: None,
+            web: None,
             traces: TraceOptions {
                 endpoint: None,
                 sample_rate: 1.0,

@@ -9,7 +9,7 @@ use windrow_document::doc;
 use windrow_server::{Log, Severity, SpanQueue, Traces};
 use windrow_web::Collector;
 
-use super::options::TraceOptions;
+use super::trace_options::TraceOptions;
 use crate::command_line::Failure;
 
 /// The id of the log lines about traces. MongoDB has no such event.

@@ -1,0 +1,53 @@
+// What all pages do: live parts, and a note while the server does not answer.
+
+import { setOffline } from "./common.js";
+
+// An element with data-live is replaced inside by what the server sends. The stream is closed while the
+// page is hidden, and opened again: browsers allow few connections to a server.
+const RETRY_MS = 2000;
+
+function watch(element) {
+  let source = null;
+  let retry = 0;
+  const close = () => {
+    clearTimeout(retry);
+    if (source) source.close();
+    source = null;
+  };
+  const open = () => {
+    close();
+    source = new EventSource(element.dataset.live);
+    source.onmessage = (event) => {
+      setOffline(false);
+      const name = element.dataset.liveEvent;
+      if (name) element.dispatchEvent(new CustomEvent(name, { detail: event.data }));
+      else element.innerHTML = event.data;
+    };
+    source.addEventListener("problem", (event) => {
+      element.dispatchEvent(new CustomEvent("problem", { detail: event.data, bubbles: true }));
+    });
+    source.onerror = () => {
+      setOffline(true);
+      // A refused stream is not opened again by the browser.
+      if (source && source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+    };
+    source.onopen = () => setOffline(false);
+  };
+  const follow = () => (document.hidden ? close() : open());
+  document.addEventListener("visibilitychange", follow);
+  window.addEventListener("pagehide", close);
+  follow();
+}
+
+document.querySelectorAll("[data-live]").forEach(watch);
+
+// "/" goes to the first search field of a page.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const field = document.querySelector('input[type="search"]');
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});

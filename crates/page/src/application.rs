@@ -1,0 +1,404 @@
+//! From a request of HTTP to its answer: host, route, session, token, function.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use flate2::Compression;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, IF_NONE_MATCH, VARY,
+};
+use hyper::http::uri::Authority;
+use hyper::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::assets::{AssetRequest, serve_asset};
+use crate::body::{BodyWriter, PageBody};
+use crate::cancellation::CancelOnDrop;
+use crate::connection::ConnectionEnds;
+use crate::error::PageError;
+use crate::form::Form;
+use crate::host::is_own_origin;
+use crate::live::{LiveStreams, RunLook, Seen};
+use crate::login;
+use crate::request::{Request, RequestParts};
+use crate::response::{Content, Response, compress};
+use crate::route::{Answer, Live, Route};
+use crate::secret::is_same;
+use crate::sections::routes;
+use crate::session::Session;
+use crate::shell::error_page;
+use crate::site::Site;
+use crate::texts;
+
+/// Answers requests.
+#[derive(Clone, Debug)]
+pub struct Application {
+    site: Arc<Site>,
+    streams: LiveStreams,
+}
+
+/// The header with the token of a form that a script sends.
+const TOKEN: HeaderName = HeaderName::from_static("x-form-token");
+/// The field with the token of a form.
+const TOKEN_FIELD: &str = "token";
+const FORM: &str = "application/x-www-form-urlencoded";
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+/// Shorter answers are not compressed.
+const COMPRESSED_BYTES_MIN: usize = 1_000;
+
+/// The headers of all answers. Nothing comes from elsewhere, scripts and styles are files, no other
+/// site frames a page, and no type is guessed.
+const HEADERS: [(&str, &str); 7] = [
+    (
+        "content-security-policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    (
+        "permissions-policy",
+        "camera=(), microphone=(), geolocation=()",
+    ),
+];
+
+impl Application {
+    /// Creates the application of a site.
+    pub fn new(site: Arc<Site>) -> Application {
+        Application {
+            site,
+            streams: LiveStreams::default(),
+        }
+    }
+
+    /// Frees what is not used any more.
+    pub fn clean(&self) {
+        self.site.clean();
+        self.streams.clean();
+    }
+
+    /// Answers a request. When the browser goes, the future is dropped, and commands of the request
+    /// end.
+    pub async fn answer(
+        &self,
+        request: hyper::Request<Incoming>,
+        ends: ConnectionEnds,
+    ) -> hyper::Response<PageBody> {
+        let is_head = request.method() == Method::HEAD;
+        let mut response = self.respond(request, ends).await;
+        if is_head {
+            *response.body_mut() = PageBody::Whole(None);
+        }
+        for (name, value) in HEADERS {
+            let entry = response.headers_mut().entry(name);
+            entry.or_insert(HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    async fn respond(
+        &self,
+        request: hyper::Request<Incoming>,
+        ends: ConnectionEnds,
+    ) -> hyper::Response<PageBody> {
+        let (head, body) = request.into_parts();
+        let accepts_gzip = accepts_gzip(&head.headers);
+        let Some(host) = self.site.hosts.accepted(&head.headers) else {
+            let response = Response::text(texts::error::FORBIDDEN_HOST);
+            return finish(response.with_status(StatusCode::FORBIDDEN), false);
+        };
+        let path = head.uri.path().to_owned();
+        if let Some(name) = path.strip_prefix("/assets/") {
+            let tag = head
+                .headers
+                .get(IF_NONE_MATCH)
+                .and_then(|it| it.to_str().ok());
+            let query = Form::parse(head.uri.query().unwrap_or_default().as_bytes());
+            let asset = serve_asset(AssetRequest {
+                name,
+                tag: query.get("v"),
+                known_tag: tag,
+                accepts_gzip,
+            });
+            if let Some(asset) = asset {
+                return finish(asset, false);
+            }
+        }
+        let parts = RequestParts {
+            query: Form::parse(head.uri.query().unwrap_or_default().as_bytes()),
+            session: self.site.session(&head.headers),
+            method: head.method,
+            path,
+            headers: head.headers,
+            parameters: Vec::new(),
+            form: Form::default(),
+            body: Bytes::new(),
+            ends,
+            site: self.site.clone(),
+            cancellation: Arc::default(),
+            permit: None,
+        };
+        self.route(parts, &host, body, accepts_gzip).await
+    }
+
+    /// Finds the route, checks that the request may take it, and answers.
+    async fn route(
+        &self,
+        mut parts: RequestParts,
+        host: &Authority,
+        body: Incoming,
+        accepts_gzip: bool,
+    ) -> hyper::Response<PageBody> {
+        let route = match find_route(&parts) {
+            Ok(route) => route,
+            Err(error) => return refuse(parts, &error),
+        };
+        parts.parameters = route.parameters(&parts.path).unwrap_or_default();
+        if parts.session.is_none() && !route.is_open {
+            return ask_for_login(parts);
+        }
+        if route.is_post {
+            match read_body(body, route.body_bytes_max).await {
+                Ok(bytes) => parts.body = bytes,
+                Err(error) => return refuse(parts, &error),
+            }
+            if is_form(&parts.headers) {
+                parts.form = Form::parse(&parts.body);
+            }
+            if let Err(error) = check_post(&parts, route, host) {
+                return refuse(parts, &error);
+            }
+        }
+        match route.answer {
+            Answer::Once(function) => run(parts, function, accepts_gzip).await,
+            Answer::Live(live) => self.stream(parts, live).await,
+        }
+    }
+
+    async fn stream(&self, parts: RequestParts, live: Live) -> hyper::Response<PageBody> {
+        let session = parts.session.clone();
+        let key = format!(
+            "{:p} {}",
+            session_pointer(&session),
+            parts.query.address(&parts.path)
+        );
+        let ends = parts.ends;
+        let request = Request::new(parts);
+        let own = request.clone();
+        let begun = tokio::task::spawn_blocking(move || (live.start)(&own)).await;
+        let look = match begun {
+            Ok(Ok(look)) => look,
+            Ok(Err(error)) => return finish(error_page(&request, &error), false),
+            Err(_) => return finish(error_page(&request, &failed()), false),
+        };
+        let body = self
+            .streams
+            .subscribe(&key, live, look, looker(request, ends));
+        let mut response = hyper::Response::new(body);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+fn session_pointer(session: &Option<Arc<Session>>) -> *const Session {
+    session.as_ref().map_or(std::ptr::null(), Arc::as_ptr)
+}
+
+/// Returns what runs a look: each time with a request of its own, on a thread that may block.
+fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
+    Arc::new(move |mut look| {
+        let again = Request::new(RequestParts {
+            method: Method::GET,
+            path: request.path().to_owned(),
+            parameters: request.parameters().to_vec(),
+            query: request.query().clone(),
+            form: Form::default(),
+            body: Bytes::new(),
+            headers: request.headers().clone(),
+            ends,
+            session: request.session().cloned(),
+            site: request.site().clone(),
+            cancellation: Arc::default(),
+            permit: None,
+        });
+        Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(move || {
+                let result = look(&again).map_err(|error| error.message);
+                Seen { look, result }
+            });
+            looked.await.ok()
+        })
+    })
+}
+
+/// Returns the route of a request.
+fn find_route(parts: &RequestParts) -> Result<&'static Route, PageError> {
+    let mut has_path = false;
+    for route in routes() {
+        if route.parameters(&parts.path).is_some() {
+            if route.accepts(&parts.method) {
+                return Ok(route);
+            }
+            has_path = true;
+        }
+    }
+    Err(match has_path {
+        true => PageError::new(StatusCode::METHOD_NOT_ALLOWED, texts::error::METHOD),
+        false => PageError::not_found(texts::error::NOT_FOUND),
+    })
+}
+
+/// Sends a browser to the login, and says to programs that they need one.
+fn ask_for_login(parts: RequestParts) -> hyper::Response<PageBody> {
+    let address = parts.query.address(&parts.path);
+    let request = Request::new(parts);
+    if request.wants_json() || request.wants_part() {
+        let error = PageError::new(StatusCode::UNAUTHORIZED, texts::error::LOGIN);
+        return finish(error_page(&request, &error), false);
+    }
+    let next = utf8_percent_encode(&address, NON_ALPHANUMERIC);
+    finish(
+        Response::redirect(&format!("{}?next={next}", login::PATH)),
+        false,
+    )
+}
+
+async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError> {
+    let read = Limited::new(body, bytes_max).collect().await;
+    read.map(|read| read.to_bytes())
+        .map_err(|error| match error.is::<LengthLimitError>() {
+            true => PageError::new(StatusCode::PAYLOAD_TOO_LARGE, texts::error::TOO_LARGE),
+            false => PageError::bad_request(texts::error::INCOMPLETE),
+        })
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    content_type.is_some_and(|it| it.split(';').next().unwrap_or_default().trim() == FORM)
+}
+
+/// Checks that a request that may change something is one of the page itself.
+fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(), PageError> {
+    if !is_own_origin(&parts.headers, host) {
+        return Err(PageError::forbidden(texts::error::ORIGIN));
+    }
+    if route.writes && parts.site.is_read_only {
+        return Err(PageError::forbidden(texts::error::READ_ONLY));
+    }
+    // Before a login there is no session to abuse.
+    let Some(session) = parts.session.as_ref().filter(|_| !route.is_open) else {
+        return Ok(());
+    };
+    let sent = parts.headers.get(TOKEN).and_then(|it| it.to_str().ok());
+    let sent = sent.or(parts.form.get(TOKEN_FIELD)).unwrap_or_default();
+    match is_same(sent, &session.form_token) {
+        true => Ok(()),
+        false => Err(PageError::forbidden(texts::error::TOKEN)),
+    }
+}
+
+/// Runs the function of a route on a thread that may block.
+async fn run(
+    mut parts: RequestParts,
+    function: fn(&Request) -> Result<Response, PageError>,
+    accepts_gzip: bool,
+) -> hyper::Response<PageBody> {
+    if let Some(session) = &parts.session {
+        // The semaphore is never closed.
+        parts.permit = session.requests.clone().acquire_owned().await.ok();
+    }
+    let cancellation = parts.cancellation.clone();
+    let guard = CancelOnDrop::new(cancellation.clone());
+    let request = Request::new(parts);
+    let answered = tokio::task::spawn_blocking(move || {
+        if request.cancellation().is_cancelled() {
+            return finish(Response::text(""), false);
+        }
+        let called = catch_unwind(AssertUnwindSafe(|| function(&request)));
+        let response = called.unwrap_or_else(|_| Err(failed()));
+        let response = response.unwrap_or_else(|error| error_page(&request, &error));
+        finish(response, accepts_gzip)
+    });
+    let response = answered.await.unwrap_or_else(|_| {
+        let response = Response::text(texts::error::FAILED);
+        finish(
+            response.with_status(StatusCode::INTERNAL_SERVER_ERROR),
+            false,
+        )
+    });
+    guard.disarm();
+    response
+}
+
+/// A function panicked. The panic is in the log.
+fn failed() -> PageError {
+    PageError::new(StatusCode::INTERNAL_SERVER_ERROR, texts::error::FAILED)
+}
+
+/// Answers with an error.
+fn refuse(parts: RequestParts, error: &PageError) -> hyper::Response<PageBody> {
+    let is_method = error.status == StatusCode::METHOD_NOT_ALLOWED;
+    let mut response = error_page(&Request::new(parts), error);
+    if is_method {
+        response = response.with_header(ALLOW, "GET, HEAD, POST");
+    }
+    finish(response, false)
+}
+
+/// Makes the answer of hyper. Starts to write a content that is written.
+fn finish(response: Response, accepts_gzip: bool) -> hyper::Response<PageBody> {
+    let Response {
+        status,
+        headers,
+        content,
+    } = response;
+    let is_encoded = headers.iter().any(|(name, _)| *name == CONTENT_ENCODING);
+    let mut is_compressed = false;
+    let body = match content {
+        Content::Whole(bytes)
+            if accepts_gzip && !is_encoded && bytes.len() >= COMPRESSED_BYTES_MIN =>
+        {
+            match compress(&bytes, Compression::fast()) {
+                Ok(compressed) => {
+                    is_compressed = true;
+                    PageBody::whole(compressed.into())
+                }
+                Err(_) => PageBody::whole(bytes),
+            }
+        }
+        Content::Whole(bytes) => PageBody::whole(bytes),
+        Content::Written(write) => {
+            let (mut writer, body) = BodyWriter::new();
+            tokio::task::spawn_blocking(move || {
+                // The client has gone, or the content ends early: then the client sees it cut off.
+                let _ = write(&mut writer).and_then(|()| std::io::Write::flush(&mut writer));
+            });
+            body
+        }
+    };
+    let mut answer = hyper::Response::new(body);
+    *answer.status_mut() = status;
+    for (name, value) in headers {
+        answer.headers_mut().append(name, value);
+    }
+    if is_compressed {
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    answer
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT_ENCODING).and_then(|it| it.to_str().ok());
+    let mut names = accepted.unwrap_or_default().split(',');
+    names.any(|name| name.trim().split(';').next() == Some("gzip"))
+}

@@ -1,0 +1,177 @@
+//! The files that pages need: style sheets, scripts and pictures. They are part of the program.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::OnceLock;
+
+use flate2::Compression;
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_ENCODING, VARY};
+
+use crate::response::{Response, compress};
+
+/// A file of the program.
+struct Asset {
+    name: &'static str,
+    content_type: &'static str,
+    bytes: &'static [u8],
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+
+/// All files. A page names them by [`asset_address`].
+const ASSETS: &[Asset] = &[
+    Asset {
+        name: "page.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/page.css"),
+    },
+    Asset {
+        name: "common.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/common.js"),
+    },
+    Asset {
+        name: "page.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/page.js"),
+    },
+    Asset {
+        name: "icon.svg",
+        content_type: SVG,
+        bytes: include_bytes!("../assets/icon.svg"),
+    },
+];
+
+/// What is computed once of a file.
+struct PreparedAsset {
+    asset: &'static Asset,
+    tag: String,
+    compressed: Option<Vec<u8>>,
+}
+
+/// An address with a tag names one content for ever.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+/// Scripts import each other without tags. Browsers ask if there is a newer one.
+const ASK: &str = "public, no-cache";
+
+fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
+    static PREPARED: OnceLock<HashMap<&'static str, PreparedAsset>> = OnceLock::new();
+    PREPARED.get_or_init(|| {
+        let prepare = |asset: &'static Asset| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(asset.bytes);
+            let prepared = PreparedAsset {
+                asset,
+                tag: format!("\"{:016x}\"", hasher.finish()),
+                compressed: compress(asset.bytes, Compression::best()).ok(),
+            };
+            (asset.name, prepared)
+        };
+        ASSETS.iter().map(prepare).collect()
+    })
+}
+
+/// Returns the address of a file. It changes with the content, so browsers may keep the file.
+pub fn asset_address(name: &str) -> String {
+    let tag = prepared()
+        .get(name)
+        .map(|asset| asset.tag.trim_matches('"'));
+    debug_assert!(tag.is_some(), "{name} is not in the table of assets");
+    format!("/assets/{name}?v={}", tag.unwrap_or_default())
+}
+
+/// A request of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct AssetRequest<'r> {
+    /// The name.
+    pub name: &'r str,
+    /// The tag in the address.
+    pub tag: Option<&'r str>,
+    /// The tag of the file that the browser has.
+    pub known_tag: Option<&'r str>,
+    /// The browser reads gzip.
+    pub accepts_gzip: bool,
+}
+
+/// Returns a file, or only its tag if the browser has it. `None` if there is no such file.
+pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
+    let AssetRequest {
+        name,
+        tag: tag_of_address,
+        known_tag,
+        accepts_gzip,
+    } = request;
+    let PreparedAsset {
+        asset,
+        tag,
+        compressed,
+    } = prepared().get(name)?;
+    let is_tagged = tag_of_address == Some(tag.trim_matches('"'));
+    let cache_control = if is_tagged { FOR_EVER } else { ASK };
+    if known_tag == Some(tag.as_str()) {
+        let response = Response::bytes(asset.content_type, Bytes::new());
+        let response = response.with_status(StatusCode::NOT_MODIFIED);
+        return Some(response.with_tag(tag, cache_control));
+    }
+    let response = match compressed {
+        Some(compressed) if accepts_gzip => {
+            Response::bytes(asset.content_type, Bytes::from_static(compressed))
+                .with_header(CONTENT_ENCODING, "gzip")
+        }
+        _ => Response::bytes(asset.content_type, Bytes::from_static(asset.bytes)),
+    };
+    Some(
+        response
+            .with_header(VARY, "Accept-Encoding")
+            .with_tag(tag, cache_control),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
+
+    /// Issue 28: pages without the drawings of PDF weigh at most 150 KB.
+    #[test]
+    fn files_are_small() {
+        let sizes = prepared().values().filter_map(|it| it.compressed.as_ref());
+        let bytes: usize = sizes.map(Vec::len).sum();
+        assert!(bytes < 100_000, "{bytes}");
+    }
+
+    #[test]
+    fn files_are_kept_by_browsers() {
+        let address = asset_address("page.css");
+        assert!(address.starts_with("/assets/page.css?v="), "{address}");
+        let request = AssetRequest {
+            name: "page.css",
+            tag: address.split('=').next_back(),
+            known_tag: None,
+            accepts_gzip: true,
+        };
+        let first = serve_asset(request).unwrap();
+        let control = |response: &Response| response.header(&CACHE_CONTROL).cloned().unwrap();
+        assert_eq!(control(&first), FOR_EVER);
+        let tag = first.header(&ETAG).unwrap().to_str().unwrap();
+        let known = AssetRequest {
+            known_tag: Some(tag),
+            tag: None,
+            ..request
+        };
+        let again = serve_asset(known).unwrap();
+        assert_eq!(
+            (again.status, control(&again)),
+            (StatusCode::NOT_MODIFIED, HeaderValue::from_static(ASK))
+        );
+        let elsewhere = AssetRequest {
+            name: "../Cargo.toml",
+            ..request
+        };
+        assert!(serve_asset(elsewhere).is_none());
+    }
+}

@@ -1,0 +1,143 @@
+//! The database as pages see it: a connection with the privileges of a user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_client::ClientError;
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+
+use crate::cancellation::Cancellation;
+use crate::connection::Connection;
+use crate::error::PageError;
+use crate::reading_commands::check_reads;
+use crate::session::Session;
+
+/// A command may take so long if it does not say how long.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A connection with the privileges of a user. It goes back to its session when it is dropped.
+pub struct Database {
+    /// Present until it is dropped.
+    connection: Option<Connection>,
+    session: Arc<Session>,
+    cancellation: Arc<Cancellation>,
+    is_read_only: bool,
+    time_max: Duration,
+    /// Another request can use the connection.
+    is_usable: bool,
+}
+
+impl Database {
+    /// Uses a connection, until the cancellation closes it.
+    pub fn new(
+        connection: Connection,
+        session: Arc<Session>,
+        cancellation: Arc<Cancellation>,
+        is_read_only: bool,
+    ) -> Database {
+        cancellation.watch(&connection.socket);
+        Database {
+            connection: Some(connection),
+            session,
+            cancellation,
+            is_read_only,
+            time_max: TIME_MAX,
+            is_usable: true,
+        }
+    }
+
+    /// Sets how long commands may take.
+    pub fn set_time_max(&mut self, time_max: Duration) {
+        self.time_max = time_max;
+    }
+
+    /// Runs a command, and returns its reply. The command has its database in `$db`. It ends after 30
+    /// seconds, or after its `maxTimeMS`.
+    ///
+    /// # Errors
+    /// Fails with the server's sentence, or if the page is read-only and the command may write.
+    pub fn run(&mut self, command: DocumentBuf) -> Result<DocumentBuf, PageError> {
+        let command = self.prepare(command)?;
+        let connection = self.connection.as_mut().ok_or_else(closed)?;
+        match connection.client.run(command.as_document(), None) {
+            Ok(reply) => Ok(reply.to_buf()),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// Runs a command with a cursor, and calls `sink` with its documents until it returns `false`.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn for_each_document(
+        &mut self,
+        command: DocumentBuf,
+        sink: &mut dyn FnMut(Document<'_>) -> bool,
+    ) -> Result<(), PageError> {
+        let command = self.prepare(command)?;
+        let connection = self.connection.as_mut().ok_or_else(closed)?;
+        let read = connection
+            .client
+            .for_each_document(command.as_document(), sink);
+        read.map_err(|error| self.fail(error))
+    }
+
+    /// Runs a command with a cursor, and returns at most so many of its documents.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn documents(
+        &mut self,
+        command: DocumentBuf,
+        count_max: usize,
+    ) -> Result<Vec<DocumentBuf>, PageError> {
+        let mut documents = Vec::new();
+        self.for_each_document(command, &mut |document| {
+            documents.push(document.to_buf());
+            documents.len() < count_max
+        })?;
+        Ok(documents)
+    }
+
+    /// Returns `true` if the database has this collection.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn has_collection(&mut self, database: &str, name: &str) -> Result<bool, PageError> {
+        let command = doc! {
+            "listCollections": 1, "filter": { "name": name }, "nameOnly": true, "$db": database,
+        };
+        Ok(!self.documents(command, 1)?.is_empty())
+    }
+
+    fn prepare(&self, mut command: DocumentBuf) -> Result<DocumentBuf, PageError> {
+        if self.is_read_only {
+            check_reads(command.as_document())?;
+        }
+        if command.get("maxTimeMS").is_none() {
+            let millis = i64::try_from(self.time_max.as_millis()).unwrap_or(i64::MAX);
+            command.push("maxTimeMS", ValueRef::Int64(millis).to_value());
+        }
+        Ok(command)
+    }
+
+    fn fail(&mut self, error: ClientError) -> PageError {
+        self.is_usable &= matches!(error, ClientError::Command { .. });
+        error.into()
+    }
+}
+
+fn closed() -> PageError {
+    PageError::unavailable(&"the connection is closed")
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        if self.cancellation.release(&connection.socket) && self.is_usable {
+            self.session.connections.put(connection);
+        }
+    }
+}

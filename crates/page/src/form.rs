@@ -1,0 +1,93 @@
+//! Names with values: of a query of an address, and of a form.
+
+/// Names with values, in their order. A name can have several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    pairs: Vec<(String, String)>,
+}
+
+impl Form {
+    /// Parses `name=value&…`, in UTF-8 with `+` and `%XX`. Bytes that are no UTF-8 are replaced.
+    pub fn parse(bytes: &[u8]) -> Form {
+        Form {
+            pairs: form_urlencoded::parse(bytes).into_owned().collect(),
+        }
+    }
+
+    /// Returns the first value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.pairs.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the first value of a name, or an empty text.
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// Returns the values of a name.
+    pub fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        let pairs = self.pairs.iter();
+        pairs
+            .filter(move |(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the value of a name as a number, if it is one.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// Returns the form with other values of a name. None removes it.
+    pub fn with(&self, name: &str, value: Option<&str>) -> Form {
+        let mut changed = self.clone();
+        changed.pairs.retain(|(known, _)| known != name);
+        if let Some(value) = value {
+            changed.pairs.push((name.to_owned(), value.to_owned()));
+        }
+        changed
+    }
+
+    /// Returns the form with one more value of a name.
+    pub fn and(mut self, name: &str, value: &str) -> Form {
+        self.pairs.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Returns the query of an address with this path.
+    pub fn address(&self, path: &str) -> String {
+        if self.pairs.is_empty() {
+            return path.to_owned();
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&self.pairs);
+        format!("{path}?{}", query.finish())
+    }
+
+    /// Returns the names with their values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.pairs.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_parsed_and_written() {
+        let form = Form::parse(b"q=a+b%26%C3%A4&kind=text&kind=mail&n=7&x");
+        assert_eq!(form.text("q"), "a b&ä");
+        assert_eq!(form.all("kind").collect::<Vec<_>>(), ["text", "mail"]);
+        assert_eq!((form.number("n"), form.number("q")), (Some(7), None));
+        assert_eq!((form.get("x"), form.get("y")), (Some(""), None));
+        let changed = form
+            .with("kind", Some("pdf"))
+            .with("x", None)
+            .with("n", None);
+        assert_eq!(changed.address("/"), "/?q=a+b%26%C3%A4&kind=pdf");
+        assert_eq!(Form::default().address("/a"), "/a");
+        assert_eq!(Form::parse(b"q=%ff").text("q"), "\u{fffd}");
+    }
+}

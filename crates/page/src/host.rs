@@ -1,0 +1,125 @@
+//! The `Host` of requests.
+//!
+//! A web site whose name leads to an address of this machine could read the page by a browser of its
+//! user, under its own name. Only names that nobody else can own are accepted: those of the loopback
+//! address, addresses in digits, and the name that the operator gave.
+
+use std::net::IpAddr;
+
+use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::http::uri::Authority;
+
+/// The accepted hosts.
+#[derive(Debug)]
+pub struct Hosts {
+    /// Whether other machines reach the page: it then has addresses other than those of the loopback.
+    pub is_reachable: bool,
+    /// A further name.
+    pub name: Option<String>,
+}
+
+impl Hosts {
+    /// Returns the host of a request, with its port, if it has exactly one and that is accepted.
+    pub fn accepted(&self, headers: &HeaderMap) -> Option<Authority> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return None;
+        };
+        let host: Authority = host.to_str().ok()?.parse().ok()?;
+        let has_user = host.as_str().contains('@');
+        (!has_user && self.accepts(host.host())).then_some(host)
+    }
+
+    fn accepts(&self, host: &str) -> bool {
+        let own = self.name.as_deref();
+        if host.eq_ignore_ascii_case("localhost")
+            || own.is_some_and(|own| own.eq_ignore_ascii_case(host))
+        {
+            return true;
+        }
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        match address.parse::<IpAddr>() {
+            Ok(address) => self.is_reachable || address.to_canonical().is_loopback(),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Returns `true` if a request that changes something comes from a page of this host. Browsers name
+/// the origin of such requests. Other programs do not, and are checked by their token alone.
+pub fn is_own_origin(headers: &HeaderMap, host: &Authority) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
+    let origin = origin.to_str().unwrap_or_default();
+    let named = origin
+        .strip_prefix("http://")
+        .or(origin.strip_prefix("https://"));
+    named.is_some_and(|named| named.eq_ignore_ascii_case(host.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(names: &[(hyper::header::HeaderName, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in names {
+            headers.append(name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn only_own_names_are_accepted() {
+        let local = Hosts {
+            is_reachable: false,
+            name: None,
+        };
+        let reachable = Hosts {
+            is_reachable: true,
+            name: Some("db.example".to_owned()),
+        };
+        let cases = [
+            ("localhost:8080", true, true),
+            ("LOCALHOST", true, true),
+            ("127.0.0.1:8080", true, true),
+            ("[::1]:8080", true, true),
+            ("10.0.0.1:8080", false, true),
+            ("db.example:8080", false, true),
+            ("evil.example:8080", false, false),
+            ("localhost.evil.example", false, false),
+            ("a@localhost", false, false),
+            ("", false, false),
+        ];
+        for (host, by_local, by_reachable) in cases {
+            let headers = headers(&[(HOST, host)]);
+            assert_eq!(local.accepted(&headers).is_some(), by_local, "{host}");
+            assert_eq!(
+                reachable.accepted(&headers).is_some(),
+                by_reachable,
+                "{host}"
+            );
+        }
+        let twice = headers(&[(HOST, "localhost"), (HOST, "localhost")]);
+        assert_eq!(local.accepted(&twice), None);
+        assert_eq!(local.accepted(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn other_origins_are_refused() {
+        let host: Authority = "localhost:8080".parse().unwrap();
+        let cases = [
+            ("http://localhost:8080", true),
+            ("https://localhost:8080", true),
+            ("http://localhost:8081", false),
+            ("http://evil.example", false),
+            ("null", false),
+        ];
+        for (origin, expected) in cases {
+            let headers = headers(&[(ORIGIN, origin)]);
+            assert_eq!(is_own_origin(&headers, &host), expected, "{origin}");
+        }
+        assert!(is_own_origin(&HeaderMap::new(), &host));
+    }
+}

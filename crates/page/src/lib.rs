@@ -1,0 +1,69 @@
+//! The web page of a server: people search their files and see what the database does.
+//!
+//! A page asks the database as every client does, by the wire protocol and with the privileges of its
+//! user. So privileges, the audit log and limits hold without a second implementation. The caller
+//! passes what opens a connection within the process ([`PageServices`]).
+//!
+//! Not here: what the database does, and what serves the page's data.
+//!
+//! [`PageServer::start`] listens on an address of its own, on threads of its own.
+//!
+//! ```text
+//! server        a thread: connections, HTTP
+//!   ↓
+//! application   host, route, session, token
+//!   ↓
+//! sections      the table of pages; a function answers, on a thread that may block
+//!   ↓
+//! request       what the function sees: parameters, forms, `database()`
+//! ```
+//!
+//! Modules in reading order:
+//!
+//! - `options`, `services`: what the caller passes
+//! - `server`, `application`: from a socket to a function
+//! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
+//! - `sections`: the pages; `shell`: their frame; `show`: values for people;
+//!   `texts`: all texts; `assets`: scripts and styles
+//! - `live`: streams of events
+//! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
+//! - `site`, `session`, `login`, `login_delay`, `host`, `secret`: who may do what
+// The sections that use the rest are added one by one.
+#![allow(dead_code)]
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+mod application;
+mod assets;
+mod body;
+mod cancellation;
+mod connection;
+mod database;
+mod error;
+mod form;
+mod host;
+mod live;
+mod login;
+mod login_delay;
+mod options;
+mod reading_commands;
+mod request;
+mod response;
+mod route;
+mod secret;
+mod sections;
+mod server;
+mod services;
+mod session;
+mod shell;
+mod show;
+mod site;
+mod texts;
+
+pub use options::PageOptions;
+pub use server::PageServer;
+pub use services::{ConnectFunction, Credentials, PageServices};

@@ -1,0 +1,174 @@
+//! Logins and their end.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::SET_COOKIE;
+use maud::html;
+use zeroize::Zeroizing;
+
+use crate::connection::Connection;
+use crate::error::PageError;
+use crate::request::Request;
+use crate::response::Response;
+use crate::route::Route;
+use crate::services::Credentials;
+use crate::session::Session;
+use crate::shell::{Frame, page};
+use crate::site::{ended_session_cookie, session_cookie, session_token};
+use crate::texts;
+
+/// The pages of logins.
+pub const ROUTES: &[Route] = &[
+    Route::get("/login", show).open(),
+    Route::post("/login", log_in)
+        .open()
+        .reading()
+        .with_body(16 << 10),
+    Route::post("/logout", log_out).reading(),
+];
+
+/// The path of the page.
+pub const PATH: &str = "/login";
+/// The database of most users.
+const DATABASE: &str = "admin";
+/// Every failed login takes at least so long.
+const FAILURE_TIME: Duration = Duration::from_millis(500);
+
+fn show(request: &Request) -> Result<Response, PageError> {
+    if request.session().is_some() {
+        return Ok(Response::redirect(next_address(
+            request.query().text("next"),
+        )));
+    }
+    Ok(login_page(request, request.query().text("next"), None))
+}
+
+fn login_page(request: &Request, next: &str, problem: Option<&str>) -> Response {
+    let content = html! {
+        div .narrow .login {
+            h1 { (texts::login::TITLE) }
+            p .lead { (texts::login::LEAD) }
+            @if let Some(problem) = problem { p .notice .error role="alert" { (problem) } }
+            form .stack method="post" action=(PATH) {
+                input type="hidden" name="next" value=(next);
+                label for="user" { (texts::login::USER) }
+                input #user name="user" autocomplete="username" required autofocus
+                    autocapitalize="none" spellcheck="false";
+                label for="password" { (texts::login::PASSWORD) }
+                input #password name="password" type="password" autocomplete="current-password" required;
+                label for="database" { (texts::login::DATABASE) }
+                input #database name="database" value=(DATABASE) required autocapitalize="none"
+                    spellcheck="false";
+                button .primary type="submit" { (texts::login::SUBMIT) }
+            }
+        }
+    };
+    let frame = Frame {
+        title: texts::login::TITLE,
+        ..Frame::default()
+    };
+    page(request, frame, &content)
+}
+
+fn log_in(request: &Request) -> Result<Response, PageError> {
+    let form = request.form();
+    let next = form.text("next");
+    let fail = |status: StatusCode, problem: &str| {
+        Ok(login_page(request, next, Some(problem)).with_status(status))
+    };
+    let credentials = Credentials {
+        user: form.text("user").to_owned(),
+        database: form.text("database").to_owned(),
+        password: Zeroizing::new(form.text("password").to_owned()),
+    };
+    match begin_session(request, credentials) {
+        Ok(session) => {
+            let begun = request.site().sessions.begin(Arc::new(session));
+            let token = begun.map_err(|error| PageError::unavailable(&error))?;
+            let response = Response::redirect(next_address(next));
+            Ok(response.with_header(SET_COOKIE, &session_cookie(&token)))
+        }
+        Err(error) if error.status == StatusCode::UNAUTHORIZED => {
+            fail(error.status, texts::login::FAILED)
+        }
+        Err(error) if error.status == StatusCode::TOO_MANY_REQUESTS => {
+            fail(error.status, &error.message)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Logs in to the database, and returns a session with the connection.
+///
+/// # Errors
+/// Fails with 401 if the password is wrong, and with 429 if too many logins have failed.
+pub fn begin_session(request: &Request, credentials: Credentials) -> Result<Session, PageError> {
+    let site = request.site();
+    let browser = request.ends().browser.ip();
+    let _one = site
+        .logging_in
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let left = site.login_delay.left(browser);
+    if !left.is_zero() {
+        let message = texts::login::wait(left.as_secs() + 1);
+        return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, message));
+    }
+    match Connection::open(&site.services, Some(&credentials), request.ends()) {
+        Ok(connection) => {
+            site.login_delay.record_success(browser);
+            let session = Session::new(Some(credentials));
+            let session = session.map_err(|error| PageError::unavailable(&error))?;
+            session.connections.put(connection);
+            Ok(session)
+        }
+        Err(error) => {
+            let error = PageError::from(error);
+            if error.status == StatusCode::UNAUTHORIZED {
+                site.login_delay.record_failure(browser);
+                std::thread::sleep(FAILURE_TIME);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn log_out(request: &Request) -> Result<Response, PageError> {
+    if let Some(token) = session_token(request.headers()) {
+        request.site().sessions.end(token);
+    }
+    Ok(Response::redirect(PATH).with_header(SET_COOKIE, &ended_session_cookie()))
+}
+
+/// Returns an address of this page. Those of other sites begin the home page: the link that leads to a
+/// login may be of anybody.
+fn next_address(next: &str) -> &str {
+    let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
+    let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());
+    match is_own && is_plain {
+        true => next,
+        false => "/",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_lead_to_own_pages() {
+        let cases = [
+            ("/search?q=a", "/search?q=a"),
+            ("", "/"),
+            ("//evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("https://evil.example", "/"),
+            ("/a\r\nb", "/"),
+        ];
+        for (next, expected) in cases {
+            assert_eq!(next_address(next), expected, "{next}");
+        }
+    }
+}

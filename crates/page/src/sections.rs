@@ -1,0 +1,25 @@
+//! The sections of the page: the table of what the navigation shows, and of all routes.
+
+mod home;
+
+use crate::login;
+use crate::route::{Route, Section};
+use crate::site::NavigationEntry;
+
+/// The sections, in the order of the navigation.
+const SECTIONS: &[&Section] = &[&home::SECTION];
+
+/// Returns the entries of the navigation.
+pub fn navigation() -> Vec<NavigationEntry> {
+    let entries = SECTIONS.iter().map(|section| NavigationEntry {
+        name: section.name,
+        path: section.path,
+    });
+    entries.collect()
+}
+
+/// Returns all routes.
+pub fn routes() -> impl Iterator<Item = &'static Route> {
+    let sections = SECTIONS.iter().flat_map(|section| section.routes);
+    sections.chain(login::ROUTES)
+}

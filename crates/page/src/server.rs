@@ -1,0 +1,163 @@
+//! Listens, on threads of its own.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::application::Application;
+use crate::connection::ConnectionEnds;
+use crate::host::Hosts;
+use crate::options::PageOptions;
+use crate::sections::navigation;
+use crate::services::PageServices;
+use crate::site::Site;
+
+/// Serves the page until it is dropped.
+#[derive(Debug)]
+pub struct PageServer {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// So many browsers are connected at a time. Others wait.
+const CONNECTIONS_MAX: usize = 4_096;
+/// So many requests are answered at a time, by threads that may block.
+const THREADS_MAX: usize = 32;
+/// How long a browser can take to send the head of a request, also of the next one.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(60);
+/// The largest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How often unused connections and sessions are looked for.
+const CLEANING_INTERVAL: Duration = Duration::from_secs(15);
+
+impl PageServer {
+    /// Listens, and serves the page on new threads.
+    ///
+    /// # Errors
+    /// Fails if the address cannot be used, or if other machines could reach the page although
+    /// clients need not log in.
+    pub fn start(options: PageOptions, services: PageServices) -> io::Result<PageServer> {
+        let PageOptions {
+            listen,
+            host_name,
+            is_read_only,
+        } = options;
+        let is_reachable = !listen.ip().to_canonical().is_loopback();
+        if is_reachable && !(services.requires_login)() {
+            let message = format!(
+                "the page on {listen} can be reached from other machines, so clients must log in: \
+                 create a user, or require logins with --auth"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let failed = |error: io::Error| {
+            let message = format!("the page cannot listen on {listen}: {error}");
+            io::Error::new(error.kind(), message)
+        };
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let hosts = Hosts {
+            is_reachable,
+            name: host_name,
+        };
+        let site = Site::new(services, hosts, is_read_only, navigation())?;
+        let application = Application::new(Arc::new(site));
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .thread_name("page")
+            .max_blocking_threads(THREADS_MAX)
+            .build()?;
+        let thread = thread::Builder::new().name("page".into());
+        let thread = thread.spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = accept(listener, &application) => {}
+                    () = clean(&application) => {}
+                    _ = stopped => {}
+                }
+            });
+            // Commands end with their server. They are not waited for.
+            runtime.shutdown_background();
+        })?;
+        Ok(PageServer {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Returns the address, with the assigned port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for PageServer {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // The thread may have ended by itself.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn clean(application: &Application) {
+    loop {
+        tokio::time::sleep(CLEANING_INTERVAL).await;
+        application.clean();
+    }
+}
+
+/// Accepts connections. Ends if the listener cannot be used.
+async fn accept(listener: TcpListener, application: &Application) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let Ok(page) = listener.local_addr() else {
+        return;
+    };
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(permit) = room.clone().acquire_owned().await else {
+            return;
+        };
+        let Ok((stream, browser)) = listener.accept().await else {
+            // Files are exhausted. An immediate retry would only take processor time.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        // Small answers are sent at once. A socket that cannot do this works, too.
+        let _ = stream.set_nodelay(true);
+        let page = stream.local_addr().unwrap_or(page);
+        let ends = ConnectionEnds { browser, page };
+        let application = application.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let application = application.clone();
+                async move { Ok::<_, Infallible>(application.answer(request, ends).await) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIME_MAX)
+                .max_buf_size(HEAD_BYTES_MAX)
+                .serve_connection(TokioIo::new(stream), service);
+            // A browser that breaks the protocol or leaves is no error of the server.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+}

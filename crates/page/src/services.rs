@@ -1,0 +1,51 @@
+//! What the page needs of the program around it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use zeroize::Zeroizing;
+
+/// What the page needs of the program around it.
+pub struct PageServices {
+    /// Opens a connection to the server on behalf of a browser at the first address, which is
+    /// connected to the second one.
+    pub connect: ConnectFunction,
+    /// Returns `true` if clients have to log in.
+    pub requires_login: Box<dyn Fn() -> bool + Send + Sync>,
+    /// The user of the program itself, which may do everything. `None` if it needs no login.
+    pub own_login: Option<Credentials>,
+    /// The data folder, for what is beside the database: saved searches and synonyms.
+    pub data_folder: PathBuf,
+    /// The version of the program.
+    pub version: &'static str,
+}
+
+/// Opens a connection: client and server are the addresses that the server sees.
+pub type ConnectFunction =
+    Box<dyn Fn(SocketAddr, SocketAddr) -> io::Result<UnixStream> + Send + Sync>;
+
+impl fmt::Debug for PageServices {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PageServices")
+    }
+}
+
+/// A user with a password. The password is never shown.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The name.
+    pub user: String,
+    /// The database of the user.
+    pub database: String,
+    /// The password, which is overwritten when it is dropped.
+    pub password: Zeroizing<String>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.database, self.user)
+    }
+}

@@ -1,0 +1,162 @@
+//! Sessions: who uses the page.
+//!
+//! Without access control, all browsers share one session without a user. Otherwise a login begins a
+//! session, whose cookie only the page itself gets and sends.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use crate::connection::IdleConnections;
+use crate::secret::new_token;
+use crate::services::Credentials;
+
+/// A session ends when it was not used for so long.
+const UNUSED_TIME_MAX: Duration = Duration::from_secs(3600);
+/// A session ends after so long.
+const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+/// So many sessions exist at a time. A new one ends the one that was not used for the longest.
+const SESSIONS_MAX: usize = 1_000;
+/// So many requests of a session are answered at a time.
+const REQUESTS_MAX: usize = 8;
+/// So many requests are answered at a time without access control.
+const REQUESTS_MAX_SHARED: usize = 24;
+
+/// Who uses the page, and the connections to the server.
+pub struct Session {
+    /// The user, after a login.
+    pub credentials: Option<Credentials>,
+    /// What forms send, so that no other web site can.
+    pub form_token: String,
+    /// Connections for the next requests.
+    pub connections: IdleConnections,
+    /// Room for requests.
+    pub requests: Arc<Semaphore>,
+    began: Instant,
+    used: Mutex<Instant>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "session of {:?}", self.credentials)
+    }
+}
+
+impl Session {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// Fails if the operating system has no random numbers.
+    pub fn new(credentials: Option<Credentials>) -> io::Result<Session> {
+        let requests = match credentials {
+            Some(_) => REQUESTS_MAX,
+            None => REQUESTS_MAX_SHARED,
+        };
+        Ok(Session {
+            credentials,
+            form_token: new_token()?,
+            connections: IdleConnections::default(),
+            requests: Arc::new(Semaphore::new(requests)),
+            began: Instant::now(),
+            used: Mutex::new(Instant::now()),
+        })
+    }
+
+    fn last_use(&self) -> Instant {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.last_use().elapsed() > UNUSED_TIME_MAX || self.began.elapsed() > TIME_MAX
+    }
+}
+
+/// The sessions of users, by the tokens of their cookies.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    all: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+impl Sessions {
+    /// Begins a session, and returns the token of its cookie.
+    ///
+    /// # Errors
+    /// Fails if the operating system has no random numbers.
+    pub fn begin(&self, session: Arc<Session>) -> io::Result<String> {
+        let token = new_token()?;
+        let mut all = self.lock();
+        if all.len() >= SESSIONS_MAX {
+            let oldest = all.iter().min_by_key(|(_, session)| session.last_use());
+            if let Some(oldest) = oldest.map(|(token, _)| token.clone()) {
+                all.remove(&oldest);
+            }
+        }
+        all.insert(token.clone(), session);
+        Ok(token)
+    }
+
+    /// Returns the session of a token, which is used now. The tokens are random and too long to be
+    /// found by the time that the table takes.
+    pub fn find(&self, token: &str) -> Option<Arc<Session>> {
+        let found = self.lock().get(token).filter(|it| !it.is_over()).cloned()?;
+        let mut used = found.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = Instant::now();
+        drop(used);
+        Some(found)
+    }
+
+    /// Ends a session.
+    pub fn end(&self, token: &str) {
+        self.lock().remove(token);
+    }
+
+    /// Ends the sessions that are over, and closes connections that are not used.
+    pub fn clean(&self) {
+        let mut all = self.lock();
+        all.retain(|_, session| !session.is_over());
+        for session in all.values() {
+            session.connections.close_unused();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_by_their_tokens() {
+        let sessions = Sessions::default();
+        let session = Arc::new(Session::new(None).unwrap());
+        let token = sessions.begin(session.clone()).unwrap();
+        assert!(Arc::ptr_eq(&sessions.find(&token).unwrap(), &session));
+        assert!(sessions.find("").is_none() && sessions.find(&session.form_token).is_none());
+        sessions.clean();
+        sessions.end(&token);
+        assert!(sessions.find(&token).is_none());
+    }
+
+    #[test]
+    fn there_are_not_too_many_sessions() {
+        let sessions = Sessions::default();
+        let begin = || {
+            sessions
+                .begin(Arc::new(Session::new(None).unwrap()))
+                .unwrap()
+        };
+        let first = begin();
+        for _ in 0..SESSIONS_MAX {
+            begin();
+        }
+        assert!(sessions.find(&first).is_none());
+        assert_eq!(sessions.lock().len(), SESSIONS_MAX);
+    }
+}

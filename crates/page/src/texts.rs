@@ -1,0 +1,70 @@
+//! The texts of the page, in one place. Each part of the page has a module here.
+
+/// The frame of all pages.
+pub mod frame {
+    pub const PRODUCT: &str = "Windrow";
+    pub const SKIP: &str = "Skip to the content";
+    pub const NAVIGATION: &str = "Sections";
+    pub const LOG_OUT: &str = "Log out";
+    pub const READ_ONLY: &str = "Read-only";
+    pub const BACK: &str = "Back to the first page";
+    pub const OFFLINE: &str = "The server does not answer. This page goes on when it is back.";
+}
+
+/// Logins.
+pub mod login {
+    pub const TITLE: &str = "Log in";
+    pub const LEAD: &str = "With a user of this database.";
+    pub const USER: &str = "User";
+    pub const PASSWORD: &str = "Password";
+    pub const DATABASE: &str = "Database of the user";
+    pub const SUBMIT: &str = "Log in";
+    pub const FAILED: &str = "The user does not exist, or the password is another one.";
+
+    /// Says how long to wait.
+    pub fn wait(seconds: u64) -> String {
+        format!("Too many logins failed. Try again in {seconds} s.")
+    }
+}
+
+/// Errors.
+pub mod error {
+    pub const FORBIDDEN_HOST: &str = "This address has another name here. Use localhost, an address \
+        in digits, or the name that the server was started with.";
+    pub const NOT_FOUND: &str = "There is no such page.";
+    pub const METHOD: &str = "The page does not take this method.";
+    pub const TOO_LARGE: &str = "What was sent is too large.";
+    pub const INCOMPLETE: &str = "The request ended too early.";
+    pub const READ_ONLY: &str = "The page is read-only: it was started with --web-read-only.";
+    pub const TOKEN: &str = "The form is out of date. Load the page again.";
+    pub const ORIGIN: &str = "The form was sent by another web site.";
+    pub const LOGIN: &str = "Log in first.";
+    pub const FAILED: &str = "The page failed. The log of the server says why.";
+
+    /// Names a status for people.
+    pub fn title(status: u16) -> &'static str {
+        match status {
+            400 => "That cannot be done",
+            401 => "A login is needed",
+            403 => "Not allowed",
+            404 => "Not found",
+            504 => "It took too long",
+            503 => "Not available",
+            _ => "An error",
+        }
+    }
+}
+
+/// The overview.
+pub mod home {
+    pub const NAME: &str = "Overview";
+    pub const TITLE: &str = "Overview";
+    pub const HOST: &str = "Server";
+    pub const UPTIME: &str = "Running for";
+    pub const CONNECTIONS: &str = "Connections";
+    pub const OPERATIONS: &str = "Operations since the start";
+    pub const DATABASES: &str = "Databases";
+    pub const DATABASE: &str = "Database";
+    pub const SIZE: &str = "Size";
+    pub const NO_DATABASES: &str = "There are no databases yet.";
+}
