@@ -163,7 +163,7 @@ impl Events {
         match transaction::kind_of(payload).ok_or_else(|| damaged(position))? {
             Kind::Single(payload) => self.read_part(position, payload, &mut events),
             Kind::Several(several) => {
-                events.origin = Some(several.origin);
+                events.origin = Some(several.origin).filter(|it| *it != Origin::NO_SESSION);
                 let mut parts = several.parts.into_iter();
                 parts.try_for_each(|part| self.read_part(position, part, &mut events))
             }

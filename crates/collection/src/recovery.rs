@@ -22,7 +22,7 @@ use crate::options::EngineOptions;
 use crate::record;
 use crate::record::net::net;
 use crate::record::statements;
-use crate::record::transaction::{self, Kind};
+use crate::record::transaction::{self, Kind, Origin};
 use crate::retries;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
@@ -177,8 +177,13 @@ pub(crate) fn apply(
             take_in(collections, position, payload)
         }
         Kind::Several(transaction) => {
-            let retries = &collections.core.retries;
-            retries.record_committed(transaction.origin, position, millis);
+            let mut parts = transaction.parts.iter();
+            if let Some(part) = parts.find(|part| statements::has_statements(part)) {
+                record_statements(collections, position, millis, part)?;
+            } else if transaction.origin != Origin::NO_SESSION {
+                let retries = &collections.core.retries;
+                retries.record_committed(transaction.origin, position, millis);
+            }
             let mut parts = transaction.parts.into_iter();
             parts.try_for_each(|part| take_in(collections, position, part))
         }

@@ -31,12 +31,16 @@ use crate::read::{OwnWrites, Reader};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};
 use crate::state::State as CollectionState;
+use crate::statement_result::StatementResult;
 use crate::transaction_locks::{LockOutcome, LockTarget, TransactionWaiter};
 
 /// A transaction is one log record.
 const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 /// All open transactions take at most this fraction of the engine's memory.
 const MEMORY_PART: u64 = 8;
+/// The length of a statement's result in the log record besides its document, with the header of
+/// all results, in bytes.
+const RESULT_BYTES: usize = 40;
 /// The memory of a lock besides its key, in bytes.
 const HOLD_BYTES: usize = 100;
 
@@ -62,6 +66,8 @@ struct State {
     bytes: u64,
     /// The length of its log record so far, in bytes.
     record_bytes: usize,
+    /// The results of a retryable write that runs as this transaction, by statement number.
+    results: Vec<(i32, StatementResult)>,
     has_ended: bool,
 }
 
@@ -202,6 +208,16 @@ impl Transaction {
         Ok(taken)
     }
 
+    /// Adds the result of a statement of a retryable write, of which the number is that of this
+    /// transaction. It is recorded with the writes, if there are any.
+    pub fn record_result(&self, statement: i32, result: StatementResult) -> Result<(), Error> {
+        let mut state = self.state()?;
+        let bytes = RESULT_BYTES + result.document().map_or(0, |it| it.as_bytes().len());
+        self.grow_record(&mut state, bytes)?;
+        state.results.push((statement, result));
+        Ok(())
+    }
+
     /// Adds operations: their payload without the collection's id, and their decoded form.
     pub(crate) fn write(
         &self,
@@ -212,14 +228,7 @@ impl Transaction {
     ) -> Result<(), Error> {
         let bytes: usize = payload.iter().map(Bytes::len).sum();
         let mut state = self.state()?;
-        state.record_bytes += bytes;
-        if state.record_bytes > BYTES_MAX {
-            return Err(Error::TransactionTooLarge {
-                bytes: state.record_bytes,
-                limit: BYTES_MAX,
-            });
-        }
-        self.grow(&mut state, bytes)?;
+        self.grow_record(&mut state, bytes)?;
         let part = state.part(collection)?;
         part.record_inserted(&operations, effect);
         part.payload.extend(payload);
@@ -231,6 +240,18 @@ impl Transaction {
         part.next = part.next.next();
         part.effect.add(effect);
         Ok(())
+    }
+
+    /// Reserves bytes of the log record, and memory. Fails if the record would be too long.
+    fn grow_record(&self, state: &mut State, bytes: usize) -> Result<(), Error> {
+        state.record_bytes += bytes;
+        if state.record_bytes > BYTES_MAX {
+            return Err(Error::TransactionTooLarge {
+                bytes: state.record_bytes,
+                limit: BYTES_MAX,
+            });
+        }
+        self.grow(state, bytes)
     }
 
     /// Reserves memory. Fails if there is none.

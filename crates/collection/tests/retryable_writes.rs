@@ -127,6 +127,52 @@ fn done(done: StatementResult) -> RecordedResult {
     RecordedResult::Done(done)
 }
 
+/// Inserts a document into two collections, with a transaction of this origin.
+fn insert_into_two(engine: &Engine, origin: Origin, result: Option<(i32, StatementResult)>) {
+    let transaction = engine.begin(origin);
+    for name in ["d.c", "d.second"] {
+        let name = Namespace::parse(name).unwrap();
+        let collection = transaction.collection_or_create(&name).unwrap();
+        let terms = WriteOptions {
+            transaction: Some(&transaction),
+            ..WriteOptions::default()
+        };
+        assert_eq!(insert(&collection, &[doc! { "_id": 9 }], &terms), 1);
+    }
+    if let Some((statement, result)) = result {
+        transaction.record_result(statement, result).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_write_to_several_collections_is_recorded() {
+    let result = || StatementResult::Inserted(doc! { "_id": 9 });
+    check(
+        |engine, _| {
+            insert_into_two(engine, origin(5), Some((3, result())));
+            let last = engine.last_operation(&SESSION);
+            assert_eq!(last, Some(LastOperation::Wrote(5)));
+        },
+        5,
+        &[(0, RecordedResult::Nothing), (3, done(result()))],
+    );
+}
+
+#[test]
+fn a_transaction_of_the_server_is_of_no_session() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    insert_into_two(&engine, Origin::NO_SESSION, None);
+    let nobody = |engine: &Engine| engine.last_operation(&Origin::NO_SESSION.session);
+    assert_eq!(nobody(&engine), None);
+    drop(engine);
+    let engine = open(&disk.crash(Crash::OfProcess));
+    assert_eq!(nobody(&engine), None);
+    let second = engine.collection(&Namespace::parse("d.second").unwrap());
+    assert_eq!(second.unwrap().count(), 1);
+}
+
 #[test]
 fn an_insert_is_recorded_per_document() {
     check(

@@ -131,6 +131,18 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
     Ok(())
 }
 
+/// Returns the record of results that do not refer to the operations of the commit. It precedes the
+/// operations of a transaction's part.
+pub fn encode_results(record: &StatementRecord) -> Vec<u8> {
+    let mut payload = Vec::new();
+    push_header(&mut payload, record.origin, record.done.len());
+    for (number, result) in &record.done {
+        payload.extend_from_slice(&number.to_le_bytes());
+        result.push(&mut payload);
+    }
+    payload
+}
+
 /// Reads what this process wrote about statements into a commit's payload. Unreadable bytes are a
 /// bug: without the record, a retried statement would run again.
 pub fn read_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<StatementRecord>, Bug> {

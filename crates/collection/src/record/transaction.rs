@@ -4,7 +4,9 @@
 //! payload      0 u64 LE (no collection has this id) | session id, 16 bytes | number i64 LE | part*
 //! part         byte count u32 LE | the payload of a commit of one collection
 //! ```
-//! Each collection has at most one part. Session and number identify the client's transaction.
+//! Each collection has at most one part. Session and number identify the client's transaction. In a
+//! transaction of the server itself they are 0 and -1. If a retryable write ran as a transaction, the
+//! results of its statements are in the first part.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
@@ -36,6 +38,15 @@ pub struct Transaction {
     pub origin: Origin,
     /// One commit payload per collection.
     pub parts: Vec<Bytes>,
+}
+
+impl Origin {
+    /// The origin of transactions of the server itself, of which no session learns. Clients number
+    /// theirs from 0.
+    pub const NO_SESSION: Origin = Origin {
+        session: [0; 16],
+        number: -1,
+    };
 }
 
 /// The kinds of log records of collections.

@@ -13,8 +13,11 @@ use super::{Part, State, Transaction};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::record::net::net;
-use crate::record::transaction;
+use crate::record::statements::{StatementRecord, encode_results};
+use crate::record::transaction::{self, Origin};
 use crate::record::{Commit, Effect, Operation};
+use crate::retries::Retries;
+use crate::statement_result::StatementResult;
 
 /// What is published in one collection.
 struct Publication {
@@ -62,23 +65,55 @@ impl Transaction {
             });
             pieces.push((part.collection.id, payload));
         }
+        let outcome = Outcome::new(self.origin, std::mem::take(&mut state.results));
+        if let (Outcome::Wrote(record), Some((_, first))) = (&outcome, pieces.first_mut()) {
+            first.insert(0, Bytes::from(encode_results(record)));
+        }
         let payload = transaction::encode(self.origin, pieces);
         let slices: Vec<&[u8]> = payload.iter().map(|piece| &piece[..]).collect();
         let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
         let collections = self.collections.clone();
-        let (retries, origin) = (self.core.retries.clone(), self.origin);
+        let retries = self.core.retries.clone();
         let millis = self.core.now_millis();
         self.core.storage.log.append(&slices, move |position| {
             for publication in publications {
                 publication.publish(position);
             }
-            retries.record_committed(origin, position, millis);
+            outcome.record(&retries, position, millis);
             for it in &created {
                 it.set_named_from(position);
                 collections.insert(it);
             }
         })?;
         Ok(())
+    }
+}
+
+/// What a session learns from a commit.
+enum Outcome {
+    /// Its transaction was committed.
+    Committed(Origin),
+    /// Its retryable write has done these statements.
+    Wrote(StatementRecord),
+    /// Nothing: the transaction is of no session.
+    Unrecorded,
+}
+
+impl Outcome {
+    fn new(origin: Origin, done: Vec<(i32, StatementResult)>) -> Outcome {
+        match origin {
+            _ if !done.is_empty() => Outcome::Wrote(StatementRecord { origin, done }),
+            Origin::NO_SESSION => Outcome::Unrecorded,
+            _ => Outcome::Committed(origin),
+        }
+    }
+
+    fn record(self, retries: &Retries, position: Position, millis: u64) {
+        match self {
+            Outcome::Committed(origin) => retries.record_committed(origin, position, millis),
+            Outcome::Wrote(record) => retries.record(record, position, millis),
+            Outcome::Unrecorded => {}
+        }
     }
 }
 
