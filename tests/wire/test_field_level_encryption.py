@@ -21,7 +21,7 @@ ENCRYPTED = 6
 DETERMINISTIC = Algorithm.AEAD_AES_256_CBC_HMAC_SHA_512_Deterministic
 RANDOM = Algorithm.AEAD_AES_256_CBC_HMAC_SHA_512_Random
 PROVIDERS = {"local": {"key": os.urandom(96)}}
-NOT_IN_CONTEXT, UNKNOWN_FIELD, NOT_IMPLEMENTED = 224, 40415, 238
+NOT_IN_CONTEXT, UNKNOWN_FIELD = 224, 40415
 
 
 @pytest.fixture
@@ -191,26 +191,6 @@ def test_values_are_not_logged(database):
     database.command("collMod", "c", validationLevel="off")
     database.create_collection("d", validationAction="warn")
     refused(lambda: database.command("collMod", "d", validator=validator), NOT_IN_CONTEXT)
-
-
-def test_queryable_encryption_is_refused_by_name(database, encryption, key):
-    fields = {"fields": [{"path": "a", "bsonType": "string", "keyId": key}]}
-    refused(lambda: database.command("create", "c", encryptedFields=fields), NOT_IMPLEMENTED)
-    assert database.list_collection_names() == ["vault"]
-    information = {"type": 1, "schema": {f"{database.name}.c": fields}}
-    for command in (
-        {"insert": "c", "documents": [{}], "encryptionInformation": information},
-        {"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}}], "encryptionInformation": information},
-        {"delete": "c", "deletes": [{"q": {}, "limit": 0}], "encryptionInformation": information},
-        {"find": "c", "encryptionInformation": information},
-        {"aggregate": "c", "pipeline": [], "cursor": {}, "encryptionInformation": information},
-        {"count": "c", "encryptionInformation": information},
-        {"findAndModify": "c", "remove": True, "encryptionInformation": information},
-        {"compactStructuredEncryptionData": "c", "compactionTokens": {}},
-        {"cleanupStructuredEncryptionData": "c", "cleanupTokens": {}},
-    ):
-        error = refused(lambda command=command: database.command(command), NOT_IMPLEMENTED)
-        assert next(name for name in ("encryptionInformation", next(iter(command))) if name in command) in str(error)
 
 
 def test_unindexed_values_of_queryable_encryption_are_stored(encryption, database, reader, key):

@@ -5,21 +5,51 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_index::definition::OF_IDS;
 use windrow_mql::filter::{Environment, Filter, validation_report};
 use windrow_mql::{collation, interrupt};
+use windrow_queryable_encryption::{EncryptedFields, SAFE_CONTENT};
 use windrow_storage::Compression;
 
 use crate::cap::Cap;
 use crate::compression;
 use crate::error::{Error, FailedValidation};
 
+/// Whether the collection's validator checks a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DocumentValidation {
+    /// It does.
+    #[default]
+    Enabled,
+    /// It does. The write also sets the tags of encrypted values, which others must not change.
+    Encrypted,
+    /// It does not.
+    Bypassed,
+}
+
+impl DocumentValidation {
+    /// Converts a client's `bypassDocumentValidation`.
+    pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
+        if bypassed {
+            DocumentValidation::Bypassed
+        } else {
+            DocumentValidation::Enabled
+        }
+    }
+
+    pub(crate) fn is_asked(self) -> bool {
+        self != DocumentValidation::Bypassed
+    }
+}
+
 /// The rules, derived from the options whenever these change.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     validator: Option<Validator>,
+    /// The encrypted fields. An error if another version stored them and this one cannot read them.
+    encrypted: Option<Result<EncryptedFields, windrow_mql::Error>>,
     cap: Option<Cap>,
     /// The compression of documents, if the options specify one.
     pub compression: Option<Compression>,
@@ -75,6 +105,7 @@ impl Rules {
             // This version accepts no options that it cannot read.
             compression: compression::from_options(options).unwrap_or_default(),
             keeps_old_versions: keeps_old_versions(options),
+            encrypted: encrypted_fields(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
                 filter: collation
@@ -97,9 +128,9 @@ impl Rules {
         self.keeps_old_versions
     }
 
-    /// Returns whether there is a validator.
+    /// Returns whether there is a validator or an encrypted field.
     pub fn validates(&self) -> bool {
-        self.validator.is_some()
+        self.validator.is_some() || self.encrypted.is_some()
     }
 
     /// Returns the validator for a check of stored documents.
@@ -108,7 +139,18 @@ impl Rules {
     }
 
     /// Checks a document before it is written; `old` is the version that it replaces.
-    pub fn check(&self, new: Document<'_>, old: Option<Document<'_>>) -> Result<Verdict, Error> {
+    pub fn check(
+        &self,
+        new: Document<'_>,
+        old: Option<Document<'_>>,
+        validation: DocumentValidation,
+    ) -> Result<Verdict, Error> {
+        if let Some(fields) = &self.encrypted {
+            check_encrypted(fields.as_ref().map_err(Clone::clone)?, new)?;
+            if validation != DocumentValidation::Encrypted {
+                check_tags(new, old)?;
+            }
+        }
         let Some(validator) = &self.validator else {
             return Ok(Verdict::Accepted);
         };
@@ -172,6 +214,47 @@ fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql:
         Ok(matched) => Ok(matched),
         Err(error) => interrupt::data_error(error).map(|_| false),
     }
+}
+
+/// MongoDB's error code for changes of tags.
+const TAGS_ARE_OWN: i32 = 6_666_200;
+
+/// Returns the encrypted fields of a collection with these options.
+fn encrypted_fields(options: Document<'_>) -> Option<Result<EncryptedFields, windrow_mql::Error>> {
+    let fields = options
+        .get("encryptedFields")
+        .and_then(ValueRef::as_document)?;
+    let parsed = EncryptedFields::parse(fields);
+    Some(parsed.map_err(|error| windrow_mql::Error::bad_value(error.to_string())))
+}
+
+/// Fails if an encrypted field has a value that was not encrypted.
+fn check_encrypted(fields: &EncryptedFields, document: Document<'_>) -> Result<(), Error> {
+    let Some(found) = fields.unencrypted(document) else {
+        return Ok(());
+    };
+    let mut information = DocumentBuf::new();
+    information.push(
+        "failingDocumentId",
+        document.get("_id").unwrap_or(ValueRef::Null),
+    );
+    let details = doc! {
+        "operatorName": "$_internalSchemaBinDataFLE2EncryptedType",
+        "encryptedField": (found.field.path.as_str()), "reason": (found.reason),
+    };
+    information.push("details", details);
+    let failed = FailedValidation { information };
+    Err(Error::FailedValidation(Box::new(failed)))
+}
+
+/// Fails if a write sets or changes the tags of encrypted values: queries would not find them.
+fn check_tags(new: Document<'_>, old: Option<Document<'_>>) -> Result<(), Error> {
+    let before = old.and_then(|old| old.get(SAFE_CONTENT));
+    if new.get(SAFE_CONTENT) == before {
+        return Ok(());
+    }
+    let message = format!("the field {SAFE_CONTENT} of encrypted documents cannot be changed");
+    Err(windrow_mql::Error::new(TAGS_ARE_OWN, message).into())
 }
 
 fn keeps_old_versions(options: Document<'_>) -> bool {

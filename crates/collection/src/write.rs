@@ -20,8 +20,8 @@ mod trim;
 mod unique;
 mod unique_keys;
 
+pub use crate::rules::DocumentValidation;
 pub use batch::{Batch, Change, Outcome};
-pub use checks::DocumentValidation;
 pub(crate) use entries::{entries_of, without_marks};
 pub use options::WriteOptions;
 pub(crate) use unique::key_value;
@@ -137,8 +137,8 @@ impl Collection {
         let mut checks = Checks::of(&state.indexes);
         let rules = self.rules();
         checks.cap = rules.cap();
-        checks.rules =
-            Some(&*rules).filter(|rules| rules.validates() && options.validation.is_asked());
+        checks.rules = Some((&*rules, options.validation))
+            .filter(|(rules, validation)| rules.validates() && validation.is_asked());
         let claiming = Claiming {
             claim: &mut claim,
             transaction: options.transaction,

@@ -1,7 +1,7 @@
 //! The description of a command.
 
 use windrow_document::{Document, DocumentBuf};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
@@ -57,6 +57,8 @@ pub struct Command {
     pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
     /// The accepted arguments besides the common ones.
     pub arguments: Accepted,
+    /// The implementation if the request has `encryptionInformation`. `None` if it is refused.
+    pub encrypted: Option<RunEncrypted>,
     /// The implementation.
     pub run: Run,
 }
@@ -105,8 +107,16 @@ pub enum Accepted {
     Only(&'static [&'static str]),
 }
 
-/// The argument by which drivers send queries and documents of queryable encryption.
-const ENCRYPTION_INFORMATION: &str = "encryptionInformation";
+/// The argument by which drivers send queries and documents with encrypted fields.
+pub const ENCRYPTION_INFORMATION: &str = "encryptionInformation";
+
+/// Runs a command on encrypted fields. It gets the command, and a look-up of commands by name.
+pub type RunEncrypted = fn(
+    &Command,
+    &Request,
+    &Context<'_>,
+    fn(&str) -> Option<&'static Command>,
+) -> Result<Reply, CommandError>;
 
 impl Command {
     /// Refuses arguments that neither this command nor all commands accept. The first field is the
@@ -116,19 +126,22 @@ impl Command {
         body: Document<'a>,
         sequences: impl Iterator<Item = &'a str>,
     ) -> Result<(), CommandError> {
-        if body.contains(ENCRYPTION_INFORMATION) {
-            let message = format!(
-                "the argument '{ENCRYPTION_INFORMATION}' is not supported: \
-                 there is no queryable encryption"
-            );
-            return Err(CommandError::new(ErrorCode::NotImplemented, message));
-        }
         let Accepted::Only(accepted) = self.arguments else {
-            return Ok(());
+            return match self.encrypted {
+                None if body.contains(ENCRYPTION_INFORMATION) => {
+                    Err(Arguments::within(self.name, body).unknown(ENCRYPTION_INFORMATION))
+                }
+                _ => Ok(()),
+            };
         };
         let fields = body.iter().skip(1).map(|(name, _)| name);
         let mut names = fields.chain(sequences);
-        match names.find(|name| !accepted.contains(name) && !is_generic(name)) {
+        let is_accepted = |name: &str| {
+            accepted.contains(&name)
+                || is_generic(name)
+                || name == ENCRYPTION_INFORMATION && self.encrypted.is_some()
+        };
+        match names.find(|name| !is_accepted(name)) {
             Some(name) => Err(Arguments::within(self.name, body).unknown(name)),
             None => Ok(()),
         }
@@ -157,6 +170,7 @@ impl Command {
         in_api_version_1: false,
         outside_api_version_1: |_| None,
         arguments: Accepted::Only(&[]),
+        encrypted: None,
         run: |_, _| Ok(Reply::ok(DocumentBuf::new())),
     };
 }

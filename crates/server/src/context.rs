@@ -55,6 +55,10 @@ pub struct Context<'a> {
     pub common: &'a CommonArguments,
     /// The transaction or the retryable write of which the command is a part.
     pub transaction_context: Option<&'a TransactionContext>,
+    /// The transaction that the server runs a part of the command in, if the client has begun none.
+    pub own_transaction: Option<&'a Arc<Transaction>>,
+    /// `true` if the arguments of the command are not shown, because they are about encrypted fields.
+    pub hides_arguments: bool,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.
     pub snapshot: Option<&'a Arc<ClusterSnapshot>>,
@@ -129,7 +133,8 @@ impl<'a> Context<'a> {
 
     /// The transaction of which the command is a part.
     pub fn transaction(&self) -> Option<&'a Arc<Transaction>> {
-        self.transaction_context?.transaction()
+        self.own_transaction
+            .or_else(|| self.transaction_context?.transaction())
     }
 
     /// The collection with this name, as the transaction or the snapshot of the command sees it.
@@ -177,8 +182,12 @@ impl<'a> Context<'a> {
     where
         'a: 't,
     {
+        let validation = match saving.validation {
+            DocumentValidation::Enabled if self.hides_arguments => DocumentValidation::Encrypted,
+            other => other,
+        };
         WriteOptions {
-            validation: saving.validation,
+            validation,
             statements: saving.statements,
             transaction: self.transaction().map(|it| &**it),
             interrupt: self.operation,

@@ -32,6 +32,7 @@ use crate::metrics::CommandCounts;
 use crate::namespace;
 use crate::operations::{Operation, RunningOperation, Starter};
 use crate::parameters::TEST_COMMANDS;
+use crate::queryable_encryption::encrypted_or_plain;
 use crate::recorder::{self, EndedCommand};
 use crate::role;
 use crate::shown_command::shown_command;
@@ -343,7 +344,6 @@ fn run_command(
     let Call {
         state,
         client,
-        request,
         command,
         common,
         authority,
@@ -360,6 +360,8 @@ fn run_command(
         operation,
         common,
         transaction_context,
+        own_transaction: None,
+        hides_arguments: false,
         snapshot: snapshot.as_ref(),
         times: &OnceLock::new(),
     };
@@ -368,7 +370,11 @@ fn run_command(
         let checked = Operation::check(&interrupted);
         checked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
     });
-    let run = || with_interrupt(interrupt, || (command.run)(request, &context));
+    let run = || {
+        with_interrupt(interrupt, || {
+            encrypted_or_plain(command, call.request, &context, find)
+        })
+    };
     let outcome = catch_panic(run, broken).map(|reply| match &snapshot {
         Some(snapshot) => snapshot_reads::with_snapshot_time(reply, command, snapshot),
         None => reply,

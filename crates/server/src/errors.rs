@@ -5,6 +5,7 @@ use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_invariant::Bug;
+use windrow_queryable_encryption::Error as EncryptionError;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -53,6 +54,19 @@ impl IntoCommandError for AccessError {
             | AccessError::UnknownAction(_)
             | AccessError::TooManyRoles { .. } => ErrorCode::BadValue,
             AccessError::Malformed(_) | AccessError::WrongProof => ErrorCode::AuthenticationFailed,
+        };
+        CommandError::new(code, message)
+    }
+}
+
+impl IntoCommandError for EncryptionError {
+    fn into_command_error(self) -> CommandError {
+        let message = self.to_string();
+        let code = match self {
+            EncryptionError::Invalid { code, .. } => ErrorCode(code),
+            EncryptionError::Unsupported(_) => ErrorCode::NotImplemented,
+            EncryptionError::Damaged(_) => ErrorCode::DataCorruptionDetected,
+            EncryptionError::NoRandomNumbers(_) => ErrorCode::UnknownError,
         };
         CommandError::new(code, message)
     }

@@ -100,6 +100,8 @@ mod tests {
                     operation,
                     common: &common,
                     transaction_context: None,
+                    own_transaction: None,
+                    hides_arguments: false,
                     snapshot: None,
                     times: &OnceLock::new(),
                 };

@@ -36,6 +36,7 @@
 //! - `queries`, `views`, `first_batch`, `cursors`, `list_cursor`, `tailable_cursor`,
 //!   `change_stream`, `snapshot_reads`, `explanation`, `plan_summary`, `query_shape`: reads
 //! - `writes`, `changes`, `insert_preparation`, `validators`, `retries`, `expiry`: writes
+//! - `queryable_encryption`: commands on encrypted fields
 //! - `index_builds`, `search_indexes`: builds of indexes
 //! - `sessions`, `transactions`, `transaction_admission`, `transaction_context`, `idle`: sessions
 //!   and transactions
@@ -104,6 +105,7 @@ mod plan_summary;
 mod profiling;
 mod queries;
 mod query_shape;
+mod queryable_encryption;
 mod random;
 mod recorder;
 mod replica_set;

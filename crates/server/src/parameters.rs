@@ -60,6 +60,9 @@ pub const SHA256_ITERATIONS: &str = "scramSHA256IterationCount";
 /// Records in the audit log that clients may run their commands, too.
 pub const AUDIT_SUCCESS: &str = "auditAuthorizationSuccess";
 
+/// Maximum bytes of the tags of a query on encrypted fields.
+pub const REWRITE_MEMORY: &str = "internalQueryFLERewriteMemoryLimit";
+
 /// Does not log connections.
 pub const QUIET: &str = "quiet";
 
@@ -88,6 +91,9 @@ const TABLE: &[Parameter] = &[
     },
     fixed("featureCompatibilityVersion", || {
         doc! { "version": "8.0" }.into()
+    }),
+    set(REWRITE_MEMORY, Accepts::Whole(1, i32::MAX as i64), || {
+        (14 << 20).into()
     }),
     fixed("localLogicalSessionTimeoutMinutes", || 30.into()),
     set("logComponentVerbosity", Accepts::Verbosity, || Value::Null),

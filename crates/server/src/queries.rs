@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windrow_collection::{Namespace, Position};
-use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
     check_variable_definition,
@@ -372,11 +372,24 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
                 .map(|snapshot| snapshot_reads::time_of(snapshot)),
             ..CursorOptions::default()
         },
-        command: command.to_buf(),
+        command: shown_in_cursors(context, command),
         plan_summary: context.operation.plan_summary(),
         indexes: Vec::new(),
         time_left: None,
         returned: 0,
+    }
+}
+
+/// The command of a cursor, as `currentOp` and the log show it.
+fn shown_in_cursors(context: &Context<'_>, command: Document<'_>) -> DocumentBuf {
+    let mut fields = command.iter();
+    match fields.next().filter(|_| context.hides_arguments) {
+        Some((name, value)) => {
+            let mut shown = DocumentBuf::new();
+            shown.push(name, value);
+            shown
+        }
+        None => command.to_buf(),
     }
 }
 

@@ -12,6 +12,9 @@ const BYTES_MAX: usize = 4096;
 /// What is shown in place of a password, as in MongoDB.
 const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
 
+/// With this argument, the other ones have tokens of encrypted fields.
+const ENCRYPTION_INFORMATION: &str = "encryptionInformation";
+
 /// A command of a database as it may be shown.
 pub fn shown_command(
     body: Document<'_>,
@@ -39,7 +42,8 @@ pub fn has_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> boo
         return false;
     };
     let nested = value.as_document();
-    !secret_arguments(name).is_empty()
+    body.contains(ENCRYPTION_INFORMATION)
+        || !secret_arguments(name).is_empty()
         || nested.is_some_and(|nested| has_secrets(nested, secret_arguments))
 }
 
@@ -47,6 +51,11 @@ pub fn has_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> boo
 fn without_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> DocumentBuf {
     if !has_secrets(body, secret_arguments) {
         return body.to_buf();
+    }
+    if body.contains(ENCRYPTION_INFORMATION) {
+        let mut shown = only_names(body);
+        shown.push(ENCRYPTION_INFORMATION, HIDDEN);
+        return shown;
     }
     let secrets = body
         .first()

@@ -116,6 +116,12 @@ impl TransactionContext {
         Ok(done)
     }
 
+    /// Returns `true` if the statement with this index was executed before.
+    pub fn is_done(&self, place: usize) -> Result<bool, CommandError> {
+        let stored = self.stored_result_of(self.statement(place))?;
+        Ok(stored.is_some())
+    }
+
     /// The stored result of a command that is a single statement.
     pub fn stored_single_result(&self) -> Result<Option<StatementResult>, CommandError> {
         self.stored_result_of(SINGLE_STATEMENT)

@@ -188,10 +188,10 @@ pub fn run_once<T>(
     run(&[transaction_context.statement(index)])
 }
 
-/// Records a statement that has ended, if it is recorded at all. See
+/// Records a statement that has ended, if it is recorded at all: not if it has tags. See
 /// `recorder::EndedStatement::details` for `describe`.
 pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> DocumentBuf) {
-    if recorder::is_unrecorded(context.state, took) {
+    if context.hides_arguments || recorder::is_unrecorded(context.state, took) {
         return;
     }
     let statement = recorder::EndedStatement {

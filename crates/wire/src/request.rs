@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::code::ErrorCode;
 use crate::command_error::CommandError;
@@ -179,6 +179,22 @@ impl Request {
         self.sequences
             .iter()
             .map(|sequence| text(&self.buffer, &sequence.name))
+    }
+
+    /// Returns a request of the same client with another body, and without document sequences.
+    /// Fails if the body has no `$db`.
+    pub fn with_body(&self, body: DocumentBuf) -> Result<Request, CommandError> {
+        let buffer = body.into_bytes();
+        let range = 0..buffer.len();
+        Ok(Request {
+            reply_to: self.reply_to,
+            exhaust_allowed: self.exhaust_allowed,
+            database: find_database(&buffer, &range)?,
+            command: find_command(&buffer, &range),
+            body: range,
+            sequences: Vec::new(),
+            buffer,
+        })
     }
 
     /// The target of the reply.

@@ -373,7 +373,11 @@ impl<'c> Batch<'c> {
     }
 
     fn validate(&self, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
-        match self.collection.rules().check(new, Some(old))? {
+        match self
+            .collection
+            .rules()
+            .check(new, Some(old), self.options.validation)?
+        {
             Verdict::Accepted => Ok(()),
             Verdict::Warned(warning) => {
                 self.collection.warn(&warning);

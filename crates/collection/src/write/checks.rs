@@ -6,33 +6,8 @@ use windrow_index::{Definition, Scratch};
 
 use crate::cap::Cap;
 use crate::error::Error;
-use crate::rules::{Rules, Verdict};
+use crate::rules::{DocumentValidation, Rules, Verdict};
 use crate::state::IndexState;
-
-/// Whether the collection's validator checks a document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DocumentValidation {
-    /// It does.
-    #[default]
-    Enabled,
-    /// It does not.
-    Bypassed,
-}
-
-impl DocumentValidation {
-    /// Converts a client's `bypassDocumentValidation`.
-    pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
-        if bypassed {
-            DocumentValidation::Bypassed
-        } else {
-            DocumentValidation::Enabled
-        }
-    }
-
-    pub(crate) fn is_asked(self) -> bool {
-        self == DocumentValidation::Enabled
-    }
-}
 
 /// Smaller documents cannot exceed the entries that an index allows.
 const HARMLESS_BYTES: usize = 200;
@@ -40,7 +15,7 @@ const HARMLESS_BYTES: usize = 200;
 /// The checks for one collection, derived from all its indexes.
 pub(crate) struct Checks<'i> {
     /// The validator, if it is used.
-    pub rules: Option<&'i Rules>,
+    pub rules: Option<(&'i Rules, DocumentValidation)>,
     pub cap: Option<Cap>,
     /// The indexes that cannot store every document.
     can_fail: Vec<&'i Definition>,
@@ -64,16 +39,16 @@ impl<'i> Checks<'i> {
         if let Some(cap) = &self.cap {
             cap.check(document)?;
         }
-        match self.rules.map(|rules| rules.check(document, None)) {
-            None => Ok(()),
-            Some(verdict) => match verdict? {
-                Verdict::Accepted => Ok(()),
-                Verdict::Warned(warning) => {
-                    warn(&warning);
-                    Ok(())
-                }
-                Verdict::Refused(error) => Err(error),
-            },
+        let Some((rules, validation)) = self.rules else {
+            return Ok(());
+        };
+        match rules.check(document, None, validation)? {
+            Verdict::Accepted => Ok(()),
+            Verdict::Warned(warning) => {
+                warn(&warning);
+                Ok(())
+            }
+            Verdict::Refused(error) => Err(error),
         }
     }
 

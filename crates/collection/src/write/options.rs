@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::checks::DocumentValidation;
 use crate::record::statements::Statements;
+use crate::rules::DocumentValidation;
 use crate::transaction::Transaction;
 use crate::transaction_locks::Interrupt;
 

@@ -36,6 +36,7 @@ use crate::first_batch::{self, FirstBatch};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches};
+use crate::queryable_encryption;
 use crate::usage::CommandUse;
 use crate::{namespace, stable_api, views};
 use document_list::DocumentList;
@@ -60,6 +61,7 @@ pub const AGGREGATE: Command = Command {
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
     check: |request| check_request(request.body()),
+    encrypted: Some(queryable_encryption::run_query),
     run,
     ..Command::EMPTY
 };

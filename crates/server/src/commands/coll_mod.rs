@@ -18,7 +18,7 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
-use crate::{namespace, stable_api, validators};
+use crate::{namespace, queryable_encryption, stable_api, validators};
 
 pub const COLL_MOD: Command = Command {
     name: "collMod",
@@ -124,6 +124,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     changes.cap.check(&collection)?;
     let new_options = changes.changed(collection.options().as_document());
     validators::check_encryption(new_options.as_document())?;
+    queryable_encryption::check_validation(new_options.as_document())?;
     if let Some(index) = &index {
         index.prepare(&collection, context.operation, &mut reply)?;
     }

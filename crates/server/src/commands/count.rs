@@ -16,6 +16,7 @@ use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
+use crate::queryable_encryption;
 use crate::views::{self, ViewQuery};
 use crate::{collection_uuid, queries};
 
@@ -37,6 +38,7 @@ pub const COUNT: Command = Command {
         "queryOptions",
         "skip",
     ]),
+    encrypted: Some(queryable_encryption::run_query),
     run,
     ..Command::EMPTY
 };

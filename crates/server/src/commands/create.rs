@@ -19,7 +19,7 @@ use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{namespace, stable_api, validators};
+use crate::{namespace, queryable_encryption, stable_api, validators};
 
 pub const CREATE: Command = Command {
     name: "create",
@@ -200,7 +200,11 @@ fn options(
             options.push(name, value);
         }
     }
+    if let Some(fields) = queryable_encryption::check_creation(namespace, arguments)? {
+        options.push("encryptedFields", fields);
+    }
     validators::check_encryption(options.as_document())?;
+    queryable_encryption::check_validation(options.as_document())?;
     if let Some(images) = pre_and_post_images(&arguments.document(IMAGES)?)? {
         options.push(IMAGES, images);
     }
@@ -356,10 +360,9 @@ fn check_name_and_version(index: &Arguments<'_>) -> Result<(), CommandError> {
 }
 
 fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    for name in ["encryptedFields", "timeseries"] {
-        if present(arguments, name) {
-            return Err(not_supported(name));
-        }
+    if present(arguments, "timeseries") {
+        let message = "the option 'timeseries' of create is not supported";
+        return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
     let given = arguments.document("indexOptionDefaults")?;
     if let Some((option, _)) = given.and_then(|given| given.first()) {
@@ -385,11 +388,6 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
 
 fn present(arguments: &Arguments<'_>, name: &str) -> bool {
     arguments.present(name).is_some()
-}
-
-fn not_supported(option: &str) -> CommandError {
-    let message = format!("the option '{option}' of create is not supported");
-    CommandError::new(ErrorCode::NotImplemented, message)
 }
 
 fn bad_value(message: String) -> CommandError {

@@ -22,7 +22,7 @@ use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
-use crate::{namespace, stable_api, views};
+use crate::{namespace, queryable_encryption, stable_api, views};
 
 /// Unknown arguments are checked in this file, because MongoDB has a separate error code for them.
 pub const CREATE_INDEXES: Command = Command {
@@ -62,6 +62,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
                 .or_command_error()?
         }
     };
+    for definition in &definitions {
+        let options = collection.options();
+        let specification = definition.specification.as_document();
+        queryable_encryption::check_index(options.as_document(), specification)?;
+    }
     let created = create(context, &collection, &definitions)?;
     Ok(reply(context, is_created, &created, definitions.len()))
 }

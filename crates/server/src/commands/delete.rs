@@ -19,6 +19,7 @@ use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
+use crate::queryable_encryption;
 use crate::views;
 use crate::writes::{self, WriteRequest};
 
@@ -40,6 +41,7 @@ pub const DELETE: Command = Command {
     in_transactions: InTransactions::Allowed,
     retryable: true,
     check: |request| parse_statements(request).map(drop),
+    encrypted: Some(queryable_encryption::run_query),
     run,
     ..Command::EMPTY
 };

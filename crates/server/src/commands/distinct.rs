@@ -15,6 +15,7 @@ use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
+use crate::queryable_encryption;
 use crate::views::{self, ViewQuery};
 use crate::{collection_uuid, queries};
 
@@ -29,6 +30,7 @@ pub const DISTINCT: Command = Command {
     is_limited_read: |_| true,
     arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
     in_transactions: InTransactions::Allowed,
+    encrypted: Some(queryable_encryption::run_query),
     run,
     ..Command::EMPTY
 };

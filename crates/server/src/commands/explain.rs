@@ -15,11 +15,12 @@ use crate::access::{AccessRequest, Requirement};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command, SnapshotReads};
+use crate::command::{Accepted, Command, ENCRYPTION_INFORMATION, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::Defaults;
+use crate::queryable_encryption::rewrite_command;
 use crate::{explanation, namespace, views};
 
 /// It needs the table of commands, which is in a higher module: see [`run`].
@@ -83,6 +84,13 @@ pub fn run(
         )
     })?;
     check_database(request.database(), command)?;
+    let rewritten;
+    let command = if explained.encrypted.is_some() && command.contains(ENCRYPTION_INFORMATION) {
+        rewritten = rewrite_command(context, request.database(), command)?;
+        rewritten.as_document()
+    } else {
+        command
+    };
     explained.check_arguments(command, std::iter::empty())?;
     explain(context, request.database(), command, verbosity)
 }

@@ -21,6 +21,7 @@ use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches, RunningQuery};
+use crate::queryable_encryption;
 use crate::stable_api;
 use crate::tailable_cursor::TailableCursor;
 use crate::views::{self, ViewQuery};
@@ -40,6 +41,7 @@ pub const FIND: Command = Command {
     // commands.
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
+    encrypted: Some(queryable_encryption::run_query),
     run,
     ..Command::EMPTY
 };

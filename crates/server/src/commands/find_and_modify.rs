@@ -24,6 +24,7 @@ use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::namespace;
 use crate::queries::{self, Defaults, Examined};
+use crate::queryable_encryption;
 use crate::retries::{self, FindAndModifyOptions};
 use crate::transaction_context;
 use crate::views;
@@ -43,6 +44,7 @@ pub const FIND_AND_MODIFY: Command = Command {
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
     retryable: true,
+    encrypted: Some(queryable_encryption::find_and_modify),
     run,
     ..Command::EMPTY
 };

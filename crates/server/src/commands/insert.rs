@@ -17,6 +17,7 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{self, PreparedInsert};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
+use crate::queryable_encryption;
 use crate::transaction_context::TransactionContext;
 use crate::writes::{self, StorageOptions, WriteErrors, collection_name, writable};
 use crate::{namespace, views};
@@ -39,6 +40,7 @@ pub const INSERT: Command = Command {
         "documents",
         "ordered",
     ]),
+    encrypted: Some(queryable_encryption::insert),
     run,
     ..Command::EMPTY
 };

@@ -84,6 +84,7 @@ mod server_status;
 mod set_parameter;
 mod shutdown;
 mod start_session;
+mod structured_encryption;
 mod top;
 mod transactions;
 mod unsupported;
@@ -117,13 +118,13 @@ pub static COMMANDS: &[&Command] = &[
     &unsupported::AUTO_COMPACT,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
-    &unsupported::CLEANUP_STRUCTURED_ENCRYPTION_DATA,
+    &structured_encryption::CLEANUP_STRUCTURED_ENCRYPTION_DATA,
     &clone_collection_as_capped::CLONE_COLLECTION_AS_CAPPED,
     &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &compact::COMPACT,
-    &unsupported::COMPACT_STRUCTURED_ENCRYPTION_DATA,
+    &structured_encryption::COMPACT_STRUCTURED_ENCRYPTION_DATA,
     &configure_fail_point::CONFIGURE_FAIL_POINT,
     &connection_status::CONNECTION_STATUS,
     &conn_pool_stats::CONN_POOL_STATS,

@@ -14,20 +14,6 @@ pub const AUTO_COMPACT: Command = Command {
     ..NOT_SUPPORTED
 };
 
-pub const CLEANUP_STRUCTURED_ENCRYPTION_DATA: Command = Command {
-    name: "cleanupStructuredEncryptionData",
-    help: "is not supported: there is no queryable encryption",
-    needs: Needs::OnCollection(&[Action::cleanupStructuredEncryptionData]),
-    ..NOT_SUPPORTED
-};
-
-pub const COMPACT_STRUCTURED_ENCRYPTION_DATA: Command = Command {
-    name: "compactStructuredEncryptionData",
-    help: "is not supported: there is no queryable encryption",
-    needs: Needs::OnCollection(&[Action::compactStructuredEncryptionData]),
-    ..NOT_SUPPORTED
-};
-
 pub const MAP_REDUCE: Command = Command {
     name: "mapReduce",
     aliases: &["mapreduce"],

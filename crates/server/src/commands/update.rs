@@ -22,6 +22,7 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
+use crate::queryable_encryption;
 use crate::views;
 use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest};
 
@@ -44,6 +45,7 @@ pub const UPDATE: Command = Command {
         "ordered",
         "updates",
     ]),
+    encrypted: Some(queryable_encryption::update),
     run,
     ..Command::EMPTY
 };

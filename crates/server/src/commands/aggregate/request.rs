@@ -8,6 +8,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::arguments::Arguments;
 use crate::change_stream::{self, StreamRequest};
 use crate::collection_uuid::COLLECTION_UUID;
+use crate::command::ENCRYPTION_INFORMATION;
 use crate::common_arguments::is_generic;
 use crate::errors::OrCommandError;
 use crate::first_batch::{FIRST_BATCH_COUNT, FirstBatch};
@@ -23,6 +24,7 @@ const FIELDS: &[&str] = &[
     "bypassDocumentValidation",
     "collation",
     COLLECTION_UUID,
+    ENCRYPTION_INFORMATION,
     "hint",
     "let",
 ];

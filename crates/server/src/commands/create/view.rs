@@ -53,6 +53,9 @@ pub fn pipeline<'a>(arguments: &Arguments<'a>) -> Result<Option<Array<'a>>, Comm
     }
 }
 
+/// MongoDB's error code for views with encrypted fields.
+const ENCRYPTED_VIEW: ErrorCode = ErrorCode(6_346_401);
+
 /// Fails if the options contain one that views do not support.
 fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let refuse = |name: &str| {
@@ -61,6 +64,10 @@ fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     };
     if present(arguments, "idIndex") {
         return refuse("idIndex");
+    }
+    if present(arguments, "encryptedFields") {
+        let message = "Encrypted fields cannot be used with views or timeseries collections";
+        return Err(CommandError::new(ENCRYPTED_VIEW, message));
     }
     super::clustered::refuse_of_view(arguments)?;
     // These options have no effect on a view, but must be valid.
