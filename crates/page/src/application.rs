@@ -15,6 +15,7 @@ use hyper::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::assets::{AssetRequest, serve_asset};
+use crate::basic_login::basic_credentials;
 use crate::body::{BodyWriter, PageBody};
 use crate::cancellation::CancelOnDrop;
 use crate::connection::ConnectionEnds;
@@ -22,7 +23,7 @@ use crate::error::PageError;
 use crate::form::Form;
 use crate::host::is_own_origin;
 use crate::live::{LiveStreams, RunLook, Seen};
-use crate::login;
+use crate::login::{self, begin_session};
 use crate::request::{Request, RequestParts};
 use crate::response::{Content, Response, compress};
 use crate::route::{Answer, Live, Route};
@@ -42,6 +43,8 @@ pub struct Application {
 
 /// The header with the token of a form that a script sends.
 const TOKEN: HeaderName = HeaderName::from_static("x-form-token");
+/// The paths of the interface for programs.
+const API: &str = "/api/";
 /// The field with the token of a form.
 const TOKEN_FIELD: &str = "token";
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -161,7 +164,11 @@ impl Application {
         };
         parts.parameters = route.parameters(&parts.path).unwrap_or_default();
         if parts.session.is_none() && !route.is_open {
-            return ask_for_login(parts);
+            parts.session = match log_in_program(&parts).await {
+                Some(Ok(session)) => Some(session),
+                Some(Err(error)) => return refuse(parts, &error),
+                None => return ask_for_login(parts),
+            };
         }
         if route.is_post {
             match read_body(body, route.body_bytes_max).await {
@@ -269,6 +276,18 @@ fn ask_for_login(parts: RequestParts) -> hyper::Response<PageBody> {
         Response::redirect(&format!("{}?next={next}", login::PATH)),
         false,
     )
+}
+
+/// Logs in the user of a program. Returns `None` if the request names none, or is not for a program.
+async fn log_in_program(parts: &RequestParts) -> Option<Result<Arc<Session>, PageError>> {
+    if !parts.path.starts_with(API) {
+        return None;
+    }
+    let credentials = basic_credentials(&parts.headers, &parts.query)?;
+    let (site, ends) = (parts.site.clone(), parts.ends);
+    let begun = tokio::task::spawn_blocking(move || begin_session(&site, ends, credentials));
+    let begun = begun.await.unwrap_or_else(|_| Err(failed()));
+    Some(begun.map(Arc::new))
 }
 
 async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError> {

@@ -40,6 +40,26 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/page.js"),
     },
     Asset {
+        name: "search.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/search.css"),
+    },
+    Asset {
+        name: "search.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/search.js"),
+    },
+    Asset {
+        name: "document.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/document.css"),
+    },
+    Asset {
+        name: "document.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/document.js"),
+    },
+    Asset {
         name: "icon.svg",
         content_type: SVG,
         bytes: include_bytes!("../assets/icon.svg"),

@@ -27,7 +27,7 @@
 //!   `texts`: all texts; `assets`: scripts and styles
 //! - `live`: streams of events
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
-//! - `site`, `session`, `login`, `login_delay`, `host`, `secret`: who may do what
+//! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: who may do what
 // The sections that use the rest are added one by one.
 #![allow(dead_code)]
 #![deny(missing_docs)]
@@ -39,6 +39,7 @@
 
 mod application;
 mod assets;
+mod basic_login;
 mod body;
 mod cancellation;
 mod connection;
@@ -66,4 +67,4 @@ mod texts;
 
 pub use options::PageOptions;
 pub use server::PageServer;
-pub use services::{ConnectFunction, Credentials, PageServices};
+pub use services::{ConnectFunction, Credentials, OpenFunction, PageServices};

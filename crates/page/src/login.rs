@@ -8,7 +8,7 @@ use hyper::header::SET_COOKIE;
 use maud::html;
 use zeroize::Zeroizing;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ConnectionEnds};
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::services::Credentials;
 use crate::session::Session;
 use crate::shell::{Frame, page};
-use crate::site::{ended_session_cookie, session_cookie, session_token};
+use crate::site::{Site, ended_session_cookie, session_cookie, session_token};
 use crate::texts;
 
 /// The pages of logins.
@@ -83,7 +83,7 @@ fn log_in(request: &Request) -> Result<Response, PageError> {
         database: form.text("database").to_owned(),
         password: Zeroizing::new(form.text("password").to_owned()),
     };
-    match begin_session(request, credentials) {
+    match begin_session(request.site(), request.ends(), credentials) {
         Ok(session) => {
             let begun = request.site().sessions.begin(Arc::new(session));
             let token = begun.map_err(|error| PageError::unavailable(&error))?;
@@ -104,9 +104,12 @@ fn log_in(request: &Request) -> Result<Response, PageError> {
 ///
 /// # Errors
 /// Fails with 401 if the password is wrong, and with 429 if too many logins have failed.
-pub fn begin_session(request: &Request, credentials: Credentials) -> Result<Session, PageError> {
-    let site = request.site();
-    let browser = request.ends().browser.ip();
+pub fn begin_session(
+    site: &Site,
+    ends: ConnectionEnds,
+    credentials: Credentials,
+) -> Result<Session, PageError> {
+    let browser = ends.browser.ip();
     let _one = site
         .logging_in
         .lock()
@@ -116,7 +119,7 @@ pub fn begin_session(request: &Request, credentials: Credentials) -> Result<Sess
         let message = texts::login::wait(left.as_secs() + 1);
         return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, message));
     }
-    match Connection::open(&site.services, Some(&credentials), request.ends()) {
+    match Connection::open(&site.services, Some(&credentials), ends) {
         Ok(connection) => {
             site.login_delay.record_success(browser);
             let session = Session::new(Some(credentials));

@@ -1,13 +1,15 @@
 //! The sections of the page: the table of what the navigation shows, and of all routes.
 
+mod api;
 mod home;
+mod search;
 
 use crate::login;
 use crate::route::{Route, Section};
 use crate::site::NavigationEntry;
 
 /// The sections, in the order of the navigation.
-const SECTIONS: &[&Section] = &[&home::SECTION];
+const SECTIONS: &[&Section] = &[&search::SECTION, &home::SECTION];
 
 /// Returns the entries of the navigation.
 pub fn navigation() -> Vec<NavigationEntry> {
@@ -21,5 +23,5 @@ pub fn navigation() -> Vec<NavigationEntry> {
 /// Returns all routes.
 pub fn routes() -> impl Iterator<Item = &'static Route> {
     let sections = SECTIONS.iter().flat_map(|section| section.routes);
-    sections.chain(login::ROUTES)
+    sections.chain(login::ROUTES).chain(api::ROUTES)
 }

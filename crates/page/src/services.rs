@@ -1,6 +1,7 @@
 //! What the page needs of the program around it.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -17,11 +18,16 @@ pub struct PageServices {
     pub requires_login: Box<dyn Fn() -> bool + Send + Sync>,
     /// The user of the program itself, which may do everything. `None` if it needs no login.
     pub own_login: Option<Credentials>,
+    /// Opens a file by its path as documents have it.
+    pub open_file: OpenFunction,
     /// The data folder, for what is beside the database: saved searches and synonyms.
     pub data_folder: PathBuf,
     /// The version of the program.
     pub version: &'static str,
 }
+
+/// Opens a file.
+pub type OpenFunction = Box<dyn Fn(&str) -> io::Result<File> + Send + Sync>;
 
 /// Opens a connection: client and server are the addresses that the server sees.
 pub type ConnectFunction =

@@ -50,6 +50,27 @@ pub fn duration(seconds: f64) -> String {
     shown
 }
 
+/// Returns the name of a person, without the address of a mail: `Ada <ada@example.org>` is `Ada`.
+pub fn name_alone(person: &str) -> &str {
+    match person.split_once(" <") {
+        Some((name, _)) if !name.trim().is_empty() => name.trim().trim_matches('"'),
+        _ => person,
+    }
+}
+
+/// Characters that change the direction of the text behind them.
+const DIRECTIONS: [char; 9] = [
+    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
+    '\u{2069}',
+];
+
+/// Returns a name without characters that hide or reorder others, so that it cannot pretend to be
+/// another one.
+pub fn visible(name: &str) -> String {
+    let is_hidden = |it: char| it.is_control() || DIRECTIONS.contains(&it);
+    name.replace(is_hidden, "\u{fffd}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +115,13 @@ mod tests {
         for (seconds, expected) in cases {
             assert_eq!(duration(seconds), expected);
         }
+    }
+
+    #[test]
+    fn names_show_what_they_are() {
+        assert_eq!(visible("a\u{202e}gpj.exe\n"), "a\u{fffd}gpj.exe\u{fffd}");
+        assert_eq!(name_alone("\"Ada L.\" <ada@example.org>"), "Ada L.");
+        assert_eq!(name_alone("<ada@example.org>"), "<ada@example.org>");
+        assert_eq!(visible("Ägypten שלום"), "Ägypten שלום");
     }
 }

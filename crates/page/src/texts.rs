@@ -1,5 +1,7 @@
 //! The texts of the page, in one place. Each part of the page has a module here.
 
+pub mod search;
+
 /// The frame of all pages.
 pub mod frame {
     pub const PRODUCT: &str = "Windrow";
@@ -52,6 +54,22 @@ pub mod error {
             503 => "Not available",
             _ => "An error",
         }
+    }
+}
+
+/// The interface for programs.
+pub mod api {
+    pub const SORT: &str = "sort must be relevance, newest, oldest or largest";
+    pub const NOT_INDEXED: &str = "no document with this id is indexed";
+
+    /// Says which numbers a parameter takes.
+    pub fn number(name: &str, least: u32, most: u32) -> String {
+        format!("{name} must be a whole number from {least} to {most}")
+    }
+
+    /// Says which properties are counted.
+    pub fn field(names: &str) -> String {
+        format!("field must be one of {names}")
     }
 }
 

@@ -3,54 +3,40 @@
 //! Modules in reading order:
 //!
 //! - `help`, `options`: the command line
-//! - `request`, `saved_searches`, `mime_types`: from the text of a query to its tree
-//! - `pipeline`, `searcher`, `similar`, `facets`: the aggregations, and who runs them
-//! - `snippet`, `result`, `template`, `output`: what is shown
-//! - `stored_text`: the text of a document
-//! - `find`, `suggestion`: results, and what helps if there are few
+//! - `searcher`, `similar`, `stored_text`: who runs the searches of `windrow-file-search`
+//! - `result`, `template`, `output`: what is shown
 //! - `opener`: opens a result
 //! - `interactive`: searches while a person types
 
-mod facets;
-mod find;
 mod help;
 mod interactive;
-mod mime_types;
 mod opener;
 mod options;
 mod output;
-mod pipeline;
-mod request;
 mod result;
-mod saved_searches;
 mod searcher;
 mod similar;
-mod snippet;
 mod stored_text;
-mod suggestion;
 mod template;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use windrow_document::{ArrayBuf, doc};
+use windrow_file_search::{
+    CountedField, DocumentSource as _, ParsedQuery, QueryReader, ResultPage, ResultText,
+    SavedSearches, SearchResult, Target, append_history, find, read_history,
+};
 
 use crate::command_line::{Failure, Subcommand};
 use help::HELP;
 use interactive::interact;
 use options::{Action, Options, Output, parse};
 use output::ResultWriter;
-use request::ParsedQuery;
-use result::SearchResult;
-use saved_searches::{SavedSearches, append_history, read_history};
-use similar::similar_target;
+use similar::similar_to_file;
 
-pub use facets::CountedField;
-pub use find::find;
-pub use pipeline::{ResultPage, SortOrder, Target};
-pub use request::QueryReader;
 pub use searcher::Searcher;
-pub use stored_text::{StoredText, read_stored_text};
+pub use stored_text::read_stored_text;
 
 pub const SEARCH: Subcommand = Subcommand {
     name: "search",
@@ -152,7 +138,7 @@ fn search(options: &Options) -> Result<usize, Failure> {
     }
     let own_operator = parsed.as_ref().map(|parsed| parsed.query.to_operator());
     let target = match (&options.similar, own_operator) {
-        (Some(file), restriction) => similar_target(&mut searcher, file, restriction)?,
+        (Some(file), restriction) => similar_to_file(&mut searcher, file, restriction)?,
         (None, operator) => Target::new(operator.unwrap_or_default()),
     };
     match options.action {
@@ -260,7 +246,7 @@ fn open(
     let page = ResultPage {
         skip: options.page.skip.saturating_add(number - 1),
         limit: 1,
-        has_text: false,
+        text: ResultText::None,
         ..options.page
     };
     let Some(document) = searcher.first(&target.pipeline(&page))? else {

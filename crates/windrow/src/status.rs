@@ -9,12 +9,13 @@ use std::time::Duration;
 use lexopt::prelude::*;
 use windrow_converters::SandboxStatus;
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
+use windrow_file_search::{CountedField, DocumentSource as _};
 use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config;
 use crate::progress_bar::format_grouped;
-use crate::search::{CountedField, Searcher};
+use crate::search::Searcher;
 use crate::server_report::{Report, page};
 use crate::server_target::{TargetOptions, connection_help};
 

@@ -9,6 +9,7 @@ use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::{Live, Look, Route, Section};
+use crate::sections::search;
 use crate::shell::{Frame, page};
 use crate::show::{bytes, duration, grouped};
 use crate::texts::home as texts;
@@ -32,8 +33,12 @@ pub const SECTION: Section = Section {
 
 const PATH: &str = "/overview";
 
-fn first(_: &Request) -> Result<Response, PageError> {
-    Ok(Response::redirect(PATH))
+/// The first page: the search if files are indexed, otherwise the overview.
+fn first(request: &Request) -> Result<Response, PageError> {
+    match search::has_files(request)? {
+        true => search::show(request),
+        false => show(request),
+    }
 }
 
 fn show(request: &Request) -> Result<Response, PageError> {

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use windrow_file_search::{
+    CountedField, DocumentSource as _, QueryReader, ResultPage, ResultText, SearchError, SortOrder,
+    StoredText, Target, find,
+};
+
 use super::arguments::Arguments;
 use super::json_rpc::{Request, RequestError};
 use crate::command_line::Failure;
-use crate::search::{
-    CountedField, QueryReader, ResultPage, Searcher, SortOrder, StoredText, Target, find,
-    read_stored_text,
-};
+use crate::search::{Searcher, read_stored_text};
 
 /// A tool.
 struct Tool {
@@ -115,6 +117,12 @@ impl From<Failure> for ToolError {
     }
 }
 
+impl From<SearchError> for ToolError {
+    fn from(error: SearchError) -> ToolError {
+        ToolError::Failure(error.into())
+    }
+}
+
 fn search_schema() -> Value {
     json!({
         "type": "object",
@@ -149,7 +157,7 @@ fn search(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, T
         limit: arguments.number("limit", 1, RESULTS_MAX)?.unwrap_or(10),
         skip: arguments.number("skip", 0, NUMBERS_MAX)?.unwrap_or(0),
         sort,
-        has_text: true,
+        text: ResultText::Whole,
     };
     let reader = QueryReader::open(data_folder, None)?;
     let parsed = reader.parse(arguments.required_text("query")?)?;

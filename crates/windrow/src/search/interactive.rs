@@ -19,10 +19,10 @@ use ratatui::crossterm::event::{
 };
 use ratatui::crossterm::execute;
 
+use windrow_file_search::{QueryReader, append_history};
+
 use super::opener::open_result;
 use super::options::Options;
-use super::request::QueryReader;
-use super::saved_searches::append_history;
 use super::searcher::Searcher;
 use crate::command_line::Failure;
 use state::{Effect, State};

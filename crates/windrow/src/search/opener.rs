@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use windrow_ingest::text_to_path;
 
-use super::result::{SearchResult, escape_control};
+use windrow_file_search::SearchResult;
+
+use super::result::escape_control;
 use crate::command_line::Failure;
 
 /// Opens the file of a result. Returns a sentence that says what is opened.

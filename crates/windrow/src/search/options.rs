@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
-use super::facets::CountedField;
-use super::pipeline::{ResultPage, SortOrder};
-use super::saved_searches::check_name;
+use windrow_file_query::is_saved_query_name;
+use windrow_file_search::{CountedField, ResultPage, ResultText, SortOrder};
+
 use super::template::Template;
 use crate::command_line::Failure;
 
@@ -171,7 +171,10 @@ impl Reader {
         let output = self.outputs.first().map(|(_, output)| output.clone());
         (self.options.action, self.options.output) =
             (action.unwrap_or_default(), output.unwrap_or_default());
-        self.options.page.has_text = !matches!(self.options.output, Output::Names(_));
+        self.options.page.text = match self.options.output {
+            Output::Names(_) => ResultText::None,
+            _ => ResultText::Whole,
+        };
         let options = &self.options;
         let is_list = matches!(options.action, Action::ListSaved | Action::ListHistory);
         let needs_words = options.similar.is_none() && options.action != Action::Interact;
@@ -288,6 +291,16 @@ fn parse_color(text: &str) -> Result<ColorChoice, Failure> {
     })
 }
 
+/// Fails if a saved search cannot have this name.
+fn check_name(name: &str) -> Result<(), Failure> {
+    match is_saved_query_name(name) {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "--save {name:?} is not a name; write letters, digits, \"-\", \"_\" and \".\""
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,7 +338,7 @@ mod tests {
                 limit: 3,
                 skip: 6,
                 sort: SortOrder::Newest,
-                has_text: true,
+                text: ResultText::Whole,
             },
             output: Output::Json,
             save: Some("mine".to_owned()),
@@ -345,7 +358,7 @@ mod tests {
         check(&arguments, Ok(page));
         let names = |end| Options {
             page: ResultPage {
-                has_text: false,
+                text: ResultText::None,
                 ..ResultPage::default()
             },
             output: Output::Names(end),

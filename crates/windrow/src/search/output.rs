@@ -4,8 +4,10 @@ use std::io::{self, IsTerminal, StdoutLock, Write as _};
 
 use windrow_document::doc;
 
+use windrow_file_search::SearchResult;
+
 use super::options::{ColorChoice, Options, Output};
-use super::result::{OutputStyle, SearchResult};
+use super::result::{OutputStyle, ShownResult as _};
 
 /// Writes results.
 pub struct ResultWriter<'o> {

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::snippet::{Snippet, TextPlace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_file_search::{SearchResult, Snippet, TextPlace};
 
 /// The format of a search result for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,63 +44,16 @@ impl Marks {
     }
 }
 
-/// A search result.
-#[derive(Debug)]
-pub struct SearchResult {
-    /// The path of the file and, for a part of a file, its position: `/mail.mbox/#2`.
-    pub id: String,
-    /// The path of the file.
-    pub path: String,
-    pub inner: Option<String>,
-    pub title: String,
-    pub snippet: Snippet,
-    pub kind: String,
-    pub file_name: String,
-    pub extension: String,
-    pub language: String,
-    pub author: String,
-    pub size: i64,
-    pub modified_ms: i64,
-    pub date_ms: Option<i64>,
-    pub score: f64,
+/// What terminals and programs show of a result.
+pub trait ShownResult {
+    /// Writes the result with its rank `number`.
+    fn write(&self, output: &mut dyn Write, number: usize, style: OutputStyle) -> io::Result<()>;
+    /// Returns the title in one line, if the path does not show it.
+    fn shown_title(&self) -> Option<String>;
 }
 
-impl SearchResult {
-    /// Creates the result for a document of the search.
-    pub fn new(document: Document<'_>) -> SearchResult {
-        let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
-        let owned = |name: &str| text(name).unwrap_or_default().to_owned();
-        let date = |name: &str| match document.get(name) {
-            Some(ValueRef::DateTime(ms)) => Some(ms),
-            _ => None,
-        };
-        let whole = |name: &str| document.get(name).and_then(ValueRef::as_whole);
-        let score = document.get("score").and_then(ValueRef::as_f64);
-        SearchResult {
-            id: owned("_id"),
-            path: owned("path"),
-            inner: text("inner").map(str::to_owned),
-            title: owned("title"),
-            snippet: Snippet::new(document),
-            kind: owned("kind"),
-            file_name: owned("filename"),
-            extension: owned("ext"),
-            language: owned("language"),
-            author: authors(document),
-            size: whole("size").unwrap_or(0),
-            modified_ms: date("modified").unwrap_or(0),
-            date_ms: date("date"),
-            score: score.unwrap_or(0.0),
-        }
-    }
-
-    /// Writes the result with its rank `number`.
-    pub fn write(
-        &self,
-        output: &mut dyn Write,
-        number: usize,
-        style: OutputStyle,
-    ) -> io::Result<()> {
+impl ShownResult for SearchResult {
+    fn write(&self, output: &mut dyn Write, number: usize, style: OutputStyle) -> io::Result<()> {
         let Marks { start, end } = style.path_marks();
         let path = escape_control(&self.id);
         writeln!(output, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
@@ -117,70 +69,10 @@ impl SearchResult {
         writeln!(output, "    {place}{snippet}\n")
     }
 
-    /// Returns the line of the first match, if the text tells.
-    pub fn line(&self) -> Option<usize> {
-        match self.snippet.place {
-            Some(TextPlace::Line(line)) => Some(line),
-            _ => None,
-        }
-    }
-
-    /// Returns the page of the first match, if the text tells.
-    pub fn page(&self) -> Option<usize> {
-        match self.snippet.place {
-            Some(TextPlace::Page(page)) => Some(page),
-            _ => None,
-        }
-    }
-
-    /// Returns the title in one line, if the path does not show it.
-    pub fn shown_title(&self) -> Option<String> {
+    fn shown_title(&self) -> Option<String> {
         let title = to_single_line(&self.title);
         (!self.id.ends_with(&self.title) && !title.is_empty()).then_some(title)
     }
-
-    /// Returns the result as a document for programs.
-    pub fn to_document(&self) -> DocumentBuf {
-        let Snippet { text, ranges, .. } = &self.snippet;
-        let mut document = doc! { "path": (self.path.clone()) };
-        if let Some(inner) = &self.inner {
-            document.push("inner", inner.clone());
-        }
-        document.push("title", self.title.clone());
-        document.push("kind", self.kind.clone());
-        document.push("score", self.score);
-        match self.snippet.place {
-            Some(TextPlace::Line(line)) => document.push("line", line as i64),
-            Some(TextPlace::Page(page)) => document.push("page", page as i64),
-            None => {}
-        }
-        document.push("snippet", text.clone());
-        let ranges: ArrayBuf = ranges.iter().map(|it| count_characters(text, it)).collect();
-        document.push("highlights", ranges);
-        document
-    }
-}
-
-/// Returns the author, or the senders of a mail.
-fn authors(document: Document<'_>) -> String {
-    let values = |name: &str| match document.get(name) {
-        Some(ValueRef::String(text)) => vec![text],
-        Some(ValueRef::Array(all)) => all.iter().filter_map(ValueRef::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let (authors, senders) = (values("author"), values("from"));
-    let names = if authors.is_empty() { senders } else { authors };
-    names.join(", ")
-}
-
-/// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
-fn count_characters(text: &str, range: &Range<usize>) -> Value {
-    let count = |end: usize| slice_snippet(text, 0..end).chars().count() as i64;
-    let ends: ArrayBuf = [count(range.start), count(range.end)]
-        .into_iter()
-        .map(Value::Int64)
-        .collect();
-    ends.into()
 }
 
 /// Formats a snippet in one line, with its matched words between the marks.
@@ -243,6 +135,7 @@ pub fn escape_control(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
     fn check(document: DocumentBuf, style: OutputStyle, expected: &str) {
         let result = SearchResult::new(document.as_document());
@@ -291,20 +184,6 @@ mod tests {
             plain,
             OutputStyle::Plain,
             " 3. /d/a\\u{1b}.txt  0.00\n    *cake*\n\n",
-        );
-    }
-
-    #[test]
-    fn results_are_formatted_as_json() {
-        let document = doc! {
-            "_id": "/d/a", "path": "/d/a", "title": "a", "kind": "text", "score": 2.25,
-            "text": "A\nÇa, \"cake\"", "highlights": [(highlight(&["Ça, \"", "cake", "\""]))],
-        };
-        let result = SearchResult::new(document.as_document());
-        assert_eq!(
-            result.to_document().to_string(),
-            "{\"path\":\"/d/a\",\"title\":\"a\",\"kind\":\"text\",\"score\":2.25,\"line\":2,\
-             \"snippet\":\"Ça, \\\"cake\\\"\",\"highlights\":[[5,9]]}"
         );
     }
 }

@@ -5,19 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windrow_collection::{Engine, Namespace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{ArrayBuf, doc};
+use windrow_file_search::{DocumentSink, DocumentSource, SearchError};
 use windrow_ingest::{DATABASE_NAME, StoreCollection};
 use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, EngineCollections, Interrupt, Pipeline, Uninterrupted};
 
-use super::pipeline::counting_pipeline;
 use crate::client::{self, Client};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
 use crate::memory;
-
-/// Receives documents in order. Returns `false` to end the aggregation.
-pub type ResultSink<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
 /// Searches the documents of a data folder.
 pub struct Searcher {
@@ -78,21 +75,12 @@ impl Searcher {
         self.interrupt = Box::new(interrupt);
     }
 
-    /// Calls `sink` with the documents of a pipeline.
-    pub fn aggregate(
-        &mut self,
-        pipeline: &ArrayBuf,
-        sink: &mut ResultSink<'_>,
-    ) -> Result<(), Failure> {
-        self.aggregate_on(StoreCollection::Documents.name(), pipeline, sink)
-    }
-
     /// Calls `sink` with the documents of a pipeline on a collection of the database of files.
     pub fn aggregate_on(
         &mut self,
         collection: &str,
         pipeline: &ArrayBuf,
-        sink: &mut ResultSink<'_>,
+        sink: &mut DocumentSink<'_>,
     ) -> Result<(), Failure> {
         match &mut self.documents {
             Documents::Local(collections) => {
@@ -108,25 +96,26 @@ impl Searcher {
             }
         }
     }
+}
 
-    /// Returns the only document of a pipeline, or the first one.
-    pub fn first(&mut self, pipeline: &ArrayBuf) -> Result<Option<DocumentBuf>, Failure> {
-        let mut first = None;
-        self.aggregate(pipeline, &mut |document| {
-            first = Some(document.to_buf());
-            false
-        })?;
-        Ok(first)
+impl DocumentSource for Searcher {
+    type Error = Failure;
+
+    fn aggregate(
+        &mut self,
+        pipeline: &ArrayBuf,
+        sink: &mut DocumentSink<'_>,
+    ) -> Result<(), Failure> {
+        self.aggregate_on(StoreCollection::Documents.name(), pipeline, sink)
     }
+}
 
-    /// Returns how many documents an operator finds.
-    pub fn count(&mut self, operator: &DocumentBuf) -> Result<i64, Failure> {
-        let reply = self.first(&counting_pipeline(operator))?;
-        let count = reply.as_ref().and_then(|reply| {
-            let count = reply.as_document().get("count")?.as_document()?;
-            count.get("total").and_then(ValueRef::as_whole)
-        });
-        Ok(count.unwrap_or(0))
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Failure {
+        match error {
+            SearchError::Query(text) => Failure::Usage(text),
+            SearchError::File(text) => Failure::Runtime(text),
+        }
     }
 }
 
@@ -166,7 +155,7 @@ fn aggregate_local(
     collection: &str,
     pipeline: &ArrayBuf,
     interrupt: &dyn Interrupt,
-    sink: &mut ResultSink<'_>,
+    sink: &mut DocumentSink<'_>,
 ) -> Result<(), Failure> {
     let pipeline = Pipeline::parse(pipeline.as_array(), &Environment::default());
     let aggregate = Aggregate::new(pipeline.map_err(Failure::runtime)?);

@@ -2,7 +2,9 @@
 
 use windrow_file_query::TimeContext;
 
-use super::result::{Marks, SearchResult, format_snippet, to_single_line};
+use windrow_file_search::SearchResult;
+
+use super::result::{Marks, format_snippet, to_single_line};
 
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,13 @@
 //! The page of `windrow serve`.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
 use windrow_document::doc;
+use windrow_ingest::text_to_path;
 use windrow_page::{Credentials, PageOptions, PageServer, PageServices};
 use windrow_server::{Connector, LOCAL_USER, Log};
 
@@ -33,8 +40,8 @@ pub fn start_page(
     web: &WebOptions,
     connector: Connector,
     password: &str,
-    data_folder: &std::path::Path,
-) -> std::io::Result<PageServer> {
+    data_folder: &Path,
+) -> io::Result<PageServer> {
     let (user, database) = LOCAL_USER;
     let login = connector.clone();
     let services = PageServices {
@@ -44,6 +51,14 @@ pub fn start_page(
             user: user.to_owned(),
             database: database.to_owned(),
             password: password.to_owned().into(),
+        }),
+        open_file: Box::new(|path| match text_to_path(path) {
+            // A pipe that took the place of a file must not keep the thread.
+            Some(path) => OpenOptions::new()
+                .read(true)
+                .custom_flags(OFlags::NONBLOCK.bits() as i32)
+                .open(path),
+            None => Err(io::ErrorKind::NotFound.into()),
         }),
         data_folder: data_folder.to_owned(),
         version: env!("CARGO_PKG_VERSION"),

@@ -2,9 +2,10 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use windrow_file_search::SearchResult;
+
 use super::worker::{FacetCounts, Reply};
 use crate::display_text::harmless_line;
-use crate::search::result::SearchResult;
 
 /// What the interface shows.
 pub struct State {

@@ -6,9 +6,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Wrap};
 
+use windrow_file_search::SearchResult;
+
 use super::state::{Panel, State};
 use crate::display_text::harmless_line;
-use crate::search::result::{SearchResult, escape_control, to_single_line};
+use crate::search::result::{ShownResult as _, escape_control, to_single_line};
 
 const HELP: &str =
     "↑↓ select  Enter open  Tab facets/preview  PgUp PgDn scroll  Ctrl-U clear  Esc leave";

@@ -7,14 +7,13 @@ use std::thread;
 
 use windrow_query::{Error, Interrupt};
 
+use windrow_file_search::{
+    CountedField, DocumentSource as _, QueryReader, ResultPage, SearchResult, Target, find,
+    read_stored_text, with_prefix,
+};
+
 use crate::command_line::Failure;
-use crate::search::facets::CountedField;
-use crate::search::find::find;
-use crate::search::pipeline::{ResultPage, Target};
-use crate::search::request::QueryReader;
-use crate::search::result::SearchResult;
 use crate::search::searcher::Searcher;
-use crate::search::stored_text::read_stored_text_by_id;
 
 /// A thread that searches. Its work is sent, and its replies are asked for.
 pub struct Worker {
@@ -67,8 +66,6 @@ const FACETS: [(&str, CountedField); 5] = [
 const FACET_VALUES: u32 = 5;
 /// So many characters of a document are shown.
 const PREVIEW_CHARACTERS: usize = 200_000;
-/// A word that is being typed is also the beginning of others from this length on.
-const PREFIX_LETTERS_MIN: usize = 3;
 /// MongoDB's code for an operation that was interrupted.
 const INTERRUPTED: i32 = 11_601;
 
@@ -185,7 +182,7 @@ impl WorkerThread {
         match kind {
             WorkKind::Search(query) => self.search(&query),
             WorkKind::Preview(id) => {
-                let document = read_stored_text_by_id(&mut self.searcher, &id)?;
+                let document = read_stored_text(&mut self.searcher, &id)?;
                 let text = document.map(|document| document.text).unwrap_or_default();
                 let text = text.chars().take(PREVIEW_CHARACTERS).collect();
                 Ok(Reply::Preview { id, text })
@@ -246,47 +243,5 @@ impl WorkerThread {
             }
         }
         Ok(Reply::Facets(all))
-    }
-}
-
-/// Returns a query that also finds words that begin with its last word, which may not be finished.
-fn with_prefix(query: &str) -> String {
-    let start = query.rfind(|it: char| !it.is_lowercase());
-    let start = start.map_or(0, |at| {
-        at + query
-            .get(at..)
-            .and_then(|it| it.chars().next())
-            .map_or(0, char::len_utf8)
-    });
-    let (before, word) = query.split_at(start);
-    let is_quoted = before.matches('"').count() % 2 == 1;
-    let is_word = before.is_empty() || before.ends_with([' ', '(', '-']);
-    if is_quoted || !is_word || word.chars().count() < PREFIX_LETTERS_MIN {
-        return query.to_owned();
-    }
-    format!("{before}({word} OR {word}*)")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_word_may_be_a_beginning() {
-        let cases = [
-            ("bre", "(bre OR bre*)"),
-            ("hot bre", "hot (bre OR bre*)"),
-            ("hot -bre", "hot -(bre OR bre*)"),
-            ("hot br", "hot br"),
-            ("bread ", "bread "),
-            ("\"hot bre", "\"hot bre"),
-            ("\"hot\" bre", "\"hot\" (bre OR bre*)"),
-            ("ext:txt", "ext:txt"),
-            ("Bread", "Bread"),
-            ("bré~x bread*", "bré~x bread*"),
-        ];
-        for (query, expected) in cases {
-            assert_eq!(with_prefix(query), expected);
-        }
     }
 }

@@ -22,7 +22,9 @@ pub struct Snippet {
 /// A place in a document, for people. Numbers begin with 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPlace {
+    /// A line.
     Line(usize),
+    /// A page.
     Page(usize),
 }
 

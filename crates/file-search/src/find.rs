@@ -2,12 +2,11 @@
 
 use windrow_file_query::Query;
 
-use super::pipeline::{ResultPage, Target};
-use super::request::ParsedQuery;
-use super::result::SearchResult;
-use super::searcher::Searcher;
-use super::suggestion::{explain_nothing, suggest_query};
-use crate::command_line::Failure;
+use crate::pipeline::{ResultPage, Target};
+use crate::request::ParsedQuery;
+use crate::result::SearchResult;
+use crate::source::DocumentSource;
+use crate::suggestion::{explain_nothing, suggest_query};
 
 /// If a search has more results than these, its words are not compared with similar ones.
 const RESULTS_FEW: usize = 2;
@@ -42,44 +41,44 @@ impl Found {
 
 /// Visits the results of a target. If `parsed` is its query, documents with the most of the words are
 /// visited if none has all, and similar words are looked for if there are few results.
-pub fn find(
-    searcher: &mut Searcher,
+pub fn find<S: DocumentSource>(
+    source: &mut S,
     target: &Target,
     parsed: Option<&ParsedQuery>,
     page: &ResultPage,
     visit: &mut ResultVisitor<'_>,
-) -> Result<Found, Failure> {
+) -> Result<Found, S::Error> {
     let mut found = Found {
-        count: visit_results(searcher, target, page, visit)?,
+        count: visit_results(source, target, page, visit)?,
         ..Found::default()
     };
     let (Some(parsed), true) = (parsed, found.count <= RESULTS_FEW && page.skip == 0) else {
         return Ok(found);
     };
     if found.count == 0
-        && let Some((words, target)) = best_of_some_words(searcher, &parsed.query)?
+        && let Some((words, target)) = best_of_some_words(source, &parsed.query)?
     {
-        found.count = visit_results(searcher, &target, page, visit)?;
+        found.count = visit_results(source, &target, page, visit)?;
         found.words_found = Some(words);
     }
-    found.suggestion = suggest_query(searcher, parsed)?;
+    found.suggestion = suggest_query(source, parsed)?;
     if found.count == 0 {
-        found.reason = Some(explain_nothing(searcher, &parsed.query)?);
+        found.reason = Some(explain_nothing(source, &parsed.query)?);
     }
     Ok(found)
 }
 
 /// Returns the greatest number of the words that documents have if none has all, and these documents.
-fn best_of_some_words(
-    searcher: &mut Searcher,
+fn best_of_some_words<S: DocumentSource>(
+    source: &mut S,
     query: &Query,
-) -> Result<Option<(usize, Target)>, Failure> {
+) -> Result<Option<(usize, Target)>, S::Error> {
     // Some documents have `found` words, and none has `missing` words.
     let (mut found, mut missing) = (0, query.words().len());
     while found + 1 < missing {
         let count = found.midpoint(missing);
         match query.to_relaxed_operator(count) {
-            Some(operator) if searcher.count(&operator)? > 0 => found = count,
+            Some(operator) if source.count(&operator)? > 0 => found = count,
             _ => missing = count,
         }
     }
@@ -88,14 +87,14 @@ fn best_of_some_words(
 }
 
 /// Visits the results of a target and returns how many there are.
-fn visit_results(
-    searcher: &mut Searcher,
+fn visit_results<S: DocumentSource>(
+    source: &mut S,
     target: &Target,
     page: &ResultPage,
     visit: &mut ResultVisitor<'_>,
-) -> Result<usize, Failure> {
+) -> Result<usize, S::Error> {
     let mut count = 0;
-    searcher.aggregate(&target.pipeline(page), &mut |document| {
+    source.aggregate(&target.pipeline(page), &mut |document| {
         count += 1;
         visit(SearchResult::new(document), page.skip as usize + count)
     })?;

@@ -1,13 +1,13 @@
-//! From the command line to a parsed query: saved searches, synonyms and media types.
+//! From a text to a parsed query: saved searches, synonyms and media types.
 
 use std::cell::RefCell;
 use std::path::Path;
 
 use windrow_file_query::{Query, QueryContext, Synonyms, expand_saved_queries};
 
-use super::mime_types::known_mime_types;
-use super::saved_searches::SavedSearches;
-use crate::command_line::Failure;
+use crate::error::SearchError;
+use crate::mime_types::known_mime_types;
+use crate::saved_searches::SavedSearches;
 
 /// The file of synonyms in a data folder.
 const SYNONYMS_FILE: &str = "synonyms.txt";
@@ -17,6 +17,7 @@ const SYNONYMS_FILE: &str = "synonyms.txt";
 pub struct ParsedQuery {
     /// Without saved searches: they are replaced.
     pub text: String,
+    /// Its tree.
     pub query: Query,
     /// Words with `@` in front that are no saved searches.
     pub unknown_names: Vec<String>,
@@ -31,7 +32,7 @@ pub struct QueryReader {
 
 impl QueryReader {
     /// Creates a reader with the synonyms of a file, or of the data folder if there is no file.
-    pub fn open(data_folder: &Path, synonyms: Option<&Path>) -> Result<QueryReader, Failure> {
+    pub fn open(data_folder: &Path, synonyms: Option<&Path>) -> Result<QueryReader, SearchError> {
         Ok(QueryReader {
             saved: SavedSearches::open(data_folder)?,
             context: QueryContext {
@@ -43,7 +44,7 @@ impl QueryReader {
     }
 
     /// Parses a query.
-    pub fn parse(&self, text: &str) -> Result<ParsedQuery, Failure> {
+    pub fn parse(&self, text: &str) -> Result<ParsedQuery, SearchError> {
         let unknown_names = RefCell::new(Vec::new());
         let text = expand_saved_queries(text, &|name| {
             let query = self.saved.query(name);
@@ -52,9 +53,9 @@ impl QueryReader {
             }
             query
         });
-        let text = text.map_err(|error| Failure::Usage(error.to_string()))?;
+        let text = text.map_err(|error| SearchError::Query(error.to_string()))?;
         let query = Query::parse(&text, &self.context);
-        let query = query.map_err(|error| Failure::Usage(error.to_string()))?;
+        let query = query.map_err(|error| SearchError::Query(error.to_string()))?;
         Ok(ParsedQuery {
             text,
             query,
@@ -63,7 +64,7 @@ impl QueryReader {
     }
 }
 
-fn read_synonyms(data_folder: &Path, file: Option<&Path>) -> Result<Synonyms, Failure> {
+fn read_synonyms(data_folder: &Path, file: Option<&Path>) -> Result<Synonyms, SearchError> {
     let default = data_folder.join(SYNONYMS_FILE);
     let path = match file {
         Some(file) => file,
@@ -72,7 +73,7 @@ fn read_synonyms(data_folder: &Path, file: Option<&Path>) -> Result<Synonyms, Fa
     };
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::Runtime(format!("the synonyms in {shown}: {error}")))?;
+        .map_err(|error| SearchError::File(format!("the synonyms in {shown}: {error}")))?;
     Synonyms::parse(&text)
-        .map_err(|error| Failure::Runtime(format!("the synonyms in {shown}, {error}")))
+        .map_err(|error| SearchError::File(format!("the synonyms in {shown}, {error}")))
 }

@@ -1,16 +1,31 @@
 //! The pipelines of searches, in MongoDB's language.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, array, doc};
-use windrow_ingest::INDEX_NAME;
+use windrow_file_query::INDEX_NAME;
 
 /// Which results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultPage {
+    /// At most so many.
     pub limit: u32,
+    /// Those behind so many.
     pub skip: u32,
+    /// Their order.
     pub sort: SortOrder,
-    /// The results show their texts.
-    pub has_text: bool,
+    /// What they have of their texts.
+    pub text: ResultText,
+}
+
+/// What results have of the text of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultText {
+    /// Nothing, and no highlights.
+    None,
+    /// The best passage, and at most so many characters from the beginning. Lines and pages of passages
+    /// behind these are not known.
+    Beginning(u32),
+    /// The best passage, and the whole text.
+    Whole,
 }
 
 /// The order of the results.
@@ -21,7 +36,9 @@ pub enum SortOrder {
     Relevance,
     /// The files that were changed last first.
     Newest,
+    /// Those that were changed first, first.
     Oldest,
+    /// The largest files first.
     Largest,
 }
 
@@ -40,7 +57,7 @@ impl Default for ResultPage {
             limit: 10,
             skip: 0,
             sort: SortOrder::Relevance,
-            has_text: true,
+            text: ResultText::Whole,
         }
     }
 }
@@ -71,7 +88,7 @@ impl Target {
     pub fn pipeline(&self, page: &ResultPage) -> ArrayBuf {
         let mut search = doc! { "index": INDEX_NAME };
         push_all(&mut search, &self.operator);
-        if page.has_text {
+        if page.text != ResultText::None {
             search.push(
                 "highlight",
                 doc! {
@@ -90,9 +107,16 @@ impl Target {
             "author": 1, "from": 1, "size": 1, "date": 1, "modified": 1,
             "score": { "$meta": "searchScore" }
         };
-        if page.has_text {
+        if page.text != ResultText::None {
             projection.push("highlights", doc! { "$meta": "searchHighlights" });
-            projection.push("text", 1);
+        }
+        match page.text {
+            ResultText::None => {}
+            ResultText::Beginning(characters) => {
+                let count = i64::from(characters);
+                projection.push("text", doc! { "$substrCP": ["$text", 0, count] });
+            }
+            ResultText::Whole => projection.push("text", 1),
         }
         let mut stages = vec![doc! { "$search": (search) }];
         if let Some(path) = &self.excluded_path {

@@ -2,12 +2,10 @@
 //! the parts of the query that nothing has.
 
 use windrow_document::{ArrayBuf, Document, Value, ValueRef, array, doc};
-use windrow_file_query::{Query, TextMatch, TextMatchKind};
-use windrow_ingest::INDEX_NAME;
+use windrow_file_query::{INDEX_NAME, Query, TextMatch, TextMatchKind};
 
-use super::request::ParsedQuery;
-use super::searcher::Searcher;
-use crate::command_line::Failure;
+use crate::request::ParsedQuery;
+use crate::source::DocumentSource;
 
 /// A word in at most so many documents may be misspelled.
 const DOCUMENTS_RARE: i64 = 2;
@@ -22,15 +20,15 @@ const WORDS_MAX: usize = 20;
 
 /// Returns the query with similar words in place of those that no or few documents have. Returns `None` if
 /// there are no such words.
-pub fn suggest_query(
-    searcher: &mut Searcher,
+pub fn suggest_query<S: DocumentSource>(
+    source: &mut S,
     parsed: &ParsedQuery,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, S::Error> {
     let words = suggestable_words(&parsed.query);
     if words.is_empty() {
         return Ok(None);
     }
-    let reply = searcher.first(&suggest_pipeline(&words))?;
+    let reply = source.first(&suggest_pipeline(&words))?;
     let reply = reply.as_ref().map(|reply| reply.as_document());
     let replies = reply.and_then(|reply| reply.get("suggest")?.as_array());
     let mut suggested = parsed.text.clone();
@@ -47,7 +45,7 @@ pub fn suggest_query(
         };
         // Other forms of the word, and other fields, have documents too.
         let query = Query::Text((*word).clone());
-        let documents = searcher.count(&query.to_operator())?;
+        let documents = source.count(&query.to_operator())?;
         if documents <= DOCUMENTS_RARE && is_better(&similar, documents) {
             suggested = replace_word(&suggested, &word.text, &similar.term);
             is_changed = true;
@@ -134,11 +132,14 @@ fn replace_word(query: &str, word: &str, by: &str) -> String {
 }
 
 /// Returns a sentence that says why nothing was found.
-pub fn explain_nothing(searcher: &mut Searcher, query: &Query) -> Result<String, Failure> {
+pub fn explain_nothing<S: DocumentSource>(
+    source: &mut S,
+    query: &Query,
+) -> Result<String, S::Error> {
     let mut missing = Vec::new();
     let leaves = query.leaves();
     for leaf in leaves.iter().take(WORDS_MAX) {
-        if searcher.count(&leaf.to_operator())? == 0 {
+        if source.count(&leaf.to_operator())? == 0 {
             missing.push(leaf.to_string());
         }
     }
@@ -151,7 +152,7 @@ pub fn explain_nothing(searcher: &mut Searcher, query: &Query) -> Result<String,
     {
         let wanted = parts.iter().filter(|part| !is_exclusion(part));
         let wanted = Query::All(wanted.cloned().collect());
-        let count = searcher.count(&wanted.to_operator())?;
+        let count = source.count(&wanted.to_operator())?;
         if count > 0 {
             return Ok(format!(
                 "the query excludes all {count} documents that match the rest of it"

@@ -12,9 +12,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_file_query::{TimeContext, is_saved_query_name};
+use windrow_file_query::TimeContext;
 
-use crate::command_line::Failure;
+use crate::error::SearchError;
 
 const SAVED_FILE: &str = "saved-searches.txt";
 const HISTORY_FILE: &str = "search-history.txt";
@@ -32,19 +32,9 @@ pub struct SavedSearches {
     queries: BTreeMap<String, String>,
 }
 
-/// Fails if a saved search cannot have this name.
-pub fn check_name(name: &str) -> Result<(), Failure> {
-    match is_saved_query_name(name) {
-        true => Ok(()),
-        false => Err(Failure::Usage(format!(
-            "--save {name:?} is not a name; write letters, digits, \"-\", \"_\" and \".\""
-        ))),
-    }
-}
-
 impl SavedSearches {
     /// Reads the saved searches. There may be none.
-    pub fn open(data_folder: &Path) -> Result<SavedSearches, Failure> {
+    pub fn open(data_folder: &Path) -> Result<SavedSearches, SearchError> {
         let path = data_folder.join(SAVED_FILE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -71,7 +61,7 @@ impl SavedSearches {
     }
 
     /// Saves a query, in place of the one that has the name.
-    pub fn save(&mut self, name: &str, query: &str) -> Result<(), Failure> {
+    pub fn save(&mut self, name: &str, query: &str) -> Result<(), SearchError> {
         self.queries.insert(name.to_owned(), to_line(query));
         let lines = self
             .iter()
@@ -81,8 +71,8 @@ impl SavedSearches {
     }
 }
 
-fn file_failure(path: &Path, error: &io::Error) -> Failure {
-    Failure::Runtime(format!("{}: {error}", path.display()))
+fn file_failure(path: &Path, error: &io::Error) -> SearchError {
+    SearchError::File(format!("{}: {error}", path.display()))
 }
 
 /// Replaces a file as a whole, so that a reader sees the old or the new one.
@@ -135,7 +125,10 @@ fn append_line(path: &Path, query: &str) -> io::Result<()> {
 }
 
 /// Returns the last searches with their times, the newest first.
-pub fn read_history(data_folder: &Path, limit: usize) -> Result<Vec<(String, String)>, Failure> {
+pub fn read_history(
+    data_folder: &Path,
+    limit: usize,
+) -> Result<Vec<(String, String)>, SearchError> {
     let path = data_folder.join(HISTORY_FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,

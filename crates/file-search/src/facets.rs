@@ -1,19 +1,22 @@
-//! `--count-by`: how many of the documents that match have each value of a property.
+//! How many of the documents that match have each value of a property.
 
 use std::ops::RangeInclusive;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, array, doc};
-use windrow_file_query::{start_of_year_ms, year_of_ms};
-use windrow_ingest::INDEX_NAME;
+use windrow_file_query::{INDEX_NAME, start_of_year_ms, year_of_ms};
 
 /// A property whose values are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedField {
     /// The author, or a sender of a mail.
     Author,
+    /// The extension of the file name.
     Extension,
+    /// The kind of document.
     Kind,
+    /// The language of the text.
     Language,
+    /// The folders that the file is in or below.
     Folder,
     /// The year of the last change.
     Year,
@@ -34,6 +37,16 @@ const YEARS: RangeInclusive<i16> = 1970..=2100;
 /// The greatest number of values of a facet of `$searchMeta`.
 const VALUES_MAX: u32 = 1_000;
 const OTHER_YEARS: &str = "other";
+/// The facet of senders beside that of authors.
+const SENDERS: &str = "senders";
+
+/// Returns the pipeline that counts facets among the documents of an operator.
+pub fn counting_facets(operator: &DocumentBuf, facets: DocumentBuf) -> ArrayBuf {
+    let facet = doc! { "operator": (operator.clone()), "facets": (facets) };
+    array![{ "$searchMeta": {
+        "index": INDEX_NAME, "facet": (facet), "count": { "type": "total" }
+    } }]
+}
 
 impl CountedField {
     /// Returns the field with this name.
@@ -55,6 +68,13 @@ impl CountedField {
     /// Returns the pipeline that counts the values among the documents of an operator: at most `limit` of
     /// them, the most frequent ones.
     pub fn pipeline(self, operator: &DocumentBuf, limit: u32) -> ArrayBuf {
+        let mut facets = DocumentBuf::new();
+        self.push_facets(&mut facets, limit);
+        counting_facets(operator, facets)
+    }
+
+    /// Adds the facets that count the values to those of a pipeline, see [`counting_facets`].
+    pub fn push_facets(self, facets: &mut DocumentBuf, limit: u32) {
         let values = match self {
             CountedField::Author => string_facet("author", VALUES_MAX),
             CountedField::Extension => string_facet("ext", limit),
@@ -66,20 +86,28 @@ impl CountedField {
                 "default": OTHER_YEARS
             },
         };
-        let mut facets = doc! { "values": (values) };
+        facets.push(self.name(), values);
         if self == CountedField::Author {
-            facets.push("senders", string_facet("from", VALUES_MAX));
+            facets.push(SENDERS, string_facet("from", VALUES_MAX));
         }
-        let facet = doc! { "operator": (operator.clone()), "facets": (facets) };
-        array![{ "$searchMeta": { "index": INDEX_NAME, "facet": (facet) } }]
+    }
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        let found = NAMES.iter().find(|(_, field)| *field == self);
+        found.map_or("", |(name, _)| *name)
     }
 
     /// Returns the counts of the pipeline's only document, the greatest first, except that years are in
     /// their order.
     pub fn counts(self, reply: Document<'_>, limit: u32) -> Vec<(String, i64)> {
         let mut counts: Vec<(String, i64)> = Vec::new();
-        let buckets = ["values", "senders"].map(|name| buckets_of(reply, name));
-        let buckets = buckets.into_iter().flatten().flatten();
+        let names = match self {
+            CountedField::Author => vec![self.name(), SENDERS],
+            _ => vec![self.name()],
+        };
+        let buckets = names.into_iter().map(|name| buckets_of(reply, name));
+        let buckets = buckets.flatten().flatten();
         for bucket in buckets.filter_map(ValueRef::as_document) {
             let count = bucket.get("count").and_then(ValueRef::as_whole);
             let count = count.unwrap_or(0);
@@ -109,7 +137,8 @@ impl CountedField {
     }
 }
 
-fn buckets_of<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
+/// Returns the buckets of a facet in the only document of a pipeline of facets.
+pub fn buckets_of<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
     let facets = reply.get("facet")?.as_document()?;
     let values = facets.get(name)?.as_document()?;
     values.get("buckets")?.as_array()

@@ -1,0 +1,48 @@
+//! Searches of indexed files: from the text of a query to results, facets and suggestions.
+//!
+//! Not here: the language of queries (`windrow-file-query`), and who runs the aggregations: a
+//! [`DocumentSource`], which is a database in this process or a client of a server.
+//!
+//! - [`QueryReader`] turns a text into a [`ParsedQuery`], with saved searches and synonyms.
+//! - [`Target`] and [`ResultPage`] are what is searched for and which results are shown; [`find()`]
+//!   finds them.
+//! - [`CountedField`] counts the values of properties, [`similar_target`] finds similar documents.
+//!
+//! Modules in reading order:
+//!
+//! - `error`, `mime_types`, `saved_searches`, `request`, `typed_query`: from a text to its tree
+//! - `pipeline`, `source`, `similar`, `facets`: the aggregations
+//! - `snippet`, `result`, `stored_text`: what was found
+//! - `suggestion`, `find`: results, and what helps if there are few
+
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod error;
+mod facets;
+mod find;
+mod mime_types;
+mod pipeline;
+mod request;
+mod result;
+mod saved_searches;
+mod similar;
+mod snippet;
+mod source;
+mod stored_text;
+mod suggestion;
+mod typed_query;
+
+pub use error::SearchError;
+pub use facets::{CountedField, buckets_of, counting_facets};
+pub use find::{Found, ResultVisitor, find};
+pub use mime_types::known_mime_types;
+pub use pipeline::{ResultPage, ResultText, SortOrder, Target};
+pub use request::{ParsedQuery, QueryReader};
+pub use result::SearchResult;
+pub use saved_searches::{SavedSearches, append_history, read_history};
+pub use similar::similar_target;
+pub use snippet::{Snippet, TextPlace};
+pub use source::{DocumentSink, DocumentSource};
+pub use stored_text::{StoredText, read_stored_text};
+pub use typed_query::with_prefix;

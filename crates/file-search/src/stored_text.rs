@@ -1,0 +1,41 @@
+//! The text of an indexed document.
+
+use windrow_document::{ValueRef, array};
+
+use crate::source::DocumentSource;
+
+/// The text of an indexed document.
+#[derive(Debug)]
+pub struct StoredText {
+    /// The path, with that inside of a file.
+    pub id: String,
+    /// The title.
+    pub title: String,
+    /// The kind of document.
+    pub kind: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Reads the text of a document by its `_id`. Returns `None` if there is no such document.
+///
+/// # Errors
+/// As [`DocumentSource::aggregate`].
+pub fn read_stored_text<S: DocumentSource>(
+    source: &mut S,
+    id: &str,
+) -> Result<Option<StoredText>, S::Error> {
+    let document = source.first(&array![{ "$match": { "_id": id } }])?;
+    Ok(document.map(|document| {
+        let field = |name: &str| {
+            let text = document.as_document().get(name).and_then(ValueRef::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        StoredText {
+            id: id.to_owned(),
+            title: field("title"),
+            kind: field("kind"),
+            text: field("text"),
+        }
+    }))
+}

@@ -1,0 +1,62 @@
+//! Logins of programs: each request has a user and a password (HTTP Basic, RFC 7617).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use zeroize::Zeroizing;
+
+use crate::form::Form;
+use crate::services::Credentials;
+
+/// The part of a query with the database of the user, as in connection strings.
+const DATABASE: &str = "authSource";
+/// The database of most users.
+const DATABASE_DEFAULT: &str = "admin";
+
+/// Returns the user of a request, if it has one.
+pub fn basic_credentials(headers: &HeaderMap, query: &Form) -> Option<Credentials> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = Zeroizing::new(STANDARD.decode(encoded.trim()).ok()?);
+    let text = std::str::from_utf8(&decoded).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some(Credentials {
+        user: user.to_owned(),
+        database: query.get(DATABASE).unwrap_or(DATABASE_DEFAULT).to_owned(),
+        password: Zeroizing::new(password.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(header: &str, expected: Option<(&str, &str)>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, header.parse().unwrap());
+        let found = basic_credentials(&headers, &Form::default());
+        let found = found
+            .as_ref()
+            .map(|it| (it.user.as_str(), it.password.as_str()));
+        assert_eq!(found, expected, "{header}");
+    }
+
+    #[test]
+    fn users_are_decoded() {
+        check("Basic YWRhOmE6Yg==", Some(("ada", "a:b")));
+        check("basic YWRhOg==", Some(("ada", "")));
+        check("Bearer YWRhOg==", None);
+        check("Basic YWRh", None);
+        check("Basic ?", None);
+        let query = Form::parse(b"authSource=files");
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, "Basic YWRhOg==".parse().unwrap());
+        assert_eq!(
+            basic_credentials(&headers, &query).unwrap().database,
+            "files"
+        );
+    }
+}

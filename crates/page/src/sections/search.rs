@@ -1,0 +1,247 @@
+//! The search of indexed files.
+//!
+//! - `address`: what an address asks for; `prepared_search`, `source`: from there to documents
+//! - `results`; `facets` with `facet_value`, `folder_tree` and `histogram`: what was found
+//! - `document`, `preview` with `marked_text`, `syntax` and `formatted`: a document
+//! - `file`: its file; `completion`: completions of queries
+
+mod address;
+mod completion;
+mod document;
+mod facet_value;
+mod facets;
+mod file;
+mod folder_tree;
+mod formatted;
+mod histogram;
+mod marked_text;
+mod prepared_search;
+mod preview;
+mod results;
+mod source;
+mod syntax;
+
+use maud::{Markup, html};
+
+use crate::error::PageError;
+use crate::request::Request;
+use crate::response::Response;
+use crate::route::{Route, Section};
+use crate::shell::{Frame, page};
+use crate::show::grouped;
+use crate::texts::search as texts;
+pub use address::SearchAddress;
+use address::{DOCUMENT_PATH, FACETS_PATH, ORDERS, PATH, RESULTS_PATH};
+use completion::{COMPLETION_PATH, complete};
+pub use document::StoredDocument;
+pub use prepared_search::Search;
+pub use source::{DATABASE, IndexedFiles};
+
+use facets::{Facets, show_facets};
+use file::{FILE_PATH, send_file};
+use preview::Preview;
+use results::show_results;
+use source::DOCUMENTS;
+
+/// The search.
+pub const SECTION: Section = Section {
+    name: texts::NAME,
+    path: PATH,
+    routes: &[
+        Route::get(PATH, show),
+        Route::get(RESULTS_PATH, results_part),
+        Route::get(FACETS_PATH, facets_part),
+        Route::get(DOCUMENT_PATH, show_document),
+        Route::get(FILE_PATH, send_file),
+        Route::get(COMPLETION_PATH, complete),
+    ],
+};
+
+const FRAME: Frame<'static> = Frame {
+    title: texts::TITLE,
+    section: PATH,
+    scripts: &["search.js"],
+    styles: &["search.css", "document.css"],
+};
+
+/// Returns `true` if files are indexed.
+///
+/// # Errors
+/// Fails if the person may not see it.
+pub fn has_files(request: &Request) -> Result<bool, PageError> {
+    request.database()?.has_collection(DATABASE, DOCUMENTS)
+}
+
+/// Shows the page of a search.
+///
+/// # Errors
+/// Fails if the database does. A wrong query is shown beside its field.
+pub fn show(request: &Request) -> Result<Response, PageError> {
+    let address = SearchAddress::new(request.query());
+    if !has_files(request)? {
+        return Ok(page(request, FRAME, &no_files()));
+    }
+    let mut files = IndexedFiles::new(request.database()?);
+    let shown = search(request, &mut files, &address);
+    let (results, facets, problem) = match shown {
+        Ok((results, facets)) => (results, facets, None),
+        Err(error) if error.status.is_client_error() => (html! {}, html! {}, Some(error.message)),
+        Err(error) => return Err(error),
+    };
+    let title = match address.query() {
+        "" => texts::TITLE,
+        query => query,
+    };
+    let content = html! {
+        h1 .visually-hidden { (texts::TITLE) }
+        div .search data-search=(PATH) {
+            (form(&address, problem.as_deref()))
+            div .columns {
+                details .facets-frame open {
+                    summary { (texts::FACETS) }
+                    aside #facets aria-label=(texts::FACETS) { (facets) }
+                }
+                section #results aria-label=(texts::RESULTS) { (results) }
+                aside #preview .preview aria-label=(texts::PREVIEW) hidden {
+                    button #preview-close .quiet type="button" aria-label=(texts::CLOSE) { "×" }
+                    div #preview-content {}
+                }
+            }
+        }
+    };
+    Ok(page(request, Frame { title, ..FRAME }, &content))
+}
+
+fn search(
+    request: &Request,
+    files: &mut IndexedFiles,
+    address: &SearchAddress,
+) -> Result<(Markup, Markup), PageError> {
+    let search = Search::prepare(request, files, address, false)?;
+    let results = search.run(files, address)?;
+    let facets = Facets::count(files, &search)?;
+    let shown = show_results(&search, &results, Some(facets.total), address);
+    Ok((shown, show_facets(&facets, address)))
+}
+
+/// The field of the query, with what its form sends along.
+fn form(address: &SearchAddress, problem: Option<&str>) -> Markup {
+    html! {
+        form .query-form action=(PATH) method="get" role="search" {
+            div .query-field {
+                label .visually-hidden for="q" { (texts::FIELD) }
+                input #q type="search" name="q" value=(address.query()) placeholder=(texts::PLACEHOLDER)
+                    autocomplete="off" autocapitalize="none" spellcheck="false" enterkeyhint="search"
+                    aria-describedby="query-problem" autofocus[address.query().is_empty()];
+                ul #completions .completions role="listbox" aria-label=(texts::COMPLETIONS) hidden {}
+            }
+            div .query-options {
+                label .visually-hidden for="sort" { (texts::ORDER) }
+                select #sort name="sort" {
+                    @for (name, shown) in ORDERS {
+                        option value=(name) selected[address.order_name() == name] { (shown) }
+                    }
+                }
+                @for (name, value) in address.hidden_parts() {
+                    input type="hidden" name=(name) value=(value);
+                }
+                button .primary type="submit" { (texts::SUBMIT) }
+                (help())
+            }
+        }
+        p #query-problem .query-problem role="alert" hidden[problem.is_none()] { (problem.unwrap_or_default()) }
+    }
+}
+
+/// The help of the query language and of the keys.
+fn help() -> Markup {
+    html! {
+        details .help {
+            summary .button {
+                span .long { (texts::HELP) }
+                span .short aria-hidden="true" { (texts::HELP_SHORT) }
+            }
+            div .help-content {
+                section {
+                    h2 { (texts::LANGUAGE_OF_QUERIES) }
+                    dl { @for (query, meaning) in texts::QUERY_HELP { div { dt { code { (query) } } dd { (meaning) } } } }
+                }
+                section {
+                    h2 { (texts::KEYS) }
+                    dl { @for (key, meaning) in texts::KEY_HELP { div { dt { kbd { (key) } } dd { (meaning) } } } }
+                }
+            }
+        }
+    }
+}
+
+fn no_files() -> Markup {
+    html! {
+        div .empty {
+            h1 { (texts::NO_FILES) }
+            p { (texts::HOW_TO_INDEX) }
+            p { code { "windrow index ~/Documents --data DIR" } }
+        }
+    }
+}
+
+/// The results alone, while a person types.
+fn results_part(request: &Request) -> Result<Response, PageError> {
+    let address = SearchAddress::new(request.query());
+    let mut files = IndexedFiles::new(request.database()?);
+    let is_typing = request.query().get("typing").is_some();
+    let search = Search::prepare(request, &mut files, &address, is_typing)?;
+    let results = search.run(&mut files, &address)?;
+    Ok(Response::html(show_results(
+        &search, &results, None, &address,
+    )))
+}
+
+/// The facets alone, with the number of all results.
+fn facets_part(request: &Request) -> Result<Response, PageError> {
+    let address = SearchAddress::new(request.query());
+    let mut files = IndexedFiles::new(request.database()?);
+    let is_typing = request.query().get("typing").is_some();
+    let search = Search::prepare(request, &mut files, &address, is_typing)?;
+    let facets = Facets::count(&mut files, &search)?;
+    let total = texts::documents(facets.total, &grouped(facets.total));
+    Ok(Response::html(html! {
+        div data-total=(total) hidden {}
+        (show_facets(&facets, &address))
+    }))
+}
+
+/// A document: a page of its own, or a part for the preview.
+fn show_document(request: &Request) -> Result<Response, PageError> {
+    let address = SearchAddress::new(request.query());
+    let mut files = IndexedFiles::new(request.database()?);
+    let document = StoredDocument::read(&mut files, request.query().text("id"))?;
+    let document = document.ok_or_else(|| PageError::not_found(texts::NOT_INDEXED))?;
+    let preview = Preview {
+        request,
+        document: &document,
+        address: &address,
+        is_plain: request.query().get("plain").is_some(),
+    };
+    let content = preview.show(&mut files)?;
+    if request.wants_part() {
+        return Ok(Response::html(content));
+    }
+    let title = document.text("title");
+    let frame = Frame {
+        title,
+        scripts: &["document.js"],
+        styles: &["document.css"],
+        ..FRAME
+    };
+    let back = address.at(PATH);
+    Ok(page(
+        request,
+        frame,
+        &html! {
+            p { a href=(back) { "← " (texts::BACK) } }
+            h1 .visually-hidden { (title) }
+            div .panel { (content) }
+        },
+    ))
+}

@@ -1,0 +1,294 @@
+//! A stored document, and where the words of a query are in its text.
+
+use std::ops::Range;
+
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, array, doc};
+use windrow_file_query::INDEX_NAME;
+use windrow_file_search::{DocumentSource, QueryReader};
+
+use super::source::IndexedFiles;
+use crate::error::PageError;
+use crate::request::Request;
+
+/// So many characters of a text are shown.
+pub const CHARACTERS_MAX: i64 = 200_000;
+/// So many other documents of a file are listed.
+const MEMBERS_MAX: i64 = 100;
+/// So many passages of a text have matches.
+const PASSAGES_MAX: i32 = 5_000;
+
+/// A stored document.
+pub struct StoredDocument {
+    /// The document. Its text is cut.
+    pub fields: DocumentBuf,
+    /// The text is longer than what is shown.
+    pub is_cut: bool,
+}
+
+/// Another document of the same file.
+pub struct Member {
+    /// The `_id`.
+    pub id: String,
+    /// The title.
+    pub title: String,
+    /// The position in the file.
+    pub inner: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl StoredDocument {
+    /// Reads a document. Returns `None` if it is not indexed.
+    ///
+    /// # Errors
+    /// Fails if the database does.
+    pub fn read(files: &mut IndexedFiles, id: &str) -> Result<Option<StoredDocument>, PageError> {
+        StoredDocument::first(files, doc! { "_id": id })
+    }
+
+    /// Reads any document of a file. Returns `None` if the file is not indexed.
+    ///
+    /// # Errors
+    /// Fails if the database does.
+    pub fn read_any_of(
+        files: &mut IndexedFiles,
+        path: &str,
+    ) -> Result<Option<StoredDocument>, PageError> {
+        StoredDocument::first(files, doc! { "path": path })
+    }
+
+    fn first(
+        files: &mut IndexedFiles,
+        filter: DocumentBuf,
+    ) -> Result<Option<StoredDocument>, PageError> {
+        let text = |from: i64| doc! { "$substrCP": ["$text", from, CHARACTERS_MAX] };
+        let rest = doc! { "$gt": [{ "$strLenCP": "$text" }, CHARACTERS_MAX] };
+        let pipeline = array![
+            { "$match": (filter) }, { "$limit": 1 },
+            { "$set": { "text": (text(0)), "is_cut": (rest) } }
+        ];
+        let found = files.first(&pipeline)?;
+        Ok(found.map(|fields| StoredDocument {
+            is_cut: matches!(fields.get("is_cut"), Some(ValueRef::Bool(true))),
+            fields,
+        }))
+    }
+
+    /// Returns a field with a text, or an empty one.
+    pub fn text(&self, name: &str) -> &str {
+        self.fields
+            .get(name)
+            .and_then(ValueRef::as_str)
+            .unwrap_or_default()
+    }
+
+    /// Returns the texts of a field, which may have one or several.
+    pub fn texts(&self, name: &str) -> Vec<&str> {
+        match self.fields.get(name) {
+            Some(ValueRef::String(text)) => vec![text],
+            Some(ValueRef::Array(all)) => all.iter().filter_map(ValueRef::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns a field with a whole number.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.fields.get(name)?.as_whole()
+    }
+
+    /// Returns a field with a date, in milliseconds since 1970-01-01 UTC.
+    pub fn date_ms(&self, name: &str) -> Option<i64> {
+        match self.fields.get(name)? {
+            ValueRef::DateTime(ms) => Some(ms),
+            _ => None,
+        }
+    }
+
+    /// Returns the documents that are attached to a mail.
+    ///
+    /// # Errors
+    /// Fails if the database does.
+    pub fn attachments(&self, files: &mut IndexedFiles) -> Result<Vec<Member>, PageError> {
+        let own = doc! { "path": (self.text("path")), "attached_to._id": (self.text("_id")) };
+        members(files, own)
+    }
+
+    /// Returns the other documents of the file.
+    ///
+    /// # Errors
+    /// Fails if the database does.
+    pub fn others(&self, files: &mut IndexedFiles) -> Result<Vec<Member>, PageError> {
+        let id = self.text("_id");
+        members(
+            files,
+            doc! { "path": (self.text("path")), "_id": { "$ne": id } },
+        )
+    }
+
+    /// Returns where the words of a query are in the text that is shown, ascending.
+    ///
+    /// # Errors
+    /// Fails if the query is wrong or if the database fails.
+    pub fn hits(
+        &self,
+        request: &Request,
+        files: &mut IndexedFiles,
+        query: &str,
+    ) -> Result<Vec<Range<usize>>, PageError> {
+        if query.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let reader = QueryReader::open(&request.site().services.data_folder, None)?;
+        let operator = reader.parse(query)?.query.to_operator();
+        let mut passages = None;
+        files.aggregate(&self.hits_pipeline(operator), &mut |found| {
+            passages = Some(passages_of(found));
+            false
+        })?;
+        Ok(locate(self.text("text"), &passages.unwrap_or_default()))
+    }
+
+    /// The pipeline that marks the words of an operator in this document alone. Properties of the file
+    /// leave few others to be looked at.
+    fn hits_pipeline(&self, operator: DocumentBuf) -> ArrayBuf {
+        let mut filters: Vec<Value> = Vec::new();
+        let mut equals = |path: &str, value: Value| {
+            filters.push(doc! { "equals": { "path": path, "value": (value) } }.into());
+        };
+        if let Some(size) = self.number("size") {
+            equals("size", Value::Int64(size));
+        }
+        if let Some(ms) = self.date_ms("modified") {
+            equals("modified", Value::DateTime(ms));
+        }
+        if !self.text("ext").is_empty() {
+            equals("ext", Value::from(self.text("ext")));
+        }
+        let filters: ArrayBuf = filters.into_iter().collect();
+        let highlight = doc! {
+            "path": ["text", { "value": "text", "multi": "stems" }],
+            "maxNumPassages": PASSAGES_MAX, "maxCharsToExamine": (CHARACTERS_MAX as i32),
+        };
+        let search = doc! {
+            "index": INDEX_NAME, "highlight": (highlight),
+            "compound": { "must": [(operator)], "filter": (filters) },
+        };
+        array![
+            { "$search": (search) },
+            { "$match": { "_id": (self.text("_id")) } },
+            { "$limit": 1 },
+            { "$project": { "highlights": { "$meta": "searchHighlights" } } }
+        ]
+    }
+}
+
+fn members(files: &mut IndexedFiles, filter: DocumentBuf) -> Result<Vec<Member>, PageError> {
+    let pipeline = array![
+        { "$match": (filter) }, { "$limit": MEMBERS_MAX },
+        { "$project": { "title": 1, "inner": 1, "kind": 1 } }
+    ];
+    let mut members = Vec::new();
+    files.aggregate(&pipeline, &mut |found| {
+        let text = |name: &str| {
+            found
+                .get(name)
+                .and_then(ValueRef::as_str)
+                .unwrap_or_default()
+        };
+        members.push(Member {
+            id: text("_id").to_owned(),
+            title: text("title").to_owned(),
+            inner: text("inner").to_owned(),
+            kind: text("kind").to_owned(),
+        });
+        true
+    })?;
+    Ok(members)
+}
+
+/// A piece of a passage, and whether it is a match.
+type Piece = (String, bool);
+
+/// Returns the passages of a document, each with its pieces.
+fn passages_of(found: Document<'_>) -> Vec<Vec<Piece>> {
+    let passages = found.get("highlights").and_then(ValueRef::as_array);
+    let passages = passages
+        .into_iter()
+        .flatten()
+        .filter_map(ValueRef::as_document);
+    let pieces = |passage: Document<'_>| {
+        let texts = passage.get("texts").and_then(ValueRef::as_array);
+        let texts = texts
+            .into_iter()
+            .flatten()
+            .filter_map(ValueRef::as_document);
+        let piece = |text: Document<'_>| {
+            let value = text
+                .get("value")
+                .and_then(ValueRef::as_str)
+                .unwrap_or_default();
+            let kind = text.get("type").and_then(ValueRef::as_str);
+            (value.to_owned(), kind == Some("hit"))
+        };
+        texts.map(piece).collect::<Vec<Piece>>()
+    };
+    passages.map(pieces).collect()
+}
+
+/// Returns where the matches of passages are in a text. Passages are parts of it, in any order; the
+/// words of one analyzer may overlap those of another.
+fn locate(text: &str, passages: &[Vec<Piece>]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for passage in passages {
+        let whole: String = passage.iter().map(|(piece, _)| piece.as_str()).collect();
+        // Equal passages have equal matches, wherever they are.
+        for (start, _) in text.match_indices(whole.as_str()) {
+            let mut at = start;
+            for (piece, is_hit) in passage {
+                if *is_hit {
+                    ranges.push(at..at + piece.len());
+                }
+                at += piece.len();
+            }
+            if whole.is_empty() {
+                break;
+            }
+        }
+    }
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_located() {
+        let piece = |text: &str, is_hit| (text.to_owned(), is_hit);
+        let passages = vec![
+            vec![
+                piece("More ", false),
+                piece("cakes", true),
+                piece(".", false),
+            ],
+            vec![piece("A ", false), piece("cake", true), piece(".", false)],
+            vec![piece("A ", false), piece("cake", true), piece(".", false)],
+        ];
+        let text = "A cake. Ä. More cakes. A cake.";
+        let found: Vec<&str> = locate(text, &passages)
+            .into_iter()
+            .map(|it| &text[it])
+            .collect();
+        assert_eq!(found, ["cake", "cakes", "cake"]);
+        assert!(locate("", &passages).is_empty());
+        assert!(locate("abc", &[vec![piece("", false)]]).is_empty());
+    }
+}

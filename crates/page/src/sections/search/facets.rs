@@ -1,0 +1,266 @@
+//! The facets of a search: how many documents have each value of a property.
+
+use maud::{Markup, html};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_file_query::start_of_year_ms;
+use windrow_file_search::{CountedField, DocumentSource, buckets_of, counting_facets};
+
+use super::address::{FACETS_PATH, SIZES, SearchAddress};
+use super::facet_value::value;
+use super::folder_tree::{FolderTree, folder_tree};
+use super::histogram::{Bar, histogram};
+use super::prepared_search::Search;
+use super::source::IndexedFiles;
+use crate::error::PageError;
+use crate::show::name_alone;
+use crate::texts::search as texts;
+
+/// A property of which values are shown as a list.
+struct ListedFacet {
+    /// The name of its filter in the address.
+    filter: &'static str,
+    title: &'static str,
+    field: CountedField,
+}
+
+const LISTED: [ListedFacet; 4] = [
+    ListedFacet {
+        filter: "kind",
+        title: texts::KIND,
+        field: CountedField::Kind,
+    },
+    ListedFacet {
+        filter: "ext",
+        title: texts::EXTENSION,
+        field: CountedField::Extension,
+    },
+    ListedFacet {
+        filter: "author",
+        title: texts::AUTHOR,
+        field: CountedField::Author,
+    },
+    ListedFacet {
+        filter: "lang",
+        title: texts::LANGUAGE,
+        field: CountedField::Language,
+    },
+];
+
+/// So many values are counted.
+const VALUES_MAX: u32 = 30;
+/// So many of them are shown at once.
+const VALUES_SHOWN: usize = 6;
+/// So many folders are counted.
+const FOLDERS_MAX: u32 = 1_000;
+/// If the files are of at most so many years, months are shown.
+const YEARS_WITH_MONTHS: usize = 4;
+/// The name of the facet of sizes.
+const SIZE: &str = "size";
+/// The name of the facet of months.
+const MONTHS: &str = "months";
+
+/// What was counted.
+pub struct Facets {
+    /// The number of documents.
+    pub total: i64,
+    listed: Vec<(&'static ListedFacet, Vec<(String, i64)>)>,
+    folders: Vec<(String, i64)>,
+    times: Vec<Bar>,
+    sizes: Vec<(&'static str, i64)>,
+}
+
+impl Facets {
+    /// Counts the values of all properties at once.
+    ///
+    /// # Errors
+    /// Fails if the database does.
+    pub fn count(files: &mut IndexedFiles, search: &Search) -> Result<Facets, PageError> {
+        let operator = &search.target.operator;
+        let mut facets = DocumentBuf::new();
+        for facet in &LISTED {
+            facet.field.push_facets(&mut facets, VALUES_MAX);
+        }
+        CountedField::Folder.push_facets(&mut facets, FOLDERS_MAX);
+        CountedField::Year.push_facets(&mut facets, VALUES_MAX);
+        let bounds = SIZES.iter().map(|(bound, _)| Value::Int64(*bound));
+        let bounds: ArrayBuf = bounds.chain([Value::Int64(i64::MAX)]).collect();
+        facets.push(
+            SIZE,
+            doc! { "type": "number", "path": SIZE, "boundaries": (bounds) },
+        );
+        let reply = files
+            .first(&counting_facets(operator, facets))?
+            .unwrap_or_default();
+        let reply = reply.as_document();
+        let years = CountedField::Year.counts(reply, VALUES_MAX);
+        let listed = LISTED
+            .iter()
+            .map(|facet| (facet, facet.field.counts(reply, VALUES_MAX)));
+        Ok(Facets {
+            total: total(reply),
+            listed: listed.collect(),
+            folders: CountedField::Folder.counts(reply, FOLDERS_MAX),
+            sizes: sizes(reply),
+            times: times(files, operator, &years)?,
+        })
+    }
+}
+
+fn total(reply: Document<'_>) -> i64 {
+    let count = reply.get("count").and_then(ValueRef::as_document);
+    let total = count.and_then(|count| count.get("total"));
+    total.and_then(ValueRef::as_whole).unwrap_or(0)
+}
+
+fn sizes(reply: Document<'_>) -> Vec<(&'static str, i64)> {
+    let buckets = buckets_of(reply, SIZE).into_iter().flatten();
+    let counts = buckets.filter_map(|bucket| {
+        let bucket = bucket.as_document()?;
+        let bound = bucket.get("_id")?.as_whole()?;
+        let (_, name) = SIZES.iter().find(|(known, _)| *known == bound)?;
+        Some((*name, bucket.get("count")?.as_whole()?))
+    });
+    counts.filter(|(_, count)| *count > 0).collect()
+}
+
+/// Returns the bars of years, or of months if there are few years.
+fn times(
+    files: &mut IndexedFiles,
+    operator: &DocumentBuf,
+    years: &[(String, i64)],
+) -> Result<Vec<Bar>, PageError> {
+    let known = years
+        .iter()
+        .filter_map(|(year, count)| Some((year.parse::<i16>().ok()?, *count)));
+    let known: Vec<(i16, i64)> = known.collect();
+    let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
+        return Ok(Vec::new());
+    };
+    let span = usize::from(last.abs_diff(*first)) + 1;
+    if span > YEARS_WITH_MONTHS {
+        let count = |year: i16| {
+            known
+                .iter()
+                .find(|(it, _)| *it == year)
+                .map_or(0, |it| it.1)
+        };
+        let bars = (*first..=*last).map(|year| Bar {
+            value: year.to_string(),
+            count: count(year),
+        });
+        return Ok(bars.collect());
+    }
+    let months: Vec<(i16, u8)> = (*first..=*last)
+        .flat_map(|year| (1..=12).map(move |month| (year, month)))
+        .collect();
+    let mut bounds: Vec<i64> = months
+        .iter()
+        .filter_map(|(year, month)| month_start(*year, *month))
+        .collect();
+    bounds.extend(start_of_year_ms(last + 1));
+    let dates: ArrayBuf = bounds.iter().map(|ms| Value::DateTime(*ms)).collect();
+    let facet = doc! { "type": "date", "path": "modified", "boundaries": (dates) };
+    let facets = doc! { (MONTHS): (facet) };
+    let reply = files
+        .first(&counting_facets(operator, facets))?
+        .unwrap_or_default();
+    let buckets = buckets_of(reply.as_document(), MONTHS)
+        .into_iter()
+        .flatten();
+    let counts: Vec<(i64, i64)> = buckets
+        .filter_map(|bucket| {
+            let bucket = bucket.as_document()?;
+            match bucket.get("_id")? {
+                ValueRef::DateTime(ms) => Some((ms, bucket.get("count")?.as_whole()?)),
+                _ => None,
+            }
+        })
+        .collect();
+    let bars = months
+        .iter()
+        .zip(&bounds)
+        .map(|((year, month), start)| Bar {
+            value: format!("{year}-{month:02}"),
+            count: counts
+                .iter()
+                .find(|(ms, _)| ms == start)
+                .map_or(0, |it| it.1),
+        });
+    Ok(without_empty_ends(bars.collect()))
+}
+
+fn month_start(year: i16, month: u8) -> Option<i64> {
+    let text = format!("{year}-{month:02}");
+    let times = windrow_file_query::TimeContext::utc(0);
+    windrow_file_query::DateRange::parse(&text, &times)?.from_ms
+}
+
+fn without_empty_ends(bars: Vec<Bar>) -> Vec<Bar> {
+    let first = bars.iter().position(|bar| bar.count > 0).unwrap_or(0);
+    let last = bars
+        .iter()
+        .rposition(|bar| bar.count > 0)
+        .map_or(0, |at| at + 1);
+    bars.into_iter().take(last).skip(first).collect()
+}
+
+/// Shows the facets. Each value is a link that adds it to the filters, or takes it away.
+pub fn show_facets(facets: &Facets, address: &SearchAddress) -> Markup {
+    html! {
+        @for (facet, values) in &facets.listed {
+            @if !values.is_empty() { (listed(facet, values, address)) }
+        }
+        @if !facets.folders.is_empty() {
+            section .facet {
+                h2 { (texts::FOLDER) }
+                (folder_tree(&FolderTree::new(&facets.folders), address))
+            }
+        }
+        @if facets.times.len() > 1 {
+            section .facet {
+                h2 { (texts::CHANGED) }
+                (histogram(&facets.times, address))
+            }
+        }
+        @if facets.sizes.len() > 1 {
+            section .facet {
+                h2 { (texts::SIZE) }
+                ul {
+                    @for (name, count) in &facets.sizes {
+                        li { (value(address, "size", name, texts::size(name), *count)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn listed(facet: &ListedFacet, values: &[(String, i64)], address: &SearchAddress) -> Markup {
+    let (shown, others) = values.split_at(values.len().min(VALUES_SHOWN));
+    let row = |(name, count): &(String, i64)| {
+        let label = match facet.filter {
+            "kind" => texts::kind(name),
+            "lang" => texts::language(name),
+            "author" => name_alone(name),
+            _ => name,
+        };
+        html! { li { (value(address, facet.filter, name, label, *count)) } }
+    };
+    html! {
+        section .facet {
+            h2 { (facet.title) }
+            ul { @for one in shown { (row(one)) } }
+            @if !others.is_empty() {
+                details {
+                    summary { (texts::more_values(others.len())) }
+                    ul { @for one in others { (row(one)) } }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the address from which a script gets the facets.
+pub fn facets_address(address: &SearchAddress) -> String {
+    address.at(FACETS_PATH)
+}

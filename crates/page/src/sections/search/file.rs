@@ -1,0 +1,155 @@
+//! Files of indexed documents. Only a file that is as it was indexed is opened: so a document that
+//! someone inserts into the database opens no file that was never indexed.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::document::StoredDocument;
+use super::source::IndexedFiles;
+use crate::error::PageError;
+use crate::form::Form;
+use crate::request::Request;
+use crate::response::Response;
+use crate::texts::search as texts;
+
+/// The path of files.
+pub const FILE_PATH: &str = "/search/file";
+
+/// So many bytes of a file are formatted.
+const FORMATTED_BYTES_MAX: u64 = 1 << 20;
+
+/// Types that browsers show without running anything of them, by extensions. Others are downloaded.
+const SHOWN: [(&str, &str); 21] = [
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("avif", "image/avif"),
+    ("bmp", "image/bmp"),
+    ("pdf", "application/pdf"),
+    ("mp3", "audio/mpeg"),
+    ("ogg", "audio/ogg"),
+    ("flac", "audio/flac"),
+    ("mp4", "video/mp4"),
+    ("webm", "video/webm"),
+    ("txt", TEXT),
+    ("md", TEXT),
+    ("csv", TEXT),
+    ("json", TEXT),
+    ("xml", TEXT),
+    ("html", TEXT),
+    ("htm", TEXT),
+    ("svg", TEXT),
+];
+const TEXT: &str = "text/plain; charset=utf-8";
+const BYTES: &str = "application/octet-stream";
+/// A file has no rights, whatever it contains.
+const NO_RIGHTS: &str = "default-src 'none'; sandbox";
+/// The viewer of PDF of a browser does not work in a sandbox. It runs nothing of this page.
+const NO_RIGHTS_PDF: &str = "default-src 'none'; object-src 'self'; media-src 'self'";
+
+/// Returns the address of a file.
+pub fn file_address(id: &str, is_download: bool) -> String {
+    let form = Form::default().and("id", id);
+    form.with("download", is_download.then_some("1"))
+        .address(FILE_PATH)
+}
+
+/// Sends the file of a document.
+///
+/// # Errors
+/// Fails if it is not indexed, not there, or changed.
+pub fn send_file(request: &Request) -> Result<Response, PageError> {
+    let mut files = IndexedFiles::new(request.database()?);
+    let id = request.query().text("id");
+    let document = StoredDocument::read(&mut files, id)?;
+    let document = match document {
+        Some(document) => document,
+        // The file of documents inside of it.
+        None => StoredDocument::read_any_of(&mut files, id)?
+            .ok_or_else(|| PageError::not_found(texts::NOT_INDEXED))?,
+    };
+    drop(files);
+    let opened = open_indexed(request, &document);
+    let (file, size) = opened.ok_or_else(|| PageError::not_found(texts::FILE_GONE))?;
+    let path = document.text("path");
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let extension = name
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension)
+        .to_lowercase();
+    let shown = SHOWN
+        .iter()
+        .find(|(known, _)| *known == extension)
+        .map(|(_, it)| *it);
+    let is_source = document.text("kind") == "source" || document.text("kind") == "text";
+    let shown = shown.or(is_source.then_some(TEXT));
+    let shown = shown.filter(|_| request.query().get("download").is_none());
+    let disposition = if shown.is_some() {
+        "inline"
+    } else {
+        "attachment"
+    };
+    let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
+    let rights = match shown {
+        Some("application/pdf") => NO_RIGHTS_PDF,
+        _ => NO_RIGHTS,
+    };
+    let response = Response::written(shown.unwrap_or(BYTES), move |writer| {
+        // A file that grows meanwhile is not sent beyond the size that was announced.
+        io::copy(&mut file.take(size), writer)?;
+        writer.flush()
+    });
+    Ok(response
+        .with_header(CONTENT_LENGTH, &size.to_string())
+        .with_header(
+            CONTENT_DISPOSITION,
+            &format!("{disposition}; filename*=UTF-8''{encoded}"),
+        )
+        .with_header(CONTENT_SECURITY_POLICY, rights))
+}
+
+/// Returns the text of a file that can be formatted: it is as it was indexed, small and UTF-8.
+pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<String> {
+    let (file, size) = open_indexed(request, document)?;
+    if size > FORMATTED_BYTES_MAX {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(FORMATTED_BYTES_MAX)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}
+
+/// Opens the file of a document, if it is as it was indexed. Returns its size, too.
+fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u64)> {
+    let opened = (request.site().services.open_file)(document.text("path"));
+    let file = opened.ok()?;
+    let metadata = file.metadata().ok()?;
+    is_as_indexed(&metadata, document).then_some((file, metadata.len()))
+}
+
+/// Compares the stamps of a file, as an ingestion does.
+fn is_as_indexed(metadata: &Metadata, document: &StoredDocument) -> bool {
+    const NANOS: i64 = 1_000_000_000;
+    let nanos = |seconds: i64, nanos: i64| seconds.checked_mul(NANOS)?.checked_add(nanos);
+    let stamps = [
+        ("size", i64::try_from(metadata.len()).ok()),
+        ("inode", i64::try_from(metadata.ino()).ok()),
+        (
+            "modified_ns",
+            nanos(metadata.mtime(), metadata.mtime_nsec()),
+        ),
+        ("changed_ns", nanos(metadata.ctime(), metadata.ctime_nsec())),
+    ];
+    metadata.is_file()
+        && stamps
+            .iter()
+            .all(|(name, stamp)| stamp.is_some() && document.number(name) == *stamp)
+}
