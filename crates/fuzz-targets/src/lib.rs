@@ -61,6 +61,10 @@ pub const TARGETS: &[Target] = &[
         run: targets::disk::run,
     },
     Target {
+        name: "encrypted",
+        run: targets::encrypted::run,
+    },
+    Target {
         name: "expression",
         run: targets::expression::run,
     },

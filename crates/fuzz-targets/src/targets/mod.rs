@@ -5,6 +5,7 @@ pub mod bson;
 pub mod catalog;
 pub mod commit;
 pub mod disk;
+pub mod encrypted;
 pub mod expression;
 pub mod filter;
 pub mod geo;
