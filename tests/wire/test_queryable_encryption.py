@@ -6,6 +6,7 @@ what automatic encryption would send besides is made by hand.
 """
 
 import datetime
+import math
 import os
 import pathlib
 import sys
@@ -307,6 +308,12 @@ def test_invalid_fields_are_refused(database, fields, code):
     assert database.list_collection_names() == []
 
 
+def test_errors_name_the_argument(database):
+    fields = {"fields": [{"path": "a", "bsonType": "string", "keyId": 1}]}
+    error = refused(lambda: database.command("create", "c", encryptedFields=fields), 14)
+    assert "'create.encryptedFields.fields.keyId'" in str(error)
+
+
 def test_options_beside_encrypted_fields(database):
     fields = {"fields": [{"path": "a.b", "bsonType": "string", "keyId": key()}]}
     refused(lambda: database.command("create", "c", encryptedFields=fields, capped=True, size=4096), 6367301)
@@ -452,9 +459,9 @@ def test_find_and_modify_and_delete(people):
     people.check()
 
 
-def compact(people, command="compactStructuredEncryptionData"):
+def compact(people, command="compactStructuredEncryptionData", **arguments):
     """Sends the tokens of the keys, as an encrypted client does."""
-    return people.client[people.database.name].command(command, "people")["stats"]
+    return people.client[people.database.name].command(command, "people", **arguments)["stats"]
 
 
 def test_compaction_keeps_results(people):
@@ -491,6 +498,39 @@ def test_compaction_keeps_results(people):
     check(range(100, 108))
     assert anchors > 0 and people.records.count_documents({}) == 0
     assert compact(people)["ecoc"] == {"read": 0, "deleted": 0}
+
+
+@pytest.mark.parametrize("factor", [None, 0.5, 0])
+def test_padding_hides_shared_edges(few, factor):
+    """Each value has an edge of each of its 8 bits. Neighbours share the upper ones."""
+    edges = {(bits, number >> (8 - bits)) for number in range(40) for bits in range(1, 9)}
+    few.plain.insert_many([{"_id": number, "age": few.value("age", number)} for number in range(40)])
+    assert few.state.count_documents({}) == 40 * 8
+
+    def check(numbers):
+        for low, high in ((0, 200), (3, 17), (38, 60)):
+            query = few.between({"$and": [{"age": {"$gte": low}}, {"age": {"$lte": high}}]})
+            assert sorted(ids(few.plain.find(query))) == [one for one in numbers if low <= one <= high]
+
+    stats = compact(few, **({} if factor is None else {"anchorPaddingFactor": factor}))
+    padding = math.ceil((1 if factor is None else factor) * (40 * 8 - len(edges)))
+    assert stats["esc"]["inserted"] == few.state.count_documents({}) == len(edges) + padding
+    check(range(40))
+    few.plain.insert_one({"_id": 40, "age": few.value("age", 40)})
+    compact(few, "cleanupStructuredEncryptionData")
+    edges |= {(bits, 40 >> (8 - bits)) for bits in range(1, 9)}
+    assert few.state.count_documents({}) == len(edges) + (padding > 0)
+    check(range(41))
+    few.plain.insert_many([{"_id": number, "age": few.value("age", number)} for number in (41, 42, 43)])
+    assert compact(few)["esc"]["inserted"] == 3 * 8
+    check(range(44))
+    few.check()
+
+
+@pytest.mark.parametrize("factor, code", [(-0.1, 2), (1.5, 2), (float("nan"), 2), ("1", 14)])
+def test_padding_factors_are_checked(few, factor, code):
+    refused(lambda: few.database.command("compactStructuredEncryptionData", "people", anchorPaddingFactor=factor,
+                                         compactionTokens={}), code)
 
 
 def test_compaction_needs_the_right_tokens(few):

@@ -46,13 +46,18 @@ pub struct CompactionTokens(Vec<FieldToken>);
 struct FieldToken {
     path: String,
     ecoc: Token,
-    is_range: bool,
+    /// The root of the tokens of padding. Only fields with ranges have padding.
+    padding: Option<Token>,
 }
 
 /// A value of which the counter is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountedValue {
     esc: Token,
+    /// The position of the field's token.
+    pub field: usize,
+    /// `true` for the edge of a range that is the value itself.
+    pub is_leaf: bool,
 }
 
 impl CompactionTokens {
@@ -98,7 +103,8 @@ impl CompactionTokens {
             || Error::damaged("a document of the compaction collection has no valid form");
         let path = document.get(FIELD_NAME).and_then(ValueRef::as_str);
         let path = path.ok_or_else(invalid)?;
-        let Some(token) = self.0.iter().find(|token| token.path == path) else {
+        let mut tokens = self.0.iter().enumerate();
+        let Some((field, token)) = tokens.find(|(_, token)| token.path == path) else {
             return Ok(None);
         };
         let Some(ValueRef::Binary { bytes, .. }) = document.get("value") else {
@@ -116,18 +122,25 @@ impl CompactionTokens {
             }
             _ => return Err(invalid()),
         };
-        if is_range != token.is_range {
+        if is_range != token.padding.is_some() {
             let name = |is_range| if is_range { "ranges" } else { "equality" };
             let message = format!(
                 "the token of the encrypted field '{path}' is for {}, but its values are for {}",
-                name(token.is_range),
+                name(!is_range),
                 name(is_range)
             );
             return Err(Error::invalid(WRONG_KIND, message));
         }
         Ok(Some(CountedValue {
             esc: Token::new(*esc),
+            field,
+            is_leaf: rest == [1],
         }))
+    }
+
+    /// The counter of the padding of a field. `None` if the field has no ranges.
+    pub fn padding(&self, field: usize) -> Option<Counter> {
+        self.0.get(field)?.padding.as_ref().map(Counter::new)
     }
 }
 
@@ -139,17 +152,17 @@ impl FieldToken {
         known: &[&str],
         is_range: bool,
     ) -> Result<FieldToken, Error> {
-        let reader = if is_range {
+        let (reader, padding) = if is_range {
             let reader = Reader::new("compactionTokens", document, known)?;
-            reader.token("anchorPaddingToken")?;
-            reader
+            let padding = reader.token("anchorPaddingToken")?;
+            (reader, Some(padding))
         } else {
-            Reader::unchecked("compactionTokens", document)
+            (Reader::unchecked("compactionTokens", document), None)
         };
         Ok(FieldToken {
             path: path.to_owned(),
             ecoc: reader.token(name)?,
-            is_range,
+            padding,
         })
     }
 }
@@ -342,9 +355,21 @@ mod tests {
         let read = |document: DocumentBuf| tokens.read(document.as_document());
         let value = CountedValue {
             esc: Token::new(esc),
+            field: 0,
+            is_leaf: false,
         };
         assert_eq!(read(document("a", seal(1, &esc))), Ok(Some(value)));
-        assert_eq!(read(document("b.c", seal(2, &leaf(1)))), Ok(Some(value)));
+        for byte in [0, 1] {
+            let edge = CountedValue {
+                field: 1,
+                is_leaf: byte == 1,
+                ..value
+            };
+            let found = read(document("b.c", seal(2, &leaf(byte))));
+            assert_eq!(found, Ok(Some(edge)));
+        }
+        let has_padding = [0, 1, 2].map(|field| tokens.padding(field).is_some());
+        assert_eq!(has_padding, [false, true, false]);
         assert_eq!(read(document("x", seal(1, &esc))), Ok(None));
         assert_ne!(read(document("a", seal(2, &esc))), Ok(Some(value)));
         let code = |document: DocumentBuf| match read(document) {

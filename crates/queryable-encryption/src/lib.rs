@@ -37,7 +37,7 @@
 //! - [`fields`]: the encrypted fields of a collection
 //! - [`payload`]: what clients send in place of values
 //! - [`counter`], [`stored`], [`find`]: counters, stored values, and queries
-//! - [`compaction`]: compaction and cleanup
+//! - [`compaction`], [`padding`]: compaction and cleanup
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -51,6 +51,7 @@ pub mod counter;
 mod error;
 pub mod fields;
 pub mod find;
+pub mod padding;
 pub mod payload;
 mod reader;
 pub mod stored;

@@ -15,7 +15,11 @@ pub const COMPACT_STRUCTURED_ENCRYPTION_DATA: Command = Command {
     class: LatencyClass::Write,
     write_concern: true,
     secrets: &["compactionTokens"],
-    arguments: Accepted::Only(&["compactionTokens", ENCRYPTION_INFORMATION]),
+    arguments: Accepted::Only(&[
+        "compactionTokens",
+        "anchorPaddingFactor",
+        ENCRYPTION_INFORMATION,
+    ]),
     run: |request, context| compact(request, context, CompactionKind::Compact),
     ..Command::EMPTY
 };

@@ -13,7 +13,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 use crate::arguments::Arguments;
 use crate::command::ENCRYPTION_INFORMATION;
 use crate::context::Context;
-use crate::errors::{OrCommandError, refuse};
+use crate::errors::{IntoCommandError, OrCommandError, refuse};
 use crate::{namespace, views};
 
 /// The option of a collection.
@@ -187,7 +187,14 @@ pub fn check_creation(
     let Some(given) = arguments.document(ENCRYPTED_FIELDS)? else {
         return Ok(None);
     };
-    EncryptedFields::parse(given).or_command_error()?;
+    EncryptedFields::parse(given).map_err(|error| {
+        let mut error = error.into_command_error();
+        let name = format!("'{ENCRYPTED_FIELDS}.");
+        error.message = error
+            .message
+            .replace(&name, &format!("'create.{ENCRYPTED_FIELDS}."));
+        error
+    })?;
     if arguments.flag("capped")? {
         let message = "a capped collection cannot have encrypted fields";
         return refuse(CAPPED, message);

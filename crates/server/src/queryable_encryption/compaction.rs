@@ -4,22 +4,24 @@
 //! values, and deletes them. The next one continues with the rest. So a command that is interrupted
 //! has done a part of its work, and an insertion in between leaves a document for the next command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windrow_collection::{
     Change, Collection, Direction, Error as CollectionError, Namespace, RecordId, StatementResult,
 };
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Type, ValueRef, doc};
 use windrow_queryable_encryption::compaction::{CompactionTokens, CountedValue, CounterChange};
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_queryable_encryption::counter::Counter;
+use windrow_queryable_encryption::padding::EdgeCounts;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::collections::EncryptedCollection;
 use super::state::{StateReader, insert_all, reader_of, terms};
 use super::transaction::{Done, run_in_transaction};
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::errors::OrCommandError;
+use crate::errors::{OrCommandError, refuse};
 
 /// What is done to the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +36,14 @@ const RECORDS_MAX: usize = 1_000;
 /// the last counter.
 const DELETIONS_MAX: u64 = 10_000;
 
-/// The numbers in the reply.
-#[derive(Clone, Copy, Debug, Default)]
+/// The padding documents that a transaction inserts at most.
+const PADDING_MAX: u64 = 1_000;
+
+/// What a command has done.
+#[derive(Clone, Debug, Default)]
 struct CompactionCounts {
+    /// The edges of fields, by the position of the field's token.
+    edges: BTreeMap<usize, EdgeCounts>,
     records_read: i64,
     records_deleted: i64,
     state_inserted: i64,
@@ -51,6 +58,9 @@ impl CompactionCounts {
         self.state_inserted += other.state_inserted;
         self.state_updated += other.state_updated;
         self.state_deleted += other.state_deleted;
+        for (field, counts) in other.edges {
+            self.edges.entry(field).or_default().add(counts);
+        }
     }
 
     fn into_reply(self) -> DocumentBuf {
@@ -76,6 +86,7 @@ pub fn compact(
         ..*context
     };
     let arguments = Arguments::new(request);
+    let factor = padding_factor(&arguments)?;
     let (name, text) = match kind {
         CompactionKind::Compact => ("compactionTokens", "compaction"),
         CompactionKind::CleanUp => ("cleanupTokens", "cleanup"),
@@ -105,7 +116,92 @@ pub fn compact(
         left -= counts.records_deleted;
         totals.add(counts);
     }
+    for (field, edges) in totals.edges.clone() {
+        let Some(counter) = tokens.padding(field) else {
+            continue;
+        };
+        totals.add(match kind {
+            CompactionKind::Compact => pad(context, &target, &counter, edges.padding(factor))?,
+            CompactionKind::CleanUp => clean_up_padding(context, &target, &counter)?,
+        });
+    }
     Ok(Reply::ok(totals.into_reply()))
+}
+
+/// The part of the shared edges that padding hides.
+fn padding_factor(arguments: &Arguments<'_>) -> Result<f64, CommandError> {
+    let Some(given) = arguments.present("anchorPaddingFactor") else {
+        return Ok(1.0);
+    };
+    match given.as_f64() {
+        Some(factor) if (0.0..=1.0).contains(&factor) => Ok(factor),
+        Some(factor) => {
+            let message = format!("'anchorPaddingFactor' must be from 0 to 1, but is {factor}");
+            refuse(ErrorCode::BadValue, message)
+        }
+        None => Err(arguments.wrong_type(
+            "anchorPaddingFactor",
+            given.type_of(),
+            &[Type::Double, Type::Decimal128, Type::Int32, Type::Int64],
+        )),
+    }
+}
+
+/// Inserts padding documents.
+fn pad(
+    context: &Context<'_>,
+    target: &EncryptedCollection,
+    counter: &Counter,
+    mut count: u64,
+) -> Result<CompactionCounts, CommandError> {
+    let mut counts = CompactionCounts::default();
+    while count > 0 {
+        let now = count.min(PADDING_MAX);
+        run_in_transaction(context, 0, &|context| {
+            let reader = StateReader::open(context, &target.state)?;
+            let found = counter.find(&mut |id| reader.look_up(id));
+            let last = found.map_err(|error| error.0)?.anchor;
+            let documents = (1..=now).map(|step| counter.anchor(last.saturating_add(step), 0));
+            let documents: Result<Vec<DocumentBuf>, _> = documents.collect();
+            insert_all(context, &target.state, &documents.or_command_error()?)?;
+            Ok(Done {
+                value: (),
+                result: Some(StatementResult::Updated(None)),
+            })
+        })?;
+        counts.state_inserted += now as i64;
+        count -= now;
+    }
+    Ok(counts)
+}
+
+/// Replaces padding documents by one that stands for them.
+fn clean_up_padding(
+    context: &Context<'_>,
+    target: &EncryptedCollection,
+    counter: &Counter,
+) -> Result<CompactionCounts, CommandError> {
+    let mut totals = CompactionCounts::default();
+    loop {
+        let (counts, is_complete) = run_in_transaction(context, 0, &|context| {
+            let mut counts = CompactionCounts::default();
+            let reader = StateReader::open(context, &target.state)?;
+            let found = counter.find(&mut |id| reader.look_up(id));
+            let found = found.map_err(|error| error.0)?;
+            let change = counter.clean_up_padding(found, DELETIONS_MAX);
+            let change = change.or_command_error()?;
+            let is_complete = change.is_complete;
+            apply(context, &target.state, change, &mut counts)?;
+            Ok(Done {
+                value: (counts, is_complete),
+                result: Some(StatementResult::Updated(None)),
+            })
+        })?;
+        totals.add(counts);
+        if is_complete {
+            return Ok(totals);
+        }
+    }
 }
 
 /// Compacts the counters of some documents of the compaction collection, in a transaction.
@@ -137,7 +233,13 @@ fn compact_some(
     }
     let done = taken.into_iter();
     let done = done.filter(|(_, value)| value.is_none_or(|value| !rest.contains(&value)));
-    let done: Vec<RecordId> = done.map(|(id, _)| id).collect();
+    let done: Vec<(RecordId, Option<CountedValue>)> = done.collect();
+    for value in done.iter().filter_map(|(_, value)| *value) {
+        let edges = counts.edges.entry(value.field).or_default();
+        edges.records += 1;
+        edges.leaf_records += u64::from(value.is_leaf);
+    }
+    let done: Vec<RecordId> = done.into_iter().map(|(id, _)| id).collect();
     counts.records_deleted = done.len() as i64;
     change_all(context, &records, &done, &Change::Delete)?;
     Ok(counts)
@@ -187,42 +289,48 @@ impl StateCompaction<'_> {
         };
         let change = change.or_command_error()?;
         let is_complete = change.is_complete;
+        if change.insert.is_some() {
+            let edges = self.counts.edges.entry(value.field).or_default();
+            edges.anchors += 1;
+            edges.leaf_anchors += u64::from(value.is_leaf);
+        }
         self.room = self.room.saturating_sub(change.delete.len() as u64);
-        self.apply(change)?;
+        apply(self.context, self.namespace, change, self.counts)?;
         Ok(is_complete)
     }
+}
 
-    fn apply(&mut self, mut change: CounterChange) -> Result<(), CommandError> {
-        if let Some(anchor) = change.insert {
-            insert_all(self.context, self.namespace, &[anchor])?;
-            self.counts.state_inserted += 1;
-        }
-        let Some(state) = self.context.collection(self.namespace)? else {
-            return Ok(());
-        };
-        let reader = reader_of(self.context, &state)?;
-        if let Some(anchor) = change.replace {
-            let id = anchor.get("_id").unwrap_or(ValueRef::Null);
-            let found = reader.find_id(id).or_command_error()?;
-            let found: Vec<RecordId> = found.into_iter().collect();
-            change_all(
-                self.context,
-                &state,
-                &found,
-                &Change::Replace(anchor.clone()),
-            )?;
-            self.counts.state_updated += 1;
-        }
-        // Their order must not tell which documents are of one value.
-        change.delete.sort_unstable();
-        let mut found = Vec::new();
-        for id in change.delete {
-            self.context.check()?;
-            found.extend(reader.find_id(id.to_value().as_ref()).or_command_error()?);
-        }
-        self.counts.state_deleted += found.len() as i64;
-        change_all(self.context, &state, &found, &Change::Delete)
+/// Changes the state collection, in a transaction.
+fn apply(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    mut change: CounterChange,
+    counts: &mut CompactionCounts,
+) -> Result<(), CommandError> {
+    if let Some(anchor) = change.insert {
+        insert_all(context, namespace, &[anchor])?;
+        counts.state_inserted += 1;
     }
+    let Some(state) = context.collection(namespace)? else {
+        return Ok(());
+    };
+    let reader = reader_of(context, &state)?;
+    if let Some(anchor) = change.replace {
+        let id = anchor.get("_id").unwrap_or(ValueRef::Null);
+        let found = reader.find_id(id).or_command_error()?;
+        let found: Vec<RecordId> = found.into_iter().collect();
+        change_all(context, &state, &found, &Change::Replace(anchor.clone()))?;
+        counts.state_updated += 1;
+    }
+    // Their order must not tell which documents are of one value.
+    change.delete.sort_unstable();
+    let mut found = Vec::new();
+    for id in change.delete {
+        context.check()?;
+        found.extend(reader.find_id(id.to_value().as_ref()).or_command_error()?);
+    }
+    counts.state_deleted += found.len() as i64;
+    change_all(context, &state, &found, &Change::Delete)
 }
 
 /// Changes documents in a transaction.
