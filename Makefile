@@ -29,13 +29,14 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 $(W6_BENCHES) $(BENCHES)
+.PHONY: help build run serve screenshots test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 bench-page $(W6_BENCHES) $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
 	@echo 'make serve            a server on $(LISTEN), its data in $(DATA),'
 	@echo '                      and a page for browsers on $(WEB)'
 	@echo 'make test             everything that CI runs'
+	@echo 'make screenshots      the pictures of the page in docs/images'
 	@echo 'make lint             formatting, clippy, links in documentation, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
@@ -48,6 +49,7 @@ help:
 	@echo 'make bench-w6         folders of files, beside recollindex; ARGUMENTS="--kinds html,pdf"'
 	@echo 'make bench-w6-words bench-w6-latency bench-w6-memory  words that recollindex finds and Windrow does'
 	@echo '                      not; searches among 200,000 files; memory of the whole process tree'
+	@echo 'make bench-page       the page for browsers: search while typing, many open pages'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -67,8 +69,12 @@ test-rust:
 	cargo test --workspace --quiet
 
 # Everything that needs the server's binary: pytest's closing line counts it all.
-test-wire: build rivals .cache/venv/ready .cache/mongosh/ready
+test-wire: build rivals .cache/venv/ready .cache/mongosh/ready .cache/page/ready
 	$(PYTHON) -m pytest tests
+
+# The pictures of the page in docs/images.
+screenshots: build .cache/venv/ready .cache/page/ready
+	$(PYTHON) tests/page/screenshots.py
 
 lint:
 	cargo fmt --all --check
@@ -124,6 +130,10 @@ bench-w6: build
 	python3 bench/w6/corpus.py
 	python3 bench/w6/run.py --windrow $(WINDROW) $(ARGUMENTS)
 
+# The page for browsers, on the files of bench-w6-latency.
+bench-page: build .cache/venv/ready .cache/page/ready
+	$(PYTHON) bench/page/measure.py --windrow $(WINDROW) $(ARGUMENTS)
+
 # On the same files. words.py needs recollindex, too.
 $(W6_BENCHES): bench-w6-%: build .cache/venv/ready
 	python3 bench/w6/corpus.py
@@ -140,3 +150,6 @@ $(BENCHES): bench-%: build rivals
 	mkdir -p .cache/mongosh
 	npm install --silent --no-save --prefix .cache/mongosh "mongosh@$$(cat tests/mongosh/version)"
 	touch $@
+
+.cache/page/ready: tests/page/install.sh
+	tests/page/install.sh

@@ -138,6 +138,17 @@ pub struct QueueDepth {
     pub bytes_max: u64,
 }
 
+impl PipelineTimes {
+    /// Returns what the stages of this process have done by now.
+    pub fn stages(&self) -> Vec<StageReport> {
+        vec![
+            self.walk.report("walk", "files"),
+            self.extract.report("extract", "files"),
+            self.write.report("write", "documents"),
+        ]
+    }
+}
+
 /// Where the time of an ingestion went.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PipelineReport {

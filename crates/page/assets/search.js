@@ -13,11 +13,14 @@ const problem = document.getElementById("query-problem");
 const preview = document.getElementById("preview");
 const previewContent = document.getElementById("preview-content");
 const previewClose = document.getElementById("preview-close");
+const order = document.getElementById("sort");
 const completions = document.getElementById("completions");
 
 // Facets follow when nothing was typed for so long: they need more of the server than results.
 const FACETS_PAUSE_MS = 120;
 
+// Otherwise the order is the usual one of the query.
+let isOrderChosen = new URLSearchParams(location.search).has("sort");
 let running = null;
 let facetsTimer = 0;
 let selected = -1;
@@ -47,14 +50,17 @@ function showProblem(text) {
   problem.textContent = text || "";
 }
 
-function textOf(part) {
-  return new DOMParser().parseFromString(part, "text/html").body.textContent.trim();
+// What is wrong with the query, if a part says so.
+function problemOf(part) {
+  const shown = new DOMParser().parseFromString(part, "text/html");
+  return shown.querySelector("[data-problem]")?.dataset.problem;
 }
 
 // Searches for what the form says, in place of a search that still runs.
 async function search({ isTyping = false, push = false } = {}) {
   running?.abort();
   clearTimeout(facetsTimer);
+  if (!isOrderChosen) order.value = defaultOrder();
   const own = (running = new AbortController());
   const parts = currentAddress();
   const address = withQuery(path, parts);
@@ -66,6 +72,15 @@ async function search({ isTyping = false, push = false } = {}) {
   try {
     const part = await fetchPart(withQuery(`${path}/results`, parts), { signal: own.signal });
     if (own !== running) return;
+    const wrong = problemOf(part);
+    if (wrong) {
+      // An unfinished query is no error while it is typed.
+      if (!isTyping) {
+        results.innerHTML = "";
+        showProblem(wrong);
+      }
+      return;
+    }
     results.innerHTML = part;
     performance.measure("search", "search-start");
     showProblem("");
@@ -73,12 +88,7 @@ async function search({ isTyping = false, push = false } = {}) {
     const pause = isTyping ? FACETS_PAUSE_MS : 0;
     facetsTimer = setTimeout(() => updateFacets(parts, own), pause);
   } catch (error) {
-    if (error.name === "AbortError" || own !== running) return;
-    // An unfinished query is no error while it is typed.
-    if (error.part && !isTyping) {
-      results.innerHTML = "";
-      showProblem(textOf(error.part));
-    }
+    if (error.name !== "AbortError" && own === running && error.part) results.innerHTML = error.part;
   }
 }
 
@@ -312,7 +322,10 @@ function begin() {
     hideCompletions();
     search({ push: true });
   });
-  document.getElementById("sort").addEventListener("change", () => search());
+  order.addEventListener("change", () => {
+    isOrderChosen = true;
+    search();
+  });
   document.addEventListener("keydown", press);
   results.addEventListener("click", (event) => {
     const link = event.target.closest("a.open");

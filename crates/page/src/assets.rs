@@ -60,6 +60,11 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/document.js"),
     },
     Asset {
+        name: "folders.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/folders.css"),
+    },
+    Asset {
         name: "icon.svg",
         content_type: SVG,
         bytes: include_bytes!("../assets/icon.svg"),

@@ -1,7 +1,7 @@
 //! Connections to the server, and the idle ones of a session.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use windrow_client::{Client, ClientError};
 use windrow_document::doc;
 
-use crate::services::{Credentials, PageServices};
+use crate::services::{ConnectionEnds, Credentials, PageServices};
 
 /// So many connections of a session wait for the next request.
 const IDLE_MAX: usize = 4;
@@ -82,15 +82,6 @@ impl Connection {
             used: Instant::now(),
         })
     }
-}
-
-/// The addresses of both ends of a browser's connection to the page.
-#[derive(Clone, Copy, Debug)]
-pub struct ConnectionEnds {
-    /// The browser's.
-    pub browser: SocketAddr,
-    /// The page's.
-    pub page: SocketAddr,
 }
 
 /// The idle connections of a session.

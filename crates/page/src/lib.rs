@@ -20,7 +20,7 @@
 //!
 //! Modules in reading order:
 //!
-//! - `options`, `services`: what the caller passes
+//! - `options`, `services`, `folder_services`: what the caller passes
 //! - `server`, `application`: from a socket to a function
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
 //! - `sections`: the pages; `shell`: their frame; `show`: values for people;
@@ -45,6 +45,7 @@ mod cancellation;
 mod connection;
 mod database;
 mod error;
+mod folder_services;
 mod form;
 mod host;
 mod live;
@@ -65,6 +66,7 @@ mod show;
 mod site;
 mod texts;
 
+pub use folder_services::{ConfigFunction, FolderServices, RunProgress, StageProgress, StartedRun};
 pub use options::PageOptions;
 pub use server::PageServer;
-pub use services::{ConnectFunction, Credentials, OpenFunction, PageServices};
+pub use services::{ConnectFunction, ConnectionEnds, Credentials, OpenFunction, PageServices};

@@ -8,11 +8,12 @@ use hyper::header::SET_COOKIE;
 use maud::html;
 use zeroize::Zeroizing;
 
-use crate::connection::{Connection, ConnectionEnds};
+use crate::connection::Connection;
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::Route;
+use crate::services::ConnectionEnds;
 use crate::services::Credentials;
 use crate::session::Session;
 use crate::shell::{Frame, page};

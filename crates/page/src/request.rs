@@ -8,12 +8,15 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderName};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::cancellation::Cancellation;
-use crate::connection::{Connection, ConnectionEnds};
+use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::PageError;
+use crate::folder_services::FolderServices;
 use crate::form::Form;
+use crate::services::ConnectionEnds;
 use crate::session::Session;
 use crate::site::Site;
+use crate::texts;
 
 /// A request. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -142,6 +145,25 @@ impl Request {
     /// Returns `true` if the page can change something.
     pub fn can_write(&self) -> bool {
         !self.site().is_read_only
+    }
+
+    /// Returns `true` if the browser belongs to the user of the machine who runs the server.
+    pub fn is_owner(&self) -> bool {
+        (self.site().services.is_own_user)(self.ends())
+    }
+
+    /// Returns what only the user of the machine may use.
+    ///
+    /// # Errors
+    /// Fails if the browser belongs to another user, or if folders are not known.
+    pub fn owner_services(&self) -> Result<&FolderServices, PageError> {
+        let Some(services) = &self.site().services.folders else {
+            return Err(PageError::not_found(texts::error::WITHOUT_FOLDERS));
+        };
+        match self.is_owner() {
+            true => Ok(services),
+            false => Err(PageError::forbidden(texts::error::NOT_OWNER)),
+        }
     }
 
     /// Returns what ends the request when the browser goes.

@@ -1,6 +1,7 @@
 //! The sections of the page: the table of what the navigation shows, and of all routes.
 
 mod api;
+mod folders;
 mod home;
 mod search;
 
@@ -9,7 +10,7 @@ use crate::route::{Route, Section};
 use crate::site::NavigationEntry;
 
 /// The sections, in the order of the navigation.
-const SECTIONS: &[&Section] = &[&search::SECTION, &home::SECTION];
+const SECTIONS: &[&Section] = &[&search::SECTION, &folders::SECTION, &home::SECTION];
 
 /// Returns the entries of the navigation.
 pub fn navigation() -> Vec<NavigationEntry> {

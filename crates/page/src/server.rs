@@ -12,10 +12,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::application::Application;
-use crate::connection::ConnectionEnds;
 use crate::host::Hosts;
 use crate::options::PageOptions;
 use crate::sections::navigation;
+use crate::services::ConnectionEnds;
 use crate::services::PageServices;
 use crate::site::Site;
 

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use zeroize::Zeroizing;
 
+use crate::folder_services::FolderServices;
+
 /// What the page needs of the program around it.
 pub struct PageServices {
     /// Opens a connection to the server on behalf of a browser at the first address, which is
@@ -22,6 +24,10 @@ pub struct PageServices {
     pub open_file: OpenFunction,
     /// The data folder, for what is beside the database: saved searches and synonyms.
     pub data_folder: PathBuf,
+    /// Folders of files. `None` if the program does not know how they are indexed.
+    pub folders: Option<FolderServices>,
+    /// Returns `true` if a connection comes from a process of the user who runs this program.
+    pub is_own_user: Box<dyn Fn(ConnectionEnds) -> bool + Send + Sync>,
     /// The version of the program.
     pub version: &'static str,
 }
@@ -37,6 +43,15 @@ impl fmt::Debug for PageServices {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("PageServices")
     }
+}
+
+/// The addresses of both ends of a browser's connection to the page.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionEnds {
+    /// The browser's.
+    pub browser: SocketAddr,
+    /// The page's.
+    pub page: SocketAddr,
 }
 
 /// A user with a password. The password is never shown.

@@ -50,6 +50,13 @@ pub fn duration(seconds: f64) -> String {
     shown
 }
 
+/// Returns a sentence of the server as it begins on a page: with a capital letter.
+pub fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters).collect()
+}
+
 /// Returns the name of a person, without the address of a mail: `Ada <ada@example.org>` is `Ada`.
 pub fn name_alone(person: &str) -> &str {
     match person.split_once(" <") {
@@ -120,6 +127,7 @@ mod tests {
     #[test]
     fn names_show_what_they_are() {
         assert_eq!(visible("a\u{202e}gpj.exe\n"), "a\u{fffd}gpj.exe\u{fffd}");
+        assert_eq!(sentence("the end"), "The end");
         assert_eq!(name_alone("\"Ada L.\" <ada@example.org>"), "Ada L.");
         assert_eq!(name_alone("<ada@example.org>"), "<ada@example.org>");
         assert_eq!(visible("Ägypten שלום"), "Ägypten שלום");

@@ -1,5 +1,6 @@
 //! The texts of the page, in one place. Each part of the page has a module here.
 
+pub mod folders;
 pub mod search;
 
 /// The frame of all pages.
@@ -37,6 +38,9 @@ pub mod error {
     pub const METHOD: &str = "The page does not take this method.";
     pub const TOO_LARGE: &str = "What was sent is too large.";
     pub const INCOMPLETE: &str = "The request ended too early.";
+    pub const NOT_OWNER: &str = "Only the user of this machine who runs the server can do this, by a \
+        browser on this machine.";
+    pub const WITHOUT_FOLDERS: &str = "This server does not know how folders are indexed.";
     pub const READ_ONLY: &str = "The page is read-only: it was started with --web-read-only.";
     pub const TOKEN: &str = "The form is out of date. Load the page again.";
     pub const ORIGIN: &str = "The form was sent by another web site.";

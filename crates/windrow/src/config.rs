@@ -428,6 +428,17 @@ fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Checks the text of a configuration, as that of `file`. Returns sentences about what is no error.
+pub fn check_text(text: &str, file: Option<&Path>) -> Result<Vec<String>, String> {
+    let base = file.and_then(Path::parent).unwrap_or(Path::new("/"));
+    let config = Config::parse(text, base)?;
+    let missing = check_folders(&config).err();
+    Ok(missing
+        .map(|failure| failure.to_string())
+        .into_iter()
+        .collect())
+}
+
 /// Reports folders that do not exist. To index them is not an error, since a disk may not be connected.
 fn check_folders(config: &Config) -> Result<(), Failure> {
     let missing: Vec<String> = config

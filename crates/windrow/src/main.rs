@@ -22,6 +22,7 @@
 //! - `search`: `windrow search`; `display_text`: text made harmless for a terminal
 //! - `mcp`: `windrow mcp`
 //! - `server_target`: a server that a person names; `server_report`, `top`: what it does
+//! - `page`: the page for browsers, of `serve` and `index`
 //! - `status`, `failures`: what is stored, or the state of a server
 //! - `doctor`: checks of the system, the configuration and the data folder
 //! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
@@ -44,6 +45,7 @@ mod index;
 mod manual;
 mod mcp;
 mod memory;
+mod page;
 mod progress_bar;
 mod run_converter;
 mod search;

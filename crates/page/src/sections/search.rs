@@ -28,7 +28,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::route::{Route, Section};
 use crate::shell::{Frame, page};
-use crate::show::grouped;
+use crate::show::{grouped, sentence, visible};
 use crate::texts::search as texts;
 pub use address::SearchAddress;
 use address::{DOCUMENT_PATH, FACETS_PATH, ORDERS, PATH, RESULTS_PATH};
@@ -85,7 +85,9 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     let shown = search(request, &mut files, &address);
     let (results, facets, problem) = match shown {
         Ok((results, facets)) => (results, facets, None),
-        Err(error) if error.status.is_client_error() => (html! {}, html! {}, Some(error.message)),
+        Err(error) if error.status.is_client_error() => {
+            (html! {}, html! {}, Some(sentence(&error.message)))
+        }
         Err(error) => return Err(error),
     };
     let title = match address.query() {
@@ -190,11 +192,19 @@ fn results_part(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);
     let is_typing = request.query().get("typing").is_some();
-    let search = Search::prepare(request, &mut files, &address, is_typing)?;
+    let search = match Search::prepare(request, &mut files, &address, is_typing) {
+        Ok(search) => search,
+        // An unfinished query is no error of the request.
+        Err(error) if error.status.is_client_error() => {
+            return Ok(Response::html(
+                html! { p data-problem=(sentence(&error.message)) {} },
+            ));
+        }
+        Err(error) => return Err(error),
+    };
     let results = search.run(&mut files, &address)?;
-    Ok(Response::html(show_results(
-        &search, &results, None, &address,
-    )))
+    let shown = show_results(&search, &results, None, &address);
+    Ok(Response::html(shown))
 }
 
 /// The facets alone, with the number of all results.
@@ -227,9 +237,9 @@ fn show_document(request: &Request) -> Result<Response, PageError> {
     if request.wants_part() {
         return Ok(Response::html(content));
     }
-    let title = document.text("title");
+    let title = visible(document.text("title"));
     let frame = Frame {
-        title,
+        title: &title,
         scripts: &["document.js"],
         styles: &["document.css"],
         ..FRAME

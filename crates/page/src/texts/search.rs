@@ -13,6 +13,7 @@ pub const NEWEST: &str = "Newest";
 pub const OLDEST: &str = "Oldest";
 pub const LARGEST: &str = "Largest";
 pub const RESULTS: &str = "Results";
+pub const RESULT_TABLE: &str = "Table of results";
 pub const FACETS: &str = "Narrow down";
 pub const FILTERS: &str = "Filters";
 pub const VIEW: &str = "View";

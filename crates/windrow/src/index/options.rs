@@ -8,6 +8,7 @@ use windrow_ingest::WalkOptions;
 
 use super::explanation::Explanation;
 use crate::command_line::Failure;
+use crate::page::WebAddress;
 use crate::{byte_size, memory};
 
 /// The output of `windrow index --help`.
@@ -52,6 +53,8 @@ Options:
   --follow-links   follow symbolic links below the folders
   --retry          also read unchanged files that failed or were skipped
   --watch          keep running, and read files as soon as they change
+  --web ADDRESS    as --watch, and serve a page for browsers at http://HOST:PORT that searches the files
+                   and shows the progress
   --rescan SECONDS with --watch: how often the folders are scanned whole [default: 3600, or 30 if
                    the system cannot report changes of so many folders]
   --remove         remove everything that is stored of the files in the folders, which need not
@@ -63,6 +66,7 @@ Formats, with their usual extensions:
 Examples:
   windrow index ~/Documents ~/Mail --data ./data
   windrow index /usr/share/doc --data ./data --workers 2
+  windrow index ~/Documents --data ./data --web 127.0.0.1:8080
   windrow search 'bread -white' --data ./data
 "
     )
@@ -107,6 +111,8 @@ pub struct Options {
     pub retry: bool,
     pub remove: bool,
     pub watch: bool,
+    /// The page that is served meanwhile.
+    pub web: Option<WebAddress>,
     /// In seconds.
     pub rescan: Option<u64>,
 }
@@ -156,6 +162,13 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             Long("retry") => options.retry = true,
             Long("remove") => options.remove = true,
             Long("watch") => options.watch = true,
+            Long("web") => {
+                let text = arguments.value()?.string()?;
+                let address = WebAddress::parse(&text);
+                let fail = |reason| Failure::Usage(format!("--web {text:?} {reason}"));
+                options.web = Some(address.map_err(fail)?);
+                options.watch = true;
+            }
             Long("rescan") => options.rescan = Some(parse_rescan(&arguments.value()?.string()?)?),
             Value(folder) => options.folders.push(PathBuf::from(folder)),
             other => return Err(other.unexpected().into()),
@@ -294,6 +307,7 @@ mod tests {
             },
             retry: true,
             remove: false,
+            web: None,
             watch: true,
             rescan: Some(60),
         };

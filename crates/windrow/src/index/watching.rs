@@ -4,17 +4,19 @@
 //! that `windrow search` finds it meanwhile.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use windrow_collection::Engine;
 use windrow_ingest::{
-    EngineStore, IngestOptions, IngestSummary, Progress, Store, WatchControl, WatchOptions, watch,
+    EngineStore, IngestOptions, IngestSummary, Store, WatchControl, WatchOptions, watch,
 };
-use windrow_server::{Config, Log, Server, Services, UnixSocket, new_password};
+use windrow_page::PageServer;
+use windrow_server::{Config, Connector, Log, Server, Services, UnixSocket, new_password};
 
 use super::options::Options;
 use super::settings::Settings;
@@ -22,6 +24,7 @@ use super::{describe_kept_folder, format_summary};
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
+use crate::page::{PageContext, RunWatch, WebAddress, WebOptions, start_page};
 use crate::progress_bar::show_progress;
 use crate::server_store::ServerStore;
 
@@ -34,14 +37,26 @@ pub fn watch_folders(options: &Options) -> Result<(), Failure> {
     match settings.open_data_folder()? {
         DataFolder::Local(engine) => {
             let store = EngineStore::new(engine.clone()).map_err(Failure::runtime)?;
-            serve_during(&engine, settings.data_folder(), || {
-                watch_store(&store, &settings, options, &stop)
+            let run = new_run();
+            let page = options.web.as_ref().map(|address| ServedPage {
+                address,
+                config: options.config.clone(),
+                run: run.clone(),
+            });
+            serve_during(&engine, settings.data_folder(), page, || {
+                watch_store(&store, &settings, options, &run, &stop)
             })?;
             engine.close().map_err(Failure::runtime)
         }
+        DataFolder::Server(address) if options.web.is_some() => {
+            let reason = format!(
+                "the server at {address} has the data folder open; start that server with --web"
+            );
+            Err(Failure::Usage(reason))
+        }
         DataFolder::Server(address) => {
             let store = ServerStore::connect(address).map_err(Failure::runtime)?;
-            watch_store(&store, &settings, options, &stop)
+            watch_store(&store, &settings, options, &new_run(), &stop)
         }
     }
 }
@@ -61,6 +76,7 @@ fn watch_store(
     store: &dyn Store,
     settings: &Settings,
     options: &Options,
+    run: &RunWatch,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let ingest_options = IngestOptions {
@@ -75,7 +91,7 @@ fn watch_store(
         rescan_unwatched: settings.rescan.unwrap_or(defaults.rescan_unwatched),
         ..defaults
     };
-    let (progress, is_ingested) = (Progress::default(), AtomicBool::new(false));
+    let (progress, is_ingested) = (&*run.progress, &*run.is_ended);
     let control = WatchControl {
         should_stop: &|| stop.load(Ordering::Relaxed),
         is_paused: &|| settings.pauses.are_now(),
@@ -84,11 +100,11 @@ fn watch_store(
             report_round(summary);
         },
         on_problem: &|problem| eprintln!("windrow: {problem}"),
-        progress: &progress,
+        progress,
     };
     let roots = settings.roots()?;
     thread::scope(|scope| {
-        scope.spawn(|| show_progress(&progress, &is_ingested));
+        scope.spawn(|| show_progress(progress, is_ingested));
         let watched = watch(store, &roots, &ingest_options, &watch_options, &control);
         is_ingested.store(true, Ordering::Relaxed);
         watched.map_err(Failure::runtime)
@@ -102,10 +118,51 @@ fn report_round(summary: &IngestSummary) {
     print!("{}", format_summary(summary, None));
 }
 
-/// Serves the data folder while `work` runs.
+fn new_run() -> RunWatch {
+    RunWatch {
+        progress: Arc::default(),
+        is_ended: Arc::default(),
+        started: Instant::now(),
+    }
+}
+
+/// The page that is served while files are read.
+struct ServedPage<'o> {
+    address: &'o WebAddress,
+    config: Option<PathBuf>,
+    run: RunWatch,
+}
+
+impl ServedPage<'_> {
+    /// Serves the page until the result is dropped.
+    fn start(
+        self,
+        connector: Connector,
+        password: &str,
+        data_folder: &Path,
+    ) -> Result<PageServer, Failure> {
+        let web = WebOptions {
+            address: self.address.clone(),
+            is_read_only: false,
+        };
+        let context = PageContext {
+            connector,
+            password,
+            data_folder,
+            config: self.config,
+            run: Some(self.run),
+        };
+        let page = start_page(&web, context).map_err(Failure::runtime)?;
+        eprintln!("windrow: the page is at http://{}", page.address());
+        Ok(page)
+    }
+}
+
+/// Serves the data folder, and the page if there is one, while `work` runs.
 fn serve_during(
     engine: &Arc<Engine>,
     data_folder: &Path,
+    page: Option<ServedPage<'_>>,
     work: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
@@ -128,6 +185,9 @@ fn serve_during(
         status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
+    let page = page
+        .map(|page| page.start(server.connector(), &password, data_folder))
+        .transpose()?;
     let address = server.addresses().first().copied();
     let file = address.map(|address| {
         let mut own = ServerAddress::plain(address);
@@ -143,7 +203,7 @@ fn serve_during(
     let result = work();
     stop.request();
     let served = served.join();
-    drop(file);
+    drop((file, page));
     result?;
     match served {
         Ok(served) => served.map_err(Failure::runtime),

@@ -21,7 +21,8 @@ use super::option_values::{
     parse_rate, parse_replica_set, parse_rotation, parse_seconds, parse_switch, parse_tls_mode,
     parse_versions_left, text,
 };
-use super::web_options::{WebAddress, WebDraft};
+use super::web_options::WebDraft;
+use crate::page::WebAddress;
 use crate::{byte_size, memory, store};
 
 /// An option.

@@ -18,9 +18,9 @@ use super::option_table::{Draft, Kind, LogDestination, find, switch_value};
 use super::shown_options::show;
 use super::store_options::{StoreOptions, store_options};
 use super::trace_options::TraceOptions;
-use super::web_options::WebOptions;
 use crate::command_line::Failure;
 use crate::memory;
+use crate::page::WebOptions;
 
 /// The default of `--change-history-bytes-max`.
 const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;

@@ -6,7 +6,7 @@ use windrow_file_search::{SearchResult, Snippet, TextPlace};
 
 use super::address::{PAGES_MAX, PATH, SearchAddress};
 use super::prepared_search::{Results, Search};
-use crate::show::{bytes, grouped, name_alone, visible};
+use crate::show::{bytes, grouped, name_alone, sentence, visible};
 use crate::texts::search as texts;
 
 /// Shows the results of a page, with what helps if there are few. `total` is the number of all
@@ -19,6 +19,7 @@ pub fn show_results(
 ) -> Markup {
     let times = TimeContext::system();
     html! {
+        h2 .visually-hidden { (texts::RESULTS) }
         div .summary {
             p #summary role="status" { (summary(results, total, address)) }
             (view_links(address))
@@ -39,7 +40,7 @@ pub fn show_results(
         @if results.all.is_empty() {
             div .empty {
                 p { (texts::NOTHING) }
-                @if let Some(reason) = &results.found.reason { p .small { (reason) } }
+                @if let Some(reason) = &results.found.reason { p .small { (sentence(reason)) } }
             }
         } @else if address.is_table() {
             (table(results, &times, address))
@@ -64,7 +65,7 @@ fn summary(results: &Results, total: Option<i64>, address: &SearchAddress) -> Ma
             None => span data-total="1" { (texts::MANY_DOCUMENTS) },
         }
         @if let Some(like) = address.like() {
-            " " (texts::SIMILAR_TO) " " span .path { (like) } " · "
+            " " (texts::SIMILAR_TO) " " span .path { bdi { (visible(like)) } } " · "
             a href=(address.with("like", None).at(PATH)) { (texts::REMOVE) }
         }
     }
@@ -96,7 +97,7 @@ fn chips(address: &SearchAddress) -> Markup {
                 li {
                     a href=(address.with(filter.name, None).at(PATH)) {
                         span .chip-name { (filter.label) ":" } " "
-                        span .chip-value { (texts::filter_value(filter.name, value)) }
+                        span .chip-value { (visible(texts::filter_value(filter.name, value))) }
                         span .cross aria-hidden="true" { "×" }
                         span .visually-hidden { (texts::REMOVE) }
                     }
@@ -124,7 +125,7 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
                     }
                     a href=(address.with("q", None).with("like", Some(&result.id)).at(PATH)) {
                         (texts::SIMILAR)
-                        span .visually-hidden { " " (texts::TO) " " (name_of(result)) }
+                        span .visually-hidden { " " (texts::TO) " " (visible(name_of(result))) }
                     }
                 }
             }
@@ -134,7 +135,7 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
 
 fn table(results: &Results, times: &TimeContext, address: &SearchAddress) -> Markup {
     html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::RESULTS) {
+        div .table-frame tabindex="0" role="region" aria-label=(texts::RESULT_TABLE) {
             table #hits .hits-table {
                 thead { tr {
                     th scope="col" { (texts::RESULT_NAME) } th scope="col" { (texts::FOLDER) }

@@ -1,0 +1,34 @@
+//! Folders: what is indexed, runs, failures, the configuration.
+//!
+//! - `counts`: what is stored; `run`: runs and their stages
+//! - `frame`: what the pages share; `overview`, `failures`, `configuration`: the pages
+
+mod configuration;
+mod counts;
+mod failures;
+mod frame;
+mod overview;
+mod run;
+
+use crate::route::{Live, Route, Section};
+use crate::texts::folders as texts;
+
+/// The folders.
+pub const SECTION: Section = Section {
+    name: texts::NAME,
+    path: frame::PATH,
+    routes: &[
+        Route::get(frame::PATH, overview::show),
+        Route::live(
+            overview::LIVE_PATH,
+            Live {
+                interval: overview::INTERVAL,
+                start: overview::look,
+            },
+        ),
+        Route::post(frame::RUN_PATH, overview::start_run),
+        Route::get(failures::PATH, failures::show),
+        Route::get(configuration::PATH, configuration::show),
+        Route::post(configuration::PATH, configuration::save),
+    ],
+};

@@ -1,0 +1,109 @@
+//! What is stored of files.
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
+
+use crate::database::Database;
+use crate::error::PageError;
+
+/// The database of files.
+pub const DATABASE: &str = "files";
+/// So many runs are shown.
+const RUNS_MAX: usize = 8;
+
+/// Returns how many documents a collection has.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn count(database: &mut Database, collection: &str) -> Result<i64, PageError> {
+    let reply = database.run(doc! { "count": collection, "$db": DATABASE })?;
+    Ok(reply.get("n").and_then(ValueRef::as_whole).unwrap_or(0))
+}
+
+/// Returns the newest runs, the newest first.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn newest_runs(database: &mut Database) -> Result<Vec<DocumentBuf>, PageError> {
+    let command = doc! {
+        "find": "runs", "sort": { "ended": -1 }, "limit": (RUNS_MAX as i64), "$db": DATABASE,
+    };
+    database.documents(command, RUNS_MAX)
+}
+
+/// Returns the folders of the newest runs, each once, with the numbers of their documents.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn folders(
+    database: &mut Database,
+    runs: &[DocumentBuf],
+) -> Result<Vec<(String, i64)>, PageError> {
+    let mut folders: Vec<(String, i64)> = Vec::new();
+    for run in runs {
+        let named = run.get("folders").and_then(ValueRef::as_array);
+        for folder in named.into_iter().flatten().filter_map(ValueRef::as_str) {
+            if folders.iter().all(|(known, _)| known != folder) {
+                let count = count_below(database, folder)?;
+                folders.push((folder.to_owned(), count));
+            }
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+fn count_below(database: &mut Database, folder: &str) -> Result<i64, PageError> {
+    let operator = doc! { "path": "folders", "value": folder };
+    let search = doc! { "index": "default", "equals": (operator), "count": { "type": "total" } };
+    let pipeline = array![{ "$searchMeta": (search) }];
+    let command = doc! {
+        "aggregate": "documents", "pipeline": (pipeline), "cursor": {}, "$db": DATABASE,
+    };
+    let reply = database.documents(command, 1)?;
+    let total = reply.first().and_then(|reply| {
+        let count = reply.get("count")?.as_document()?;
+        count.get("total")?.as_whole()
+    });
+    Ok(total.unwrap_or(0))
+}
+
+/// Returns how many failures each class has, the most frequent first.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn failures_by_class(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
+    grouped(
+        database,
+        array![{ "$group": { "_id": "$class", "count": { "$sum": 1 } } }],
+    )
+}
+
+/// Returns the reasons of missing converters with their numbers of files, the most frequent first.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn missing_converters(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
+    let stages = array![
+        { "$match": { "class": "missing_converter" } },
+        { "$group": { "_id": "$reason", "count": { "$sum": 1 } } }
+    ];
+    grouped(database, stages)
+}
+
+/// So many groups are shown.
+const GROUPS_MAX: usize = 50;
+
+fn grouped(database: &mut Database, stages: ArrayBuf) -> Result<Vec<(String, i64)>, PageError> {
+    let sort: Value = doc! { "$sort": { "count": -1, "_id": 1 } }.into();
+    let stages = stages.as_array().iter().map(|stage| stage.to_value());
+    let pipeline: ArrayBuf = stages.chain([sort]).collect();
+    let command = doc! {
+        "aggregate": "failures", "pipeline": (pipeline), "cursor": {}, "$db": DATABASE,
+    };
+    let groups = database.documents(command, GROUPS_MAX)?;
+    let pair = |group: &DocumentBuf| {
+        let name = group.get("_id")?.as_str()?.to_owned();
+        Some((name, group.get("count")?.as_whole()?))
+    };
+    Ok(groups.iter().filter_map(pair).collect())
+}

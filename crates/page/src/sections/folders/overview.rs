@@ -1,0 +1,187 @@
+//! What is indexed, the run that goes on, and the newest runs.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use windrow_document::DocumentBuf;
+use windrow_file_query::TimeContext;
+
+use super::counts::{DATABASE, count, failures_by_class, folders, newest_runs};
+use super::frame::{FRAME, PATH, run_form};
+use super::run::{EndedRun, show_progress, show_stages};
+use super::{configuration, failures};
+use crate::database::Database;
+use crate::error::PageError;
+use crate::folder_services::StartedRun;
+use crate::form::Form;
+use crate::request::Request;
+use crate::response::Response;
+use crate::route::Look;
+use crate::shell::page;
+use crate::show::{duration, grouped, visible};
+use crate::texts::folders as texts;
+
+/// The path of the run that goes on.
+pub const LIVE_PATH: &str = "/folders/live";
+/// How often the run is looked at.
+pub const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Shows the page.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn show(request: &Request) -> Result<Response, PageError> {
+    let mut database = request.database()?;
+    let has_files = database.has_collection(DATABASE, "documents")?;
+    let is_started = request.query().get("started").is_some();
+    let content = html! {
+        div .row .spread {
+            h1 { (texts::TITLE) }
+            (run_form(request, false, texts::START))
+        }
+        @if is_started { p .notice .good role="status" { (texts::STARTED) } }
+        div data-live=[request.site().services.folders.as_ref().map(|_| LIVE_PATH)] { (now(request)) }
+        @if has_files {
+            (stored(&mut database)?)
+        } @else {
+            div .empty {
+                p { (texts::NO_FILES) }
+                p { (texts::HOW_TO_INDEX) }
+                p { code { "windrow index ~/Documents --data DIR" } }
+            }
+        }
+        (configuration::link(request))
+    };
+    Ok(page(request, FRAME, &content))
+}
+
+/// Looks at the run that goes on.
+///
+/// # Errors
+/// Does not fail.
+pub fn look(_: &Request) -> Result<Look, PageError> {
+    Ok(Box::new(|request| Ok(now(request).into_string())))
+}
+
+fn now(request: &Request) -> Markup {
+    let services = request.site().services.folders.as_ref();
+    let progress = services.and_then(|services| (services.progress)());
+    html! { @if let Some(progress) = progress { h2 { (texts::NOW) } (show_progress(&progress)) } }
+}
+
+fn stored(database: &mut Database) -> Result<Markup, PageError> {
+    let runs = newest_runs(database)?;
+    let counts = [
+        (texts::DOCUMENTS, count(database, "documents")?),
+        (texts::FAILURES, count(database, "failures")?),
+        (texts::SKIPPED, count(database, "skipped")?),
+    ];
+    let by_class = failures_by_class(database)?;
+    let ended: Vec<EndedRun> = runs
+        .iter()
+        .map(|run| EndedRun::new(run.as_document()))
+        .collect();
+    Ok(html! {
+        dl .cards {
+            @for (name, count) in counts { div { dt { (name) } dd { (grouped(count)) } } }
+            @if let Some(last) = ended.first() {
+                div { dt { (texts::LAST_RUN) } dd { (time(last.ended_ms)) } }
+            }
+        }
+        (indexed_folders(database, &runs)?)
+        @if !by_class.is_empty() {
+            h2 { (texts::BY_REASON) }
+            ul .reasons {
+                @for (class, count) in &by_class {
+                    li { a .panel href=(Form::default().and("class", class).address(failures::PATH)) {
+                        strong { (grouped(*count)) } " " (texts::class(class))
+                    } }
+                }
+            }
+        }
+        @if let Some(last) = ended.first().filter(|run| !run.stages.is_empty() && run.files_read > 0) {
+            h2 { (texts::PIPELINE) }
+            (show_stages(&last.stages))
+        }
+        (run_table(&ended))
+    })
+}
+
+fn indexed_folders(database: &mut Database, runs: &[DocumentBuf]) -> Result<Markup, PageError> {
+    let folders = folders(database, runs)?;
+    Ok(html! {
+        @if !folders.is_empty() {
+            h2 { (texts::INDEXED_FOLDERS) }
+            div .table-frame tabindex="0" role="region" aria-label=(texts::INDEXED_FOLDERS) {
+                table {
+                    thead { tr { th scope="col" { (texts::FOLDER) } th scope="col" .number { (texts::DOCUMENTS) } } }
+                    tbody {
+                        @for (folder, count) in &folders {
+                            tr {
+                                td { a href=(Form::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
+                                td .number { (grouped(*count)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn run_table(runs: &[EndedRun]) -> Markup {
+    html! {
+        @if !runs.is_empty() {
+            h2 { (texts::RUNS) }
+            div .table-frame tabindex="0" role="region" aria-label=(texts::RUNS) {
+                table {
+                    thead { tr {
+                        th scope="col" { (texts::ENDED) } th scope="col" .number { (texts::TOOK) }
+                        th scope="col" .number { (texts::READ) } th scope="col" { (texts::SPEED) }
+                        @for name in [texts::NEW, texts::CHANGED, texts::REMOVED, texts::FAILED] {
+                            th scope="col" .number { (name) }
+                        }
+                    } }
+                    tbody {
+                        @for run in runs {
+                            tr {
+                                td .nowrap { (time(run.ended_ms)) }
+                                td .number { (duration(run.seconds)) }
+                                td .number { (grouped(run.files_read)) }
+                                td .nowrap { (run.speed().unwrap_or_default()) }
+                                @for count in run.changes { td .number { (grouped(count)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn time(ms: i64) -> Markup {
+    let shown = TimeContext::system().format_ms(ms);
+    let minutes = shown
+        .rsplit_once(':')
+        .map_or(shown.as_str(), |(minutes, _)| minutes);
+    html! { time datetime=(shown) { (minutes) } }
+}
+
+/// Starts a run on the folders of the newest runs.
+///
+/// # Errors
+/// Fails if the person is not the user of the machine, or if the run cannot start.
+pub fn start_run(request: &Request) -> Result<Response, PageError> {
+    let services = request.owner_services()?;
+    let mut database = request.database()?;
+    let runs = newest_runs(&mut database)?;
+    let folders = folders(&mut database, &runs)?;
+    let run = StartedRun {
+        folders: folders.into_iter().map(|(folder, _)| folder).collect(),
+        retries: request.form().get("retries").is_some(),
+    };
+    (services.start_run)(run).map_err(PageError::bad_request)?;
+    Ok(Response::redirect(
+        &Form::default().and("started", "1").address(PATH),
+    ))
+}

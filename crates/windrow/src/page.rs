@@ -1,0 +1,79 @@
+//! The page of a server within this process.
+//!
+//! Modules in reading order:
+//!
+//! - `options`: its address
+//! - `own_user`: whose browser it is
+//! - `folders`: how folders are indexed
+
+mod folders;
+mod options;
+mod own_user;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use windrow_ingest::text_to_path;
+use windrow_page::{Credentials, PageOptions, PageServer, PageServices};
+use windrow_server::{Connector, LOCAL_USER};
+
+use folders::folder_services;
+use own_user::is_own_user;
+
+pub use folders::RunWatch;
+pub use options::{WebAddress, WebOptions};
+
+/// What the page belongs to.
+pub struct PageContext<'c> {
+    pub connector: Connector,
+    /// The password of Windrow's own user.
+    pub password: &'c str,
+    pub data_folder: &'c Path,
+    /// The configuration of folders. `None` for the usual one.
+    pub config: Option<PathBuf>,
+    /// The run of this process. `None` if there is none.
+    pub run: Option<RunWatch>,
+}
+
+/// Serves the page of a server within this process.
+pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<PageServer> {
+    let (user, database) = LOCAL_USER;
+    let (connector, login) = (context.connector.clone(), context.connector);
+    let services = PageServices {
+        connect: Box::new(move |browser, page| connector.connect(browser, page)),
+        requires_login: Box::new(move || login.requires_login()),
+        own_login: Some(Credentials {
+            user: user.to_owned(),
+            database: database.to_owned(),
+            password: context.password.to_owned().into(),
+        }),
+        open_file: Box::new(open_file),
+        data_folder: context.data_folder.to_owned(),
+        folders: Some(folder_services(
+            context.data_folder,
+            context.config,
+            context.run,
+        )),
+        is_own_user: Box::new(is_own_user),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let options = PageOptions {
+        listen: web.address.listen,
+        host_name: web.address.host_name.clone(),
+        is_read_only: web.is_read_only,
+    };
+    PageServer::start(options, services)
+}
+
+/// Opens a file by its path as documents have it. A pipe that took the place of a file must not keep
+/// the thread.
+fn open_file(path: &str) -> io::Result<File> {
+    let path = text_to_path(path).ok_or(io::ErrorKind::NotFound)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    options.open(path)
+}

@@ -1,0 +1,220 @@
+// Drives Chromium through the page: `node browser.mjs SCENARIO ORIGIN FOLDER [JSON]`.
+//
+// Prints what it found as a line of JSON. Screenshots are written to FOLDER.
+
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const require = createRequire(process.env.PAGE_MODULES + "/");
+const { chromium } = require("playwright-core");
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const [scenario, origin, folder, given] = process.argv.slice(2);
+const settings = JSON.parse(given || "{}");
+const WIDTHS = [360, 1280, 1920];
+const SCHEMES = ["light", "dark"];
+const HEIGHT = 900;
+
+mkdirSync(folder, { recursive: true });
+const launched = { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] };
+const browser = await chromium.launch(launched);
+const problems = [];
+
+// A page that records what must not happen.
+async function open(path, { width = 1280, scheme = "light", scripts = true } = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height: HEIGHT }, colorScheme: scheme, javaScriptEnabled: scripts,
+    reducedMotion: "reduce", timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  const record = (what) => problems.push(`${path} at ${width} ${scheme}: ${what}`);
+  page.on("console", (message) => {
+    const isExpected = settings.expected && message.text().includes(settings.expected);
+    if (["error", "warning"].includes(message.type()) && !isExpected) record(message.text());
+  });
+  page.on("pageerror", (error) => record(error.message));
+  page.on("dialog", (dialog) => {
+    record(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin)) record(`outside request: ${request.url()}`);
+  });
+  await page.goto(origin + path);
+  return page;
+}
+
+async function check(page, name) {
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (overflow > 0) problems.push(`${name}: the page is ${overflow} px wider than the window`);
+  // axe is evaluated from outside, so the policy of the page does not hold for it.
+  await page.evaluate(AXE);
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const found = await page.evaluate((tags) => axe.run(document, { runOnly: tags }), tags);
+  for (const violation of found.violations) {
+    const nodes = violation.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`);
+    problems.push(`${name}: axe ${violation.id}: ${nodes.join("; ")}`);
+  }
+}
+
+const scenarios = {
+  // Every page, at each width and in both colour schemes.
+  async pages() {
+    const first = await open("/");
+    const own = await first.$$eval(".top nav a", (links) => links.map((link) => link.getAttribute("href")));
+    await first.context().close();
+    const paths = [...new Set([...own, ...(settings.paths || [])])];
+    for (const path of paths) {
+      for (const width of WIDTHS) {
+        for (const scheme of SCHEMES) {
+          const page = await open(path, { width, scheme });
+          await page.waitForTimeout(300);
+          const words = path.replace(/id=[^&]*%2F/, "").replace(/[^a-z0-9]+/gi, "-");
+          const slug = words.replace(/^-|-$/g, "").slice(0, 40) || "home";
+          const name = `${slug}-${width}-${scheme}`;
+          await page.screenshot({ path: `${folder}/${name}.png` });
+          await check(page, name);
+          await page.context().close();
+        }
+      }
+    }
+    return { paths };
+  },
+
+  // Typing shows results at once; the time is that from a key to the results in the page.
+  async typing() {
+    const page = await open("/search");
+    await page.focus("#q");
+    for (const word of settings.words) {
+      await page.fill("#q", "");
+      await page.waitForTimeout(200);
+      for (const letter of word) {
+        await page.keyboard.type(letter);
+        await page.waitForTimeout(settings.pause ?? 120);
+      }
+      await page.waitForTimeout(300);
+    }
+    const times = await page.evaluate(() => performance.getEntriesByName("search").map((it) => it.duration));
+    times.sort((a, b) => a - b);
+    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+    const names = await page.$$eval(".hit a.open", (links) => links.map((link) => link.textContent));
+    return { count: times.length, p50: times[times.length >> 1], p95: times[Math.floor(times.length * 0.95)],
+      max: times.at(-1), paint, names, address: page.url() };
+  },
+
+  // Everything by keys.
+  async keys() {
+    const page = await open("/search");
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("/");
+    await page.keyboard.type("flour");
+    await page.waitForSelector("mark");
+    await page.waitForTimeout(500);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const focused = await page.evaluate(() => document.activeElement.dataset.id);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#preview .document");
+    const previewed = await page.getAttribute("#preview .document", "data-document");
+    await page.waitForTimeout(200);
+    const before = await page.textContent("#preview .hit-count").catch(() => "");
+    await page.keyboard.press("n");
+    const after = await page.textContent("#preview .hit-count").catch(() => "");
+    await check(page, "preview");
+    await page.screenshot({ path: `${folder}/preview.png` });
+    await page.keyboard.press("Escape");
+    const isClosed = await page.isHidden("#preview");
+    const back = await page.evaluate(() => document.activeElement.dataset.id);
+    await page.fill("#q", "");
+    await page.focus("#q");
+    await page.keyboard.type("kind:ma");
+    await page.waitForSelector("#completions li");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    const completed = await page.inputValue("#q");
+    return { focused, previewed, before, after, isClosed, back, completed };
+  },
+
+  // A range of bars is chosen by the mouse; a value of a facet by a click.
+  async facets() {
+    const page = await open("/search");
+    const bars = page.locator(".histogram [data-value]");
+    await bars.first().scrollIntoViewIfNeeded();
+    const [first, last] = [await bars.first().boundingBox(), await bars.last().boundingBox()];
+    await page.mouse.move(first.x + 2, first.y + first.height - 2);
+    await page.mouse.down();
+    await page.mouse.move(last.x + 2, last.y + last.height - 2, { steps: 8 });
+    await Promise.all([page.waitForURL(/date=/), page.mouse.up()]);
+    const range = new URL(page.url()).searchParams.get("date");
+    await page.locator(".facet a.value").first().click();
+    await page.waitForURL(/kind=/);
+    return { range, kind: new URL(page.url()).searchParams.get("kind") };
+  },
+
+  // Documents that try to act are shown as text.
+  async hostile() {
+    for (const path of settings.paths) {
+      const page = await open(path);
+      await page.waitForTimeout(300);
+      const isMarked = await page.evaluate(() => typeof window.hacked !== "undefined");
+      if (isMarked) problems.push(`${path}: a script of a document ran`);
+      await page.context().close();
+    }
+    const page = await open("/search?q=flour");
+    for (const link of await page.locator("a.open").all()) {
+      await link.click();
+      await page.waitForTimeout(200);
+    }
+    return { title: await page.title() };
+  },
+
+  // Search without scripts.
+  async plain() {
+    const page = await open("/", { scripts: false });
+    await page.fill("#q", "copperhare");
+    await Promise.all([page.waitForURL(/q=copperhare/), page.keyboard.press("Enter")]);
+    const names = await page.$$eval(".hit a.open", (links) => links.map((link) => link.textContent));
+    await Promise.all([page.waitForURL(/document/), page.click(".hit a.open")]);
+    const marks = await page.$$eval("mark", (marks) => marks.map((mark) => mark.textContent));
+    return { names, marks };
+  },
+
+  // The server ends and comes back under an open page. A line on stdin says that it did.
+  async restart() {
+    const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+    const page = await open(settings.path);
+    await page.waitForTimeout(1500);
+    console.log("ready");
+    await lines.next();
+    await page.waitForSelector("#offline:not([hidden])", { timeout: 15000 });
+    console.log("offline");
+    await lines.next();
+    await page.waitForSelector("#offline", { state: "hidden", timeout: 30000 });
+    await page.waitForTimeout(1500);
+    return { text: await page.textContent("main") };
+  },
+
+  // The pictures of the README.
+  async screenshots() {
+    for (const { path, name, scheme, click, width } of settings.pictures) {
+      const page = await open(path, { scheme, width: width ?? 1280 });
+      if (click) await page.locator(click).first().click();
+      await page.waitForTimeout(1200);
+      await page.screenshot({ path: `${folder}/${name}.png` });
+      await page.context().close();
+    }
+    return {};
+  },
+};
+
+let found = {};
+try {
+  found = await scenarios[scenario]();
+} catch (error) {
+  problems.push(String(error.stack || error));
+}
+await browser.close();
+console.log(JSON.stringify({ ...found, problems }));
+process.exit(0);

@@ -1,0 +1,119 @@
+"""Folders on the page: what is indexed, failures, runs, the configuration."""
+
+import html
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from indexed import IndexedServer, write_files
+from page_client import PageServer
+from windrow_server import binary, free_port
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home of the test's own, with its configuration."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+@pytest.fixture
+def server(home):
+    files = {"a.txt": "flour", "b.pdf": "%PDF-1.4 broken", "c.pdf": "%PDF-1.7 broken, too"}
+    with IndexedServer(home / "server", files=files) as server:
+        yield server
+        assert "panicked" not in server.log()
+
+
+def until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_what_is_indexed_is_shown(server):
+    text = server.browser().get("/folders").text
+    assert str(server.files) in text and "Last run" in text
+    assert "Damaged" in text and "<svg" in text
+
+
+def test_failures_have_reasons(server):
+    browser = server.browser()
+    text = browser.get("/folders/failures").text
+    assert server.path("b.pdf") in text and server.path("c.pdf") in text
+    assert server.path("b.pdf") not in browser.get("/folders/failures?class=encrypted").text
+
+
+def test_failed_files_are_read_again(server):
+    (server.files / "b.pdf").write_text("no PDF at all, but flour")
+    (server.files / "new.txt").write_text("flour")
+    browser = server.browser()
+    browser.get("/folders/failures")
+    documents = server.client().files.documents
+    answer = browser.post("/folders/run", {"retries": "1"})
+    assert (answer.status, answer.headers["location"]) == (303, "/folders?started=1")
+    until(lambda: documents.find_one({"_id": server.path("new.txt")}))
+    until(lambda: "A run goes on" not in browser.get("/folders").text)
+
+
+def test_the_configuration_is_checked_and_saved(server, home):
+    browser = server.browser()
+    file = home / "config" / "windrow" / "index.toml"
+    assert str(file) in browser.get("/folders/configuration").text
+    wrong = browser.post("/folders/configuration", {"text": "worker = 3", "save": "1"})
+    assert wrong.status == 422 and "unknown field" in wrong.text and not file.exists()
+    missing = browser.post("/folders/configuration", {"text": '[[folder]]\r\npath = "/nothing"\r\n'})
+    assert "do not exist" in missing.text and "has no errors" in missing.text and not file.exists()
+    right = browser.post("/folders/configuration", {"text": "workers = 3\r\n", "save": "1"})
+    assert right.status == 200 and file.read_text() == "workers = 3\n"
+    shown = re.search(r"<textarea[^>]*>([^<]*)</textarea>", browser.get("/folders/configuration").text)
+    assert html.unescape(shown.group(1)).strip() == "workers = 3"
+
+
+def test_a_read_only_page_changes_nothing(home):
+    with IndexedServer(home / "server", files={"a.txt": "flour"}, options=["--web-read-only"]) as server:
+        browser = server.browser()
+        assert "/folders/run" not in browser.get("/folders").text
+        assert browser.post("/folders/run").status == 403
+        assert browser.post("/folders/configuration", {"text": "", "save": "1"}).status == 403
+
+
+def test_another_user_of_the_machine_changes_nothing(server):
+    """The configuration names programs that run. The loopback address is that of all users."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    script = ("import http.client; c = http.client.HTTPConnection('127.0.0.1', %d); "
+              "c.request('GET', '/folders/configuration'); print(c.getresponse().status)" % server.web_port)
+    ended = subprocess.run(["python3", "-c", script], capture_output=True, text=True,
+                           user=65534, timeout=30)
+    assert ended.stdout == "403\n", ended.stderr
+
+
+def test_a_folder_is_watched_with_a_page(home):
+    folder, port = home / "folder", free_port()
+    write_files(folder, {f"{number}.txt": f"flour {number}" for number in range(50)})
+    command = [str(binary()), "index", str(folder), "--data", str(home / "data"),
+               "--web", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stderr.readline()
+        assert line == f"windrow: the page is at http://127.0.0.1:{port}\n"
+        browser = PageServer.browser(type("Process", (), {"web_port": port})())
+        until(lambda: "50 documents" in browser.get("/search?q=flour").text)
+        (folder / "late.txt").write_text("latecomer")
+        until(lambda: "late.txt" in browser.get("/search?q=latecomer").text)
+        assert str(folder) in browser.get("/folders").text
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_index_does_not_serve_the_page_of_a_server(server, home):
+    command = [str(binary()), "index", str(server.files), "--data", str(server.data),
+               "--web", f"127.0.0.1:{free_port()}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2 and "start that server with --web" in ended.stderr
