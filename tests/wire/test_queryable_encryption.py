@@ -330,6 +330,21 @@ def test_options_beside_encrypted_fields(database):
     assert database.c.create_index("ab") == "ab_1"
 
 
+def test_encrypted_collections_keep_their_name_and_kind(few, client):
+    database = few.database
+    database.plain.insert_many([{"_id": 1}, {"_id": 2, "ssn": "plain"}])
+    name, plain = few.raw.full_name, database.plain.full_name
+    refused(lambda: client.admin.command("renameCollection", name, to=f"{database.name}.others"), 20)
+    refused(lambda: client.admin.command("renameCollection", plain, to=name, dropTarget=True), 20)
+    refused(lambda: database.command("convertToCapped", "people", size=100_000), 6367302)
+    refused(lambda: database.command("cloneCollectionAsCapped", "people", toCollection="capped", size=100_000),
+            6367302)
+    before = few.raw.options()
+    for stage in ({"$out": "people"}, {"$merge": "people"}):
+        refused(lambda stage=stage: database.plain.aggregate([stage]), 121)
+    assert few.raw.options() == before and few.raw.count_documents({"ssn": {"$type": "string"}}) == 0
+
+
 def test_tokens_are_not_shown(few, server):
     few.plain.insert_many([few.person(number) for number in range(3)])
     few.database.command("profile", 2)

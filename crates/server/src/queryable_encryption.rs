@@ -23,7 +23,9 @@ mod state;
 mod transaction;
 mod update;
 
-pub use collections::{check_creation, check_index, check_validation};
+pub use collections::{
+    check_capping, check_creation, check_index, check_renaming, check_validation,
+};
 pub use compaction::{CompactionKind, compact};
 pub use insert::insert;
 pub use rewrite::{rewrite_command, run_query};

@@ -18,6 +18,7 @@ use crate::audit::Creation;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
+use crate::queryable_encryption::check_capping;
 use crate::{namespace, random, views};
 
 pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
@@ -54,6 +55,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&source.to_string());
     let missing = || format!("source collection {source} does not exist");
     let from = views::collection(context, &source, missing)?;
+    check_capping(&from)?;
     views::refuse_view(context, &target)?;
     namespace::check_creation(&target)?;
     let engine = &context.state.services.engine;

@@ -10,6 +10,7 @@ use crate::arguments::{Arguments, whole};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::queryable_encryption::check_capping;
 use crate::{namespace, views};
 
 pub const CONVERT_TO_CAPPED: Command = Command {
@@ -33,6 +34,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("cannot convert a clustered collection to capped: {namespace}");
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
+    check_capping(&collection)?;
     let _exclusion = context.exclude(&collection)?;
     collection
         .cap_to(bytes, context.operation)

@@ -12,6 +12,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
+use crate::queryable_encryption::check_renaming;
 
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
@@ -66,6 +67,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (drop_target, has_replaced) = loop {
         let from = expected.collection(context)?;
         let to = engine.collection(&target);
+        check_renaming(from.as_deref(), to.as_deref())?;
         let drop_target = dropped.check(context, &source, &target)?;
         let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
         let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;

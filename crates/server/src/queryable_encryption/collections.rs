@@ -218,6 +218,41 @@ pub fn check_creation(
     Ok(Some(stored))
 }
 
+/// Fails if a collection has encrypted fields. `what` is what it cannot be.
+fn refuse_encrypted(
+    collection: &Collection,
+    code: ErrorCode,
+    what: &str,
+) -> Result<(), CommandError> {
+    if collection.options().get(ENCRYPTED_FIELDS).is_some() {
+        let message = format!("a collection with encrypted fields cannot be {what}");
+        return refuse(code, message);
+    }
+    Ok(())
+}
+
+/// MongoDB's error code if an encrypted collection is to be capped.
+const CAPPED_LATER: ErrorCode = ErrorCode(6_367_302);
+
+/// Fails if a collection with encrypted fields is to be capped, or copied into a capped one.
+pub fn check_capping(collection: &Collection) -> Result<(), CommandError> {
+    refuse_encrypted(collection, CAPPED_LATER, "made capped")
+}
+
+/// Fails if a collection has encrypted fields: the names of its state collections, and the schemas of
+/// clients, contain its name.
+pub fn check_renaming(
+    source: Option<&Collection>,
+    target: Option<&Collection>,
+) -> Result<(), CommandError> {
+    if let Some(source) = source {
+        refuse_encrypted(source, ErrorCode::IllegalOperation, "renamed")?;
+    }
+    target.map_or(Ok(()), |target| {
+        refuse_encrypted(target, ErrorCode::IllegalOperation, "replaced by another")
+    })
+}
+
 /// Fails if the validator of an encrypted collection would let documents pass: values that were not
 /// encrypted would be stored. `options` are those of the collection.
 pub fn check_validation(options: Document<'_>) -> Result<(), CommandError> {
