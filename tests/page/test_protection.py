@@ -125,6 +125,9 @@ def test_privileges_are_those_of_the_user(locked):
     browser = locked.browser()
     assert browser.log_in("bob", "secret").status == 303
     answer = browser.get("/overview")
+    assert answer.status == 200 and "data-live" not in answer.text and "admin" not in answer.text
+    assert browser.get("/").status == 200
+    answer = browser.get("/folders/failures")
     assert answer.status == 403 and "not authorized" in answer.text
 
 
@@ -169,4 +172,20 @@ def test_live_parts_are_streams(server):
     assert response.headers["content-type"].startswith("text/event-stream")
     lines = [response.fp.readline() for _ in range(6)]
     assert any(line.startswith(b"data: <dl") for line in lines), lines
+    connection.close()
+
+
+def test_streams_end_with_their_session(locked):
+    """A page that was left open had shown the server to whoever came after a logout."""
+    browser = locked.browser()
+    browser.log_in("ada", "secret")
+    connection = http.client.HTTPConnection("127.0.0.1", locked.web_port, timeout=30)
+    connection.request("GET", "/overview/live", headers={"Cookie": browser.cookie})
+    response = connection.getresponse()
+    assert response.headers["content-type"].startswith("text/event-stream")
+    browser.get("/overview")
+    assert browser.post("/logout").status == 303
+    began = time.monotonic()
+    while response.readline():
+        assert time.monotonic() < began + 10, "the stream goes on"
     connection.close()

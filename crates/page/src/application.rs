@@ -237,6 +237,10 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
             permit: None,
         });
         Box::pin(async move {
+            // A stream ends with its session.
+            if again.session().is_some_and(|session| session.is_over()) {
+                return None;
+            }
             let looked = tokio::task::spawn_blocking(move || {
                 let result = look(&again).map_err(|error| error.message);
                 Seen { look, result }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,8 @@ pub struct Session {
     pub requests: Arc<Semaphore>,
     began: Instant,
     used: Mutex<Instant>,
+    /// The person has logged out.
+    is_ended: AtomicBool,
 }
 
 impl fmt::Debug for Session {
@@ -63,15 +66,24 @@ impl Session {
             requests: Arc::new(Semaphore::new(requests)),
             began: Instant::now(),
             used: Mutex::new(Instant::now()),
+            is_ended: AtomicBool::new(false),
         })
+    }
+
+    /// Returns `true` if the person has logged out, or was away for too long.
+    pub fn is_over(&self) -> bool {
+        let is_unused = self.credentials.is_some() && self.last_use().elapsed() > UNUSED_TIME_MAX;
+        is_unused
+            || self.is_ended()
+            || self.began.elapsed() > TIME_MAX && self.credentials.is_some()
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
     }
 
     fn last_use(&self) -> Instant {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_over(&self) -> bool {
-        self.last_use().elapsed() > UNUSED_TIME_MAX || self.began.elapsed() > TIME_MAX
     }
 }
 
@@ -111,7 +123,9 @@ impl Sessions {
 
     /// Ends a session.
     pub fn end(&self, token: &str) {
-        self.lock().remove(token);
+        if let Some(session) = self.lock().remove(token) {
+            session.is_ended.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Ends the sessions that are over, and closes connections that are not used.
@@ -140,8 +154,9 @@ mod tests {
         assert!(Arc::ptr_eq(&sessions.find(&token).unwrap(), &session));
         assert!(sessions.find("").is_none() && sessions.find(&session.form_token).is_none());
         sessions.clean();
+        assert!(!session.is_over());
         sessions.end(&token);
-        assert!(sessions.find(&token).is_none());
+        assert!(sessions.find(&token).is_none() && session.is_over());
     }
 
     #[test]

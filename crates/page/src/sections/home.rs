@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyper::StatusCode;
 use maud::{Markup, html};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
@@ -43,11 +44,18 @@ fn first(request: &Request) -> Result<Response, PageError> {
 
 fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
-    let status = database.run(doc! { "serverStatus": 1, "$db": "admin" })?;
+    // Not every user may see the numbers of the server.
+    let status = match database.run(doc! { "serverStatus": 1, "$db": "admin" }) {
+        Ok(status) => Some(status),
+        Err(error) if error.status == StatusCode::FORBIDDEN => None,
+        Err(error) => return Err(error),
+    };
     let listed = database.run(doc! { "listDatabases": 1, "$db": "admin" })?;
     let content = html! {
         h1 { (texts::TITLE) }
-        div #numbers data-live="/overview/live" { (numbers(status.as_document())) }
+        @if let Some(status) = &status {
+            div #numbers data-live="/overview/live" { (numbers(status.as_document())) }
+        }
         h2 { (texts::DATABASES) }
         (databases(&listed))
     };

@@ -21,6 +21,7 @@ mod results;
 mod source;
 mod syntax;
 
+use hyper::StatusCode;
 use maud::{Markup, html};
 
 use crate::error::PageError;
@@ -64,12 +65,15 @@ const FRAME: Frame<'static> = Frame {
     styles: &["search.css", "document.css"],
 };
 
-/// Returns `true` if files are indexed.
+/// Returns `true` if files are indexed, and if the person may see that.
 ///
 /// # Errors
-/// Fails if the person may not see it.
+/// Fails if the database does.
 pub fn has_files(request: &Request) -> Result<bool, PageError> {
-    request.database()?.has_collection(DATABASE, DOCUMENTS)
+    match request.database()?.has_collection(DATABASE, DOCUMENTS) {
+        Err(error) if error.status == StatusCode::FORBIDDEN => Ok(false),
+        found => found,
+    }
 }
 
 /// Shows the page of a search.
