@@ -170,6 +170,49 @@ const scenarios = {
     return { title: await page.title() };
   },
 
+  // Pages whose texts try to act: nothing of them runs.
+  async still() {
+    for (const path of settings.paths) {
+      const page = await open(path);
+      await page.waitForTimeout(300);
+      if (await page.evaluate(() => "hacked" in window)) problems.push(`${path}: a script ran`);
+      await page.context().close();
+    }
+    return {};
+  },
+
+  // Graphs are drawn, and their newest numbers change.
+  async graphs() {
+    const page = await open("/state");
+    await page.waitForSelector(".plot canvas", { timeout: 20000 });
+    const canvases = await page.locator(".plot canvas").count();
+    const numbers = () => page.$$eval("[data-now]", (cells) => cells.map((cell) => cell.textContent).join(" "));
+    const before = await numbers();
+    let isRunning = false;
+    for (let attempt = 0; attempt < 40 && !isRunning; attempt += 1) {
+      await page.waitForTimeout(250);
+      isRunning = (await numbers()) !== before;
+    }
+    return { canvases, isRunning };
+  },
+
+  // An index is dropped: the question is answered with no, then with yes, all by keys.
+  async dropping() {
+    const page = await open(settings.path);
+    const button = page.getByRole("button", { name: `Drop index ${settings.name}`, exact: true });
+    await button.focus();
+    await page.keyboard.press("Enter");
+    const question = await page.textContent("dialog[open] p");
+    await check(page, "question");
+    await page.keyboard.press("Escape");
+    const isCancelled = (await page.locator("dialog[open]").count()) === 0;
+    await button.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await Promise.all([page.waitForURL(/done=dropped/), page.keyboard.press("Enter")]);
+    return { question, isCancelled };
+  },
+
   // Search without scripts.
   async plain() {
     const page = await open("/", { scripts: false });

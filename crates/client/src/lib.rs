@@ -3,9 +3,12 @@
 //! Not here: how a connection is opened. The caller passes a stream, a socket of any kind or one end
 //! of a pair.
 //!
-//! [`Client`] runs commands and reads cursors, and logs in by SCRAM.
+//! [`Client`] runs commands and reads cursors, and logs in by SCRAM. [`server_status`] reads the numbers
+//! of a server.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
+
+pub mod server_status;
 
 use std::fmt;
 use std::io::{Read, Write};

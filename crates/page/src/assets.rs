@@ -65,6 +65,46 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/folders.css"),
     },
     Asset {
+        name: "data.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/data.css"),
+    },
+    Asset {
+        name: "state.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/state.css"),
+    },
+    Asset {
+        name: "uplot.css",
+        content_type: CSS,
+        bytes: include_bytes!("../assets/uplot.css"),
+    },
+    Asset {
+        name: "uplot.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/uplot.js"),
+    },
+    Asset {
+        name: "charts.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/charts.js"),
+    },
+    Asset {
+        name: "confirm.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/confirm.js"),
+    },
+    Asset {
+        name: "import.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/import.js"),
+    },
+    Asset {
+        name: "live_table.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/live_table.js"),
+    },
+    Asset {
         name: "icon.svg",
         content_type: SVG,
         bytes: include_bytes!("../assets/icon.svg"),

@@ -99,6 +99,18 @@ impl Database {
         Ok(documents)
     }
 
+    /// Returns the names of the databases that the user may see.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn database_names(&mut self) -> Result<Vec<String>, PageError> {
+        let listed = self.run(doc! { "listDatabases": 1, "nameOnly": true, "$db": "admin" })?;
+        let all = listed.get("databases").and_then(ValueRef::as_array);
+        let all = all.into_iter().flatten().filter_map(ValueRef::as_document);
+        let names = all.filter_map(|it| it.get("name").and_then(ValueRef::as_str));
+        Ok(names.map(str::to_owned).collect())
+    }
+
     /// Returns `true` if the database has this collection.
     ///
     /// # Errors

@@ -23,9 +23,10 @@
 //! - `options`, `services`, `folder_services`: what the caller passes
 //! - `server`, `application`: from a socket to a function
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
-//! - `sections`: the pages; `shell`: their frame; `show`: values for people;
+//! - `sections`: the pages; `shell`: their frame, `collection_frame`: that of a collection; `show`: values for people;
 //!   `texts`: all texts; `assets`: scripts and styles
-//! - `live`: streams of events
+//! - `live`: streams of events; `history`, `sampler`: numbers of the last hours
+//! - `literals`: documents as people write them; `namespace`: collections in addresses
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
 //! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: who may do what
 // The sections that use the rest are added one by one.
@@ -42,20 +43,25 @@ mod assets;
 mod basic_login;
 mod body;
 mod cancellation;
+mod collection_frame;
 mod connection;
 mod database;
 mod error;
 mod folder_services;
 mod form;
+mod history;
 mod host;
+mod literals;
 mod live;
 mod login;
 mod login_delay;
+mod namespace;
 mod options;
 mod reading_commands;
 mod request;
 mod response;
 mod route;
+mod sampler;
 mod secret;
 mod sections;
 mod server;

@@ -49,7 +49,10 @@ pub fn check_reads(command: Document<'_>) -> Result<(), PageError> {
         .filter_map(ValueRef::as_document);
     let mut names = stages.filter_map(|stage| stage.first().map(|(name, _)| name));
     let writes = names.any(|name| WRITING_STAGES.contains(&name));
-    if READING.contains(&name) && !writes {
+    // -1 asks for the level.
+    let asks_level =
+        name == "profile" && command.get(name).and_then(ValueRef::as_whole) == Some(-1);
+    if (READING.contains(&name) || asks_level) && !writes {
         return Ok(());
     }
     Err(PageError::forbidden("the page is read-only"))
@@ -64,11 +67,13 @@ mod tests {
     fn only_reading_commands_are_sent() {
         let reads = [
             doc! { "find": "c" },
+            doc! { "profile": (-1) },
             doc! { "aggregate": "c", "pipeline": [{ "$match": {} }] },
         ];
         let writes = [
             doc! { "insert": "c" },
             doc! { "killOp": 1 },
+            doc! { "profile": 0 },
             doc! { "aggregate": "c", "pipeline": [{ "$match": {} }, { "$out": "d" }] },
             doc! { "aggregate": "c", "pipeline": [{ "$merge": { "into": "d" } }] },
             doc! {},

@@ -1,16 +1,26 @@
 //! The sections of the page: the table of what the navigation shows, and of all routes.
 
 mod api;
+mod collections;
 mod folders;
 mod home;
+mod indexes;
 mod search;
+mod state;
 
 use crate::login;
 use crate::route::{Route, Section};
 use crate::site::NavigationEntry;
 
 /// The sections, in the order of the navigation.
-const SECTIONS: &[&Section] = &[&search::SECTION, &folders::SECTION, &home::SECTION];
+const SECTIONS: &[&Section] = &[
+    &search::SECTION,
+    &folders::SECTION,
+    &home::SECTION,
+    &collections::SECTION,
+    &indexes::SECTION,
+    &state::SECTION,
+];
 
 /// Returns the entries of the navigation.
 pub fn navigation() -> Vec<NavigationEntry> {

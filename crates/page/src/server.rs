@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::application::Application;
 use crate::host::Hosts;
 use crate::options::PageOptions;
+use crate::sampler::Sampler;
 use crate::sections::navigation;
 use crate::services::ConnectionEnds;
 use crate::services::PageServices;
@@ -25,6 +26,7 @@ pub struct PageServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    _sampler: Sampler,
 }
 
 /// So many browsers are connected at a time. Others wait.
@@ -70,7 +72,9 @@ impl PageServer {
             name: host_name,
         };
         let site = Site::new(services, hosts, is_read_only, navigation())?;
-        let application = Application::new(Arc::new(site));
+        let site = Arc::new(site);
+        let sampler = Sampler::start(site.clone(), address)?;
+        let application = Application::new(site);
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -94,6 +98,7 @@ impl PageServer {
             address,
             stop: Some(stop),
             thread: Some(thread),
+            _sampler: sampler,
         })
     }
 

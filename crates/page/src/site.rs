@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hyper::header::HeaderMap;
 
+use crate::history::History;
 use crate::host::Hosts;
 use crate::login_delay::LoginDelay;
 use crate::services::PageServices;
@@ -21,6 +22,8 @@ pub struct Site {
     pub is_read_only: bool,
     /// The entries of the navigation.
     pub navigation: Vec<NavigationEntry>,
+    /// What the server did in the last hours.
+    pub history: History,
     /// The sessions of users.
     pub sessions: Sessions,
     /// The session of all browsers while there is no access control.
@@ -65,6 +68,7 @@ impl Site {
             hosts,
             is_read_only,
             navigation,
+            history: History::default(),
             sessions: Sessions::default(),
             shared_session: Arc::new(Session::new(None)?),
             login_delay: LoginDelay::default(),

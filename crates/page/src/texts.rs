@@ -1,7 +1,10 @@
 //! The texts of the page, in one place. Each part of the page has a module here.
 
+pub mod collections;
 pub mod folders;
+pub mod indexes;
 pub mod search;
+pub mod state;
 
 /// The frame of all pages.
 pub mod frame {

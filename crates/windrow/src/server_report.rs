@@ -4,18 +4,18 @@
 //! two samples: rates and latencies between them, and the state at the end. It has no documents and
 //! no values of statements.
 
-mod histogram;
 pub mod page;
 mod sample;
 
 use std::time::Duration;
 
+use windrow_client::server_status::{latencies_between, number, percentile_ms, section};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 
 use crate::command_line::Failure;
 use crate::server_target::ResolvedTarget;
 pub use sample::Sample;
-use sample::{number, section, total_of_collection};
+use sample::total_of_collection;
 
 /// The operations that are counted, in the order in which they are shown.
 const OPERATIONS: &[&str] = &["insert", "query", "update", "delete", "getmore", "command"];
@@ -120,12 +120,12 @@ impl Report {
             per_second: rate(&["opcounters", kind]),
         });
         let latencies = CLASSES.iter().map(|class| {
-            let counts = histogram::between(old, new, class);
+            let counts = latencies_between(old, new, class);
             LatencyRate {
                 class,
                 per_second: rate(&["opLatencies", class, "ops"]),
-                p50_ms: histogram::percentile_ms(&counts, 0.5),
-                p99_ms: histogram::percentile_ms(&counts, 0.99),
+                p50_ms: percentile_ms(&counts, 0.5),
+                p99_ms: percentile_ms(&counts, 0.99),
             }
         });
         let builds = section(new, &["indexBuilds", "inProgress"]).and_then(ValueRef::as_array);

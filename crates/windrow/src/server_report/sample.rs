@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use windrow_client::server_status::number;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
 use crate::client::{Client, ClientError};
@@ -71,23 +72,6 @@ fn operations(reply: Document<'_>) -> Vec<DocumentBuf> {
     let list = reply.get("inprog").and_then(ValueRef::as_array);
     let documents = list.into_iter().flatten().filter_map(ValueRef::as_document);
     documents.map(Document::to_buf).collect()
-}
-
-/// The value at a path of names.
-pub fn section<'a>(document: Document<'a>, path: &[&str]) -> Option<ValueRef<'a>> {
-    let (last, names) = path.split_last()?;
-    let mut within = document;
-    for name in names {
-        within = within.get(name)?.as_document()?;
-    }
-    within.get(last)
-}
-
-/// The number at a path. 0 if there is none: an older server does not have all of them.
-pub fn number(document: Document<'_>, path: &[&str]) -> f64 {
-    section(document, path)
-        .and_then(ValueRef::as_f64)
-        .unwrap_or(0.0)
 }
 
 /// The number of operations of a collection.

@@ -1,18 +1,39 @@
-//! Percentiles of the histograms in `opLatencies`: ranges by their lower bounds in microseconds.
+//! Reads `serverStatus`: numbers by their path, and percentiles of the histograms in `opLatencies`.
 
 use windrow_document::{Document, ValueRef};
 
-use super::sample::section;
+/// Returns the value at a path of names.
+pub fn section<'a>(document: Document<'a>, path: &[&str]) -> Option<ValueRef<'a>> {
+    let (last, names) = path.split_last()?;
+    let mut within = document;
+    for name in names {
+        within = within.get(name)?.as_document()?;
+    }
+    within.get(last)
+}
+
+/// Returns the number at a path. 0 if there is none: an older server does not have all of them.
+pub fn number(document: Document<'_>, path: &[&str]) -> f64 {
+    section(document, path)
+        .and_then(ValueRef::as_f64)
+        .unwrap_or(0.0)
+}
 
 /// A range of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeCount {
+    /// The lower bound.
     pub lower_micros: f64,
+    /// The number of operations.
     pub count: f64,
 }
 
-/// The operations of a class between two states of a server.
-pub fn between(before: Document<'_>, after: Document<'_>, class: &str) -> Vec<RangeCount> {
+/// Returns the operations of a class between two states of a server.
+pub fn latencies_between(
+    before: Document<'_>,
+    after: Document<'_>,
+    class: &str,
+) -> Vec<RangeCount> {
     let known = ranges(before, class);
     let count_before = |lower: f64| {
         let found = known.iter().find(|range| range.lower_micros == lower);
@@ -39,7 +60,7 @@ fn ranges(status: Document<'_>, class: &str) -> Vec<RangeCount> {
     ranges.collect()
 }
 
-/// The latency in milliseconds below which this part of the operations was. Within a range it is
+/// Returns the latency in milliseconds below which this part of the operations was. Within a range it is
 /// interpolated. `None` without operations.
 pub fn percentile_ms(counts: &[RangeCount], part: f64) -> Option<f64> {
     let total: f64 = counts.iter().map(|range| range.count).sum();
@@ -96,12 +117,12 @@ mod tests {
             doc! { "opLatencies": { "reads": { "histogram": ranges } } }
         };
         let (old, new) = (status(&[(1024, 5)]), status(&[(1024, 105), (4096, 1)]));
-        let counts = between(old.as_document(), new.as_document(), "reads");
+        let counts = latencies_between(old.as_document(), new.as_document(), "reads");
         assert_eq!(counts.len(), 2);
         let p50 = percentile_ms(&counts, 0.5).unwrap();
         assert!((1.5..1.6).contains(&p50), "{p50}");
         assert!(percentile_ms(&counts, 0.999).unwrap() > 4.0);
-        let none = between(new.as_document(), new.as_document(), "reads");
+        let none = latencies_between(new.as_document(), new.as_document(), "reads");
         assert_eq!(percentile_ms(&none, 0.5), None);
     }
 }

@@ -1,0 +1,272 @@
+//! What the server did in the last hours: samples of `serverStatus` in a ring in memory.
+//!
+//! One thread takes samples, for all pages (`sampler`). A sample is a row of numbers, one for each
+//! line of the charts.
+
+pub mod charts;
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use windrow_client::server_status::{latencies_between, number, percentile_ms};
+use windrow_document::{Document, DocumentBuf};
+
+use charts::{Source, lines};
+
+/// So many samples are kept: four hours, in about 1 MB.
+const SAMPLES_MAX: usize = 7_200;
+
+/// The samples.
+#[derive(Debug, Default)]
+pub struct History {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    samples: VecDeque<Sample>,
+    /// The newest status, for the difference to the next.
+    status: Option<(Instant, DocumentBuf)>,
+    /// The newest sample as JSON, which all pages share.
+    newest: Option<Arc<str>>,
+    /// Why there are no new samples.
+    problem: Option<String>,
+}
+
+/// Numbers of a moment, in the order of the lines of the charts. NaN if there is none.
+#[derive(Clone, Debug, PartialEq)]
+struct Sample {
+    /// Since 1970.
+    millis: i64,
+    values: Box<[f32]>,
+}
+
+/// Numbers of a time: rows of averages.
+#[derive(Debug, Default)]
+pub struct Window {
+    rows: Vec<Sample>,
+}
+
+/// A summary of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The newest number.
+    pub now: f32,
+    /// The average.
+    pub average: f32,
+    /// The greatest number.
+    pub highest: f32,
+}
+
+impl History {
+    /// Adds a sample: what happened since the status before.
+    pub fn record(&self, status: DocumentBuf) {
+        let now = Instant::now();
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH);
+        let millis = millis.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+        let mut state = self.lock();
+        state.problem = None;
+        if let Some((before, old)) = &state.status {
+            let seconds = now.duration_since(*before).as_secs_f64().max(1e-3);
+            let values = lines().map(|line| {
+                let value = value(
+                    line.source,
+                    old.as_document(),
+                    status.as_document(),
+                    seconds,
+                );
+                value as f32
+            });
+            let sample = Sample {
+                millis,
+                values: values.collect(),
+            };
+            state.newest = Some(sample.to_json().into());
+            if state.samples.len() >= SAMPLES_MAX {
+                state.samples.pop_front();
+            }
+            state.samples.push_back(sample);
+        }
+        state.status = Some((now, status));
+    }
+
+    /// Says why there is no sample.
+    pub fn record_problem(&self, problem: String) {
+        let mut state = self.lock();
+        state.problem = Some(problem);
+        state.status = None;
+    }
+
+    /// Returns why there are no new samples.
+    pub fn problem(&self) -> Option<String> {
+        self.lock().problem.clone()
+    }
+
+    /// Returns the newest sample as JSON.
+    pub fn newest(&self) -> Option<Arc<str>> {
+        self.lock().newest.clone()
+    }
+
+    /// Returns the last minutes in at most so many rows.
+    pub fn window(&self, minutes: u32, rows_max: usize) -> Window {
+        let state = self.lock();
+        let newest = state.samples.back().map_or(0, |sample| sample.millis);
+        let from = newest - i64::from(minutes) * 60_000;
+        let skipped = state.samples.partition_point(|it| it.millis < from);
+        let samples: Vec<&Sample> = state.samples.iter().skip(skipped).collect();
+        let group = samples.len().div_ceil(rows_max.max(1)).max(1);
+        let rows = samples.chunks(group).filter_map(average_of);
+        Window {
+            rows: rows.collect(),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a number of the time between two states. A server that was started again counts from zero.
+fn value(source: Source, old: Document<'_>, new: Document<'_>, seconds: f64) -> f64 {
+    let rate = |path: &[&str]| (number(new, path) - number(old, path)).max(0.0) / seconds;
+    match source {
+        Source::Now(path) => number(new, path),
+        Source::Scaled(path, factor) => number(new, path) * factor,
+        Source::Rate(path) => rate(path),
+        Source::RateOfSum(paths, factor) => {
+            paths.iter().map(|path| rate(path)).sum::<f64>() * factor
+        }
+        Source::Latency(class, part) => {
+            percentile_ms(&latencies_between(old, new, class), part).unwrap_or(f64::NAN)
+        }
+    }
+}
+
+/// Returns the averages of samples at the time of the last. Numbers that are missing do not count.
+fn average_of(samples: &[&Sample]) -> Option<Sample> {
+    let last = samples.last()?;
+    let average = |column: usize| {
+        let values = samples.iter().filter_map(|it| it.values.get(column));
+        average(values.copied())
+    };
+    Some(Sample {
+        millis: last.millis,
+        values: (0..last.values.len()).map(average).collect(),
+    })
+}
+
+fn average(values: impl Iterator<Item = f32>) -> f32 {
+    let present = values.filter(|value| !value.is_nan());
+    let (sum, count) = present.fold((0.0, 0u32), |(sum, count), value| {
+        (sum + f64::from(value), count + 1)
+    });
+    (sum / f64::from(count)) as f32
+}
+
+impl Sample {
+    /// `[milliseconds, numbers…]`; null for what is missing.
+    fn to_json(&self) -> String {
+        let mut json = format!("[{}", self.millis);
+        for value in &self.values {
+            // Writing to a string cannot fail.
+            let _ = match value.is_finite() {
+                true => write!(json, ",{}", rounded(*value)),
+                false => write!(json, ",null"),
+            };
+        }
+        json.push(']');
+        json
+    }
+}
+
+/// Returns a number without digits that no chart shows.
+fn rounded(value: f32) -> f32 {
+    match value.abs() < 1000.0 {
+        true => (value * 1000.0).round() / 1000.0,
+        false => value.round(),
+    }
+}
+
+impl Window {
+    /// Returns the rows as JSON.
+    pub fn to_json(&self) -> String {
+        let rows: Vec<String> = self.rows.iter().map(Sample::to_json).collect();
+        format!("[{}]", rows.join(","))
+    }
+
+    /// Returns a summary of a column. `None` if it has no numbers.
+    pub fn summary(&self, column: usize) -> Option<Summary> {
+        let values = || {
+            let values = self.rows.iter().filter_map(|row| row.values.get(column));
+            values.copied().filter(|value| !value.is_nan())
+        };
+        Some(Summary {
+            now: values().next_back()?,
+            average: average(values()),
+            highest: values().fold(f32::MIN, f32::max),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    fn sample(millis: i64, values: &[f32]) -> Sample {
+        Sample {
+            millis,
+            values: values.into(),
+        }
+    }
+
+    #[test]
+    fn samples_are_json() {
+        let json = sample(5, &[0.12345, f32::NAN, 1_234_567.8]).to_json();
+        assert_eq!(json, "[5,0.123,null,1234568]");
+    }
+
+    #[test]
+    fn numbers_come_from_two_states() {
+        let (old, new) = (
+            doc! { "opcounters": { "insert": 10 }, "connections": { "current": 3 } },
+            doc! { "opcounters": { "insert": 30 }, "connections": { "current": 5 } },
+        );
+        let value = |source| value(source, old.as_document(), new.as_document(), 2.0);
+        assert_eq!(value(Source::Rate(&["opcounters", "insert"])), 10.0);
+        assert_eq!(value(Source::Now(&["connections", "current"])), 5.0);
+        assert_eq!(value(Source::Rate(&["none"])), 0.0);
+        assert!(value(Source::Latency("reads", 0.5)).is_nan());
+    }
+
+    #[test]
+    fn the_oldest_samples_go() {
+        let history = History::default();
+        for _ in 0..=SAMPLES_MAX + 1 {
+            history.record(doc! { "connections": { "current": 1 } });
+        }
+        assert_eq!(history.lock().samples.len(), SAMPLES_MAX);
+        let rows = history.window(240, 100).rows;
+        assert_eq!(rows.len(), 100);
+        assert!(history.newest().is_some());
+    }
+
+    #[test]
+    fn windows_have_averages() {
+        let samples = [sample(1, &[1.0, f32::NAN]), sample(2, &[3.0, 8.0])];
+        let row = average_of(&[&samples[0], &samples[1]]).unwrap();
+        assert_eq!(row, sample(2, &[2.0, 8.0]));
+        let window = Window {
+            rows: samples.to_vec(),
+        };
+        let expected = Summary {
+            now: 3.0,
+            average: 2.0,
+            highest: 3.0,
+        };
+        assert_eq!(window.summary(0), Some(expected));
+        assert_eq!(window.summary(7), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! Values of a text.
+
+use std::collections::HashSet;
+
+use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, DocumentBuilder, Value};
+
+use super::constructors::construct;
+use super::extended::read_extended;
+use super::scan::{Scanner, SyntaxError};
+
+/// Documents and arrays can be nested so deep. Servers accept less.
+const DEPTH_MAX: usize = 150;
+
+/// Parses a value, and nothing behind it.
+///
+/// # Errors
+/// Fails with the place if the text is something else.
+pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
+    let mut parser = Parser::new(text);
+    let value = parser.value()?;
+    parser.end()?;
+    Ok(value)
+}
+
+/// Parses a document. An empty text is an empty document.
+///
+/// # Errors
+/// Fails with the place if the text is something else.
+pub fn parse_document(text: &str) -> Result<DocumentBuf, SyntaxError> {
+    if text.trim().is_empty() {
+        return Ok(DocumentBuf::new());
+    }
+    match parse_value(text)? {
+        Value::Document(document) => Ok(document),
+        _ => Err(Scanner::new(text).error("a document { … } is expected")),
+    }
+}
+
+/// Parses an array.
+///
+/// # Errors
+/// Fails with the place if the text is something else.
+pub fn parse_array(text: &str) -> Result<ArrayBuf, SyntaxError> {
+    match parse_value(text)? {
+        Value::Array(array) => Ok(array),
+        _ => Err(Scanner::new(text).error("an array [ … ] is expected")),
+    }
+}
+
+/// Reads documents one after the other: an array of them, or with blanks or commas between them.
+pub struct DocumentReader<'t> {
+    parser: Parser<'t>,
+    is_array: bool,
+    is_over: bool,
+}
+
+impl<'t> DocumentReader<'t> {
+    /// Begins at the start of a text.
+    pub fn new(text: &'t str) -> DocumentReader<'t> {
+        let mut parser = Parser::new(text);
+        parser.scanner.skip_blanks();
+        let is_array = parser.scanner.take('[');
+        DocumentReader {
+            parser,
+            is_array,
+            is_over: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<DocumentBuf>, SyntaxError> {
+        let scanner = &mut self.parser.scanner;
+        scanner.skip_blanks();
+        if self.is_array && scanner.take(']') {
+            self.parser.end()?;
+            return Ok(None);
+        }
+        match scanner.peek() {
+            None if self.is_array => return Err(scanner.error("the array has no end")),
+            None => return Ok(None),
+            Some('{') => {}
+            Some(_) => return Err(scanner.error("a document { … } is expected")),
+        }
+        let start = scanner.offset();
+        let value = self.parser.value()?;
+        let scanner = &mut self.parser.scanner;
+        let Value::Document(document) = value else {
+            return Err(scanner.error_at(start, "a document { … } is expected"));
+        };
+        scanner.skip_blanks();
+        let has_comma = scanner.take(',');
+        if self.is_array && !has_comma && scanner.peek() != Some(']') {
+            return Err(scanner.error("\",\" or \"]\" is expected"));
+        }
+        Ok(Some(document))
+    }
+}
+
+impl Iterator for DocumentReader<'_> {
+    type Item = Result<DocumentBuf, SyntaxError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.is_over = !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+struct Parser<'t> {
+    scanner: Scanner<'t>,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Parser<'t> {
+        Parser {
+            scanner: Scanner::new(text),
+            depth: 0,
+        }
+    }
+
+    /// Fails if something follows.
+    fn end(&mut self) -> Result<(), SyntaxError> {
+        self.scanner.skip_blanks();
+        self.scanner.take(';');
+        self.scanner.skip_blanks();
+        match self.scanner.peek() {
+            None => Ok(()),
+            Some(other) => Err(self.scanner.error(format!("\"{other}\" is not expected"))),
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, SyntaxError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("more than {DEPTH_MAX} documents and arrays are nested");
+            return Err(self.scanner.error(message));
+        }
+        self.scanner.skip_blanks();
+        let value = match self.scanner.peek() {
+            Some('{') => self.document(),
+            Some('[') => self.array(),
+            Some('"' | '\'' | '`') => self.scanner.string().map(Value::String),
+            Some('-' | '+' | '.' | '0'..='9') => self.scanner.number(),
+            Some('/') => {
+                self.scanner.next();
+                self.scanner.regex()
+            }
+            Some(first) if first.is_alphabetic() || first == '_' || first == '$' => self.word(),
+            Some(other) => Err(self.scanner.error(format!("\"{other}\" is no value"))),
+            None => Err(self.scanner.error("a value is missing")),
+        };
+        self.depth -= 1;
+        value
+    }
+
+    /// Reads a document, or the value that it is in Extended JSON.
+    fn document(&mut self) -> Result<Value, SyntaxError> {
+        let start = self.scanner.offset();
+        self.scanner.next();
+        let mut builder = DocumentBuilder::new();
+        let mut names = HashSet::new();
+        loop {
+            self.scanner.skip_blanks();
+            if self.scanner.take('}') {
+                break;
+            }
+            let place = self.scanner.offset();
+            let name = self.field_name()?;
+            self.scanner.skip_blanks();
+            if !self.scanner.take(':') {
+                let message = format!("\":\" is expected behind the field \"{name}\"");
+                return Err(self.scanner.error(message));
+            }
+            let value = self.value()?;
+            builder.append(&name, value.as_ref());
+            if names.contains(&name) {
+                let message = format!("the field \"{name}\" is there twice");
+                return Err(self.scanner.error_at(place, message));
+            }
+            names.insert(name);
+            self.comma('}')?;
+        }
+        read_extended(builder.finish()).map_err(|message| self.scanner.error_at(start, message))
+    }
+
+    fn field_name(&mut self) -> Result<String, SyntaxError> {
+        let place = self.scanner.offset();
+        let name = match self.scanner.peek() {
+            Some('"' | '\'') => self.scanner.string()?,
+            _ => self.scanner.name().to_owned(),
+        };
+        if self.scanner.offset() == place {
+            return Err(self.scanner.error("the name of a field is expected"));
+        }
+        match name.contains('\0') {
+            true => Err(self
+                .scanner
+                .error_at(place, "a name cannot have a zero byte")),
+            false => Ok(name),
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, SyntaxError> {
+        self.scanner.next();
+        let mut array = ArrayBuilder::new();
+        loop {
+            self.scanner.skip_blanks();
+            if self.scanner.take(']') {
+                return Ok(Value::Array(array.finish()));
+            }
+            array.push(self.value()?.as_ref());
+            self.comma(']')?;
+        }
+    }
+
+    /// Goes behind a comma. Without one, the end has to follow.
+    fn comma(&mut self, end: char) -> Result<(), SyntaxError> {
+        self.scanner.skip_blanks();
+        if self.scanner.take(',') || self.scanner.peek() == Some(end) {
+            return Ok(());
+        }
+        Err(self
+            .scanner
+            .error(format!("\",\" or \"{end}\" is expected")))
+    }
+
+    /// Reads a constant or a constructor.
+    fn word(&mut self) -> Result<Value, SyntaxError> {
+        let start = self.scanner.offset();
+        let mut name = self.scanner.name();
+        if name == "new" {
+            self.scanner.skip_blanks();
+            name = self.scanner.name();
+        }
+        // `Decimal128.fromString("1")`
+        if self.scanner.take('.') {
+            self.scanner.name();
+        }
+        self.scanner.skip_blanks();
+        if !self.scanner.take('(') {
+            return constant(name).ok_or_else(|| {
+                let message = format!("\"{name}\" is unknown; strings need quotes");
+                self.scanner.error_at(start, message)
+            });
+        }
+        let mut arguments = Vec::new();
+        loop {
+            self.scanner.skip_blanks();
+            if self.scanner.take(')') {
+                break;
+            }
+            arguments.push(self.value()?);
+            self.comma(')')?;
+        }
+        construct(name, &arguments).map_err(|message| self.scanner.error_at(start, message))
+    }
+}
+
+fn constant(name: &str) -> Option<Value> {
+    Some(match name {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" => Value::Null,
+        "undefined" => Value::Undefined,
+        "NaN" => Value::Double(f64::NAN),
+        "Infinity" => Value::Double(f64::INFINITY),
+        "MinKey" => Value::MinKey,
+        "MaxKey" => Value::MaxKey,
+        _ => return None,
+    })
+}

@@ -1,0 +1,275 @@
+//! Characters of a text: blanks, comments, strings, names and numbers.
+
+use std::fmt;
+
+use windrow_document::Value;
+
+/// Why a text is no document, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// A phrase.
+    pub message: String,
+    /// The line, from 1 on.
+    pub line: usize,
+    /// The character of the line, from 1 on.
+    pub column: usize,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SyntaxError {
+            message,
+            line,
+            column,
+        } = self;
+        write!(formatter, "{message}, at line {line}, column {column}")
+    }
+}
+
+/// A text and a position in it.
+#[derive(Clone, Debug)]
+pub struct Scanner<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl<'t> Scanner<'t> {
+    /// Begins at the start of a text.
+    pub fn new(text: &'t str) -> Scanner<'t> {
+        Scanner { text, rest: text }
+    }
+
+    /// Returns the number of bytes before the position.
+    pub fn offset(&self) -> usize {
+        self.text.len() - self.rest.len()
+    }
+
+    /// Returns an error at the position.
+    pub fn error(&self, message: impl Into<String>) -> SyntaxError {
+        self.error_at(self.offset(), message)
+    }
+
+    /// Returns an error at a number of bytes.
+    pub fn error_at(&self, offset: usize, message: impl Into<String>) -> SyntaxError {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        SyntaxError {
+            message: message.into(),
+            line: before.matches('\n').count() + 1,
+            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        }
+    }
+
+    /// Returns the next character.
+    pub fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// Returns the next character and goes behind it.
+    pub fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.advance(next.len_utf8());
+        Some(next)
+    }
+
+    /// Goes behind the next character if it is this one.
+    pub fn take(&mut self, expected: char) -> bool {
+        let is_next = self.peek() == Some(expected);
+        if is_next {
+            self.advance(expected.len_utf8());
+        }
+        is_next
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+
+    /// Goes behind characters of this kind, and returns them.
+    pub fn take_while(&mut self, is_kind: impl Fn(char) -> bool) -> &'t str {
+        let end = self.rest.find(|it| !is_kind(it)).unwrap_or(self.rest.len());
+        let taken = self.rest.get(..end).unwrap_or_default();
+        self.advance(end);
+        taken
+    }
+
+    /// Goes behind blanks and comments.
+    pub fn skip_blanks(&mut self) {
+        loop {
+            self.take_while(|it| it.is_whitespace() || it == '\u{feff}');
+            if self.rest.starts_with("//") {
+                self.take_while(|it| it != '\n');
+            } else if let Some(comment) = self.rest.strip_prefix("/*") {
+                let end = comment.find("*/").map_or(self.rest.len(), |at| at + 4);
+                self.advance(end);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Reads a name: of a field, or of a constructor.
+    pub fn name(&mut self) -> &'t str {
+        self.take_while(|it| it.is_alphanumeric() || it == '_' || it == '$')
+    }
+
+    /// Reads a string in the quotes that come next.
+    pub fn string(&mut self) -> Result<String, SyntaxError> {
+        let start = self.offset();
+        let quote = self.next();
+        let mut text = String::new();
+        loop {
+            let plain = self.take_while(|it| Some(it) != quote && it != '\\');
+            text.push_str(plain);
+            match self.next() {
+                Some('\\') => self.escape(&mut text)?,
+                Some(_) => return Ok(text),
+                None => return Err(self.error_at(start, "the string has no end")),
+            }
+        }
+    }
+
+    /// Reads what follows a backslash.
+    fn escape(&mut self, text: &mut String) -> Result<(), SyntaxError> {
+        let character = match self.next() {
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('v') => '\u{b}',
+            Some('0') => '\0',
+            Some('x') => self.code(2)?.into_char(self)?,
+            Some('u') => self.unicode()?,
+            // The line continues.
+            Some('\n') => return Ok(()),
+            Some(other) => other,
+            None => return Err(self.error("the string has no end")),
+        };
+        text.push(character);
+        Ok(())
+    }
+
+    /// Reads `XXXX` or `{X…}`, and the second half of a surrogate pair.
+    fn unicode(&mut self) -> Result<char, SyntaxError> {
+        if self.take('{') {
+            let digits = self.take_while(|it| it.is_ascii_hexdigit());
+            let code = u32::from_str_radix(digits, 16)
+                .ok()
+                .and_then(char::from_u32);
+            let found = code.filter(|_| self.take('}'));
+            return found.ok_or_else(|| self.error("\\u{…} is no character"));
+        }
+        let first = self.code(4)?;
+        if !(0xd800..0xdc00).contains(&first.0) {
+            return first.into_char(self);
+        }
+        let message = "half of a surrogate pair is missing";
+        if !self.rest.starts_with("\\u") {
+            return Err(self.error(message));
+        }
+        self.advance(2);
+        let second = self.code(4)?;
+        match (0xdc00..0xe000).contains(&second.0) {
+            true => {
+                Code(0x10000 + ((first.0 - 0xd800) << 10) + (second.0 - 0xdc00)).into_char(self)
+            }
+            false => Err(self.error(message)),
+        }
+    }
+
+    fn code(&mut self, digits: usize) -> Result<Code, SyntaxError> {
+        let code = self.rest.get(..digits);
+        let code = code.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let code = code.and_then(|it| u32::from_str_radix(it, 16).ok());
+        let code = code.ok_or_else(|| self.error("hexadecimal digits are missing"))?;
+        self.advance(digits);
+        Ok(Code(code))
+    }
+
+    /// Reads a number. Whole numbers are int or long, others double.
+    pub fn number(&mut self) -> Result<Value, SyntaxError> {
+        let start = self.offset();
+        let is_negative = self.take('-');
+        if !is_negative {
+            self.take('+');
+        }
+        let sign = if is_negative { "-" } else { "" };
+        if self.rest.starts_with("Infinity") {
+            self.advance("Infinity".len());
+            let sign = if is_negative { -1.0 } else { 1.0 };
+            return Ok(Value::Double(f64::INFINITY * sign));
+        }
+        let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_');
+        let mut digits = self.take_while(is_part).to_owned();
+        if digits.ends_with(['e', 'E']) && matches!(self.peek(), Some('+' | '-')) {
+            digits.extend(self.next());
+            digits.push_str(self.take_while(is_part));
+        }
+        let invalid = || self.error_at(start, format!("\"{sign}{digits}\" is no number"));
+        if let Some(hex) = digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+            let number = i64::from_str_radix(&format!("{sign}{hex}"), 16);
+            return number.map(whole).map_err(|_| invalid());
+        }
+        let begins = digits.starts_with(|it: char| it.is_ascii_digit() || it == '.');
+        let has_digit = digits.contains(|it: char| it.is_ascii_digit());
+        if !begins || !has_digit {
+            return Err(invalid());
+        }
+        let digits = format!("{sign}{digits}");
+        if let Ok(number) = digits.parse::<i64>() {
+            return Ok(whole(number));
+        }
+        digits.parse().map(Value::Double).map_err(|_| invalid())
+    }
+
+    /// Reads `/pattern/options`, behind the first slash.
+    pub fn regex(&mut self) -> Result<Value, SyntaxError> {
+        let start = self.offset();
+        let mut pattern = String::new();
+        let mut in_class = false;
+        loop {
+            let missing = "the regular expression has no end";
+            match self.next() {
+                None | Some('\n') => return Err(self.error_at(start, missing)),
+                Some('\\') => {
+                    let escaped = self.next().filter(|it| *it != '\n');
+                    let escaped = escaped.ok_or_else(|| self.error_at(start, missing))?;
+                    if escaped != '/' {
+                        pattern.push('\\');
+                    }
+                    pattern.push(escaped);
+                }
+                Some('/') if !in_class => break,
+                Some(other) => {
+                    in_class = (in_class || other == '[') && other != ']';
+                    pattern.push(other);
+                }
+            }
+        }
+        let options = self.take_while(|it| it.is_ascii_alphabetic());
+        if pattern.contains('\0') {
+            return Err(self.error_at(start, "a regular expression cannot have a zero byte"));
+        }
+        let mut options: Vec<char> = options.chars().collect();
+        options.sort_unstable();
+        Ok(Value::Regex {
+            pattern,
+            options: options.into_iter().collect(),
+        })
+    }
+}
+
+/// A number of a character or of a half of one.
+struct Code(u32);
+
+impl Code {
+    fn into_char(self, scanner: &Scanner<'_>) -> Result<char, SyntaxError> {
+        char::from_u32(self.0).ok_or_else(|| scanner.error("half of a surrogate pair is missing"))
+    }
+}
+
+/// Returns a whole number as int, or as long if it does not fit.
+fn whole(number: i64) -> Value {
+    i32::try_from(number).map_or(Value::Int64(number), Value::Int32)
+}

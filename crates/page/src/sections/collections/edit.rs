@@ -1,0 +1,293 @@
+//! One document: shown, changed, deleted; new documents.
+
+use hyper::StatusCode;
+use maud::{Markup, html};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+
+use crate::database::Database;
+use crate::error::PageError;
+use crate::literals::{DocumentReader, extended_json, parse_document, parse_value, shell_text};
+use crate::namespace::Namespace;
+use crate::request::Request;
+use crate::response::Response;
+use crate::shell::form_token;
+use crate::texts::collections as texts;
+
+use super::documents::read_document;
+use super::tree::tree;
+use crate::collection_frame::{collection_page, notice};
+
+/// A larger document is shown only.
+const EDIT_BYTES_MAX: usize = 1 << 20;
+/// So many documents are inserted by one command.
+const BATCH_COUNT_MAX: usize = 1_000;
+/// So many bytes are inserted by one command.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// A document as a tree, with a form to change it.
+pub fn show(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let id = parse_id(request.query().text("id"))?;
+    let document = read_document(&mut request.database()?, &namespace, id.as_ref())?;
+    let content = html! {
+        @if request.query().get("done").is_some() { (notice("good", texts::SAVED)) }
+        h2 .first { (texts::DOCUMENT) }
+        div .panel .documents { (tree(document.as_document())) }
+        @if request.can_write() {
+            @if document.as_bytes().len() > EDIT_BYTES_MAX {
+                p .notice { (texts::TOO_LONG_TO_EDIT) }
+            } @else {
+                h2 #edit { (texts::EDIT) }
+                (edit_form(request, &namespace, &Edited::new(&document)))
+            }
+            (delete_form(request, &namespace, id.as_ref()))
+        }
+    };
+    Ok(collection_page(request, &namespace, "", &[], &content))
+}
+
+fn parse_id(text: &str) -> Result<Value, PageError> {
+    parse_value(text)
+        .map_err(|error| PageError::bad_request(texts::field_error("_id", &error.to_string())))
+}
+
+/// What a form has: a text, and the document as it was.
+struct Edited {
+    text: String,
+    original: String,
+}
+
+impl Edited {
+    fn new(document: &DocumentBuf) -> Edited {
+        let value = ValueRef::Document(document.as_document());
+        Edited {
+            text: shell_text(value),
+            original: extended_json(value, true),
+        }
+    }
+}
+
+fn edit_form(request: &Request, namespace: &Namespace, edited: &Edited) -> Markup {
+    let rows = edited.text.lines().count().clamp(6, 30);
+    html! {
+        form .stack method="post" action=(namespace.page_address("document")) {
+            (form_token(request))
+            input type="hidden" name="original" value=(edited.original);
+            label .visually-hidden for="text" { (texts::DOCUMENT) }
+            textarea #text name="text" rows=(rows) spellcheck="false" aria-describedby="syntax" {
+                "\n" (edited.text)
+            }
+            p #syntax .muted .small { (texts::SYNTAX) }
+            div { button .primary type="submit" { (texts::SAVE) } }
+        }
+    }
+}
+
+fn delete_form(request: &Request, namespace: &Namespace, id: ValueRef<'_>) -> Markup {
+    html! {
+        details .below {
+            summary .danger-text { (texts::DELETE) }
+            form .panel .form method="post" action=(namespace.page_address("delete")) {
+                (form_token(request))
+                input type="hidden" name="id" value=(extended_json(id, true));
+                p { (texts::DELETE_WARNING) }
+                button .danger type="submit" { (texts::DELETE_SUBMIT) }
+            }
+        }
+    }
+}
+
+/// Replaces a document, if it still is as it was.
+pub fn save(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let form = request.form();
+    let edited = Edited {
+        text: form.text("text").to_owned(),
+        original: form.text("original").to_owned(),
+    };
+    match replace(&mut request.database()?, &namespace, &edited) {
+        Ok(id) => {
+            let address = namespace.page_address("document");
+            let form = crate::form::Form::default()
+                .and("id", &id)
+                .and("done", "saved");
+            Ok(Response::redirect(&form.address(&address)))
+        }
+        Err(error) => {
+            let content = html! {
+                (notice("error", &error.message))
+                h2 { (texts::EDIT) }
+                (edit_form(request, &namespace, &edited))
+            };
+            let response = collection_page(request, &namespace, "", &[], &content);
+            Ok(response.with_status(error.status))
+        }
+    }
+}
+
+/// Returns the `_id` of the document that was replaced, as text.
+fn replace(
+    database: &mut Database,
+    namespace: &Namespace,
+    edited: &Edited,
+) -> Result<String, PageError> {
+    let parse = |text: &str| {
+        let parsed = parse_document(text);
+        parsed.map_err(|error| {
+            PageError::bad_request(texts::field_error(texts::DOCUMENT, &error.to_string()))
+        })
+    };
+    let (original, document) = (parse(&edited.original)?, parse(&edited.text)?);
+    let id = original.get("_id").map(ValueRef::to_value);
+    let id = id.ok_or_else(|| PageError::bad_request(texts::NO_DOCUMENT))?;
+    let is_same = document.get("_id").is_none_or(|it| it.equals(id.as_ref()));
+    if !is_same {
+        return Err(PageError::bad_request(texts::ID_CHANGED));
+    }
+    // The comparison is a part of the update, so nothing comes between.
+    let query = doc! {
+        "_id": { "$eq": (id.clone()) },
+        "$expr": { "$eq": ["$$ROOT", { "$literal": original }] },
+    };
+    let update = doc! { "q": query, "u": document };
+    let command = doc! {
+        "update": (namespace.collection.as_str()), "updates": [update],
+        "$db": (namespace.database.as_str()),
+    };
+    let reply = database.run(command)?;
+    check_write(&reply)?;
+    match reply.get("n").and_then(ValueRef::as_whole) {
+        Some(1) => Ok(crate::literals::shell_line(id.as_ref())),
+        _ => Err(PageError::new(StatusCode::CONFLICT, texts::CHANGED)),
+    }
+}
+
+/// Fails with the first error of a write.
+fn check_write(reply: &DocumentBuf) -> Result<(), PageError> {
+    let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
+    let error = errors
+        .and_then(|it| it.get(0))
+        .and_then(ValueRef::as_document);
+    match error
+        .and_then(|it| it.get("errmsg"))
+        .and_then(ValueRef::as_str)
+    {
+        Some(message) => Err(PageError::bad_request(message)),
+        None => Ok(()),
+    }
+}
+
+/// Deletes a document.
+pub fn delete(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let id = parse_id(request.form().text("id"))?;
+    let delete = doc! { "q": { "_id": { "$eq": id } }, "limit": 1 };
+    let command = doc! {
+        "delete": (namespace.collection.as_str()), "deletes": [delete],
+        "$db": (namespace.database.as_str()),
+    };
+    let reply = request.database()?.run(command)?;
+    check_write(&reply)?;
+    if reply.get("n").and_then(ValueRef::as_whole) != Some(1) {
+        return Err(PageError::not_found(texts::NO_DOCUMENT));
+    }
+    Ok(Response::redirect(&format!(
+        "{}?done=deleted",
+        namespace.address()
+    )))
+}
+
+/// The form for new documents.
+pub fn insert_form(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let content = new_documents_form(request, &namespace, "{\n  \n}");
+    Ok(collection_page(request, &namespace, "", &[], &content))
+}
+
+fn new_documents_form(request: &Request, namespace: &Namespace, text: &str) -> Markup {
+    html! {
+        h2 .first { (texts::INSERT) }
+        p .muted { (texts::INSERT_LEAD) }
+        form .stack method="post" action=(namespace.page_address("insert")) {
+            (form_token(request))
+            label .visually-hidden for="text" { (texts::DOCUMENTS) }
+            textarea #text name="text" rows="16" spellcheck="false" aria-describedby="syntax" { "\n" (text) }
+            p #syntax .muted .small { (texts::SYNTAX) }
+            div { button .primary type="submit" { (texts::INSERT_SUBMIT) } }
+        }
+    }
+}
+
+/// Inserts the documents of a text.
+pub fn insert(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let text = request.form().text("text");
+    let inserted = read_documents(text)
+        .and_then(|documents| insert_documents(&mut request.database()?, &namespace, documents));
+    match inserted {
+        Ok(count) => Ok(Response::redirect(&format!(
+            "{}?done={count}",
+            namespace.address()
+        ))),
+        Err(error) => {
+            let content = html! {
+                (notice("error", &error.message))
+                (new_documents_form(request, &namespace, text))
+            };
+            let response = collection_page(request, &namespace, "", &[], &content);
+            Ok(response.with_status(error.status))
+        }
+    }
+}
+
+/// Reads all documents of a text.
+pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, PageError> {
+    let read: Result<Vec<_>, _> = DocumentReader::new(text).collect();
+    let documents = read.map_err(|error| {
+        PageError::bad_request(texts::field_error(texts::DOCUMENTS, &error.to_string()))
+    })?;
+    match documents.is_empty() {
+        true => Err(PageError::bad_request(texts::NOTHING_TO_INSERT)),
+        false => Ok(documents),
+    }
+}
+
+/// Inserts documents, in batches. Returns their number.
+pub fn insert_documents(
+    database: &mut Database,
+    namespace: &Namespace,
+    documents: Vec<DocumentBuf>,
+) -> Result<usize, PageError> {
+    let mut inserted = 0;
+    let mut documents = documents.into_iter().peekable();
+    while documents.peek().is_some() {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some(document) = documents.next_if(|it| {
+            let fits = bytes + it.as_bytes().len() <= BATCH_BYTES_MAX;
+            batch.len() < BATCH_COUNT_MAX && (fits || batch.is_empty())
+        }) {
+            bytes += document.as_bytes().len();
+            batch.push(Value::Document(document));
+        }
+        let count = batch.len();
+        let command = doc! {
+            "insert": (namespace.collection.as_str()), "documents": batch,
+            "$db": (namespace.database.as_str()),
+        };
+        let reply = database.run(command)?;
+        let done = reply.get("n").and_then(ValueRef::as_whole);
+        let done = done
+            .and_then(|it| usize::try_from(it).ok())
+            .unwrap_or(count);
+        check_write(&reply).map_err(|error| {
+            let message = format!(
+                "{} {}",
+                texts::inserted((inserted + done) as i64),
+                error.message
+            );
+            PageError::new(error.status, message)
+        })?;
+        inserted += count;
+    }
+    Ok(inserted)
+}

@@ -1,0 +1,245 @@
+//! Import and export of a collection.
+
+use std::io::{self, Write};
+
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
+use maud::{Markup, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::Duration;
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use crate::database::Database;
+use crate::error::PageError;
+use crate::literals::extended_json;
+use crate::namespace::Namespace;
+use crate::request::Request;
+use crate::response::Response;
+use crate::shell::form_token;
+use crate::texts::collections as texts;
+
+use super::csv;
+use super::edit::{insert_documents, read_documents};
+use super::find_form::Find;
+use crate::collection_frame::{collection_page, document_field, notice};
+
+/// The page with both forms.
+pub fn show(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let done = request.query().number("done");
+    let content = html! {
+        @if let Some(count) = done { (notice("good", &texts::inserted(i64::from(count)))) }
+        (export_form(request, &namespace))
+        @if request.can_write() { (import_form(request, &namespace)) }
+    };
+    Ok(collection_page(
+        request,
+        &namespace,
+        "transfer",
+        &["import.js"],
+        &content,
+    ))
+}
+
+fn export_form(request: &Request, namespace: &Namespace) -> Markup {
+    let form = request.query();
+    html! {
+        section .panel {
+            h2 .first { (texts::EXPORT) }
+            p .muted { (texts::EXPORT_LEAD) }
+            form .stack method="get" action=(namespace.page_address("export")) {
+                (document_field("filter", texts::FILTER, texts::FILTER_EXAMPLE, form.text("filter")))
+                div .row .two {
+                    (document_field("projection", texts::PROJECTION, "{ name: 1 }", form.text("projection")))
+                    (document_field("sort", texts::SORT, "{ at: -1 }", form.text("sort")))
+                }
+                div .row .two {
+                    div .field .grow {
+                        label for="format" { (texts::FORMAT) }
+                        select #format name="format" {
+                            @for (value, name) in texts::FORMATS { option value=(value) { (name) } }
+                        }
+                    }
+                    div .field .grow {
+                        label for="fields" { (texts::CSV_FIELDS) }
+                        input .code #fields name="fields" aria-describedby="fields-hint";
+                        span #fields-hint .muted .small { (texts::CSV_FIELDS_HINT) }
+                    }
+                }
+                div { button .primary type="submit" { (texts::EXPORT_SUBMIT) } }
+            }
+        }
+    }
+}
+
+fn import_form(request: &Request, namespace: &Namespace) -> Markup {
+    html! {
+        section .panel .below {
+            h2 .first { (texts::IMPORT) }
+            p .muted { (texts::IMPORT_LEAD) }
+            p #import-error .notice .error role="alert" hidden {}
+            form #import .stack method="post" action=(namespace.page_address("import"))
+                data-both=(texts::IMPORT_BOTH) {
+                (form_token(request))
+                label for="import-format" { (texts::FORMAT) }
+                select #import-format name="format" {
+                    @for (value, name) in texts::IMPORT_FORMATS { option value=(value) { (name) } }
+                }
+                div #import-file-field hidden .stack {
+                    label for="import-file" { (texts::IMPORT_FILE) }
+                    input #import-file type="file" accept=".json,.jsonl,.ndjson,.csv";
+                }
+                label for="import-text" { (texts::IMPORT_TEXT) }
+                textarea #import-text name="text" rows="8" spellcheck="false" {}
+                div { button .primary type="submit" { (texts::IMPORT_SUBMIT) } }
+            }
+        }
+    }
+}
+
+/// Inserts the documents of a form, or of a file that a script sends.
+pub fn import(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let (text, format) = match request.headers().get(CONTENT_TYPE).map(|it| it.as_bytes()) {
+        Some(b"application/octet-stream") => {
+            let text = std::str::from_utf8(request.body());
+            let text = text.map_err(|_| PageError::bad_request(texts::NO_TEXT))?;
+            (text, request.query().text("format"))
+        }
+        _ => (request.form().text("text"), request.form().text("format")),
+    };
+    let documents = match format {
+        "csv" => csv::read_documents(text).map_err(PageError::bad_request)?,
+        _ => read_documents(text)?,
+    };
+    let count = insert_documents(&mut request.database()?, &namespace, documents)?;
+    let address = format!("{}?done={count}", namespace.page_address("transfer"));
+    match request.wants_part() {
+        true => Ok(Response::text(address)),
+        false => Ok(Response::redirect(&address)),
+    }
+}
+
+/// How documents are written.
+#[derive(Clone, Debug)]
+enum Format {
+    Lines { is_canonical: bool },
+    Array,
+    Csv(Vec<Path>),
+}
+
+const FIELD_SAMPLE: usize = 100;
+/// An export may take so long.
+const EXPORT_TIME_MAX: Duration = Duration::from_secs(3600);
+
+/// Sends the documents that match.
+pub fn export(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let query = request.query();
+    let find = Find::parse(query).map_err(PageError::bad_request)?;
+    let command = find.command(&namespace);
+    let mut database = request.database()?;
+    database.set_time_max(EXPORT_TIME_MAX);
+    let (format, content_type, extension) = match query.text("format") {
+        "csv" => {
+            let paths = csv_paths(&mut database, query.text("fields"), &command)?;
+            (Format::Csv(paths), "text/csv; charset=utf-8", "csv")
+        }
+        "array" => (Format::Array, "application/json", "json"),
+        other => {
+            let is_canonical = other == "canonical";
+            (
+                Format::Lines { is_canonical },
+                "application/x-ndjson",
+                "jsonl",
+            )
+        }
+    };
+    let name = format!("{namespace}.{extension}");
+    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
+    let disposition = format!("attachment; filename*=UTF-8''{name}");
+    let response = Response::written(content_type, move |writer| {
+        write_documents(writer, &mut database, command, &format)
+    });
+    let header: HeaderName = CONTENT_DISPOSITION;
+    Ok(response.with_header(header, &disposition))
+}
+
+/// Returns the fields of CSV: those that were asked for, or those of the first documents.
+fn csv_paths(
+    database: &mut Database,
+    asked: &str,
+    command: &DocumentBuf,
+) -> Result<Vec<Path>, PageError> {
+    let mut names: Vec<String> = asked.split(',').map(|it| it.trim().to_owned()).collect();
+    names.retain(|name| !name.is_empty());
+    if names.is_empty() {
+        database.for_each_document(first_documents(command), &mut |document| {
+            for (name, _) in document.iter() {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+            }
+            true
+        })?;
+    }
+    Ok(names.iter().map(|name| Path::parse(name)).collect())
+}
+
+fn first_documents(command: &DocumentBuf) -> DocumentBuf {
+    let mut first = command.clone();
+    first.push("limit", FIELD_SAMPLE as i64);
+    first
+}
+
+/// Writes documents until the browser goes. An error breaks the answer off, so that it is not taken for
+/// all of them.
+fn write_documents(
+    writer: &mut dyn Write,
+    database: &mut Database,
+    command: DocumentBuf,
+    format: &Format,
+) -> io::Result<()> {
+    match format {
+        Format::Array => writer.write_all(b"[")?,
+        Format::Csv(paths) => {
+            let names = paths.iter().map(|path| {
+                let names: Vec<&str> = path.components().iter().map(|it| it.name()).collect();
+                names.join(".").into()
+            });
+            csv::write_line(writer, names)?;
+        }
+        Format::Lines { .. } => {}
+    }
+    let (mut written, mut is_first) = (Ok(()), true);
+    let read = database.for_each_document(command, &mut |document| {
+        written = write_document(writer, document, format, is_first);
+        is_first = false;
+        written.is_ok()
+    });
+    written?;
+    read.map_err(|error| io::Error::other(error.message))?;
+    match format {
+        Format::Array => writer.write_all(b"\n]\n"),
+        _ => Ok(()),
+    }
+}
+
+fn write_document(
+    writer: &mut dyn Write,
+    document: Document<'_>,
+    format: &Format,
+    is_first: bool,
+) -> io::Result<()> {
+    let value = ValueRef::Document(document);
+    match format {
+        Format::Csv(paths) => csv::write_line(writer, csv::values(document, paths)),
+        Format::Lines { is_canonical } => {
+            writeln!(writer, "{}", extended_json(value, *is_canonical))
+        }
+        Format::Array => {
+            let comma = if is_first { "" } else { "," };
+            write!(writer, "{comma}\n{}", extended_json(value, false))
+        }
+    }
+}

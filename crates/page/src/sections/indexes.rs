@@ -1,0 +1,125 @@
+//! Indexes: what they cost, how they are used, and their builds.
+
+mod advice;
+mod builds;
+mod change;
+mod read;
+mod table;
+
+use maud::html;
+
+use crate::collection_frame::{collection_page, notice};
+use crate::database::Database;
+use crate::error::PageError;
+use crate::namespace::Namespace;
+use crate::request::Request;
+use crate::response::Response;
+use crate::route::{Route, Section};
+use crate::shell::{Frame, page};
+use crate::texts::indexes as texts;
+
+use read::{CollectionIndexes, read_indexes};
+
+/// Indexes.
+pub const SECTION: Section = Section {
+    name: texts::NAME,
+    path: PATH,
+    routes: &[
+        Route::get(PATH, show_all),
+        Route::live("/indexes/live", builds::LIVE),
+        Route::get("/collections/{database}/{collection}/indexes", show),
+        Route::post(
+            "/collections/{database}/{collection}/indexes",
+            change::create,
+        ),
+        Route::post(
+            "/collections/{database}/{collection}/indexes/drop",
+            change::drop_index,
+        ),
+    ],
+};
+
+const PATH: &str = "/indexes";
+/// The indexes of so many collections are shown on one page.
+const COLLECTIONS_MAX: usize = 300;
+
+/// The indexes of all collections, and the builds.
+fn show_all(request: &Request) -> Result<Response, PageError> {
+    let mut database = request.database()?;
+    let (all, is_complete) = read_all(&mut database)?;
+    let only_advice = request.query().text("show") == "advice";
+    let builds = builds::read(&mut database).ok();
+    let content = html! {
+        h1 { (texts::TITLE) }
+        @if let Some(builds) = builds {
+            h2 .first { (texts::BUILDS) }
+            div #builds data-live="/indexes/live" data-live-event="table" { (builds::table(&builds, None)) }
+        }
+        div .row .spread .heading {
+            h2 #all { (texts::INDEX) }
+            nav .choices aria-label=(texts::SHOW) {
+                a href=(PATH) aria-current=[(!only_advice).then_some("true")] { (texts::ALL) }
+                a href=(format!("{PATH}?show=advice")) aria-current=[only_advice.then_some("true")] { (texts::ADVICE_ONLY) }
+            }
+        }
+        (table::overview(&all, only_advice))
+        @if !is_complete { p .muted { (texts::NOT_ALL) } }
+    };
+    let frame = Frame {
+        title: texts::TITLE,
+        section: PATH,
+        scripts: &["live_table.js"],
+        styles: &["data.css"],
+    };
+    Ok(page(request, frame, &content))
+}
+
+fn read_all(database: &mut Database) -> Result<(Vec<CollectionIndexes>, bool), PageError> {
+    let mut all = Vec::new();
+    for name in database.database_names()? {
+        for namespace in read::collections(database, &name)? {
+            if all.len() >= COLLECTIONS_MAX {
+                return Ok((all, false));
+            }
+            // Collections whose indexes the user may not see, and those dropped meanwhile.
+            all.extend(read_indexes(database, namespace).ok());
+        }
+    }
+    Ok((all, true))
+}
+
+/// The indexes of a collection.
+fn show(request: &Request) -> Result<Response, PageError> {
+    let namespace = Namespace::from_request(request);
+    let done = match request.query().text("done") {
+        "created" => Some(texts::CREATED),
+        "started" => Some(texts::BUILD_STARTED),
+        "dropped" => Some(texts::DROPPED),
+        _ => None,
+    };
+    show_collection(request, &namespace, done.map(|text| notice("good", text)))
+}
+
+/// Returns the page of a collection, with a notice.
+fn show_collection(
+    request: &Request,
+    namespace: &Namespace,
+    notice: Option<maud::Markup>,
+) -> Result<Response, PageError> {
+    let mut database = request.database()?;
+    let indexes = read_indexes(&mut database, namespace.clone())?;
+    let builds = builds::read(&mut database).ok();
+    let content = html! {
+        @if let Some(notice) = notice { (notice) }
+        (table::of_collection(request, &indexes))
+        @if let Some(builds) = builds {
+            h2 { (texts::BUILDS) }
+            div #builds data-live="/indexes/live" data-live-event="table" { (builds::table(&builds, None)) }
+        }
+        @if request.can_write() { (change::create_form(request, namespace)) }
+    };
+    let scripts = &["live_table.js", "confirm.js"];
+    Ok(collection_page(
+        request, namespace, "indexes", scripts, &content,
+    ))
+}

@@ -1,0 +1,115 @@
+//! Running builds of indexes: phase, rate, time left.
+
+use std::time::{Duration, Instant};
+
+use maud::{Markup, html};
+use windrow_client::server_status::{number, section};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+
+use crate::database::Database;
+use crate::error::PageError;
+use crate::request::Request;
+use crate::route::{Live, Look};
+use crate::show::{duration, grouped};
+use crate::texts::indexes as texts;
+
+/// The table, every second.
+pub const LIVE: Live = Live {
+    interval: Duration::from_secs(1),
+    start: look,
+};
+
+/// Reads the running builds.
+pub fn read(database: &mut Database) -> Result<Vec<DocumentBuf>, PageError> {
+    let status = database.run(doc! { "serverStatus": 1, "$db": "admin" })?;
+    let builds = section(status.as_document(), &["indexBuilds", "inProgress"]);
+    let builds = builds.and_then(ValueRef::as_array);
+    let builds = builds
+        .into_iter()
+        .flatten()
+        .filter_map(ValueRef::as_document);
+    Ok(builds.map(Document::to_buf).collect())
+}
+
+fn look(_: &Request) -> Result<Look, PageError> {
+    let mut before: Option<Earlier> = None;
+    Ok(Box::new(move |request| {
+        let builds = read(&mut request.database()?)?;
+        let markup = table(&builds, before.as_ref());
+        before = Some(Earlier {
+            at: Instant::now(),
+            builds,
+        });
+        Ok(markup.into_string())
+    }))
+}
+
+/// The builds at an earlier time, for their rate.
+pub struct Earlier {
+    at: Instant,
+    builds: Vec<DocumentBuf>,
+}
+
+/// The builds as a table.
+pub fn table(builds: &[DocumentBuf], before: Option<&Earlier>) -> Markup {
+    html! {
+        @if builds.is_empty() {
+            p .muted { (texts::NO_BUILDS) }
+        } @else {
+            div .table-frame tabindex="0" role="region" aria-label=(texts::BUILDS) {
+                table {
+                    thead { tr {
+                        th scope="col" { (texts::COLLECTION) }
+                        th scope="col" { (texts::INDEX) }
+                        th scope="col" { (texts::PHASE) }
+                        th scope="col" { (texts::PROGRESS) }
+                        th scope="col" .number { (texts::RATE) }
+                        th scope="col" .number { (texts::LEFT) }
+                    } }
+                    tbody { @for build in builds { (row(build.as_document(), before)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(build: Document<'_>, before: Option<&Earlier>) -> Markup {
+    let text = |path: &[&str]| section(build, path).and_then(ValueRef::as_str);
+    let names = build.get("indexes").and_then(ValueRef::as_array);
+    let names: Vec<&str> = names
+        .into_iter()
+        .flatten()
+        .filter_map(ValueRef::as_str)
+        .collect();
+    let count = |name: &str| number(build, &["indexBuild", name]);
+    let (done, total) = (count("documents"), count("documentsTotal"));
+    let left = section(build, &["indexBuild", "secondsLeft"]).and_then(ValueRef::as_f64);
+    let rate = before.and_then(|it| rate(it, build));
+    html! {
+        tr {
+            td { bdi { (text(&["namespace"]).unwrap_or_default()) } }
+            td { bdi { (names.join(", ")) } }
+            td { (text(&["indexBuild", "phase"]).unwrap_or(texts::STARTING)) }
+            td {
+                @if total > 0.0 {
+                    progress max="100" value=((done * 100.0 / total) as i64) aria-label=(texts::PROGRESS) {}
+                    span .small .muted { (texts::documents_of(done as i64, total as i64)) }
+                }
+            }
+            td .number { (rate.map_or(texts::UNKNOWN.to_owned(), |it| grouped(it as i64))) }
+            td .number { (left.map_or(texts::UNKNOWN.to_owned(), duration)) }
+        }
+    }
+}
+
+/// Returns the documents per second since an earlier look.
+fn rate(before: &Earlier, build: Document<'_>) -> Option<f64> {
+    let is_same = |it: &&DocumentBuf| {
+        let (one, other) = (it.get("namespace"), build.get("namespace"));
+        one == other && it.get("indexes") == build.get("indexes")
+    };
+    let known = before.builds.iter().find(is_same)?;
+    let done = |it: Document<'_>| number(it, &["indexBuild", "documents"]);
+    let grown = (done(build) - done(known.as_document())).max(0.0);
+    Some(grown / before.at.elapsed().as_secs_f64().max(1e-3))
+}

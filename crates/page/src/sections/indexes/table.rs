@@ -1,0 +1,141 @@
+//! Indexes as tables.
+
+use maud::{Markup, html};
+use windrow_document::ValueRef;
+
+use crate::literals::{format_date, shell_line};
+use crate::namespace::Namespace;
+use crate::request::Request;
+use crate::shell::form_token;
+use crate::show::{bytes, grouped};
+use crate::texts::indexes as texts;
+
+use super::advice::advice;
+use super::read::{CollectionIndexes, IndexState};
+
+/// The indexes of all collections.
+pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
+    let mut rows = Vec::new();
+    for collection in all {
+        for index in &collection.indexes {
+            let sentences = advice(index, &collection.indexes);
+            if !only_advice || !sentences.is_empty() {
+                rows.push((collection, index, sentences));
+            }
+        }
+    }
+    html! {
+        @if rows.is_empty() {
+            p .empty { (texts::NONE) }
+        } @else {
+            div .table-frame tabindex="0" role="region" aria-labelledby="all" {
+                table .indexes {
+                    thead { tr {
+                        th scope="col" { (texts::COLLECTION) }
+                        (headings())
+                    } }
+                    tbody {
+                        @for (collection, index, sentences) in &rows {
+                            tr {
+                                td { a href=(collection.namespace.page_address("indexes")) { bdi { (collection.namespace) } } }
+                                (cells(collection, index, sentences))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The indexes of one collection, with buttons to drop them.
+pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
+    html! {
+        div .table-frame tabindex="0" role="region" aria-label=(texts::OF_COLLECTION) {
+            table .indexes {
+                thead { tr {
+                    (headings())
+                    @if request.can_write() { th scope="col" { (texts::ACTION) } }
+                } }
+                tbody {
+                    @for index in &collection.indexes {
+                        tr {
+                            (cells(collection, index, &advice(index, &collection.indexes)))
+                            @if request.can_write() {
+                                td { @if index.name != "_id_" { (drop_form(request, &collection.namespace, &index.name)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn headings() -> Markup {
+    html! {
+        th scope="col" { (texts::INDEX) }
+        th scope="col" .number { (texts::SIZE) }
+        th scope="col" .number title=(texts::ENTRIES_HINT) { (texts::ENTRIES) }
+        th scope="col" .number title=(texts::COST_HINT) { (texts::COST) }
+        th scope="col" .number { (texts::USES) }
+        th scope="col" { (texts::ADVICE) }
+    }
+}
+
+fn cells(collection: &CollectionIndexes, index: &IndexState, sentences: &[String]) -> Markup {
+    let count = |number: Option<i64>| number.map_or(texts::UNKNOWN.to_owned(), grouped);
+    let size = index
+        .bytes
+        .map_or(texts::UNKNOWN.to_owned(), |it| bytes(it as f64));
+    html! {
+        td {
+            bdi .name { (index.name) } " " (badges(index))
+            br; code .small .muted { bdi { (shell_line(ValueRef::Document(index.key()))) } }
+        }
+        td .number { (size) }
+        td .number { (count(index.entries)) }
+        td .number { (cost(collection, index)) }
+        td .number {
+            (count(index.uses))
+            @if let Some(date) = index.uses_since.and_then(format_date) {
+                br; span .small .muted { (texts::since(date.get(..10).unwrap_or_default())) }
+            }
+        }
+        td .advice { @for sentence in sentences { p .small { (sentence) } } }
+    }
+}
+
+/// The entries of an index for a document.
+fn cost(collection: &CollectionIndexes, index: &IndexState) -> String {
+    match index.entries {
+        Some(entries) if collection.documents > 0 && entries > 0 => {
+            format!("{:.2}", entries as f64 / collection.documents as f64)
+        }
+        _ => texts::UNKNOWN.to_owned(),
+    }
+}
+
+fn badges(index: &IndexState) -> Markup {
+    let expires = index.definition.get("expireAfterSeconds");
+    html! {
+        @if index.is_building { span .badge .warning { (texts::BUILDING) } " " }
+        @for (option, name) in texts::OPTIONS {
+            @if index.has(option) { span .badge { (name) } " " }
+        }
+        @if let Some(seconds) = expires.and_then(ValueRef::as_f64) {
+            span .badge { (texts::expires(seconds as i64)) }
+        }
+    }
+}
+
+fn drop_form(request: &Request, namespace: &Namespace, name: &str) -> Markup {
+    html! {
+        form method="post" action=(namespace.page_address("indexes/drop"))
+            data-confirm=(texts::confirm_drop(name)) {
+            (form_token(request))
+            input type="hidden" name="name" value=(name);
+            button .danger type="submit" aria-label=(texts::drop(name)) { (texts::DROP) }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The profiles of databases: what they record, and since which duration.
+
+use maud::{Markup, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use windrow_document::{ValueRef, doc};
+
+use crate::database::Database;
+use crate::error::PageError;
+use crate::request::Request;
+use crate::response::Response;
+use crate::shell::form_token;
+use crate::texts::state as texts;
+
+use super::SLOW;
+
+/// The profile of a database.
+pub struct Profile {
+    database: String,
+    level: i64,
+    slow_ms: i64,
+}
+
+/// Returns the profiles of the databases that the user may see.
+pub fn read(database: &mut Database) -> Result<Vec<Profile>, PageError> {
+    let mut profiles = Vec::new();
+    for name in database.database_names()? {
+        // Without the privilege, the profile of this database is not shown.
+        let Ok(reply) = database.run(doc! { "profile": (-1), "$db": (name.as_str()) }) else {
+            continue;
+        };
+        let whole = |field: &str| reply.get(field).and_then(ValueRef::as_whole).unwrap_or(0);
+        profiles.push(Profile {
+            database: name,
+            level: whole("was"),
+            slow_ms: whole("slowms"),
+        });
+    }
+    Ok(profiles)
+}
+
+/// Sets the profile of a database.
+pub fn set(request: &Request) -> Result<Response, PageError> {
+    let form = request.form();
+    let number = |name: &str, message: &str| {
+        let value = form.text(name).parse::<i32>();
+        value.map_err(|_| PageError::bad_request(message))
+    };
+    let level = number("level", texts::PROFILE_LEVEL_ERROR)?;
+    let slow_ms = number("slowms", texts::PROFILE_LIMIT_ERROR)?;
+    if !(0..=2).contains(&level) {
+        return Err(PageError::bad_request(texts::PROFILE_LEVEL_ERROR));
+    }
+    let command = doc! { "profile": level, "slowms": slow_ms, "$db": (form.text("database")) };
+    request.database()?.run(command)?;
+    Ok(Response::redirect(SLOW))
+}
+
+/// The profiles as a table with a form for each.
+pub fn table(request: &Request, profiles: &[Profile]) -> Markup {
+    html! {
+        @if !profiles.is_empty() {
+            h2 { (texts::PROFILE) }
+            p .muted { (texts::PROFILE_LEAD) }
+            div .table-frame tabindex="0" role="region" aria-label=(texts::PROFILE) {
+                table {
+                    thead { tr {
+                        th scope="col" { (texts::PROFILE_DATABASE) }
+                        th scope="col" { (texts::PROFILE_LEVEL) }
+                        th scope="col" { (texts::DETAILS) }
+                    } }
+                    tbody { @for (at, one) in profiles.iter().enumerate() { (row(request, at, one)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(request: &Request, at: usize, profile: &Profile) -> Markup {
+    let Profile {
+        database,
+        level,
+        slow_ms,
+    } = profile;
+    let level_name = usize::try_from(*level)
+        .ok()
+        .and_then(|level| texts::PROFILE_LEVELS.get(level));
+    let encoded = utf8_percent_encode(database, NON_ALPHANUMERIC);
+    html! {
+        tr {
+            th scope="row" { bdi { (database) } }
+            td {
+                @if request.can_write() {
+                    form .row method="post" action="/state/slow/profile" {
+                        (form_token(request))
+                        input type="hidden" name="database" value=(database);
+                        select name="level" aria-label=(texts::profile_of(database)) {
+                            @for (value, name) in texts::PROFILE_LEVELS.iter().enumerate() {
+                                option value=(value) selected[value as i64 == *level] { (name) }
+                            }
+                        }
+                        label .small for=(format!("slow-{at}")) { (texts::PROFILE_LIMIT) }
+                        input .short #(format!("slow-{at}")) type="number" name="slowms" min="-1" value=(slow_ms)
+                            aria-label=(texts::profile_limit_of(database));
+                        button type="submit" { (texts::PROFILE_SET) }
+                    }
+                } @else {
+                    (level_name.copied().unwrap_or_default()) ", " (slow_ms) " ms"
+                }
+            }
+            td {
+                a href=(format!("/collections/{encoded}/system.profile?sort=%7B+ts%3A+-1+%7D")) {
+                    (texts::PROFILE_SEE)
+                }
+            }
+        }
+    }
+}

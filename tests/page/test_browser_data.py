@@ -1,0 +1,64 @@
+"""The pages about data in Chromium: looks, graphs, previews of stages, hostile documents."""
+
+import urllib.parse
+
+import bson
+import pytest
+
+import chromium
+from page_client import PageServer
+from test_browser import PICTURES
+
+HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\u202e"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with PageServer(tmp_path_factory.mktemp("data")) as server:
+        shop = server.client().shop
+        people = ["Ada", "Grace", "Edith"]
+        shop.orders.insert_many([
+            {"_id": bson.ObjectId(), "number": number, "at": bson.datetime.datetime(2026, 1, 1 + number % 28),
+             "customer": {"name": people[number % 3], "tags": ["a", "b"]}, "total": number * 1.5, "note": None}
+            for number in range(300)])
+        shop.orders.create_index("number", unique=True)
+        shop.orders.create_index([("customer.name", 1), ("at", -1)])
+        shop.orders.create_index("customer.name")
+        shop.hostile.insert_one({"_id": HOSTILE, HOSTILE: HOSTILE, "line": "x" * 10_000_000})
+        shop.create_collection("names", viewOn="orders", pipeline=[{"$group": {"_id": "$customer.name"}}])
+        shop.command("profile", 0, slowms=0)
+        list(shop.orders.find({"total": {"$gt": 10}}).sort("total"))
+        shop.command("profile", 0, slowms=100)
+        yield server
+        assert "panicked" not in server.log()
+
+
+def test_every_page_of_data_is_accessible(server):
+    orders, hostile = "/collections/shop/orders", "/collections/shop/hostile"
+    first = server.client().shop.orders.find_one()["_id"]
+    identity = urllib.parse.urlencode({"id": f'ObjectId("{first}")'})
+    paths = [
+        "/state/operations", "/state/slow", "/state/log", orders, f"{orders}?view=table&page=1",
+        f"{orders}/document?{identity}", f"{orders}/insert", f"{orders}/schema", f"{orders}/transfer",
+        f"{orders}/indexes", hostile, f"{hostile}?view=table", f"{hostile}/schema",
+    ]
+    found = chromium.run("pages", server, PICTURES, paths=paths)
+    assert {"/collections", "/indexes", "/state"} <= set(found["paths"])
+
+
+def test_hostile_documents_are_text(server):
+    hostile = "/collections/shop/hostile"
+    paths = [hostile, f"{hostile}?view=table", f"{hostile}/schema", "/state/slow", "/state/log"]
+    chromium.run("still", server, PICTURES, paths=paths)
+
+
+def test_numbers_are_drawn(server):
+    found = chromium.run("graphs", server, PICTURES)
+    assert found["canvases"] == 8 and found["isRunning"]
+
+
+def test_questions_are_asked_before_an_index_goes(server):
+    server.client().shop.orders.create_index("gone")
+    found = chromium.run("dropping", server, PICTURES, path="/collections/shop/orders/indexes", name="gone_1")
+    assert "gone_1" in found["question"] and found["isCancelled"]
+    assert "gone_1" not in server.client().shop.orders.index_information()
