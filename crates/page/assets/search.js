@@ -64,9 +64,6 @@ async function search({ isTyping = false, push = false } = {}) {
   const own = (running = new AbortController());
   const parts = currentAddress();
   const address = withQuery(path, parts);
-  if (push) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
-  document.title = (field.value.trim() || "Search") + " · Windrow";
   if (isTyping) parts.set("typing", "1");
   performance.mark("search-start");
   try {
@@ -75,7 +72,8 @@ async function search({ isTyping = false, push = false } = {}) {
     const wrong = problemOf(part);
     if (wrong) {
       // An unfinished query is no error while it is typed.
-      if (!isTyping) {
+      if (isTyping) complete();
+      else {
         results.innerHTML = "";
         showProblem(wrong);
       }
@@ -85,11 +83,20 @@ async function search({ isTyping = false, push = false } = {}) {
     performance.measure("search", "search-start");
     showProblem("");
     select(-1);
+    remember(address, push);
+    if (isTyping) complete();
     const pause = isTyping ? FACETS_PAUSE_MS : 0;
     facetsTimer = setTimeout(() => updateFacets(parts, own), pause);
   } catch (error) {
     if (error.name !== "AbortError" && own === running && error.part) results.innerHTML = error.part;
   }
+}
+
+// The address of the page and its title follow the search.
+function remember(address, push) {
+  if (push) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  document.title = (field.value.trim() || "Search") + " · Windrow";
 }
 
 async function updateFacets(parts, own) {
@@ -313,8 +320,8 @@ function begin() {
   field.setAttribute("aria-expanded", "false");
   field.setAttribute("aria-autocomplete", "list");
   field.addEventListener("input", () => {
+    hideCompletions();
     search({ isTyping: true });
-    complete();
   });
   field.addEventListener("blur", hideCompletions);
   form.addEventListener("submit", (event) => {

@@ -21,7 +21,6 @@ pub const REMOVED: &str = "Gone";
 pub const FAILED: &str = "Failed";
 pub const NOW: &str = "Now";
 pub const WALKING: &str = "A run goes on …";
-pub const NO_RUN: &str = "Nothing is being read now.";
 pub const PIPELINE: &str = "Where the time of the last run went";
 pub const PIPELINE_NOW: &str = "Where the time goes";
 pub const WORKING: &str = "working";
@@ -47,12 +46,9 @@ pub const SAVED: &str = "The configuration is saved.";
 pub const VALID: &str = "The configuration has no errors.";
 pub const EXAMPLE: &str = "[[folder]]\npath = \"~/Documents\"\nskip = [\"*.tmp\"]";
 pub const EDIT: &str = "Text of the configuration";
-pub const NOT_OWNER: &str = "Only the user of this machine who runs the server can change this, from a browser on this machine.";
-pub const READ_ONLY: &str = "The page is read-only.";
 pub const PREVIOUS: &str = "Previous";
 pub const NEXT: &str = "Next";
 pub const PAGES: &str = "Pages";
-pub const WITHOUT: &str = "Not available for this server.";
 
 /// Failures by class, and how people call them.
 const CLASSES: [(&str, &str); 11] = [

@@ -5,7 +5,7 @@ use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_file_query::start_of_year_ms;
 use windrow_file_search::{CountedField, DocumentSource, buckets_of, counting_facets};
 
-use super::address::{FACETS_PATH, SIZES, SearchAddress};
+use super::address::{SIZES, SearchAddress};
 use super::facet_value::value;
 use super::folder_tree::{FolderTree, folder_tree};
 use super::histogram::{Bar, histogram};
@@ -258,9 +258,4 @@ fn listed(facet: &ListedFacet, values: &[(String, i64)], address: &SearchAddress
             }
         }
     }
-}
-
-/// Returns the address from which a script gets the facets.
-pub fn facets_address(address: &SearchAddress) -> String {
-    address.at(FACETS_PATH)
 }
