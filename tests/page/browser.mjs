@@ -216,6 +216,23 @@ const scenarios = {
     return { question, isCancelled };
   },
 
+  // Each stage of the builder has a preview that follows what is typed.
+  async previews() {
+    const page = await open(settings.path);
+    const stage = (number) => page.locator(".stage").nth(number);
+    await stage(0).locator("textarea").fill("{ number: { $lt: 99 ");
+    await stage(0).locator('[role="alert"]').waitFor();
+    const mistake = (await page.locator('[role="alert"]').count()) === 1;
+    await stage(0).locator("textarea").fill("{ number: { $lt: 99 } }");
+    await stage(0).locator(".tree").first().waitFor();
+    await page.selectOption("#new", "$count");
+    await page.getByRole("button", { name: "Add a stage" }).click();
+    await stage(1).locator(".tree").first().waitFor();
+    await check(page, "previews");
+    await page.screenshot({ path: `${folder}/previews.png` });
+    return { mistake, count: (await stage(1).locator(".tree").first().textContent()).trim() };
+  },
+
   // Search without scripts.
   async plain() {
     const page = await open("/", { scripts: false });

@@ -37,13 +37,15 @@ def test_every_page_of_data_is_accessible(server):
     orders, hostile = "/collections/shop/orders", "/collections/shop/hostile"
     first = server.client().shop.orders.find_one()["_id"]
     identity = urllib.parse.urlencode({"id": f'ObjectId("{first}")'})
+    pipeline = urllib.parse.urlencode({"pipeline": '[{$match: {total: {$gt: 5}}}, {$sortByCount: "$customer.name"}]'})
     paths = [
         "/state/operations", "/state/slow", "/state/log", orders, f"{orders}?view=table&page=1",
         f"{orders}/document?{identity}", f"{orders}/insert", f"{orders}/schema", f"{orders}/transfer",
-        f"{orders}/indexes", hostile, f"{hostile}?view=table", f"{hostile}/schema",
+        f"{orders}/indexes", f"{orders}/pipeline", f"{orders}/pipeline?{pipeline}",
+        f"{orders}/explain?filter=%7Btotal%3A+%7B%24gt%3A+5%7D%7D&sort=%7Btotal%3A+1%7D", hostile, f"{hostile}?view=table", f"{hostile}/schema",
     ]
     found = chromium.run("pages", server, PICTURES, paths=paths)
-    assert {"/collections", "/indexes", "/state"} <= set(found["paths"])
+    assert {"/collections", "/indexes", "/queries", "/state"} <= set(found["paths"])
 
 
 def test_hostile_documents_are_text(server):
@@ -62,3 +64,8 @@ def test_questions_are_asked_before_an_index_goes(server):
     found = chromium.run("dropping", server, PICTURES, path="/collections/shop/orders/indexes", name="gone_1")
     assert "gone_1" in found["question"] and found["isCancelled"]
     assert "gone_1" not in server.client().shop.orders.index_information()
+
+
+def test_previews_follow_what_is_typed(server):
+    found = chromium.run("previews", server, PICTURES, path="/collections/shop/orders/pipeline")
+    assert found == {"mistake": True, "count": "count: 99", "problems": []}

@@ -100,6 +100,11 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/import.js"),
     },
     Asset {
+        name: "pipeline.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/pipeline.js"),
+    },
+    Asset {
         name: "live_table.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/live_table.js"),

@@ -12,10 +12,12 @@ use crate::texts::collections as texts;
 pub const PATH: &str = "/collections";
 
 /// The parts of a collection: names and addresses.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 6] = [
     (texts::DOCUMENTS, ""),
     (texts::SCHEMA, "schema"),
     (texts::INDEXES, "indexes"),
+    (texts::PIPELINE, "pipeline"),
+    (texts::EXPLAIN, "explain"),
     (texts::TRANSFER, "transfer"),
 ];
 

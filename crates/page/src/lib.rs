@@ -26,7 +26,7 @@
 //! - `sections`: the pages; `shell`: their frame, `collection_frame`: that of a collection; `show`: values for people;
 //!   `texts`: all texts; `assets`: scripts and styles
 //! - `live`: streams of events; `history`, `sampler`: numbers of the last hours
-//! - `literals`: documents as people write them; `namespace`: collections in addresses
+//! - `literals`: documents as people write them; `document_tree`: documents as pages show them; `namespace`: collections in addresses
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
 //! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: who may do what
 // The sections that use the rest are added one by one.
@@ -46,6 +46,7 @@ mod cancellation;
 mod collection_frame;
 mod connection;
 mod database;
+mod document_tree;
 mod error;
 mod folder_services;
 mod form;

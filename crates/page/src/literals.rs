@@ -13,7 +13,7 @@ mod scan;
 mod write;
 
 pub use date::format_date;
-pub use parse::{DocumentReader, parse_document, parse_value};
+pub use parse::{DocumentReader, parse_array, parse_document, parse_value};
 pub use write::{extended_json, shell_line, shell_text};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod collections;
 mod folders;
 mod home;
 mod indexes;
+mod queries;
 mod search;
 mod state;
 
@@ -19,6 +20,7 @@ const SECTIONS: &[&Section] = &[
     &home::SECTION,
     &collections::SECTION,
     &indexes::SECTION,
+    &queries::SECTION,
     &state::SECTION,
 ];
 

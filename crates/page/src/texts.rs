@@ -3,6 +3,7 @@
 pub mod collections;
 pub mod folders;
 pub mod indexes;
+pub mod queries;
 pub mod search;
 pub mod state;
 

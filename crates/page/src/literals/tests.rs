@@ -2,7 +2,6 @@
 
 use windrow_document::{Decimal128, ObjectId, Timestamp, Value, array, doc};
 
-use super::parse::parse_array;
 use super::*;
 
 fn id() -> Value {

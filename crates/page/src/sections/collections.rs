@@ -8,7 +8,6 @@ mod list;
 mod schema;
 mod schema_sample;
 mod transfer;
-mod tree;
 
 use crate::collection_frame::PATH;
 use crate::route::{Route, Section};

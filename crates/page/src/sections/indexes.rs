@@ -56,7 +56,7 @@ fn show_all(request: &Request) -> Result<Response, PageError> {
             div #builds data-live="/indexes/live" data-live-event="table" { (builds::table(&builds, None)) }
         }
         div .row .spread .heading {
-            h2 #all { (texts::INDEX) }
+            h2 #all { (texts::ALL_INDEXES) }
             nav .choices aria-label=(texts::SHOW) {
                 a href=(PATH) aria-current=[(!only_advice).then_some("true")] { (texts::ALL) }
                 a href=(format!("{PATH}?show=advice")) aria-current=[only_advice.then_some("true")] { (texts::ADVICE_ONLY) }

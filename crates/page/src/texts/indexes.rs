@@ -4,6 +4,7 @@ pub const NAME: &str = "Indexes";
 pub const TITLE: &str = "Indexes";
 pub const COLLECTION: &str = "Collection";
 pub const INDEX: &str = "Index";
+pub const ALL_INDEXES: &str = "All indexes";
 pub const KEY: &str = "Key";
 pub const SIZE: &str = "Size";
 pub const ENTRIES: &str = "Entries";
@@ -41,7 +42,7 @@ pub fn since(date: &str) -> String {
     format!("since {date}")
 }
 
-pub const UNUSED: &str = "Not used since the server counts.";
+pub const UNUSED: &str = "No query has used it yet.";
 pub const HIDDEN: &str = "Hidden: no query uses it, but each write pays for it.";
 
 /// Says that another index can do the same.

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::database::Database;
+use crate::document_tree::{table, tree};
 use crate::error::PageError;
 use crate::form::Form;
 use crate::literals::shell_line;
@@ -15,7 +16,6 @@ use crate::texts::collections as texts;
 
 use super::find_form::{Find, find_form};
 use super::list::drop_form;
-use super::tree::{table, tree};
 use crate::collection_frame::{collection_page, notice};
 
 /// Documents are counted for so long.

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 
 use crate::database::Database;
+use crate::document_tree::tree;
 use crate::error::PageError;
 use crate::literals::{DocumentReader, extended_json, parse_document, parse_value, shell_text};
 use crate::namespace::Namespace;
@@ -14,7 +15,6 @@ use crate::shell::form_token;
 use crate::texts::collections as texts;
 
 use super::documents::read_document;
-use super::tree::tree;
 use crate::collection_frame::{collection_page, notice};
 
 /// A larger document is shown only.
@@ -32,7 +32,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     let content = html! {
         @if request.query().get("done").is_some() { (notice("good", texts::SAVED)) }
         h2 .first { (texts::DOCUMENT) }
-        div .panel .documents { (tree(document.as_document())) }
+        div .panel { (tree(document.as_document())) }
         @if request.can_write() {
             @if document.as_bytes().len() > EDIT_BYTES_MAX {
                 p .notice { (texts::TOO_LONG_TO_EDIT) }
