@@ -41,6 +41,12 @@ function watch(element) {
 
 document.querySelectorAll("[data-live]").forEach(watch);
 
+// Where links do not fit beside each other, the one of this page is in view.
+for (const link of document.querySelectorAll("nav > [aria-current]")) {
+  const nav = link.parentElement;
+  if (nav.scrollWidth > nav.clientWidth) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - 16;
+}
+
 // "/" goes to the first search field of a page.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
