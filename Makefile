@@ -40,7 +40,7 @@ help:
 	@echo 'make lint             formatting, clippy, links in documentation, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
-	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
+	@echo 'make simulate SEEDS=…  the engine on a simulated disk, and servers over a simulated object store'
 	@echo 'make soak             a loaded server is killed $(ROUNDS) times, and so is windrow index; nothing'
 	@echo '                      is lost'
 	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
@@ -54,7 +54,7 @@ help:
 	@echo '                      $(WORKLOADS)'
 
 build:
-	cargo build --release --bins
+	cargo build --release -p windrow -p windrow-bench
 
 run: build rivals
 	bench/run.sh $(if $(FOLDER),"$(FOLDER)")
@@ -96,6 +96,8 @@ oracle: build .cache/venv/ready
 # With assertions: see the profile.
 simulate:
 	cargo run --profile simulation -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
+	cargo run --profile simulation -p windrow-simulation -- --servers --steps 1000 \
+		--seeds $(SEEDS) --first $(FIRST)
 
 # Inputs that reveal bugs are in fuzz/artifacts; `fuzz/corpus.py line` prints the line to save.
 fuzz:

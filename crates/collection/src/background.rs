@@ -97,7 +97,7 @@ impl Rest {
     }
 }
 
-/// Folds when tails are large or old.
+/// Folds when tails are large or old, or the log in an object store is long.
 fn keep_folding(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut last_fold, mut rest) = (Instant::now(), Rest::new());
@@ -105,10 +105,11 @@ fn keep_folding(collections: &Arc<Collections>) {
         core.background.fold.wait(Duration::from_millis(500));
         let full = core.tail_bytes() >= core.fold_from_bytes();
         let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
-        if core.is_closing() || !(full || old) {
+        let is_long = core.storage.is_shared_log_long();
+        if core.is_closing() || !(full || old || is_long) {
             continue;
         }
-        match catch_panic("a fold", || folding::fold(collections)) {
+        match catch_panic("a fold", || folding::fold_or_record(collections)) {
             Ok(_) => rest.reset(),
             Err(error) => rest.rest(core, "folding failed", &error),
         }

@@ -1,7 +1,7 @@
 //! What all collections share: storage, snapshots, the memory budget of tails, ids, and the signals
 //! of background work.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -45,6 +45,8 @@ pub(crate) struct Core {
     next_id: AtomicU64,
     /// The number of sections in each run. A run without sections is removed.
     run_sections: Mutex<HashMap<RunId, usize>>,
+    /// Runs without open sections that a follower has not removed yet.
+    postponed_runs: Mutex<BTreeSet<RunId>>,
     /// The memory of all tails, in bytes.
     pub tail_bytes: Arc<AtomicU64>,
     /// The memory of what open transactions have written, in bytes.
@@ -171,6 +173,7 @@ impl Core {
             waiting_for_merging: AtomicUsize::new(0),
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
+            postponed_runs: Mutex::default(),
             tail_bytes: Arc::default(),
             transaction_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
@@ -348,8 +351,41 @@ impl Core {
         let mut runs: Vec<RunId> = descriptors.iter().map(|it| it.run).collect();
         runs.sort_unstable();
         runs.dedup();
-        let mut unknown = runs.into_iter().filter(|run| !known.contains_key(run));
-        Ok(unknown.try_for_each(|run| self.storage.runs.remove(run))?)
+        runs.retain(|run| !known.contains_key(run));
+        if self.storage.is_following() {
+            // The catalog can name sections that are not opened yet.
+            self.postponed_runs.lock().extend(runs);
+            return Ok(());
+        }
+        Ok(runs
+            .into_iter()
+            .try_for_each(|run| self.storage.runs.remove(run))?)
+    }
+
+    /// Removes the runs that a follower has released, unless the catalog names them or a section of
+    /// them is open.
+    pub fn discard_postponed(&self) -> Result<(), Error> {
+        let postponed = std::mem::take(&mut *self.postponed_runs.lock());
+        if postponed.is_empty() {
+            return Ok(());
+        }
+        let rows = self.storage.catalog.scan(&[rows::SECTION]);
+        let named: HashSet<RunId> = rows
+            .iter()
+            .filter_map(|(key, _)| rows::run_of(key))
+            .collect();
+        let open = self.run_sections.lock();
+        for run in postponed {
+            if open.contains_key(&run) {
+                continue;
+            }
+            if named.contains(&run) {
+                self.postponed_runs.lock().insert(run);
+            } else {
+                self.storage.runs.remove(run)?;
+            }
+        }
+        Ok(())
     }
 
     /// Releases a section that was removed from the catalog. A run without sections is removed once
@@ -359,7 +395,8 @@ impl Core {
         self.discard(std::slice::from_ref(descriptor))
     }
 
-    fn forget(&self, descriptor: &SectionDescriptor) {
+    /// Releases a section that was opened, and that the catalog may refer to.
+    pub fn forget(&self, descriptor: &SectionDescriptor) {
         let mut runs = self.run_sections.lock();
         let Some(count) = runs.get_mut(&descriptor.run) else {
             // The run stays until the next start, which removes runs without sections.

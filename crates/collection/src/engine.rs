@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
-use windrow_storage::{ClusterTime, Disk, Position, RowChange, SharedState, Storage};
+use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, SharedState, Storage};
 
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
@@ -163,6 +163,37 @@ impl Engine {
         Ok(self.core.storage.wait_durable(position, at_most)?)
     }
 
+    /// Returns the newest position up to which all writes are durable, as
+    /// [`wait_durable`](Engine::wait_durable) means it.
+    pub fn durable(&self) -> Position {
+        self.core.storage.durable()
+    }
+
+    /// Returns the time since this server has extended the log in the object store. `None` if it is not
+    /// the primary of a database there.
+    pub fn upload_silence(&self) -> Option<Duration> {
+        self.core.storage.upload_silence()
+    }
+
+    /// Requests a proof that this server is still the primary of a database in an object store. `None`
+    /// if the database is not in one.
+    pub fn request_confirmation(&self) -> Option<Confirmation> {
+        self.core.storage.request_confirmation()
+    }
+
+    /// Waits for a proof, at most `at_most`. Returns whether it is there: this server was the primary
+    /// when it was requested.
+    ///
+    /// # Errors
+    /// Fails if another server has taken over.
+    pub fn wait_confirmed(
+        &self,
+        confirmation: Confirmation,
+        at_most: Duration,
+    ) -> Result<bool, Error> {
+        Ok(self.core.storage.wait_confirmed(confirmation, at_most)?)
+    }
+
     /// Folds the tails, and merges until nothing is left to merge.
     pub fn fold(&self) -> Result<(), Error> {
         self.work(Work::Fold)?;
@@ -174,7 +205,7 @@ impl Engine {
     /// whether there was anything to do.
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
-            Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
+            Work::Fold => folding::fold_or_record(&self.collections).map(|sections| sections > 0),
             Work::Merge => merging::merge_all(&self.collections, MergeEffort::Readers, &|| true),
             Work::Compact => self.compact_while(&|| true),
             Work::CreateEntries => Ok(background::create_entries(&self.collections)),
@@ -184,6 +215,8 @@ impl Engine {
                 unfinished.iter().for_each(resume);
                 Ok(!unfinished.is_empty())
             }
+            Work::Upload => Ok(self.core.storage.upload().map(|()| true)?),
+            Work::CollectGarbage => Ok(self.core.storage.collect_garbage().map(|()| true)?),
         }
     }
 
@@ -495,6 +528,10 @@ pub enum Work {
     CreateEntries,
     /// Resumes index builds that a crash interrupted.
     Builds,
+    /// Uploads the next object of the log to the object store, if nothing else does.
+    Upload,
+    /// Deletes from the object store what no server needs, if nothing else does.
+    CollectGarbage,
 }
 
 /// Statistics of an engine. Sizes are in bytes.

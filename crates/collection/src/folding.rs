@@ -138,18 +138,49 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
 pub(crate) fn record_all_folded(collections: &Collections) -> Result<(), Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
+    let Some(position) = folded_position(collections) else {
+        return Ok(());
+    };
+    let _changing = core.catalog_change.lock();
+    core.storage
+        .shorten_start(rows::put_fold_position(position))?;
+    Ok(())
+}
+
+/// Folds. If there is nothing to fold and the log in the object store is long, records in the catalog
+/// that everything is folded, so that the log can be shortened. Returns the number of sections.
+pub(crate) fn fold_or_record(collections: &Collections) -> Result<usize, Error> {
+    let sections = fold(collections)?;
+    if sections == 0 && collections.core.storage.is_shared_log_long() {
+        record_position(collections)?;
+    }
+    Ok(sections)
+}
+
+/// If everything is folded, records that, and drops the log before.
+fn record_position(collections: &Collections) -> Result<(), Error> {
+    let core = &*collections.core;
+    let _folding = core.folding.lock();
+    let Some(position) = folded_position(collections) else {
+        return Ok(());
+    };
+    {
+        let _changing = core.catalog_change.lock();
+        let change = rows::put_fold_position(position);
+        core.storage.catalog.change(vec![change], |_| {})?;
+    }
+    Ok(core.storage.drop_log_before(position.next())?)
+}
+
+/// Returns the newest position, if everything up to it is folded.
+fn folded_position(collections: &Collections) -> Option<Position> {
+    let core = &*collections.core;
     let position = core.storage.log.written();
     let has_frozen = |it: &Arc<Collection>| it.state().frozen.is_some();
     let is_folded = all_folded(collections) >= position
         && !collections.all().iter().any(has_frozen)
         && core.retries.is_saved(core.retries.version());
-    if !is_folded || !core.storage.log.takes_writes() {
-        return Ok(());
-    }
-    let _changing = core.catalog_change.lock();
-    core.storage
-        .shorten_start(rows::put_fold_position(position))?;
-    Ok(())
+    (is_folded && core.storage.log.takes_writes()).then_some(position)
 }
 
 /// The recorded statement results, written so that the log can be truncated.

@@ -30,7 +30,7 @@ use crate::record::transaction;
 use crate::recovery;
 use crate::retries;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
-use crate::state::IndexState;
+use crate::state::{IndexState, State};
 
 /// Applies the records of another server's log to an engine. [`Engine::open_following`](crate::Engine::open_following) makes it.
 pub struct Following {
@@ -78,11 +78,15 @@ impl Following {
             return Ok(());
         }
         for id in due {
-            if let Some(collection) = self.collections.by_id(id) {
-                adopt_sections(core, &collection)?;
+            let collection = self.collections.by_id(id);
+            match collection.map_or(Ok(()), |it| adopt_sections(core, &it)) {
+                // A later record of the log removes the run from the catalog.
+                Err(Error::Storage(StorageError::RunDeleted { .. })) => continue,
+                adopted => adopted?,
             }
             self.pending.remove(&id);
         }
+        core.discard_postponed()?;
         core.record_stored(self.collections.bytes_raw());
         core.storage
             .drop_log_before(rows::fold_position(&core.storage.catalog)?.next())?;
@@ -97,7 +101,13 @@ impl Following {
             .values_mut()
             .for_each(|position| *position = Position::ZERO);
         self.adopt()?;
+        if !self.pending.is_empty() {
+            let place = "the object store".to_owned();
+            let what = "runs are missing that the newest catalog names".to_owned();
+            return Err(StorageError::Damaged { place, what }.into());
+        }
         adopt_sessions(&self.collections.core)?;
+        self.collections.core.discard_postponed()?;
         Ok(self.committed)
     }
 
@@ -134,7 +144,7 @@ impl Following {
                 self.pending.insert(collection.id, position);
             }
         }
-        for id in &affected.folded {
+        for id in affected.folded.iter().chain(&affected.collections) {
             self.pending.insert(*id, position);
         }
         let (collections, failure) = (self.collections.clone(), self.failure.clone());
@@ -163,7 +173,15 @@ impl Applier for Following {
             },
         })
     }
+
+    fn needs_after(&self, written: Position) -> Position {
+        // Collections that are not adopted yet use what the log has removed since.
+        let oldest = self.pending.values().min();
+        oldest.map_or(written, |position| position.previous())
+    }
 }
+
+type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
 /// What a catalog change affects.
 #[derive(Default)]
@@ -330,40 +348,63 @@ fn index_of(
         is_first,
         position,
     } = place;
+    // An index with sections becomes ready when these are adopted.
+    let has_sections = !descriptors_of(&core.storage.catalog, map)?.is_empty();
     let Some(known) = known else {
         let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
-        let sections = Arc::new(Sections::new(open_missing(core, map, &[])?));
-        return Ok(recovery::index_state(map, definition, &row, sections));
+        let row = IndexRow {
+            ready: row.ready && !has_sections,
+            ..row
+        };
+        return Ok(recovery::index_state(map, definition, &row, Arc::default()));
     };
     let mut state = known.clone();
     if !is_first && known.index.row().specification != row.specification {
         let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
         state.index = Arc::new(known.index.with_definition(definition));
     }
-    if row.ready && !known.index.is_ready() {
-        // No reader has used it before, so its sections need not wait for snapshots.
-        let sections = open_missing(core, map, known.sections.present())?;
-        state.sections = Arc::new(Sections::new(sections));
+    if row.ready && !known.index.is_ready() && !has_sections {
         state.index.set_ready(position);
     }
     Ok(state)
 }
 
-/// Returns the sections of a map in the catalog. Those in `open` are not opened again.
-fn open_missing(
-    core: &Core,
-    map: MapId,
-    open: &[Arc<Section>],
-) -> Result<Vec<Arc<Section>>, Error> {
-    let mut sections = Vec::new();
-    for descriptor in descriptors_of(&core.storage.catalog, map)? {
-        let known = open.iter().find(|it| is_same(it.descriptor(), &descriptor));
-        sections.push(match known {
-            Some(section) => section.clone(),
-            None => core.open_section(descriptor)?,
-        });
+/// Sections of the catalog that are opened together. What was opened is released after an error.
+struct SectionOpening<'c> {
+    core: &'c Core,
+    opened: Vec<SectionDescriptor>,
+}
+
+impl SectionOpening<'_> {
+    /// Returns the sections of a map in the catalog. Those in `open` are not opened again.
+    fn sections(&mut self, map: MapId, open: &[Arc<Section>]) -> Result<Vec<Arc<Section>>, Error> {
+        let mut sections = Vec::new();
+        for descriptor in descriptors_of(&self.core.storage.catalog, map)? {
+            let known = open.iter().find(|it| is_same(it.descriptor(), &descriptor));
+            sections.push(match known {
+                Some(section) => section.clone(),
+                None => {
+                    let section = self.core.open_section(descriptor.clone())?;
+                    self.opened.push(descriptor);
+                    section
+                }
+            });
+        }
+        Ok(sections)
     }
-    Ok(sections)
+
+    /// Returns the sections of all maps of a state.
+    fn of_state(&mut self, state: &State, records: MapId) -> Result<SectionsByMap, Error> {
+        let mut by_map = HashMap::new();
+        by_map.insert(records, self.sections(records, state.records.present())?);
+        for IndexState {
+            index, sections, ..
+        } in &state.indexes
+        {
+            by_map.insert(index.map, self.sections(index.map, sections.present())?);
+        }
+        Ok(by_map)
+    }
 }
 
 fn descriptors_of(catalog: &Catalog, map: MapId) -> Result<Vec<SectionDescriptor>, StorageError> {
@@ -378,57 +419,65 @@ fn is_same(one: &SectionDescriptor, other: &SectionDescriptor) -> bool {
 }
 
 /// Replaces the sections of a collection by those of the catalog, and cuts off the part of its tails
-/// that they contain.
+/// that they contain. Indexes whose build has ended become ready.
 fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
     let before = collection.state();
-    let records = open_missing(core, collection.records_map, before.records.present())?;
-    let mut of_indexes = HashMap::new();
-    for IndexState {
-        index, sections, ..
-    } in &before.indexes
-    {
-        of_indexes.insert(
-            index.map,
-            open_missing(core, index.map, sections.present())?,
-        );
-    }
-    let folded = match core
-        .storage
-        .catalog
-        .get(&rows::key(rows::FOLDED, &[collection.id.0]))
-    {
+    let mut opening = SectionOpening {
+        core,
+        opened: Vec::new(),
+    };
+    let mut by_map = opening
+        .of_state(&before, collection.records_map)
+        .inspect_err(|_| opening.opened.iter().for_each(|it| core.forget(it)))?;
+    let catalog = &core.storage.catalog;
+    let folded = match catalog.get(&rows::key(rows::FOLDED, &[collection.id.0])) {
         Some(value) => FoldedRow::read(&value)?,
         None => FoldedRow::default(),
     };
-    let kept: HashSet<(RunId, u64)> = records
-        .iter()
-        .chain(of_indexes.values().flatten())
+    let adopted: HashSet<(RunId, u64)> = by_map
+        .values()
+        .flatten()
         .map(|section| place_of(section.descriptor()))
         .collect();
     let retired = collection.adopt_state(folded.position, |state| {
-        replace(&mut state.records, records);
-        for index in &mut state.indexes {
-            if let Some(sections) = of_indexes.remove(&index.index.map) {
-                replace(&mut index.sections, sections);
+        let mut take = |map, sections: &mut Arc<Sections>| {
+            if let Some(newest) = by_map.remove(&map) {
+                *sections = Arc::new(Sections::new(newest));
             }
+        };
+        take(collection.records_map, &mut state.records);
+        for index in &mut state.indexes {
+            take(index.index.map, &mut index.sections);
         }
     });
     if let Some(generation) = retired {
         generation.retire();
     }
+    make_ready(core, collection)?;
     let gone = before
         .maps()
         .flat_map(|sections| sections.descriptors())
-        .filter(|descriptor| !kept.contains(&place_of(descriptor)));
+        .filter(|descriptor| !adopted.contains(&place_of(descriptor)));
     gone.into_iter().try_for_each(|it| core.close_section(it))
+}
+
+/// Makes the indexes ready that are ready in the catalog. Their sections are adopted.
+fn make_ready(core: &Core, collection: &Collection) -> Result<(), Error> {
+    let catalog = &core.storage.catalog;
+    for IndexState { index, .. } in &collection.state().indexes {
+        let key = rows::key(rows::INDEX, &[collection.id.0, index.map.0]);
+        let Some(value) = catalog.get(&key).filter(|_| !index.is_ready()) else {
+            continue;
+        };
+        if IndexRow::read(index.map, &value, catalog)?.ready {
+            index.set_ready(core.storage.log.written());
+        }
+    }
+    Ok(())
 }
 
 fn place_of(descriptor: &SectionDescriptor) -> (RunId, u64) {
     (descriptor.run, descriptor.root_offset)
-}
-
-fn replace(sections: &mut Arc<Sections>, by: Vec<Arc<Section>>) {
-    *sections = Arc::new(Sections::new(by));
 }
 
 /// Adopts the section with the recorded results of statements. The results themselves are known from

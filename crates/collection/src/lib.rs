@@ -72,6 +72,8 @@
 //! 7. Catalog: `engine`, `new_collection`, `alter`, `building` (index builds), `views`,
 //!    `retired_names`, `compression`.
 //! 8. Observing: `events` (change streams), `statistics`, `scans`.
+//! 9. Databases in an object store: `following` applies the log of another server, `follower` opens
+//!    the database and takes it over.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -94,6 +96,7 @@ mod error;
 mod event_detail;
 mod events;
 mod folding;
+mod follower;
 mod following;
 mod generation;
 mod ids;
@@ -140,6 +143,7 @@ pub use ddl_event::DdlKind;
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
+pub use follower::{Follower, Opened, OpeningPolicy, Succession, open_shared};
 pub use following::Following;
 pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress};
@@ -161,7 +165,9 @@ pub use validate::{Checks, DocumentFindings, IndexReport, Validation, WrongEntri
 pub use views::View;
 pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
-pub use windrow_storage::{ClusterTime, Position, SharedState, StorageError};
+pub use windrow_storage::{
+    ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError,
+};
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, WriteOptions};
 
 /// The largest document, in bytes.

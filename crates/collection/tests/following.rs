@@ -12,8 +12,8 @@ use windrow_collection::{
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_storage::{
-    ClusterOptions, Disk, Followed, MemoryBucket, MemoryDisk, Patience, Promotion, Replica,
-    StorageError,
+    Bucket, ClusterOptions, Disk, Followed, MemoryBucket, MemoryDisk, Patience, Promotion, Replica,
+    StorageError, Uploads,
 };
 
 use building::build;
@@ -42,6 +42,9 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
         heartbeat: Duration::from_millis(10),
         retention: Duration::from_secs(60),
         patience: Arc::new(Tries),
+        member_lifetime: Duration::from_secs(600),
+        log_objects_max: 20,
+        uploads: Uploads::Threads,
     };
     Replica::open(disk, options().storage, cluster).unwrap()
 }
@@ -285,4 +288,37 @@ fn open_snapshots_of_a_follower_keep_what_they_see() {
     drop((reader, collection, snapshot));
     follower.catch_up(&primary);
     same(&primary, &follower.engine);
+}
+
+/// A primary without writes extends the log now and then. A server that starts must not read all of
+/// that.
+#[test]
+fn log_is_shortened_without_writes() {
+    let bucket = MemoryBucket::new();
+    let primary = Follower::open(&bucket).promote();
+    insert(&primary, "c", 0, 10);
+    primary.work(Work::Fold).unwrap();
+    let objects = || bucket.list("log", "").unwrap().len();
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while objects() < 60 {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let boundaries = bucket.list("boundary", "").unwrap().len();
+    primary.work(Work::Fold).unwrap();
+    while bucket.list("boundary", "").unwrap().len() == boundaries {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let follower = Follower::open(&bucket);
+    same(&primary, &follower.engine);
+    let newest = bucket
+        .list("boundary", "")
+        .unwrap()
+        .into_iter()
+        .max()
+        .unwrap();
+    let boundary = bucket.get(&format!("boundary/{newest}")).unwrap().unwrap();
+    let start = u64::from_le_bytes(boundary[24..32].try_into().unwrap());
+    assert!(start >= 60, "a server begins at object {start}");
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use windrow_collection::{Direction, Error, Position};
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_collection::{Error, Position};
 use windrow_storage::Crash;
 
-use crate::model::{Documents, Model, ModelCollection};
+use crate::model::{Model, ModelCollection};
+use crate::reads::documents_of;
 use crate::world::{Fault, World};
 
 impl World {
@@ -102,7 +102,7 @@ impl World {
 
     /// Finds the model that the recovered state equals. It must be a state that the crash allows.
     fn check_recovery(&self, synced: Position) {
-        let found = self.read_all();
+        let found = documents_of(&self.engine()).expect("the documents");
         let candidates = self.with(|state| {
             let known = |(position, _): &(Position, Model)| *position <= synced;
             let first = state.history.iter().rposition(known).unwrap_or(0);
@@ -115,7 +115,7 @@ impl World {
             let of = |(name, collection_model): (&String, &ModelCollection)| {
                 (name.clone(), collection_model.documents.clone())
             };
-            model.iter().map(of).eq(found.iter().cloned()) && self.remembers_writes(model)
+            model.iter().map(of).eq(found.clone()) && self.remembers_writes(model)
         };
         // Several models can differ in their indexes only. Indexes that are not in all of them are
         // uncertain.
@@ -154,31 +154,6 @@ impl World {
             state.history.push((position, model.clone()));
             state.model = model;
         });
-    }
-
-    /// Returns the documents of all collections.
-    fn read_all(&self) -> Vec<(String, Documents)> {
-        let read = |collection: &windrow_collection::Collection| {
-            let mut cursor = collection
-                .reader()
-                .expect("a reader")
-                .records(Direction::Forward);
-            let mut documents = Documents::new();
-            while cursor.next().expect("a document") {
-                let document = Document::from_validated(cursor.document());
-                let Some(ValueRef::Int32(id)) = document.get("_id") else {
-                    panic!("{document:?}");
-                };
-                let document = DocumentBuf::from_bytes(cursor.document().to_vec());
-                documents.insert(id, document.expect("a valid document").into());
-            }
-            documents
-        };
-        let collections = self.engine().collections("test");
-        let named = collections
-            .iter()
-            .map(|it| (it.namespace().collection, read(it)));
-        named.collect()
     }
 
     /// Runs a random step that is possible in the current state.

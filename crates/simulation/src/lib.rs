@@ -21,10 +21,13 @@
 //! - [`world`]: the state of a run
 //! - `writes`, `reads`, `changes`, `transactions`, `work`, `faults`: the steps
 //! - [`run`](mod@run): a whole run
+//! - [`cluster`]: several servers over one object store
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod changes;
+mod clock;
+pub mod cluster;
 mod faults;
 pub mod model;
 pub mod random;

@@ -1,5 +1,5 @@
-//! `windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]`: runs seeds on all cores and
-//! reports those that fail.
+//! `windrow-simulate [--servers] [--first SEED] [--seeds COUNT] [--steps COUNT]`: runs seeds on all
+//! cores and reports those that fail. With `--servers`, several servers share an object store.
 //!
 //! `--first SEED --seeds 1` repeats a failed run. `WINDROW_SIMULATION_TRACE=1` prints its steps,
 //! `WINDROW_SIMULATION_THOROUGH=1` checks everything after each step.
@@ -9,16 +9,24 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use windrow_simulation::cluster::{self, StoreMutation};
 use windrow_simulation::run::run;
 
 fn main() -> ExitCode {
     let mut numbers = [("--first", 1), ("--seeds", 1_000), ("--steps", 150)];
     let mut arguments = std::env::args().skip(1);
+    let mut has_servers = false;
     while let Some(name) = arguments.next() {
+        if name == "--servers" {
+            has_servers = true;
+            continue;
+        }
         let known = numbers.iter_mut().find(|(known, _)| *known == name);
         let value = arguments.next().and_then(|text| text.parse().ok());
         let (Some((_, number)), Some(value)) = (known, value) else {
-            eprintln!("usage: windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]");
+            eprintln!(
+                "usage: windrow-simulate [--servers] [--first SEED] [--seeds COUNT] [--steps COUNT]"
+            );
             return ExitCode::from(2);
         };
         *number = value;
@@ -32,7 +40,11 @@ fn main() -> ExitCode {
             if seed >= first + seeds {
                 return;
             }
-            if catch_unwind(|| run(seed, steps as usize)).is_err() {
+            let run_seed = || match has_servers {
+                true => _ = cluster::run(seed, steps as usize, StoreMutation::None),
+                false => _ = run(seed, steps as usize),
+            };
+            if catch_unwind(run_seed).is_err() {
                 eprintln!("seed {seed} failed");
                 failed.lock().unwrap().push(seed);
             }

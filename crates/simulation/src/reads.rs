@@ -1,10 +1,11 @@
 //! Steps that read and compare the engine with the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_collection::{Checks, Direction, Reader};
-use windrow_document::{Document, ValueRef};
+use windrow_collection::{Checks, Collection, Direction, Engine, Error, Reader};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Multikey, Scratch, is_mark};
 
 use crate::model::Documents;
@@ -157,7 +158,7 @@ impl World {
                 let collection = found.unwrap_or_else(|| panic!("{name} does not exist at {time}"));
                 let reader = moment.reader(&collection).expect("a reader");
                 check_records(&reader, &collection_model.documents, name);
-                check_entries(&reader, &collection_model.documents, name);
+                check_entries(&reader, &collection_model.documents, name).expect("entries");
             }
             self.with(|state| {
                 for name in state.model.keys().filter(|name| !model.contains_key(*name)) {
@@ -170,8 +171,36 @@ impl World {
     }
 }
 
+/// Returns the documents of all collections.
+pub(crate) fn documents_of(engine: &Engine) -> Result<BTreeMap<String, Documents>, Error> {
+    let named = |collection: &Arc<Collection>| {
+        let documents = documents_in(&collection.reader()?)?;
+        Ok((collection.namespace().collection, documents))
+    };
+    engine.collections("test").iter().map(named).collect()
+}
+
+/// Returns the documents of a reader's collection.
+pub(crate) fn documents_in(reader: &Reader) -> Result<Documents, Error> {
+    let mut cursor = reader.records(Direction::Forward);
+    let mut documents = Documents::new();
+    while cursor.next()? {
+        let document = Document::from_validated(cursor.document());
+        let Some(ValueRef::Int32(id)) = document.get("_id") else {
+            panic!("{document:?}");
+        };
+        let document = DocumentBuf::from_bytes(cursor.document().to_vec());
+        documents.insert(id, document.expect("a valid document").into());
+    }
+    Ok(documents)
+}
+
 /// Asserts that the indexes have exactly the keys of the documents.
-fn check_entries(reader: &Reader, documents: &Documents, name: &str) {
+pub(crate) fn check_entries(
+    reader: &Reader,
+    documents: &Documents,
+    name: &str,
+) -> Result<(), Error> {
     let mut scratch = Scratch::default();
     for (number, index) in reader.indexes().iter().enumerate() {
         let mut expected = Vec::new();
@@ -187,17 +216,14 @@ fn check_entries(reader: &Reader, documents: &Documents, name: &str) {
             expected.extend(keys);
         }
         expected.sort_unstable();
-        let (mut found, mut cursor) = (
-            Vec::new(),
-            reader
-                .entries(number, Direction::Forward)
-                .expect("a cursor"),
-        );
-        while cursor.next().expect("an entry") {
+        let mut found = Vec::new();
+        let mut cursor = reader.entries(number, Direction::Forward)?;
+        while cursor.next()? {
             found.push(cursor.key().to_vec());
         }
         assert_eq!(found, expected, "keys of {} of {name}", index.name());
     }
+    Ok(())
 }
 
 pub(crate) fn check_records(reader: &Reader, expected: &Documents, name: &str) {

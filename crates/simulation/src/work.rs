@@ -123,7 +123,7 @@ fn search_index(name: &str) -> DocumentBuf {
     Definition::of_search(search.expect("a definition")).specification
 }
 
-fn specification(name: &str, kind: u64) -> DocumentBuf {
+pub(crate) fn specification(name: &str, kind: u64) -> DocumentBuf {
     match kind {
         0 => doc! { "key": { "tags": 1, "u": (-1) }, "name": name },
         1 => doc! { "key": { "rare": 1, "u": 1 }, "name": name, "sparse": true },

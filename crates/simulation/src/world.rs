@@ -1,6 +1,5 @@
 //! The state of a run: the engine, its disk, the model, and steps in progress.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use windrow_collection::{
 };
 use windrow_storage::{Compression, MasterKey, MemoryDisk, Position, StorageError};
 
+use crate::clock;
 use crate::model::{Documents, Model, ModelCollection, RetryableWrite};
 use crate::random::{Random, mix};
 
@@ -107,18 +107,11 @@ const MASTER_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 /// The maximal nesting of steps.
 const DEPTH_MAX: usize = 3;
 
-thread_local! {
-    /// The state of the engine's random number generator.
-    static BYTES: Cell<u64> = const { Cell::new(0) };
-    static CLOCK: Cell<u64> = const { Cell::new(0) };
-}
-
 impl World {
     /// Creates a run with an empty disk and random options of the engine.
     pub fn new(seed: u64) -> Arc<World> {
         let mut random = Random::new(seed);
-        BYTES.set(mix(seed));
-        CLOCK.set(0);
+        clock::reset(seed);
         let settings = EngineSettings {
             build_bytes: 1 << (10 + random.below(10)),
             entry_backlog_bytes: 1 << random.below(18),
@@ -259,7 +252,7 @@ impl World {
             session[..8].copy_from_slice(&state.next_session.to_be_bytes());
             RetryableWrite {
                 origin: Origin { session, number: 1 },
-                time_ms: clock(),
+                time_ms: clock::now_ms(),
             }
         })
     }
@@ -272,7 +265,7 @@ impl World {
             .values()
             .filter_map(|collection_model| collection_model.last);
         let mut young =
-            lasts.filter(|last| clock().saturating_sub(last.time_ms) < SESSION_MEMORY_MS);
+            lasts.filter(|last| clock::now_ms().saturating_sub(last.time_ms) < SESSION_MEMORY_MS);
         young.all(|last| engine.recorded_result(last.origin, STATEMENT) != RecordedResult::Nothing)
     }
 
@@ -349,7 +342,7 @@ fn open_engine(
         entry_backlog_bytes: settings.entry_backlog_bytes,
         compression: settings.compression,
         snapshot_age_max: Duration::MAX,
-        random: fill_random,
+        random: clock::fill_random,
         on_problem: |_, _| (),
         history_bytes: u64::MAX,
         at_block: AtBlock(Arc::new(move || {
@@ -361,7 +354,7 @@ fn open_engine(
     };
     options.storage.log.segment_bytes = settings.segment_bytes;
     options.storage.log.sync_interval = None;
-    options.storage.log.clock = clock;
+    options.storage.log.clock = clock::now_ms;
     options.storage.catalog.checkpoint_bytes = settings.checkpoint_bytes;
     options.storage.runs.cache_bytes = settings.cache_bytes;
     if settings.is_encrypted {
@@ -372,17 +365,4 @@ fn open_engine(
     // Snapshots must not expire by the real clock, or runs would not be deterministic.
     engine.set_snapshot_window(Duration::MAX);
     Ok(engine)
-}
-
-/// The simulated clock in milliseconds. It advances with each call.
-fn clock() -> u64 {
-    CLOCK.set(CLOCK.get() + 137);
-    1_700_000_000_000 + CLOCK.get()
-}
-
-fn fill_random(bytes: &mut [u8]) {
-    for byte in bytes {
-        BYTES.set(mix(BYTES.get().wrapping_add(1)));
-        *byte = BYTES.get() as u8;
-    }
 }

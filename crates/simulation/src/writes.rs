@@ -22,7 +22,7 @@ const NO_WAIT: WriteOptions<'static> = WriteOptions {
     statements: None,
     interrupt: &|| true,
 };
-const NAMES: [&str; 3] = ["one", "two", "three"];
+pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [
     "wind",
     "row",
@@ -304,7 +304,7 @@ impl World {
 }
 
 /// The options of a retryable write.
-fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> WriteOptions<'a> {
+pub(crate) fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> WriteOptions<'a> {
     WriteOptions {
         statements: Some(Statements {
             origin: last.origin,
@@ -321,7 +321,7 @@ pub(crate) fn has_unique(collection: &Collection) -> bool {
 }
 
 /// Replaces the document `id` by `update`, or deletes it if there is no update.
-fn replace(
+pub(crate) fn replace(
     collection: &Collection,
     id: i32,
     old: Option<&DocumentBuf>,

@@ -93,6 +93,12 @@ pub enum StorageError {
         /// The error of the request.
         what: String,
     },
+    /// A run was deleted from the object store, because the log does not refer to it any more. This
+    /// server has not applied that part of the log yet, or a snapshot is too old.
+    RunDeleted {
+        /// The run.
+        place: String,
+    },
     /// Fault of the operator: the object store cannot keep the log.
     Unsuitable {
         /// The prefix in the object store.
@@ -124,6 +130,10 @@ impl StorageError {
     /// Returns the variant for an error of the operating system at `place`.
     pub(crate) fn from_io(place: impl Into<String>, error: io::Error) -> Self {
         let place = place.into();
+        let inner = error.get_ref().and_then(|it| it.downcast_ref::<Self>());
+        if let Some(inner) = inner {
+            return inner.clone();
+        }
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { place },
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -216,6 +226,9 @@ impl fmt::Display for StorageError {
             ),
             Self::Unavailable { place, what } => {
                 write!(f, "the object store cannot be used: {place}: {what}")
+            }
+            Self::RunDeleted { place } => {
+                write!(f, "the snapshot is too old: {place} was deleted")
             }
             Self::Unsuitable { place, what } => write!(
                 f,

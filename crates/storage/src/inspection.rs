@@ -12,6 +12,7 @@ use crate::run_id::RunId;
 use crate::run_objects;
 use crate::shared_log::boundary::{self, Boundary, CHECKPOINTS};
 use crate::shared_log::log_object::{self, ObjectKind};
+use crate::shared_log::members::MemberState;
 use crate::shared_log::{self, LogEnd, database, members};
 
 /// What [`inspect`] has found.
@@ -19,8 +20,8 @@ use crate::shared_log::{self, LogEnd, database, members};
 pub struct StoreReport {
     /// The id of the database, in hexadecimal digits.
     pub database: String,
-    /// The addresses of the servers.
-    pub members: Vec<String>,
+    /// The servers that have announced themselves.
+    pub members: Vec<MemberState>,
     /// The address of the server that took over the log last. "" if it is before the first log
     /// object that is needed.
     pub primary: String,
@@ -81,7 +82,7 @@ pub fn inspect(
     let is_orphan = |run: &RunId| run_objects::epoch_of(*run) < end.epoch && !named.contains(run);
     Ok(StoreReport {
         database: hex(database),
-        members: members::addresses(bucket)?,
+        members: members::states(&members::all(bucket)?),
         primary,
         is_released: end.is_released,
         epoch: end.epoch,

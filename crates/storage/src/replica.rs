@@ -13,19 +13,22 @@
 //! saves them, and the copy is loaded again.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::bucket::{Bucket, Patience, retry};
 use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
+use crate::compared_log::ComparedLog;
 use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::folder::open_folder;
 use crate::local_state::{Id, LocalState};
-use crate::log::{Content, Follower, Kind, LogCopy, Position, Written, remove_log};
+use crate::log::{ClusterTime, Content, Follower, Kind, LogCopy, Position, Written, remove_log};
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
 use crate::shared_log::boundary::{self, Boundary};
 use crate::shared_log::log_object::{ObjectKind, SharedRecord};
+use crate::shared_log::members::{Announcement, MemberState};
+use crate::shared_log::read_ahead::ReadAhead;
 use crate::shared_log::uploader::{ClusterOptions, UploadParts, Uploader};
 use crate::shared_log::{self, LogEnd, LogWriter, Takeover, database, members, probe};
 use crate::storage::{Storage, StorageOptions};
@@ -36,7 +39,7 @@ pub struct Replica {
     options: ClusterOptions,
     disk: Arc<dyn Disk>,
     storage_options: StorageOptions,
-    state: LocalState,
+    compared: Arc<ComparedLog>,
     end: LogEnd,
     /// The number of the newest object that was read, and the position of its first record. The
     /// next start reads it again, because its header says who wrote it.
@@ -48,6 +51,8 @@ pub struct Replica {
     objects_since_note: u32,
     /// When this server last looked for more than the next object.
     looked: Option<Instant>,
+    /// The number of announcements of this server.
+    beat: u64,
 }
 
 /// What the log does with a record before a snapshot can have its position.
@@ -61,12 +66,19 @@ pub trait Applier {
     /// # Errors
     /// Fails if the record cannot be applied. It is not added then.
     fn prepare(&mut self, record: Written) -> Result<Publish, StorageError>;
+    /// Returns the position up to which what the log has removed is not needed any more. `written`
+    /// is the newest position.
+    fn needs_after(&self, written: Position) -> Position;
 }
 
 /// Adds records to the log, and does nothing else.
 impl Applier for () {
     fn prepare(&mut self, _: Written) -> Result<Publish, StorageError> {
         Ok(Box::new(|_| {}))
+    }
+
+    fn needs_after(&self, written: Position) -> Position {
+        written
     }
 }
 
@@ -115,17 +127,15 @@ impl Primary {
         let Replica {
             storage,
             options,
-            disk,
-            state,
+            compared,
             objects,
             ..
         } = *self.replica;
         let uploader = Uploader::start(UploadParts {
             log: storage.log.clone(),
-            disk,
+            compared,
             options,
             objects,
-            state,
             writer: self.writer,
         })?;
         storage.set_uploader(uploader)?;
@@ -133,8 +143,6 @@ impl Primary {
     }
 }
 
-/// The interval of [`Replica::look_around`].
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// A note of the compared objects is saved after this many objects.
 const NOTE_INTERVAL: u32 = 256;
 
@@ -166,6 +174,10 @@ impl Replica {
             None => begin_folder(&disk, database)?,
         };
         let folder = open_folder(&disk, None)?;
+        // Until the copy is loaded, nothing must be deleted.
+        let loading = announcement(&options, ClusterTime(0), Position::ZERO, 0);
+        members::announce(bucket.as_ref(), state.server, &loading)?;
+        members::replace_others(bucket.as_ref(), state.server, &options.address)?;
         let compared = match state.compared {
             Some(compared) => compared,
             None => load(&disk, &storage_options, &options)?,
@@ -175,17 +187,19 @@ impl Replica {
             ..state
         };
         state.save(&disk)?;
-        members::register(bucket.as_ref(), state.server, &options.address)?;
         let cache = ChunkCache::open(&disk, options.cache_bytes)?;
         let patience = options.patience.clone();
         let objects = Arc::new(RunObjects::new(bucket, cache, patience));
-        let storage = Storage::open_in(
+        let mut storage = Storage::open_in(
             folder,
             disk.clone(),
             storage_options.clone(),
             Some(objects.clone()),
         )?;
         objects.set_log(&storage.log);
+        let compared_log = ComparedLog::new(storage.log.clone(), disk.clone(), state);
+        let compared_log = Arc::new(compared_log);
+        storage.set_compared(compared_log.clone());
         let (number, position) = compared;
         Ok(Replica {
             local: storage.log.follow(position),
@@ -200,10 +214,11 @@ impl Replica {
             options,
             disk,
             storage_options,
-            state,
+            compared: compared_log,
             objects,
             objects_since_note: 0,
             looked: None,
+            beat: 0,
         })
     }
 
@@ -215,7 +230,7 @@ impl Replica {
     /// Returns `true` if no server extends the log: it is empty, its writer has ended, or this
     /// server itself was its writer. To be asked at the end of the log.
     pub fn is_without_primary(&self) -> bool {
-        self.end.is_released || self.end.writer == self.state.server
+        self.end.is_released || self.end.writer == self.compared.server()
     }
 
     /// Returns the storage, for reading. It accepts writes after the takeover.
@@ -232,12 +247,18 @@ impl Replica {
     pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<Followed, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
-            return Ok(match self.look_around()? {
+            return Ok(match self.look_around(applier)? {
                 true => Followed::Stale(Stale::Collected),
                 false => Followed::AtEnd,
             });
         };
         shared_log::check_follows(bucket.as_ref(), &object, self.end.position)?;
+        // After the takeover by another server, local records behind it are never uploaded.
+        let is_taken = object.header.kind == ObjectKind::Fence
+            && object.header.writer != self.compared.server();
+        if is_taken && self.storage.log.written() >= object.header.first {
+            return Ok(Followed::Stale(Stale::Diverged(object.header.first)));
+        }
         for record in &object.records {
             if let Some(stale) = self.take(record, applier)? {
                 return Ok(Followed::Stale(stale));
@@ -255,17 +276,29 @@ impl Replica {
         Ok(Followed::Advanced)
     }
 
-    /// Reads now and then what a follower that waits for the next object needs to know: the
-    /// addresses of the servers, and if the object was deleted before it was read. Returns `true` if
-    /// it was. The requests cost more than those for the next object.
-    fn look_around(&mut self) -> Result<bool, StorageError> {
-        let is_recent = |since: Instant| since.elapsed() < LOOK_INTERVAL;
+    /// Announces this server now and then, and reads what a follower needs to know that waits for the
+    /// next object: the other servers, and if the object was deleted before it was read. Returns
+    /// `true` if it was. The requests cost more than those for the next object.
+    fn look_around(&mut self, applier: &dyn Applier) -> Result<bool, StorageError> {
+        let interval = self.options.heartbeat * members::LOOK_HEARTBEATS;
+        let is_recent = |since: Instant| since.elapsed() < interval;
         if self.looked.is_some_and(is_recent) {
             return Ok(false);
         }
         let bucket = self.options.bucket.as_ref();
-        let members = members::addresses(bucket)?;
-        self.storage.note_seen(|seen| seen.members = members);
+        self.beat += 1;
+        let log = &self.storage.log;
+        let needs_after = applier.needs_after(log.written());
+        let own = announcement(&self.options, log.newest_time(), needs_after, self.beat);
+        members::announce(bucket, self.compared.server(), &own)?;
+        let all = members::all(bucket)?;
+        let primary = all.iter().find(|(id, _)| *id == self.end.writer);
+        self.storage.note_seen(|seen| {
+            seen.members = members::states(&all);
+            if let Some((_, primary)) = primary {
+                seen.primary.clone_from(&primary.state.address);
+            }
+        });
         let (_, boundary) = boundary::newest(bucket)?;
         self.looked = Some(Instant::now());
         Ok(self.end.number <= boundary.collected)
@@ -325,9 +358,8 @@ impl Replica {
 
     /// Saves up to where the local log was compared. The next start begins there.
     fn note_compared(&mut self) -> Result<(), StorageError> {
-        self.storage.log.sync(self.storage.log.written())?;
-        self.state.compared = Some(self.newest);
-        self.state.save(&self.disk)
+        let (number, first) = self.newest;
+        self.compared.note(number, first)
     }
 
     /// Tries to become the primary. To be called at the end of the log.
@@ -339,7 +371,7 @@ impl Replica {
         let taken = shared_log::take_over(
             &self.options.bucket,
             self.end,
-            self.state.server,
+            self.compared.server(),
             &self.options.address,
             self.options.patience.as_ref(),
         )?;
@@ -376,18 +408,31 @@ impl Replica {
             options,
             disk,
             storage_options,
-            state,
+            compared,
             local,
             objects,
             ..
         } = self;
-        LocalState {
-            compared: None,
-            ..state
-        }
-        .save(&disk)?;
-        drop((storage, local, objects));
+        compared.forget()?;
+        drop((storage, compared, local, objects));
         Replica::open(disk, storage_options, options)
+    }
+}
+
+fn announcement(
+    options: &ClusterOptions,
+    applied: ClusterTime,
+    needs_after: Position,
+    beat: u64,
+) -> Announcement {
+    let state = MemberState {
+        address: options.address.clone(),
+        applied,
+    };
+    Announcement {
+        state,
+        needs_after,
+        beat,
     }
 }
 
@@ -448,7 +493,8 @@ fn load_from(
     let mut number = boundary.start.max(1);
     let mut newest = (1, Position(1));
     let mut copy: Option<LogCopy> = None;
-    while let Some(object) = retry(patience, || shared_log::read(bucket, number))? {
+    let mut objects = ReadAhead::begin(options, number)?;
+    while let Some(object) = objects.next()? {
         let copy = match &mut copy {
             Some(copy) => copy,
             None => copy.insert(LogCopy::begin(

@@ -133,17 +133,17 @@ impl RunObjects {
         }
     }
 
-    /// Deletes the objects of runs that were removed at or before `uploaded`: the shared log says so.
-    /// Those that were removed within `retention` remain.
+    /// Deletes the objects of runs that were removed at or before `unneeded`: the shared log says so,
+    /// and the other servers have read it. Those that were removed within `retention` remain.
     pub fn delete_removed(
         &self,
-        uploaded: Position,
+        unneeded: Position,
         retention: Duration,
     ) -> Result<(), StorageError> {
         let due: Vec<RunId> = {
             let mut removed = self.removed.lock();
             let is_due =
-                |it: &mut RemovedRun| it.position <= uploaded && it.since.elapsed() >= retention;
+                |it: &mut RemovedRun| it.position <= unneeded && it.since.elapsed() >= retention;
             removed.extract_if(.., is_due).map(|it| it.run).collect()
         };
         for run in due {
@@ -184,7 +184,10 @@ impl RemoteFile {
         let loaded = retry(objects.patience.as_ref(), || {
             objects.bucket.get_range(&name(self.run), range.clone())
         });
-        let missing = || io::Error::new(io::ErrorKind::NotFound, "the object is missing");
+        let missing = || {
+            let place = objects.bucket.place(&name(self.run));
+            io::Error::other(StorageError::RunDeleted { place })
+        };
         let bytes = loaded.map_err(io::Error::other)?.ok_or_else(missing)?;
         for (index, content) in bytes.chunks(CHUNK_BYTES as usize).enumerate() {
             let id = ChunkId {

@@ -352,10 +352,12 @@ impl RunStore {
     /// Opens a run that is not in the data folder.
     fn open_object(&self, run: RunId) -> Result<Arc<dyn DiskFile>, StorageError> {
         let objects = self.objects.as_ref();
-        let opened = objects.map(|objects| objects.open(run)).transpose()?;
-        opened.flatten().ok_or_else(|| {
-            StorageError::damaged(self.disk.place(&path(run)), "the file is missing")
-        })
+        let place = self.disk.place(&path(run));
+        match objects.map(|objects| objects.open(run)).transpose()? {
+            Some(Some(file)) => Ok(file),
+            Some(None) => Err(StorageError::RunDeleted { place }),
+            None => Err(StorageError::damaged(place, "the file is missing")),
+        }
     }
 
     fn forget(&self, run: Option<RunId>) {

@@ -16,6 +16,7 @@ pub(crate) mod database;
 pub(crate) mod log_object;
 pub(crate) mod members;
 pub(crate) mod probe;
+pub(crate) mod read_ahead;
 #[cfg(test)]
 mod simulation;
 pub(crate) mod uploader;

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use windrow_invariant::Bug;
 
 use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
+use crate::compared_log::ComparedLog;
 use crate::disk::Disk;
 use crate::encryption::MasterKey;
 use crate::error::StorageError;
@@ -16,7 +17,8 @@ use crate::log::{Log, LogFolder, LogOptions, Position};
 use crate::run_id::RunId;
 use crate::run_objects::RunObjects;
 use crate::runs::{Runs, RunsFolder, RunsOptions};
-use crate::shared_log::uploader::{Collection, Uploader};
+use crate::shared_log::members::MemberState;
+use crate::shared_log::uploader::{Confirmation, Garbage, Uploader};
 
 /// The options of the three parts of a [`Storage`].
 #[derive(Clone, Debug, Default)]
@@ -40,8 +42,8 @@ pub struct SharedState {
     pub epoch: u64,
     /// The address of the primary, or "" if it is unknown.
     pub primary: String,
-    /// The addresses that clients connect to, of all servers.
-    pub members: Vec<String>,
+    /// The servers that have announced themselves.
+    pub members: Vec<MemberState>,
     /// The size of the parts of runs that are kept on the local disk, in bytes.
     pub cache_bytes: u64,
 }
@@ -57,8 +59,8 @@ pub struct Storage {
     pub catalog: Arc<Catalog>,
     /// Uploads the log, if this server is the primary of a database in an object store.
     uploader: Arc<OnceLock<Uploader>>,
-    /// True if the database is in an object store.
-    is_shared: bool,
+    /// If the database is in an object store: which part of the local log is needed there.
+    compared: Option<Arc<ComparedLog>>,
     /// What a server knows that follows another one.
     seen: Arc<Mutex<SharedState>>,
 }
@@ -99,6 +101,11 @@ impl Storage {
         Ok(())
     }
 
+    /// Makes this the storage of a copy of the database in an object store.
+    pub(crate) fn set_compared(&mut self, compared: Arc<ComparedLog>) {
+        self.compared = Some(compared);
+    }
+
     /// Opens the log, the runs and the catalog of a locked folder. `objects` are the runs in an
     /// object store.
     pub(crate) fn open_in(
@@ -107,7 +114,6 @@ impl Storage {
         options: StorageOptions,
         objects: Option<Arc<RunObjects>>,
     ) -> Result<Storage, StorageError> {
-        let is_shared = objects.is_some();
         let (lock, keys) = (Arc::new(folder.lock), folder.keys.map(Arc::new));
         let mut loaded = LoadedRows::checkpoint(&disk, keys.as_deref())?;
         let needed = loaded.checkpointed();
@@ -119,7 +125,7 @@ impl Storage {
         };
         let log = Log::open(folder, options.log, needed, apply)?;
         check_together(&disk, &log, loaded.checkpointed())?;
-        log.set_following(is_shared);
+        log.set_following(objects.is_some());
         let runs = RunsFolder {
             disk: disk.clone(),
             keys: keys.clone(),
@@ -134,19 +140,19 @@ impl Storage {
             runs: Arc::new(runs),
             catalog: Arc::new(catalog),
             uploader: Arc::default(),
-            is_shared,
+            compared: None,
             seen: Arc::default(),
         })
     }
 
     /// Returns `true` if this server only follows the log of another one.
     pub fn is_following(&self) -> bool {
-        self.is_shared && self.uploader.get().is_none()
+        self.compared.is_some() && self.uploader.get().is_none()
     }
 
     /// Returns `true` if the database is in an object store.
     pub fn is_shared(&self) -> bool {
-        self.is_shared
+        self.compared.is_some()
     }
 
     /// Notes what a server knows that follows another one.
@@ -158,7 +164,7 @@ impl Storage {
     /// not in one.
     pub fn shared_state(&self) -> Option<SharedState> {
         let Some(uploader) = self.uploader.get() else {
-            return self.is_shared.then(|| SharedState {
+            return self.compared.is_some().then(|| SharedState {
                 is_following: true,
                 ..self.seen.lock().clone()
             });
@@ -188,6 +194,47 @@ impl Storage {
         }
     }
 
+    /// Requests a proof that this server is still the primary of a database in an object store. `None`
+    /// if the database is not in one. See [`wait_confirmed`](Storage::wait_confirmed).
+    pub fn request_confirmation(&self) -> Option<Confirmation> {
+        self.uploader.get().map(Uploader::request_confirmation)
+    }
+
+    /// Waits until the proof that was requested is there: this server was the primary at the time of
+    /// the request. Returns `false` if it is not there after `at_most`.
+    ///
+    /// # Errors
+    /// Fails with `Fenced` if another server has taken over the log.
+    pub fn wait_confirmed(
+        &self,
+        confirmation: Confirmation,
+        at_most: Duration,
+    ) -> Result<bool, StorageError> {
+        let uploader = self.uploader.get();
+        uploader.map_or(Ok(true), |it| it.wait_confirmed(confirmation, at_most))
+    }
+
+    /// Creates the next object of the shared log, if this server is the primary and
+    /// [`Uploads::Caller`](crate::Uploads::Caller) is set.
+    ///
+    /// # Errors
+    /// Fails with `Fenced` if another server has taken over the log, and if the object store fails.
+    /// The log refuses writes from then on.
+    pub fn upload(&self) -> Result<(), StorageError> {
+        self.uploader.get().map_or(Ok(()), Uploader::upload)
+    }
+
+    /// Collects the garbage that folds have made, if this server is the primary and
+    /// [`Uploads::Caller`](crate::Uploads::Caller) is set.
+    ///
+    /// # Errors
+    /// Fails if the object store does. The next collection does the same work.
+    pub fn collect_garbage(&self) -> Result<(), StorageError> {
+        self.uploader
+            .get()
+            .map_or(Ok(()), Uploader::collect_garbage)
+    }
+
     /// Deletes all runs that are not in `runs`, in the data folder and in the object store. See
     /// [`Runs::retain`].
     ///
@@ -199,6 +246,18 @@ impl Storage {
             uploader.delete_orphans(runs);
         }
         Ok(())
+    }
+
+    /// Returns the time since this server has extended the log in the object store. `None` if it is not
+    /// the primary of a database there.
+    pub fn upload_silence(&self) -> Option<Duration> {
+        self.uploader.get().map(Uploader::silence)
+    }
+
+    /// Returns `true` if the log in the object store is long: a fold makes the start of other servers
+    /// shorter.
+    pub fn is_shared_log_long(&self) -> bool {
+        self.uploader.get().is_some_and(Uploader::is_log_long)
     }
 
     /// Ends the upload of the log after the newest record, if the database is in an object store.
@@ -220,18 +279,21 @@ impl Storage {
 
     /// Drops the segments of the log whose records are all before `position`. If the catalog still
     /// needs some of them, it makes a checkpoint first. The [history](Log::keep_history) of the log
-    /// is kept.
+    /// is kept, and so is what was not compared with the log in an object store.
     ///
     /// # Errors
     /// Fails if the checkpoint, the sync of the log or the change of a file name fails.
-    pub fn drop_log_before(&self, position: Position) -> Result<(), StorageError> {
+    pub fn drop_log_before(&self, mut position: Position) -> Result<(), StorageError> {
         if let Some(uploader) = self.uploader.get() {
             let (checkpointed, checkpoint) = self.catalog.encode_checkpoint();
-            uploader.collect(Collection {
+            uploader.collect(Garbage {
                 needed: position,
                 checkpoint,
                 checkpointed,
             });
+        }
+        if let Some(compared) = &self.compared {
+            position = position.min(compared.needed_from());
         }
         if !self.log.can_drop_before(position) {
             return Ok(());

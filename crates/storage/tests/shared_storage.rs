@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use windrow_storage::{
     Bucket, Caching, ClusterOptions, Compression, Disk, Followed, LogOptions, MemoryBucket,
     MemoryDisk, Outcome, Patience, Position, Promotion, Replica, RowChange, Stale, Storage,
-    StorageError, StorageOptions, Weather, encode_block,
+    StorageError, StorageOptions, Uploads, Weather, encode_block,
 };
 
 /// Tries again for a while.
@@ -29,6 +29,9 @@ fn options(bucket: &MemoryBucket) -> ClusterOptions {
         heartbeat: Duration::from_millis(20),
         retention: Duration::ZERO,
         patience: Arc::new(Tries(1000)),
+        member_lifetime: Duration::from_secs(600),
+        log_objects_max: 20,
+        uploads: Uploads::Threads,
     }
 }
 

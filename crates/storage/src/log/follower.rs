@@ -323,6 +323,11 @@ impl Log {
         self.shared.wait_beyond(seen.0, at_most)
     }
 
+    /// Ends the waits in [`Log::wait_beyond`], although the log has not grown.
+    pub(crate) fn wake_followers(&self) {
+        self.shared.wake_followers();
+    }
+
     /// Returns the first record that can be followed: it was not dropped, and it has a time. If
     /// there is none, returns the position of the next record.
     pub fn history_first(&self) -> Position {

@@ -8,7 +8,7 @@ use crate::error::StorageError;
 use crate::local_state::{Id, hex, parse_hex, random_id};
 
 const NAME: &str = "database";
-const TITLE: &str = "windrow object store format 1, draft 1";
+const TITLE: &str = "windrow object store format 1, draft 2";
 
 /// Returns the id of the database below a prefix. If there is none, begins a new database.
 ///
@@ -20,6 +20,10 @@ pub(crate) fn open(bucket: &dyn Bucket) -> Result<Id, StorageError> {
         return Ok(id);
     }
     if let Some(found) = bucket.list("log", "")?.first() {
+        // Another server has begun the database between the two requests, or the object was deleted.
+        if let Some(id) = find(bucket)? {
+            return Ok(id);
+        }
         let place = bucket.place(NAME);
         let what = format!("it is missing, though log/{found} stands beside it");
         return Err(StorageError::damaged(place, what));

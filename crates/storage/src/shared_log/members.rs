@@ -1,39 +1,216 @@
-//! The servers of a database: `servers/{server id}`, each with the address that clients connect to.
+//! The servers of a database: `servers/{server id}`. Each server announces itself in each interval:
+//! where clients connect to it, what it has applied, and which runs it can still need. The layout is
+//! drawn in docs/format.md.
+//!
+//! Announcements keep what other servers need, and nothing depends on them: a server that the others
+//! do not wait for finds that an object was deleted, and begins again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use crate::bucket::Bucket;
 use crate::error::StorageError;
-use crate::local_state::{Id, hex};
+use crate::local_state::{Id, hex, parse_hex};
+use crate::log::{ClusterTime, Position};
 
 const FOLDER: &str = "servers";
+/// The interval of announcements, in heartbeats.
+pub(crate) const LOOK_HEARTBEATS: u32 = 5;
+const TITLE: &str = "windrow server 1";
 
-/// Makes the address of a server known to the others.
-pub(crate) fn register(bucket: &dyn Bucket, server: Id, address: &str) -> Result<(), StorageError> {
-    let name = format!("{FOLDER}/{}", hex(server));
-    let known = bucket.get(&name)?;
-    if known.as_deref() == Some(address.as_bytes()) {
-        return Ok(());
-    }
-    // A server with a new data folder replaces the one that had its address.
-    for other in bucket.list(FOLDER, "")? {
-        let other = format!("{FOLDER}/{other}");
-        if other != name && bucket.get(&other)?.as_deref() == Some(address.as_bytes()) {
-            bucket.delete(&other)?;
-        }
-    }
-    bucket.put(&name, Bytes::copy_from_slice(address.as_bytes()))
+/// A server as the others know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberState {
+    /// The address that clients connect to.
+    pub address: String,
+    /// The time of the newest record that the server has applied.
+    pub applied: ClusterTime,
 }
 
-/// Returns the addresses of all servers, in ascending order.
-pub(crate) fn addresses(bucket: &dyn Bucket) -> Result<Vec<String>, StorageError> {
+/// What a server announces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Announcement {
+    pub state: MemberState,
+    /// The server does not need what the log has removed at or before this position.
+    pub needs_after: Position,
+    /// Grows with each announcement: the server lives.
+    pub beat: u64,
+}
+
+fn name(server: Id) -> String {
+    format!("{FOLDER}/{}", hex(server))
+}
+
+/// Makes a server known to the others.
+///
+/// # Errors
+/// Fails if the object store does.
+pub(crate) fn announce(
+    bucket: &dyn Bucket,
+    server: Id,
+    announcement: &Announcement,
+) -> Result<(), StorageError> {
+    bucket.put(&name(server), encode(announcement))
+}
+
+/// Removes the servers that had the address of `server` before. A server with a new data folder
+/// replaces the one that had its address.
+///
+/// # Errors
+/// Fails if the object store does.
+pub(crate) fn replace_others(
+    bucket: &dyn Bucket,
+    server: Id,
+    address: &str,
+) -> Result<(), StorageError> {
+    let has_address =
+        |(other, it): &(Id, Announcement)| *other != server && it.state.address == address;
+    let replaced = all(bucket)?.into_iter().filter(has_address);
+    for (other, _) in replaced {
+        bucket.delete(&name(other))?;
+    }
+    Ok(())
+}
+
+/// Returns what all servers have announced.
+///
+/// # Errors
+/// Fails if the object store does.
+pub(crate) fn all(bucket: &dyn Bucket) -> Result<Vec<(Id, Announcement)>, StorageError> {
     let mut found = Vec::new();
     for name in bucket.list(FOLDER, "")? {
-        if let Some(bytes) = bucket.get(&format!("{FOLDER}/{name}"))? {
-            found.push(String::from_utf8_lossy(&bytes).into_owned());
+        let bytes = bucket.get(&format!("{FOLDER}/{name}"))?;
+        // Nothing depends on an object that cannot be read.
+        let announcement = bytes.as_deref().and_then(decode);
+        found.extend(parse_hex(&name).zip(announcement));
+    }
+    Ok(found)
+}
+
+/// Returns the states of servers, one an address, ordered by address.
+pub(crate) fn states(all: &[(Id, Announcement)]) -> Vec<MemberState> {
+    let mut states: Vec<MemberState> = all.iter().map(|(_, it)| it.state.clone()).collect();
+    states.sort_by(|one, other| {
+        let newest_first = other.applied.cmp(&one.applied);
+        one.address.cmp(&other.address).then(newest_first)
+    });
+    states.dedup_by(|one, other| one.address == other.address);
+    states
+}
+
+/// What a primary has seen of the others, by its own clock.
+#[derive(Default)]
+pub(crate) struct Liveness {
+    beats: HashMap<Id, (u64, Instant)>,
+}
+
+impl Liveness {
+    /// Removes the servers from `all` that have announced nothing for `lifetime`, and returns them.
+    pub fn remove_silent(
+        &mut self,
+        all: &mut Vec<(Id, Announcement)>,
+        lifetime: Duration,
+    ) -> Vec<Id> {
+        let mut silent = Vec::new();
+        all.retain(|(id, it)| {
+            let seen = self.beats.entry(*id).or_insert((it.beat, Instant::now()));
+            if seen.0 != it.beat {
+                *seen = (it.beat, Instant::now());
+            }
+            let is_alive = seen.1.elapsed() < lifetime;
+            if !is_alive {
+                silent.push(*id);
+            }
+            is_alive
+        });
+        self.beats
+            .retain(|id, _| all.iter().any(|(known, _)| known == id) || silent.contains(id));
+        silent
+    }
+}
+
+/// Removes a server.
+///
+/// # Errors
+/// Fails if the object store does.
+pub(crate) fn remove(bucket: &dyn Bucket, server: Id) -> Result<(), StorageError> {
+    bucket.delete(&name(server))
+}
+
+fn encode(announcement: &Announcement) -> Bytes {
+    let Announcement {
+        state,
+        needs_after,
+        beat,
+    } = announcement;
+    let text = format!(
+        "{TITLE}\naddress {}\napplied {}\nneeds {needs_after}\nbeat {beat}\n",
+        state.address, state.applied.0
+    );
+    Bytes::from(text)
+}
+
+fn decode(bytes: &[u8]) -> Option<Announcement> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut lines = text.lines();
+    if lines.next()? != TITLE {
+        return None;
+    }
+    let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+    Some(Announcement {
+        state: MemberState {
+            address: field("address")?.to_owned(),
+            applied: ClusterTime(field("applied")?.parse().ok()?),
+        },
+        needs_after: Position(field("needs")?.parse().ok()?),
+        beat: field("beat")?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryBucket;
+
+    fn announcement(address: &str, beat: u64) -> Announcement {
+        Announcement {
+            state: MemberState {
+                address: address.to_owned(),
+                applied: ClusterTime(beat << 32),
+            },
+            needs_after: Position(7),
+            beat,
         }
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
+
+    #[test]
+    fn announcements_are_read_back() {
+        let bucket = MemoryBucket::new();
+        for (id, address) in [(1, "b:1"), (2, "a:1"), (3, "b:1")] {
+            announce(&bucket, [id; 16], &announcement(address, u64::from(id))).unwrap();
+        }
+        bucket
+            .put("servers/unknown", Bytes::from_static(b"?"))
+            .unwrap();
+        let found = all(&bucket).unwrap();
+        assert_eq!(found.len(), 3);
+        assert!(found.contains(&([2; 16], announcement("a:1", 2))));
+        let expected = [announcement("a:1", 2).state, announcement("b:1", 3).state];
+        assert_eq!(states(&found), expected);
+        replace_others(&bucket, [3; 16], "b:1").unwrap();
+        assert_eq!(all(&bucket).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn servers_are_silent_after_their_lifetime() {
+        let mut liveness = Liveness::default();
+        let hour = Duration::from_secs(3600);
+        let mut all = vec![([1; 16], announcement("a:1", 1))];
+        assert!(liveness.remove_silent(&mut all, hour).is_empty());
+        assert_eq!(all.len(), 1);
+        assert_eq!(liveness.remove_silent(&mut all, Duration::ZERO), [[1; 16]]);
+        assert!(all.is_empty());
+    }
 }

@@ -1,0 +1,156 @@
+//! A server of a database in an object store: it opens the database, follows the log of another
+//! server, and takes it over.
+
+use std::sync::Arc;
+
+use windrow_storage::{Followed, Promotion, Replica, Stale, StorageError};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::following::Following;
+use crate::options::EngineOptions;
+
+/// What the caller decides while a database in an object store is opened.
+pub trait OpeningPolicy {
+    /// Returns whether to take over the log. Called at its end.
+    fn takes_over(&self, replica: &Replica) -> bool;
+    /// Loads the copy again, which cannot be continued. See [`Replica::reload`].
+    ///
+    /// # Errors
+    /// Fails as [`Replica::reload`] does.
+    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError>;
+    /// Waits before the next request after a failed one.
+    ///
+    /// # Errors
+    /// Fails with `error` if the opening shall end.
+    fn wait(&self, error: StorageError) -> Result<(), StorageError>;
+}
+
+/// An opened database.
+pub enum Opened {
+    /// This server is the primary.
+    Primary(Arc<Engine>),
+    /// This server follows another one.
+    Follower(Arc<Engine>, Box<Follower>),
+}
+
+/// Opens a database in an object store. If `policy` says so, this server becomes the primary.
+///
+/// # Errors
+/// Fails with errors of `policy`, and as [`Engine::open`] does.
+pub fn open_shared(
+    mut replica: Replica,
+    options: &EngineOptions,
+    policy: &dyn OpeningPolicy,
+) -> Result<Opened, Error> {
+    // The position at which a run was missing.
+    let mut missing_at = None;
+    loop {
+        let is_at_end = match replica.follow(&mut ()) {
+            Ok(Followed::Advanced) => false,
+            Ok(Followed::AtEnd) => true,
+            Ok(Followed::Stale(stale)) => {
+                replica = policy.reload(replica, stale)?;
+                false
+            }
+            Err(error @ StorageError::Unavailable { .. }) => {
+                policy.wait(error)?;
+                false
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !is_at_end {
+            continue;
+        }
+        if policy.takes_over(&replica) {
+            replica = match replica.take_over()? {
+                Promotion::Won(primary) => {
+                    let engine = Engine::open_storage(primary.into_storage()?, options.clone())?;
+                    return Ok(Opened::Primary(engine));
+                }
+                Promotion::Behind(replica) => *replica,
+                Promotion::Stale(replica, stale) => policy.reload(*replica, stale)?,
+            };
+            continue;
+        }
+        match Engine::open_following(replica.storage(), options.clone()) {
+            // The log has grown by a record that removes the run from the catalog.
+            Err(Error::Storage(StorageError::RunDeleted { place })) => {
+                if missing_at.replace(replica.written()) == Some(replica.written()) {
+                    let what = "the catalog names it, and it is missing".to_owned();
+                    return Err(StorageError::Damaged { place, what }.into());
+                }
+            }
+            opened => {
+                let (engine, following) = opened?;
+                let follower = Follower {
+                    replica,
+                    following,
+                    engine: engine.clone(),
+                };
+                return Ok(Opened::Follower(engine, Box::new(follower)));
+            }
+        }
+    }
+}
+
+/// A server that follows another one.
+pub struct Follower {
+    replica: Replica,
+    following: Following,
+    engine: Arc<Engine>,
+}
+
+/// The result of [`Follower::take_over`].
+pub enum Succession {
+    /// This server is the primary. Its engine accepts writes.
+    Won,
+    /// Another server has extended the log.
+    Behind(Box<Follower>),
+    /// The copy cannot be continued: the database has to be opened again.
+    Stale(Stale),
+}
+
+impl Follower {
+    /// Applies the next object of the log, and adopts sections of the other server.
+    ///
+    /// # Errors
+    /// Fails with `Unavailable` if the object store fails; the call can be repeated then. After
+    /// another error, the database has to be opened again.
+    pub fn follow(&mut self) -> Result<Followed, Error> {
+        let followed = self.replica.follow(&mut self.following)?;
+        self.following.adopt()?;
+        Ok(followed)
+    }
+
+    /// Returns `true` if no server extends the log. To be asked at its end.
+    pub fn is_without_primary(&self) -> bool {
+        self.replica.is_without_primary()
+    }
+
+    /// Tries to become the primary. To be called at the end of the log.
+    ///
+    /// # Errors
+    /// Fails if the object store fails for longer than the patience of the replica. The database has
+    /// to be opened again.
+    pub fn take_over(self) -> Result<Succession, Error> {
+        let Follower {
+            replica,
+            following,
+            engine,
+        } = self;
+        Ok(match replica.take_over()? {
+            Promotion::Won(primary) => {
+                primary.into_storage()?;
+                engine.begin_writing(following)?;
+                Succession::Won
+            }
+            Promotion::Behind(replica) => Succession::Behind(Box::new(Follower {
+                replica: *replica,
+                following,
+                engine,
+            })),
+            Promotion::Stale(_, stale) => Succession::Stale(stale),
+        })
+    }
+}

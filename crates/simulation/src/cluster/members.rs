@@ -1,0 +1,327 @@
+//! The servers: their start, their steps as a follower, takeovers and crashes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use windrow_collection::{
+    Background, Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, Succession,
+    open_shared,
+};
+use windrow_storage::{
+    ClusterOptions, Crash, Followed, MemoryDisk, Replica, Stale, StorageError, Uploads,
+};
+
+use super::Cluster;
+use super::calls::{self, Calls};
+use super::history::{Content, WriterId, content_of_engine};
+use crate::clock;
+
+/// A machine.
+pub(crate) struct Member {
+    disk: MemoryDisk,
+    /// The number of crashes.
+    pub life: u64,
+    /// `None` if no server runs.
+    pub running: Option<Arc<Running>>,
+    /// A call of its server to the object store is in progress.
+    pub is_calling: bool,
+}
+
+impl Member {
+    pub fn new() -> Member {
+        Member {
+            disk: MemoryDisk::new(),
+            life: 0,
+            running: None,
+            is_calling: false,
+        }
+    }
+}
+
+/// A server.
+pub(crate) struct Running {
+    pub life: u64,
+    pub engine: Arc<Engine>,
+    pub role: Role,
+    /// Folds, merges and builds in progress. They must not be nested within themselves.
+    pub busy: Mutex<Vec<LongStep>>,
+    /// Open snapshots, with what they must see.
+    pub snapshots: Mutex<Vec<(windrow_collection::ClusterSnapshot, Content)>>,
+}
+
+/// A step during which other steps of the same server can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LongStep {
+    Fold,
+    Merge,
+    Build,
+}
+
+pub(crate) enum Role {
+    Primary(WriterId),
+    /// `None` while a step uses it.
+    Follower(Mutex<Option<Box<Follower>>>),
+}
+
+/// Takes over at random, instead of after a time.
+struct RandomPolicy<'c> {
+    cluster: &'c Cluster,
+    server: usize,
+}
+
+impl OpeningPolicy for RandomPolicy<'_> {
+    fn takes_over(&self, replica: &Replica) -> bool {
+        let is_ending = self.cluster.with(|state| state.is_ending);
+        is_ending || replica.is_without_primary() || self.cluster.one_in(4)
+    }
+
+    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
+        self.cluster.with(|state| state.report.reloads += 1);
+        let is_collected = u64::from(stale == Stale::Collected);
+        self.cluster.record(self.server, "reload", is_collected);
+        replica.reload(stale, |_, _| Ok(()))
+    }
+
+    fn wait(&self, error: StorageError) -> Result<(), StorageError> {
+        Err(error)
+    }
+}
+
+impl Cluster {
+    /// Starts a server, with its local disk or without. After an error it remains down.
+    pub fn start(&self, server: usize) {
+        let life = self.with(|state| {
+            let member = &mut state.members[server];
+            if state.random.one_in(4) {
+                member.disk = MemoryDisk::new();
+            }
+            member.is_calling = true;
+            member.life
+        });
+        let started = self.open(server, life);
+        self.record(server, "start", u64::from(started.is_ok()));
+        let running = match started {
+            Ok(running) => running,
+            // The object store failed, or another server has taken over in the meantime.
+            Err(Error::Storage(
+                StorageError::Unavailable { .. } | StorageError::RunDeleted { .. },
+            )) => None,
+            Err(_) if self.with(|state| state.members[server].life != life) => None,
+            Err(error) => panic!("server {server} does not start: {error:?}"),
+        };
+        self.with(|state| {
+            let member = &mut state.members[server];
+            if member.life == life {
+                member.is_calling = false;
+                member.running = running.map(Arc::new);
+            }
+        });
+    }
+
+    fn open(&self, server: usize, life: u64) -> Result<Option<Running>, Error> {
+        let disk = self.with(|state| state.members[server].disk.clone());
+        let options = self.cluster_options(server, life);
+        let replica = Replica::open(Arc::new(disk), engine_options().storage, options)?;
+        let policy = RandomPolicy {
+            cluster: self,
+            server,
+        };
+        match open_shared(replica, &engine_options(), &policy)? {
+            Opened::Primary(engine) => Ok(self.begin_primary(server, life, engine)),
+            Opened::Follower(engine, follower) => {
+                let role = Role::Follower(Mutex::new(Some(follower)));
+                Ok(Some(running(life, engine, role)))
+            }
+        }
+    }
+
+    fn cluster_options(&self, server: usize, life: u64) -> ClusterOptions {
+        let calls = Calls::new(&self.this, server, life);
+        ClusterOptions {
+            bucket: calls::bucket(&self.objects, calls.clone(), self.mutation),
+            address: format!("host{server}:27017"),
+            cache_bytes: 1 << 20,
+            heartbeat: Duration::ZERO,
+            retention: Duration::ZERO,
+            member_lifetime: self.member_lifetime,
+            log_objects_max: 12,
+            patience: calls,
+            uploads: Uploads::Caller,
+        }
+    }
+
+    /// Begins the states of a new primary. Returns `None` if it has crashed meanwhile.
+    fn begin_primary(&self, server: usize, life: u64, engine: Arc<Engine>) -> Option<Running> {
+        // Everything before the takeover is in the shared log.
+        let (base, written) = (engine.durable(), engine.written());
+        let content = content_of_engine(&engine);
+        let is_alive = self.with(|state| state.members[server].life == life);
+        let content = match content {
+            Err(error) if is_alive => panic!("server {server} cannot be read: {error:?}"),
+            content => content.ok()?,
+        };
+        let writer = self.with(|state| {
+            if state.members[server].life != life {
+                return None;
+            }
+            state.report.takeovers += 1;
+            Some(state.history.begin(base, written, &content))
+        })?;
+        self.record(server, "takes over", writer as u64);
+        Some(running(life, engine, Role::Primary(writer)))
+    }
+
+    /// Ends a server at once. Its local disk loses what was not synced, a part of that, or nothing.
+    pub fn crash(&self, server: usize) {
+        let kind = self.below(3);
+        self.record(server, "crash", kind);
+        let running = self.with(|state| {
+            let crash = match kind {
+                0 => Crash::OfProcess,
+                1 => Crash::LosingUnsynced,
+                _ => Crash::Tearing {
+                    seed: state.random.next_u64(),
+                },
+            };
+            let member = &mut state.members[server];
+            member.life += 1;
+            member.disk = member.disk.crash(crash);
+            member.is_calling = false;
+            member.running.take()
+        });
+        // Its drop calls the object store, which does not answer.
+        drop(running);
+    }
+
+    pub fn step_as_follower(
+        &self,
+        server: usize,
+        running: &Arc<Running>,
+        copy: &Mutex<Option<Box<Follower>>>,
+    ) {
+        match self.below(100) {
+            0..70 => self.follow(server, running, copy),
+            70..78 => self.compare(server, running),
+            78..82 => self.validate(server, running),
+            82..92 => self.check_snapshot(server, running),
+            92..97 => self.try_takeover(server, running, copy),
+            _ => {}
+        }
+    }
+
+    /// Runs a step of a follower with its copy. The copy cannot be used by another step meanwhile.
+    fn with_copy<T>(
+        &self,
+        server: usize,
+        copy: &Mutex<Option<Box<Follower>>>,
+        step: impl FnOnce(Box<Follower>) -> (Option<Box<Follower>>, T),
+    ) -> Option<T> {
+        let taken = copy.lock().take()?;
+        let life = self.with(|state| {
+            state.members[server].is_calling = true;
+            state.members[server].life
+        });
+        let (remaining, result) = step(taken);
+        self.with(|state| {
+            let member = &mut state.members[server];
+            member.is_calling &= member.life != life;
+        });
+        *copy.lock() = remaining;
+        Some(result)
+    }
+
+    fn follow(&self, server: usize, running: &Running, copy: &Mutex<Option<Box<Follower>>>) {
+        let followed = self.with_copy(server, copy, |mut follower| {
+            let followed = follower.follow();
+            (Some(follower), followed)
+        });
+        match followed {
+            Some(Ok(Followed::Stale(stale))) => self.restart(server, stale),
+            Some(Ok(followed)) => {
+                self.record(server, "follow", u64::from(followed == Followed::AtEnd));
+            }
+            Some(Err(Error::Storage(StorageError::Unavailable { .. }))) => {}
+            Some(Err(error)) => assert!(
+                self.with(|state| state.members[server].life != running.life),
+                "server {server} cannot follow: {error:?}"
+            ),
+            None => {}
+        }
+    }
+
+    /// Starts a server again whose copy cannot be continued.
+    fn restart(&self, server: usize, stale: Stale) {
+        self.record(server, "stale", u64::from(stale == Stale::Collected));
+        let running = self.with(|state| {
+            let member = &mut state.members[server];
+            member.life += 1;
+            member.disk = member.disk.crash(Crash::OfProcess);
+            member.running.take()
+        });
+        drop(running);
+    }
+
+    fn try_takeover(
+        &self,
+        server: usize,
+        running: &Arc<Running>,
+        copy: &Mutex<Option<Box<Follower>>>,
+    ) {
+        let result = self.with_copy(server, copy, |follower| match follower.take_over() {
+            Ok(Succession::Behind(follower)) => (Some(follower), Ok(None)),
+            Ok(ended) => (None, Ok(Some(ended))),
+            Err(error) => (None, Err(error)),
+        });
+        let is_alive = self.with(|state| state.members[server].life == running.life);
+        if !is_alive {
+            return;
+        }
+        match result {
+            Some(Ok(Some(Succession::Stale(stale)))) => self.restart(server, stale),
+            Some(Ok(Some(_))) => {
+                let primary = self.begin_primary(server, running.life, running.engine.clone());
+                self.with(|state| state.members[server].running = primary.map(Arc::new));
+            }
+            // The server ends, as its process would.
+            Some(Err(Error::Storage(
+                StorageError::Unavailable { .. } | StorageError::Fenced { .. },
+            ))) => {
+                self.crash(server);
+            }
+            Some(Err(error)) => panic!("server {server} cannot take over: {error:?}"),
+            Some(Ok(None)) | None => {}
+        }
+    }
+}
+
+fn running(life: u64, engine: Arc<Engine>, role: Role) -> Running {
+    // Snapshots must not expire by the real clock, or runs would not be deterministic.
+    engine.set_snapshot_window(Duration::MAX);
+    Running {
+        life,
+        engine,
+        role,
+        busy: Mutex::default(),
+        snapshots: Mutex::default(),
+    }
+}
+
+fn engine_options() -> EngineOptions {
+    let mut options = EngineOptions {
+        threads: 1,
+        background: Background::Caller,
+        build_bytes: 1 << 14,
+        entry_backlog_bytes: 1 << 12,
+        snapshot_age_max: Duration::MAX,
+        random: clock::fill_random,
+        on_problem: |_, _| (),
+        ..EngineOptions::with_memory(16 << 20)
+    };
+    options.storage.log.segment_bytes = 1 << 14;
+    options.storage.log.sync_interval = None;
+    options.storage.log.clock = clock::now_ms;
+    options.storage.catalog.checkpoint_bytes = 1 << 12;
+    options.storage.runs.cache_bytes = 1 << 16;
+    options
+}
