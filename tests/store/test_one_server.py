@@ -54,7 +54,8 @@ def test_folded_data_is_read_from_the_store(store, prefix, tmp_path):
 
 
 def test_default_write_concern_waits_for_the_store(store, prefix, tmp_path):
-    with StoreServer(tmp_path / "one", store, prefix) as server:
+    options = ["--election-timeout", "60"]
+    with StoreServer(tmp_path / "one", store, prefix, options=options) as server:
         client = server.client(retryWrites=False)
         client.test.c.insert_one({"_id": "before"})
         store.stop()

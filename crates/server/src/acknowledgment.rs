@@ -1,5 +1,6 @@
 //! The acknowledgment of writes: waits until the writes of a command are durable, if its write concern
-//! requires it, and says in the reply if a concern is not fulfilled.
+//! requires it, and says in the reply if a concern is not fulfilled. A linearizable read waits for
+//! the proof that its server was the primary.
 //!
 //! A server whose database is in an object store has the default write concern "majority", as
 //! members of replica sets of MongoDB have.
@@ -11,7 +12,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::Command;
-use crate::common_arguments::{CommonArguments, TransactionPart, WriteConcern};
+use crate::common_arguments::{CommonArguments, ReadConcern, TransactionPart, WriteConcern};
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::operations::Operation;
@@ -31,6 +32,9 @@ pub fn wait(
     reply: Reply,
 ) -> Result<Reply, CommandError> {
     let engine = &state.services.engine;
+    if common.read_concern == ReadConcern::Linearizable {
+        confirm(engine, operation)?;
+    }
     let concern = &common.write_concern;
     if !command.write_concern || !requires_wait(engine, concern) {
         return Ok(reply);
@@ -51,6 +55,20 @@ pub fn wait(
     let mut error = CommandError::new(ErrorCode::WriteConcernTimeout, message);
     error.extra = doc! { "errInfo": { "wtimeout": true } };
     Ok(with_concern_error(reply, &error))
+}
+
+/// Waits until it is proven that this server was the primary after a read, and until what it has
+/// read is durable. The read has then seen every write that was acknowledged before.
+fn confirm(engine: &Engine, operation: &Operation) -> Result<(), CommandError> {
+    let Some(confirmation) = engine.request_confirmation() else {
+        return Ok(());
+    };
+    operation.wait_on_purpose();
+    operation.wait_until(Instant::now() + NO_LIMIT, |at_most| {
+        let confirmed = engine.wait_confirmed(confirmation, at_most);
+        confirmed.or_command_error()
+    })?;
+    wait_durable(engine, operation, None).map(drop)
 }
 
 /// Returns whether a write is acknowledged only when it is durable.

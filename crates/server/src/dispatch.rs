@@ -85,7 +85,8 @@ fn respond(
     request: &Request,
     counts: Option<&CommandCounts>,
 ) -> Result<Reply, CommandError> {
-    let label = |error| with_label_for(error, failure_kind(state, request));
+    let labelled = |error| with_label_for(error, failure_kind(state, request));
+    let label = |error| role::with_topology_version(state, labelled(error));
     let authority = authority_of(state, client).map_err(label)?;
     let command = find_command(state, request).map_err(label)?;
     let requirement = check_access(state, client, request, command, &authority).map_err(label)?;
@@ -110,7 +111,8 @@ fn respond(
         None => run(Duration::ZERO),
         Some(effect) => {
             let failure = failure_kind(state, request);
-            apply(state, &subject, &effect, failure, run)
+            let applied = apply(state, &subject, &effect, failure, run);
+            applied.map_err(|error| role::with_topology_version(state, error))
         }
     }
 }

@@ -9,16 +9,6 @@ use crate::error_labels::{FailureKind, label, with_label_for, with_transient_lab
 use crate::fail_points::{Effect, FailPointCommand};
 use crate::state::State;
 
-/// Errors of a member that is not primary. They contain the topology version, by which drivers
-/// detect that it still is primary.
-const OF_NO_PRIMARY: [ErrorCode; 5] = [
-    ErrorCode::PrimarySteppedDown,
-    ErrorCode::NotWritablePrimary,
-    ErrorCode::InterruptedDueToReplStateChange,
-    ErrorCode::NotPrimaryNoSecondaryOk,
-    ErrorCode::NotPrimaryOrSecondary,
-];
-
 /// The reply to a command, or its error with error labels. `run` runs the command after a wait.
 /// `failure` is the kind of its failure.
 pub(crate) fn apply(
@@ -49,18 +39,12 @@ pub(crate) fn apply(
         ("getMore", FailureKind::ChangeStream) => FailureKind::Other,
         _ => failure,
     };
-    let error = match &effect.labels {
+    Err(match &effect.labels {
         Some(labels) => error.with_labels(labels),
         None if failure.is_within_transaction() => {
             with_transient_label(with_label_for(error, failure))
         }
         None => with_label_for(error, failure),
-    };
-    let is_of_set = state.replica_set.is_some() && OF_NO_PRIMARY.contains(&error.code);
-    Err(if is_of_set {
-        error.with("topologyVersion", state.topology_version())
-    } else {
-        error
     })
 }
 

@@ -124,6 +124,7 @@ mod stable_api;
 mod state;
 mod statistics;
 mod stop;
+mod suspension;
 mod sync;
 mod tailable_cursor;
 mod time_limits;

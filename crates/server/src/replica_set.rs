@@ -1,13 +1,13 @@
 //! The replica set that clients see: this server as its primary.
 //!
-//! If the database is in an object store, the other servers of the database are members, too. Of
-//! them only the addresses are known. Otherwise this server is the only member. Features that need a replica set in MongoDB (transactions, retryable
-//! writes) work on a standalone server too.
+//! If the database is in an object store, the other servers of the database are members, too.
+//! Otherwise this server is the only member. Features that need a replica set in MongoDB
+//! (transactions, retryable writes) work on a standalone server too.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use windrow_collection::{ClusterTime, SharedState};
+use windrow_collection::{ClusterTime, MemberState, SharedState};
 use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Timestamp, Value, doc};
 
 use crate::clock;
@@ -53,12 +53,23 @@ impl ReplicaSet {
         })
     }
 
-    /// The addresses of all members.
-    fn members(&self, shared: Option<SharedState>) -> Vec<String> {
+    /// Returns all members, this one first. `newest` is what this server has applied.
+    fn members(&self, newest: ClusterTime, shared: Option<SharedState>) -> Vec<MemberState> {
         let others = shared.map(|shared| shared.members).unwrap_or_default();
-        let own = std::iter::once(self.me.clone());
-        let others = others.into_iter().filter(|it| *it != self.me);
-        own.chain(others).collect()
+        let own = MemberState {
+            address: self.me.clone(),
+            applied: newest,
+        };
+        let others = others.into_iter().filter(|it| it.address != self.me);
+        std::iter::once(own).chain(others).collect()
+    }
+
+    /// Returns the address of the primary, or "" if it is unknown.
+    fn primary(&self, shared: Option<&SharedState>) -> String {
+        match shared {
+            Some(shared) if shared.is_following => shared.primary.clone(),
+            _ => self.me.clone(),
+        }
     }
 
     /// Adds the fields of `hello`.
@@ -70,12 +81,9 @@ impl ReplicaSet {
     ) {
         let epoch = shared.as_ref().map(|shared| shared.epoch as i64);
         let is_following = shared.as_ref().is_some_and(|shared| shared.is_following);
-        let primary = match &shared {
-            Some(shared) if is_following => shared.primary.clone(),
-            _ => self.me.clone(),
-        };
-        let members = self.members(shared);
-        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        let primary = self.primary(shared.as_ref());
+        let members = self.members(newest, shared);
+        let members: Vec<&str> = members.iter().map(|it| it.address.as_str()).collect();
         reply.push("hosts", members);
         reply.push("setName", self.set.as_str());
         reply.push("setVersion", VERSION);
@@ -137,13 +145,13 @@ impl ReplicaSet {
 
     /// The reply of `replSetGetConfig`.
     pub fn configuration(&self, shared: Option<SharedState>) -> DocumentBuf {
-        let member = |(id, host): (usize, String)| {
+        let member = |(id, member): (usize, MemberState)| {
             Value::from(doc! {
-                "_id": (id as i32), "host": host, "arbiterOnly": false, "buildIndexes": true,
+                "_id": (id as i32), "host": (member.address), "arbiterOnly": false, "buildIndexes": true,
                 "hidden": false, "priority": 1, "tags": {}, "secondaryDelaySecs": 0i64, "votes": 1,
             })
         };
-        let members = self.members(shared).into_iter().enumerate();
+        let members = self.members(ClusterTime(0), shared).into_iter().enumerate();
         let members = ArrayBuf::from_iter(members.map(member));
         doc! {
             "_id": (self.set.as_str()), "version": VERSION, "term": (self.term), "members": members,
@@ -159,31 +167,52 @@ impl ReplicaSet {
     /// The reply of `replSetGetStatus`.
     pub fn status(&self, newest: ClusterTime, shared: Option<SharedState>) -> DocumentBuf {
         let is_following = shared.as_ref().is_some_and(|shared| shared.is_following);
-        let (state, state_text) = match is_following {
-            true => (2, "SECONDARY"),
-            false => (1, "PRIMARY"),
-        };
+        let state = if is_following { 2 } else { 1 };
         let now = clock::date(SystemTime::now());
+        let primary = self.primary(shared.as_ref());
+        let all = self.members(newest, shared);
+        let count = all.len() as i32;
+        let members = all.into_iter().enumerate();
+        let members = members.map(|(id, it)| Value::from(self.member_status(id, &it, &primary)));
+        let members = ArrayBuf::from_iter(members);
         let newest = self.time(newest);
         let time = || self.op_time(newest);
-        let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
-        let member = doc! {
-            "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": state,
-            "stateStr": state_text, "uptime": (uptime as i32), "optime": (time()),
-            "optimeDate": (Value::DateTime(i64::from(newest.seconds) * 1000)), "electionTime": (Value::Timestamp(self.elected)),
-            "electionDate": (clock::date(self.elected_at)), "configVersion": VERSION,
-            "configTerm": (self.term as i32), "self": true,
-        };
         doc! {
             "set": (self.set.as_str()), "date": (now), "myState": state, "term": (self.term),
             "syncSourceHost": "", "syncSourceId": (-1), "heartbeatIntervalMillis": 2000i64,
-            "majorityVoteCount": 1, "writeMajorityCount": 1, "votingMembersCount": 1,
-            "writableVotingMembersCount": 1,
+            "majorityVoteCount": 1, "writeMajorityCount": 1, "votingMembersCount": count,
+            "writableVotingMembersCount": count,
             "optimes": {
                 "lastCommittedOpTime": (time()), "readConcernMajorityOpTime": (time()),
                 "appliedOpTime": (time()), "durableOpTime": (time()),
             },
-            "members": [member],
+            "members": members,
         }
+    }
+
+    /// Returns what `replSetGetStatus` says of a member. Others have announced what they have applied
+    /// a few seconds ago.
+    fn member_status(&self, id: usize, member: &MemberState, primary: &str) -> DocumentBuf {
+        let is_own = member.address == self.me;
+        let (state, state_text) = if member.address == primary {
+            (1, "PRIMARY")
+        } else {
+            (2, "SECONDARY")
+        };
+        let applied = self.time(member.applied);
+        let mut status = doc! {
+            "_id": (id as i32), "name": (member.address.as_str()), "health": 1.0, "state": state,
+            "stateStr": state_text, "optime": (self.op_time(applied)),
+            "optimeDate": (Value::DateTime(i64::from(applied.seconds) * 1000)),
+            "configVersion": VERSION, "configTerm": (self.term as i32),
+        };
+        if is_own {
+            let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
+            status.push("uptime", uptime as i32);
+            status.push("electionTime", Value::Timestamp(self.elected));
+            status.push("electionDate", clock::date(self.elected_at));
+            status.push("self", true);
+        }
+        status
     }
 }

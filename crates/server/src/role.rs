@@ -1,10 +1,11 @@
-//! What a server may do that follows another one, as a secondary of a replica set.
+//! What a server may do that follows another one, or cannot extend the log, as a secondary of a
+//! replica set.
 
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::Command;
-use crate::common_arguments::{CommonArguments, TransactionPart};
+use crate::common_arguments::{CommonArguments, ReadConcern, TransactionPart};
 use crate::latency::LatencyClass;
 use crate::state::State;
 
@@ -15,7 +16,7 @@ pub fn check(
     command: &Command,
     common: &CommonArguments,
 ) -> Result<(), CommandError> {
-    if !state.services.engine.is_following() {
+    if state.is_writable() {
         return Ok(());
     }
     let is_read = (command.is_limited_read)(request.body());
@@ -26,11 +27,32 @@ pub fn check(
     } else if (is_read || command.class == LatencyClass::Read) && !reads_from_secondaries(request) {
         let message = "not primary and secondaryOk=false";
         (ErrorCode::NotPrimaryNoSecondaryOk, message)
+    } else if common.read_concern == ReadConcern::Linearizable {
+        let message = "cannot satisfy linearizable read concern on non-primary node";
+        (ErrorCode::NotWritablePrimary, message)
     } else {
         return Ok(());
     };
-    let error = CommandError::new(code, message);
-    Err(error.with("topologyVersion", state.topology_version()))
+    Err(CommandError::new(code, message))
+}
+
+/// The errors by which clients of a replica set learn that a server is not the primary.
+const STATE_CHANGES: [ErrorCode; 5] = [
+    ErrorCode::PrimarySteppedDown,
+    ErrorCode::NotWritablePrimary,
+    ErrorCode::InterruptedDueToReplStateChange,
+    ErrorCode::NotPrimaryNoSecondaryOk,
+    ErrorCode::NotPrimaryOrSecondary,
+];
+
+/// Adds the version of the topology to an error that tells of a changed state. Without it, clients
+/// cannot know if the error is older than what they know.
+pub fn with_topology_version(state: &State, error: CommandError) -> CommandError {
+    if state.replica_set.is_some() && STATE_CHANGES.contains(&error.code) {
+        error.with("topologyVersion", state.topology_version())
+    } else {
+        error
+    }
 }
 
 /// Returns whether a client accepts data of a secondary. A `getMore` continues what was accepted.

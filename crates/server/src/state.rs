@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::time::{Duration, Instant, SystemTime};
 
 use windrow_access::User;
-use windrow_collection::{Engine, EngineOptions};
+use windrow_collection::{Engine, EngineOptions, SharedState};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_query::PlannerSettings;
@@ -36,6 +36,7 @@ use crate::replica_set::ReplicaSet;
 use crate::sessions::Sessions;
 use crate::statistics::StatisticsSources;
 use crate::stop::Stop;
+use crate::suspension::Suspension;
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
 use crate::transactions::SessionTransactions;
@@ -102,6 +103,7 @@ pub struct State {
     pub(crate) statistics: Arc<StatisticsSources>,
     pub(crate) buffers: Buffers,
     pub(crate) stop: Arc<Stop>,
+    pub(crate) suspension: Suspension,
     pub(crate) started: Instant,
     /// "host:port", the name of the server in replies.
     pub(crate) host: String,
@@ -116,6 +118,9 @@ pub struct State {
     /// The number of clients that are being refused because there are too many connections.
     pub(crate) refusals: AtomicUsize,
 }
+
+/// The id of log lines about suspensions. MongoDB has no such event.
+const SUSPENSION_ID: i32 = 9_000_036;
 
 impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
@@ -162,6 +167,7 @@ impl State {
             metrics: Metrics::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),
+            suspension: Suspension::default(),
             started: Instant::now(),
             process_id: ObjectIdSource::new(random::bits()).next_now(),
             object_ids: ObjectIdSource::new(random::bits()),
@@ -186,10 +192,49 @@ impl State {
     }
 
     /// The number of changes of the topology: a server that follows another one can become the
-    /// primary.
+    /// primary, a primary can be suspended, and every server stops.
     pub(crate) fn topology_counter(&self) -> i64 {
         let engine = &self.services.engine;
-        i64::from(engine.is_shared() && !engine.is_following())
+        let is_shared_primary = engine.is_shared() && !engine.is_following();
+        let role = i64::from(is_shared_primary) + i64::from(self.stop.is_requested());
+        role + self.suspension.changes()
+    }
+
+    /// Returns `true` if this server accepts writes.
+    pub(crate) fn is_writable(&self) -> bool {
+        !self.services.engine.is_following() && !self.suspension.is_suspended()
+    }
+
+    /// Returns what this server does in the object store. A suspended primary is a secondary for its
+    /// clients, and does not know the primary.
+    pub(crate) fn shared_state(&self) -> Option<SharedState> {
+        let mut shared = self.services.engine.shared_state()?;
+        if self.suspension.is_suspended() {
+            shared.is_following = true;
+            shared.primary.clear();
+        }
+        Some(shared)
+    }
+
+    /// Suspends the primary of a database in an object store while it cannot extend the log, or ends
+    /// the suspension.
+    pub fn set_suspended(&self, is_suspended: bool) {
+        if !self.suspension.set(is_suspended) {
+            return;
+        }
+        let message = match is_suspended {
+            true => "The log cannot be extended; writes are refused until it can",
+            false => "The log was extended again; writes are accepted",
+        };
+        let attr = DocumentBuf::new();
+        (self.services.log).write(
+            Severity::Warning,
+            "REPL",
+            SUSPENSION_ID,
+            "store",
+            message,
+            attr,
+        );
     }
 
     /// Fails if the audit log cannot be written. The server is stopping then.

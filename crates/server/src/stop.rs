@@ -9,6 +9,7 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub struct Stop {
     requested: Mutex<bool>,
+    step_down: Mutex<Option<Duration>>,
     changed: Condvar,
 }
 
@@ -17,6 +18,19 @@ impl Stop {
     pub fn request(&self) {
         *lock(&self.requested) = true;
         self.changed.notify_all();
+    }
+
+    /// Requests a stop, after which the process starts again as a follower. It must not become the
+    /// primary for `period`.
+    pub fn request_step_down(&self, period: Duration) {
+        *lock(&self.step_down) = Some(period);
+        self.request();
+    }
+
+    /// Returns for which time the process must not become the primary after it has started again.
+    /// `None` if it ends.
+    pub fn step_down(&self) -> Option<Duration> {
+        *lock(&self.step_down)
     }
 
     /// Returns `true` if a stop was requested.

@@ -33,7 +33,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_collection::{Engine, EngineOptions, Error, Position, StorageError};
 use windrow_document::doc;
 use windrow_server::{
-    AccessControl, Config, Log, LogTarget, Server, Services, Severity, Stop, TlsMode,
+    AccessControl, Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode,
     log_resumed_builds, new_password,
 };
 use windrow_storage::{Disk, RealDisk};
@@ -47,7 +47,7 @@ use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
-use shared_store::{FollowTask, open_shared};
+use shared_store::{ABSTENTION, FollowTask, open_shared};
 use shown_options::show_arguments;
 use traces::start_traces;
 use web::start_web;
@@ -118,18 +118,26 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     // Without the address file, other commands cannot find the server. Clients are not affected.
     let address_file = own_address(&server, &options, password, is_encrypted)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
-    let is_shared = options.store.is_some();
+    let election_timeout = options.store.as_ref().map(|store| store.election_timeout);
     let mut reloader = Reloader::new(log.clone(), server.state(), options);
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
-    let watch = is_shared.then(|| watch_role(follow, engine.clone(), server.stop()));
+    let watch = election_timeout.map(|timeout| {
+        let (state, stop) = (server.state(), server.stop());
+        watch_role(follow, engine.clone(), state, stop, timeout)
+    });
+    let stop = server.stop();
     let served = server.run();
     drop((address_file, metrics, web, traces, pid_file));
     if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
         drop(engine);
-        return Err(follow_again(log, &error));
+        return Err(follow_again(log, &error.to_string(), Duration::ZERO));
     }
     engine.close().map_err(Failure::runtime)?;
+    if let Some(period) = stop.step_down() {
+        drop(engine);
+        return Err(follow_again(log, "it was asked to step down", period));
+    }
     served.map_err(Failure::runtime)?;
     let attr = doc! { "exitCode": 0 };
     log.info("CONTROL", 23_138, "main", "Shutting down", attr);
@@ -314,18 +322,22 @@ fn open_engine(
     }
 }
 
-/// Follows another server, and then watches if another one has taken over the log in the object
-/// store. Stops the server when its process has to start again. The thread returns the reason, or
+/// Follows another server, and then watches if this one can extend the log in the object store, or if
+/// another one has taken it over. Stops the server when its process has to start again. The thread returns the reason, or
 /// `None` if the server stops for another reason.
 fn watch_role(
     follow: Option<FollowTask>,
     engine: Arc<Engine>,
+    state: Arc<State>,
     stop: Arc<Stop>,
+    election_timeout: Duration,
 ) -> thread::JoinHandle<Option<Error>> {
     thread::spawn(move || {
         let followed = follow.map_or(Ok(()), |follow| follow.run(&stop));
         let mut ended = followed.err();
         while ended.is_none() && !stop.wait(WATCH_INTERVAL) {
+            let silence = engine.upload_silence();
+            state.set_suspended(silence.is_some_and(|it| it >= election_timeout));
             ended = engine.wait_durable(Position::MAX, Duration::ZERO).err();
         }
         if ended.is_some() {
@@ -336,9 +348,9 @@ fn watch_role(
 }
 
 /// Starts the process again in place, with the same id: it follows the primary that has taken over.
-/// Returns only if that fails.
-fn follow_again(log: &Log, error: &Error) -> Failure {
-    let attr = doc! { "error": (error.to_string()) };
+/// It does not take over itself for `period`. Returns only if that fails.
+fn follow_again(log: &Log, reason: &str, period: Duration) -> Failure {
+    let attr = doc! { "reason": reason };
     let message = "This server is not the primary any more; it starts again and follows";
     log.write(
         Severity::Warning,
@@ -354,9 +366,10 @@ fn follow_again(log: &Log, error: &Error) -> Failure {
     };
     let failure = Command::new(program)
         .args(std::env::args_os().skip(1))
+        .env(ABSTENTION, period.as_secs().to_string())
         .exec();
     Failure::runtime(format!(
-        "{error}; the server could not start again: {failure}"
+        "{reason}; the server could not start again: {failure}"
     ))
 }
 

@@ -122,6 +122,8 @@ fn show(report: &StoreReport) -> String {
         (false, "") => "unknown: it took over before the log that is needed",
         (false, address) => address,
     };
+    let addresses = report.members.iter().map(|it| it.address.as_str());
+    let addresses: Vec<&str> = addresses.collect();
     format!(
         "database      {}\n\
          servers       {}\n\
@@ -132,7 +134,7 @@ fn show(report: &StoreReport) -> String {
          runs          {}, {}\n\
          unused runs   {}\n",
         report.database,
-        report.members.join(", "),
+        addresses.join(", "),
         report.epoch,
         report.log_objects,
         report.newest,

@@ -172,7 +172,7 @@ fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf
 
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     let mut reply = DocumentBuf::new();
-    reply.push(primary, !context.state.services.engine.is_following());
+    reply.push(primary, context.state.is_writable());
     reply.push("topologyVersion", context.state.topology_version());
     reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
     reply.push("maxMessageSizeBytes", MESSAGE_BYTES_MAX as i32);
@@ -185,7 +185,8 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     reply.push("readOnly", false);
     if let Some(member) = &context.state.replica_set {
         let engine = &context.state.services.engine;
-        member.describe(engine.newest_time(), engine.shared_state(), &mut reply);
+        let shared = context.state.shared_state();
+        member.describe(engine.newest_time(), shared, &mut reply);
     }
     reply
 }

@@ -84,6 +84,7 @@ mod server_status;
 mod set_parameter;
 mod shutdown;
 mod start_session;
+mod step_down;
 mod structured_encryption;
 mod top;
 mod transactions;
@@ -199,7 +200,7 @@ pub static COMMANDS: &[&Command] = &[
     &rename_collection::RENAME_COLLECTION,
     &replication::REPL_SET_GET_CONFIG,
     &replication::REPL_SET_GET_STATUS,
-    &replication::REPL_SET_STEP_DOWN,
+    &step_down::REPL_SET_STEP_DOWN,
     &role_changes::REVOKE_PRIVILEGES_FROM_ROLE,
     &role_changes::REVOKE_ROLES_FROM_ROLE,
     &user_roles::REVOKE_ROLES_FROM_USER,

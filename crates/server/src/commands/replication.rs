@@ -47,7 +47,7 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
     help: "returns the configuration of the replica set",
     needs: Needs::OnServer(&[Action::replSetGetConfig]),
     run: |_, context| {
-        let shared = context.state.services.engine.shared_state();
+        let shared = context.state.shared_state();
         let configuration = member(context)?.configuration(shared);
         Ok(Reply::ok(doc! { "config": configuration }))
     },
@@ -60,23 +60,8 @@ pub const REPL_SET_GET_STATUS: Command = Command {
     needs: Needs::OnServer(&[Action::replSetGetStatus]),
     run: |_, context| {
         let newest = context.state.services.engine.newest_time();
-        let shared = context.state.services.engine.shared_state();
+        let shared = context.state.shared_state();
         Ok(Reply::ok(member(context)?.status(newest, shared)))
-    },
-    ..OF_SETS
-};
-
-pub const REPL_SET_STEP_DOWN: Command = Command {
-    name: "replSetStepDown",
-    help: "makes the primary of a replica set step down; fails, because there are no other members",
-    needs: Needs::OnServer(&[Action::replSetStateChange]),
-    run: |_, context| {
-        let member = member(context)?;
-        let message = format!("{} is the only member of its set", member.me);
-        Err(CommandError::new(
-            ErrorCode::ExceededTimeLimit,
-            format!("No electable secondaries caught up: {message}"),
-        ))
     },
     ..OF_SETS
 };

@@ -64,7 +64,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         add("repl", &|| {
             let mut repl = doc! { "isWritablePrimary": true };
             let engine = &state.services.engine;
-            member.describe(engine.newest_time(), engine.shared_state(), &mut repl);
+            let shared = context.state.shared_state();
+            member.describe(engine.newest_time(), shared, &mut repl);
             repl
         });
     }

@@ -7,11 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    Engine, EngineOptions, Error, Following, StorageError, write_rollback_files,
+    Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, StorageError, Succession,
+    open_shared as open_shared_database, write_rollback_files,
 };
 use windrow_document::doc;
 use windrow_server::{Log, Severity, Stop};
-use windrow_storage::{ClusterOptions, Disk, Followed, Patience, Promotion, Replica, Stale};
+use windrow_storage::{ClusterOptions, Disk, Followed, Patience, Replica, Stale, Uploads};
 
 use super::store_options::StoreOptions;
 use crate::store::open_bucket;
@@ -20,6 +21,10 @@ use crate::store::open_bucket;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Followers that are so far behind find the log in the object store.
 const RETENTION: Duration = Duration::from_secs(60);
+/// A primary without writes creates so many log objects in a quarter of an hour.
+const LOG_OBJECTS_MAX: u64 = 1000;
+/// Nothing is kept for a server that has been silent for this time.
+const MEMBER_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// A follower looks for the next log object this often.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Failed requests are repeated after this time, then after twice the time, and so on.
@@ -67,41 +72,66 @@ pub fn open_shared(
         cache_bytes: store.cache_bytes,
         heartbeat: HEARTBEAT,
         retention: RETENTION,
+        member_lifetime: MEMBER_LIFETIME,
+        log_objects_max: LOG_OBJECTS_MAX,
         patience: Arc::new(Backoff { log: log.clone() }),
+        uploads: Uploads::Threads,
     };
-    let mut replica = Replica::open(disk, options.storage.clone(), cluster)?;
-    loop {
-        replica = match replica.follow(&mut ()) {
-            Ok(Followed::Advanced) => continue,
-            Ok(Followed::Stale(stale)) => reload(replica, stale, folder, log)?,
-            Ok(Followed::AtEnd) if !replica.is_without_primary() => break,
-            Ok(Followed::AtEnd) => match replica.take_over()? {
-                Promotion::Won(primary) => {
-                    let engine = Engine::open_storage(primary.into_storage()?, options)?;
-                    say(log, PRIMARY, "This server is the primary now", &engine);
-                    return Ok((engine, None));
-                }
-                Promotion::Behind(replica) => *replica,
-                Promotion::Stale(replica, stale) => reload(*replica, stale, folder, log)?,
-            },
-            Err(StorageError::Unavailable { .. }) => {
-                thread::sleep(POLL_INTERVAL);
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-    }
-    let (engine, following) = Engine::open_following(replica.storage(), options)?;
+    let replica = Replica::open(disk, options.storage.clone(), cluster)?;
+    let policy = StartPolicy {
+        folder,
+        log,
+        abstains_until: Instant::now() + abstention(),
+    };
+    let (engine, follower) = match open_shared_database(replica, &options, &policy)? {
+        Opened::Primary(engine) => {
+            say(log, PRIMARY, IS_PRIMARY, &engine);
+            return Ok((engine, None));
+        }
+        Opened::Follower(engine, follower) => (engine, follower),
+    };
     let message = "Another server is the primary; this one follows its log";
     say(log, FOLLOWS, message, &engine);
     let task = FollowTask {
-        replica,
-        following,
+        follower,
         engine: engine.clone(),
         election_timeout: store.election_timeout,
+        abstains_until: policy.abstains_until,
         log: log.clone(),
     };
     Ok((engine, Some(task)))
+}
+
+/// The environment variable by which a server that has stepped down tells itself for how many seconds
+/// it must not become the primary.
+pub const ABSTENTION: &str = "WINDROW_STEPPED_DOWN_SECONDS";
+
+fn abstention() -> Duration {
+    let seconds = std::env::var(ABSTENTION).ok();
+    Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(0))
+}
+
+/// At the start, a server takes over the log if no other server extends it.
+struct StartPolicy<'a> {
+    folder: &'a Path,
+    log: &'a Log,
+    /// The server does not take over before.
+    abstains_until: Instant,
+}
+
+impl OpeningPolicy for StartPolicy<'_> {
+    fn takes_over(&self, replica: &Replica) -> bool {
+        Instant::now() >= self.abstains_until && replica.is_without_primary()
+    }
+
+    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
+        reload(replica, stale, self.folder, self.log)
+    }
+
+    fn wait(&self, _: StorageError) -> Result<(), StorageError> {
+        thread::sleep(POLL_INTERVAL);
+        Ok(())
+    }
 }
 
 /// The ids of log lines about the role of a server.
@@ -113,12 +143,15 @@ fn say(log: &Log, id: i32, message: &str, engine: &Engine) {
     log.info("REPL", id, "store", message, attr);
 }
 
+const IS_PRIMARY: &str = "This server is the primary now";
+
 /// The work of a server that follows another one.
 pub struct FollowTask {
-    replica: Replica,
-    following: Following,
+    follower: Box<Follower>,
     engine: Arc<Engine>,
     election_timeout: Duration,
+    /// The server does not take over before.
+    abstains_until: Instant,
     log: Arc<Log>,
 }
 
@@ -129,37 +162,32 @@ impl FollowTask {
     pub fn run(mut self, stop: &Stop) -> Result<(), Error> {
         let mut silent_since = Instant::now();
         while !stop.is_requested() {
-            match self.replica.follow(&mut self.following) {
+            match self.follower.follow() {
                 Ok(Followed::Advanced) => {
                     silent_since = Instant::now();
-                    self.following.adopt()?;
                     continue;
                 }
                 Ok(Followed::Stale(stale)) => return Err(stale_copy(stale)),
-                Ok(Followed::AtEnd) => self.following.adopt()?,
+                Ok(Followed::AtEnd) => {}
                 // The primary cannot reach the object store either, or this server would not know.
-                Err(StorageError::Unavailable { .. }) => silent_since = Instant::now(),
-                Err(error) => return Err(error.into()),
+                Err(Error::Storage(StorageError::Unavailable { .. })) => {
+                    silent_since = Instant::now();
+                }
+                Err(error) => return Err(error),
             }
             let is_silent = silent_since.elapsed() >= self.election_timeout;
-            if !is_silent && !self.replica.is_without_primary() {
+            let is_needed = is_silent || self.follower.is_without_primary();
+            if !is_needed || Instant::now() < self.abstains_until {
                 stop.wait(POLL_INTERVAL);
                 continue;
             }
-            match self.replica.take_over()? {
-                Promotion::Won(primary) => {
-                    primary.into_storage()?;
-                    self.engine.begin_writing(self.following)?;
-                    say(
-                        &self.log,
-                        PRIMARY,
-                        "This server is the primary now",
-                        &self.engine,
-                    );
+            match self.follower.take_over()? {
+                Succession::Won => {
+                    say(&self.log, PRIMARY, IS_PRIMARY, &self.engine);
                     return Ok(());
                 }
-                Promotion::Behind(replica) => self.replica = *replica,
-                Promotion::Stale(_, stale) => return Err(stale_copy(stale)),
+                Succession::Behind(follower) => self.follower = follower,
+                Succession::Stale(stale) => return Err(stale_copy(stale)),
             }
         }
         Ok(())
@@ -176,7 +204,7 @@ fn reload(
     replica: Replica,
     stale: Stale,
     folder: &Path,
-    log: &Arc<Log>,
+    log: &Log,
 ) -> Result<Replica, StorageError> {
     let message = "The local copy cannot be continued and is loaded again";
     let attr = doc! { "reason": (format!("{stale:?}")) };
