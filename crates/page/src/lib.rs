@@ -30,7 +30,6 @@
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
 //! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: who may do what
 // The sections that use the rest are added one by one.
-#![allow(dead_code)]
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(

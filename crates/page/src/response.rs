@@ -125,6 +125,7 @@ impl Response {
     }
 
     /// Returns the first value of a header.
+    #[cfg(test)]
     pub fn header(&self, name: &HeaderName) -> Option<&HeaderValue> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value)

@@ -5,7 +5,6 @@ pub const TITLE: &str = "Indexes";
 pub const COLLECTION: &str = "Collection";
 pub const INDEX: &str = "Index";
 pub const ALL_INDEXES: &str = "All indexes";
-pub const KEY: &str = "Key";
 pub const SIZE: &str = "Size";
 pub const ENTRIES: &str = "Entries";
 pub const ENTRIES_HINT: &str = "Entries of stored sections; the newest writes are in memory.";

@@ -45,7 +45,6 @@ pub const PREVIEW: &str = "Preview";
 pub const CLOSE: &str = "Close";
 pub const OPEN_FILE: &str = "Open the file";
 pub const DOWNLOAD: &str = "Download";
-pub const HITS: &str = "Matches";
 pub const NEXT_HIT: &str = "Next match";
 pub const PREVIOUS_HIT: &str = "Previous match";
 pub const CUT: &str = "The text is longer. This is its beginning.";
@@ -64,7 +63,6 @@ pub const PAGE_COUNT: &str = "Pages";
 pub const DIMENSIONS: &str = "Dimensions";
 pub const FILE_GONE: &str =
     "The file is not there any more, or it was changed since it was indexed.";
-pub const FILE_PART: &str = "This is a part of a file. Open the file itself.";
 pub const BACK: &str = "Back to the results";
 pub const HELP: &str = "Query help";
 pub const HELP_SHORT: &str = "?";

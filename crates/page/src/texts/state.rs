@@ -31,8 +31,6 @@ pub const COMMAND: &str = "Command";
 pub const NAMESPACE: &str = "Collection";
 pub const RUNNING_FOR: &str = "Running for";
 pub const CLIENT: &str = "Client";
-pub const USER: &str = "User";
-pub const PLAN: &str = "Plan";
 pub const PROGRESS: &str = "Progress";
 pub const ACTION: &str = "Action";
 pub const KILL: &str = "Kill";
@@ -94,4 +92,3 @@ pub const SEVERITIES: [(&str, &str); 5] = [
     ("I", "Information"),
     ("D", "Debug"),
 ];
-pub const WARNINGS: &str = "Warnings of the start";
