@@ -6,7 +6,7 @@
 //! arrive late, and garbage is collected at once. A crash loses what was not synced, or the whole
 //! local disk.
 //!
-//! The [`History`] judges: all servers must agree on the content of the database at each position of
+//! The `history` judges: all servers must agree on the content of the database at each position of
 //! the log, a write that was acknowledged with "majority" must remain, and a linearizable read must
 //! see it.
 
