@@ -53,8 +53,8 @@ Options:
   --follow-links   follow symbolic links below the folders
   --retry          also read unchanged files that failed or were skipped
   --watch          keep running, and read files as soon as they change
-  --web ADDRESS    as --watch, and serve a page for browsers at http://HOST:PORT that searches the files
-                   and shows the progress
+  --web ADDRESS    as --watch, and serve a page for browsers at http://HOST:PORT that searches the
+                   files and shows the progress
   --rescan SECONDS with --watch: how often the folders are scanned whole [default: 3600, or 30 if
                    the system cannot report changes of so many folders]
   --remove         remove everything that is stored of the files in the folders, which need not
