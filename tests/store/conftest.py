@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from object_store import CREDENTIALS, PROGRAM, ObjectStore, install
+from object_store import CREDENTIALS, PROGRAM, ObjectStore, StoreServer, install
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +28,11 @@ def store(tmp_path_factory):
 def prefix():
     """A prefix in the object store for one test."""
     return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def pair(store, prefix, tmp_path):
+    """A primary, and a server that follows it."""
+    with StoreServer(tmp_path / "one", store, prefix) as one, \
+            StoreServer(tmp_path / "two", store, prefix, is_follower=True) as two:
+        yield one, two

@@ -100,3 +100,10 @@ class StoreServer(Server):
             assert self.process.poll() is None, self.log()[-2000:]
             assert time.monotonic() - began < seconds, f"{text!r} is not in\n{self.log()[-2000:]}"
             time.sleep(0.02)
+
+
+def wait_until(check, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -7,22 +7,7 @@ import pymongo
 import pytest
 from pymongo.read_preferences import Secondary
 
-from object_store import StoreServer
-
-
-@pytest.fixture
-def pair(store, prefix, tmp_path):
-    """A primary, and a server that follows it."""
-    with StoreServer(tmp_path / "one", store, prefix) as one, \
-            StoreServer(tmp_path / "two", store, prefix, is_follower=True) as two:
-        yield one, two
-
-
-def wait_until(check, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+from object_store import StoreServer, wait_until
 
 
 def test_follower_is_a_secondary(pair):

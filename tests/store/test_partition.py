@@ -8,7 +8,7 @@ import pymongo
 import pytest
 from pymongo.write_concern import WriteConcern
 
-from object_store import StoreServer
+from object_store import StoreServer, wait_until
 from windrow_server import free_port
 
 
@@ -67,21 +67,6 @@ class Link:
         self.listener.close()
 
 
-def wait_until(check, seconds=40):
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def is_primary(server):
-    try:
-        with pymongo.MongoClient(server.uri, serverSelectionTimeoutMS=500) as client:
-            return client.admin.command("hello")["isWritablePrimary"]
-    except pymongo.errors.PyMongoError:
-        return False
-
-
 def test_primary_without_its_object_store_steps_down(store, prefix, tmp_path):
     link = Link(store.port)
     one = StoreServer(tmp_path / "one", store, prefix, start=False)
@@ -97,14 +82,14 @@ def test_primary_without_its_object_store_steps_down(store, prefix, tmp_path):
         local = client.test.c.with_options(write_concern=WriteConcern(w=1))
         local.insert_one({"_id": "only local"})
         two.wait_for_log("is the primary now")
-        wait_until(lambda: not is_primary(one))
+        wait_until(lambda: not one.answers(), 40)
         with pytest.raises(pymongo.errors.PyMongoError):
             local.insert_one({"_id": "refused"})
-        wait_until(lambda: is_primary(two))
+        wait_until(two.answers, 40)
         two.client().test.c.insert_one({"_id": "new"})
         link.is_cut.clear()
         one.wait_for_log("is not the primary any more", 60)
-        wait_until(lambda: one.log().count("Another server is the primary") == 1)
+        wait_until(lambda: one.log().count("Another server is the primary") == 1, 40)
         assert {it["_id"] for it in two.client().test.c.find()} == {"before", "new"}
         saved = list((tmp_path / "one" / "data" / "rollback").glob("*/removed.*.bson"))
         assert len(saved) == 1 and b"only local" in saved[0].read_bytes()
@@ -123,9 +108,9 @@ def test_primary_goes_on_after_a_short_loss(store, prefix, tmp_path):
         client.test.c.insert_one({"_id": 1})
         before = client.admin.command("hello")
         link.is_cut.set()
-        wait_until(lambda: not is_primary(one))
+        wait_until(lambda: not one.answers(), 40)
         link.is_cut.clear()
-        wait_until(lambda: is_primary(one))
+        wait_until(one.answers, 40)
         client.test.c.insert_one({"_id": 2})
         after = client.admin.command("hello")
         assert before["electionId"] == after["electionId"]

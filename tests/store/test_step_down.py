@@ -8,22 +8,7 @@ import pymongo
 import pytest
 from pymongo.read_concern import ReadConcern
 
-from object_store import ELECTION_SECONDS, StoreServer
-
-
-@pytest.fixture
-def pair(store, prefix, tmp_path):
-    """A primary, and a server that follows it."""
-    with StoreServer(tmp_path / "one", store, prefix) as one, \
-            StoreServer(tmp_path / "two", store, prefix, is_follower=True) as two:
-        yield one, two
-
-
-def wait_until(check, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+from object_store import ELECTION_SECONDS, StoreServer, wait_until
 
 
 def members(server):
@@ -36,7 +21,7 @@ def test_primary_steps_down_for_a_follower(pair):
     client = pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs0&retryWrites=true",
                                  serverSelectionTimeoutMS=20_000)
     client.test.c.insert_one({"_id": "before"})
-    wait_until(lambda: len(members(one)) == 2)
+    wait_until(lambda: len(members(one)) == 2, 30)
     stopped, failures = threading.Event(), []
 
     def write():
@@ -58,7 +43,7 @@ def test_primary_steps_down_for_a_follower(pair):
     two.wait_for_log("is the primary now")
     assert time.monotonic() - began < ELECTION_SECONDS + 2
     # The old primary follows, with the same process id.
-    wait_until(lambda: one.client().admin.command("hello")["secondary"])
+    wait_until(lambda: one.client().admin.command("hello")["secondary"], 30)
     time.sleep(0.5)
     stopped.set()
     writer.join()
@@ -97,7 +82,7 @@ def test_linearizable_reads_are_proven(pair):
     # A primary that was replaced while it slept must not answer from what it knows.
     one.process.send_signal(signal.SIGSTOP)
     two.wait_for_log("is the primary now")
-    wait_until(lambda: two.client().admin.command("hello")["isWritablePrimary"])
+    wait_until(lambda: two.client().admin.command("hello")["isWritablePrimary"], 30)
     two.client().test.c.insert_one({"_id": 2})
     results = []
 
@@ -118,13 +103,13 @@ def test_linearizable_reads_are_proven(pair):
 def test_members_announce_what_they_have_applied(pair):
     one, two = pair
     one.client().test.c.insert_many({"_id": i} for i in range(100))
-    wait_until(lambda: len(members(one)) == 2)
+    wait_until(lambda: len(members(one)) == 2, 30)
 
     def is_current():
         own, other = members(one)
         return own["optime"]["ts"] == other["optime"]["ts"]
 
-    wait_until(is_current)
+    wait_until(is_current, 30)
     own, other = members(one)
     assert (own["stateStr"], other["stateStr"]) == ("PRIMARY", "SECONDARY")
     assert other["name"] == f"127.0.0.1:{two.port}"
