@@ -6,7 +6,6 @@ what automatic encryption would send besides is made by hand.
 """
 
 import datetime
-import math
 import os
 import pathlib
 import sys
@@ -18,113 +17,17 @@ from answers import ids, refused
 from bson.binary import UUID_SUBTYPE, Binary
 from bson.codec_options import CodecOptions
 from bson.decimal128 import Decimal128
+from encrypted_people import (  # noqa: F401
+    ENCRYPTED, EQUALITY, INSERT_PAYLOAD, PROVIDERS, People, RANGE, SAFE, UNINDEXED, compact, encryption, few,
+    people,
+)
 from pymongo.encryption import Algorithm, ClientEncryption
 from pymongo.encryption_options import AutoEncryptionOpts, RangeOpts
-from pymongo.errors import DuplicateKeyError, OperationFailure, WriteError
+from pymongo.errors import DuplicateKeyError, WriteError
 from windrow_server import Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from raw import Raw, op_msg, section  # noqa: E402
-
-pytest.importorskip("pymongocrypt", reason="`make test` installs pymongocrypt")
-
-ENCRYPTED, EQUALITY, RANGE, UNINDEXED, INSERT_PAYLOAD = 6, 14, 15, 16, 11
-PROVIDERS = {"local": {"key": os.urandom(96)}}
-SAFE = "__safeContent__"
-BOUNDS = {"min": 0, "max": 200, "sparsity": 1, "trim_factor": 1}
-
-
-class People:
-    """An encrypted collection with its keys and clients."""
-
-    def __init__(self, server, database, encryption, contention, options=()):
-        self.contention, self.encryption = contention, encryption
-        self.raw, fields = encryption.create_encrypted_collection(
-            database, "people", {"fields": [
-                {"path": "ssn", "bsonType": "string", "keyId": None,
-                 "queries": {"queryType": "equality", "contention": contention}},
-                {"path": "home.city", "bsonType": "string", "keyId": None,
-                 "queries": [{"queryType": "equality", "contention": contention}]},
-                {"path": "note", "bsonType": "object", "keyId": None},
-                {"path": "age", "bsonType": "int", "keyId": None, "queries": {
-                    "queryType": "range", "contention": contention, "min": 0, "max": 200, "sparsity": 1,
-                    "trimFactor": 1}},
-            ]}, kms_provider="local")
-        self.database, self.fields = database, fields
-        self.keys = {field["path"]: field["keyId"] for field in fields["fields"]}
-        vault = f"{database.name}.vault"
-        options = AutoEncryptionOpts(PROVIDERS, vault, bypass_query_analysis=True)
-        self.client = server.client(auto_encryption_opts=options, retryWrites=True)
-        self.plain = self.client[database.name].people
-        self.state, self.records = database["enxcol_.people.esc"], database["enxcol_.people.ecoc"]
-
-    def value(self, path, value, **query):
-        """What a client inserts for a value, or searches with."""
-        algorithm = {"note": Algorithm.UNINDEXED, "age": Algorithm.RANGE}.get(path, Algorithm.INDEXED)
-        if algorithm != Algorithm.UNINDEXED:
-            query["contention_factor"] = self.contention
-        if algorithm == Algorithm.RANGE:
-            query["range_opts"] = RangeOpts(**BOUNDS)
-        return self.encryption.encrypt(value, algorithm, key_id=self.keys[path], **query)
-
-    def equal(self, value, path="ssn"):
-        return self.value(path, value, query_type="equality")
-
-    def between(self, expression):
-        return dict(self.encryption.encrypt_expression(
-            expression, Algorithm.RANGE, key_id=self.keys["age"], query_type="range",
-            contention_factor=self.contention, range_opts=RangeOpts(**BOUNDS)))
-
-    def person(self, number, **others):
-        return {"_id": number, "ssn": self.value("ssn", f"ssn-{number % 4}"),
-                "home": {"city": self.value("home.city", f"city-{number % 3}"), "zip": number},
-                "note": self.value("note", {"n": number}), "age": self.value("age", number), **others}
-
-    def information(self):
-        """What drivers send with every command on the collection."""
-        names = {"escCollection": self.state.name, "ecocCollection": self.records.name}
-        return {"type": 1, "schema": {self.raw.full_name: {**names, **self.fields}}}
-
-    def command(self, command, **arguments):
-        return self.database.command(command, "people", encryptionInformation=self.information(), **arguments)
-
-    def check(self):
-        """Every document has the tags of its values, and validation finds nothing wrong."""
-        for one in self.raw.find():
-            values = [one.get("ssn"), one.get("home", {}).get("city"), one.get("age")]
-            values = [value for value in values if value is not None]
-            assert sorted(one.get(SAFE, [])) == sorted(tag for value in values for tag in tags(value))
-        for collection in (self.raw, self.state, self.records):
-            assert self.database.validate_collection(collection.name, full=True)["valid"]
-
-
-def tags(value):
-    """The tags in a stored value: the middle of each of the 96 bytes of metadata at its end."""
-    assert value.subtype == ENCRYPTED
-    count = 1 if value[0] == EQUALITY else value[18]
-    return [bytes(value[len(value) - 96 * (at + 1):][32:64]) for at in range(count)]
-
-
-@pytest.fixture
-def encryption(database, client):
-    database.vault.create_index("keyAltNames", unique=True,
-                                partialFilterExpression={"keyAltNames": {"$exists": True}})
-    with ClientEncryption(PROVIDERS, database.vault.full_name, client, CodecOptions()) as encryption:
-        yield encryption
-
-
-@pytest.fixture(params=[0, 8], ids=["contention 0", "contention 8"])
-def people(request, server, database, encryption):
-    people = People(server, database, encryption, request.param)
-    yield people
-    people.client.close()
-
-
-@pytest.fixture
-def few(server, database, encryption):
-    people = People(server, database, encryption, 0)
-    yield people
-    people.client.close()
 
 
 def test_drivers_create_the_collections(few):
@@ -284,52 +187,6 @@ def test_other_commands_and_collections_are_refused(few, database):
     assert "people" not in database.list_collection_names()
 
 
-def key(byte=1):
-    return Binary(bytes([byte]) * 16, UUID_SUBTYPE)
-
-
-@pytest.mark.parametrize("fields, code", [
-    ({"fields": [{"path": "a", "bsonType": "string", "keyId": 1}]}, 14),
-    ({"fields": [{"path": "_id", "bsonType": "string", "keyId": key()}]}, 6316403),
-    ({"fields": [{"path": "a", "keyId": key()}, {"path": "a.b", "keyId": key(2)}]}, 6338403),
-    ({"fields": [{"path": "a", "keyId": key()}, {"path": "b", "keyId": key()}]}, 6338401),
-    ({"fields": [{"path": "a", "bsonType": "double", "keyId": key(), "queries": {"queryType": "equality"}}]}, 6338405),
-    ({"fields": [{"path": "a", "keyId": key(), "queries": {"queryType": "equality"}}]}, 6412601),
-    ({"fields": [{"path": "a", "bsonType": "int", "keyId": key(), "queries": {"queryType": "rangePreview"}}]}, 8575605),
-    ({"fields": [{"path": "a", "bsonType": "string", "keyId": key(), "queries": {
-        "queryType": "substringPreview", "strMaxLength": 10, "strMinQueryLength": 2, "strMaxQueryLength": 5,
-        "caseSensitive": True, "diacriticSensitive": True}}]}, 238),
-    ({"fields": [], "escCollection": "x"}, 7406900),
-    ({"fields": [], "other": 1}, 40415),
-    ({}, 40414),
-])
-def test_invalid_fields_are_refused(database, fields, code):
-    refused(lambda: database.command("create", "c", encryptedFields=fields), code)
-    assert database.list_collection_names() == []
-
-
-def test_errors_name_the_argument(database):
-    fields = {"fields": [{"path": "a", "bsonType": "string", "keyId": 1}]}
-    error = refused(lambda: database.command("create", "c", encryptedFields=fields), 14)
-    assert "'create.encryptedFields.fields.keyId'" in str(error)
-
-
-def test_options_beside_encrypted_fields(database):
-    fields = {"fields": [{"path": "a.b", "bsonType": "string", "keyId": key()}]}
-    refused(lambda: database.command("create", "c", encryptedFields=fields, capped=True, size=4096), 6367301)
-    refused(lambda: database.command("create", "c", encryptedFields=fields, viewOn="x"), 6346401)
-    for options in ({"validationAction": "warn"}, {"validationLevel": "off"}, {"validationLevel": "moderate"}):
-        refused(lambda options=options: database.command("create", "c", encryptedFields=fields, **options), 2)
-    database.command("create", "c", encryptedFields=fields)
-    database.command("create", "c", encryptedFields=fields)
-    for options in ({"validationAction": "warn"}, {"validationLevel": "off"}):
-        refused(lambda options=options: database.command("collMod", "c", **options), 2)
-    for index in ("a", "a.b", "a.b.c"):
-        refused(lambda index=index: database.c.create_index(index), 6346502)
-    refused(lambda: database.c.create_index("x", expireAfterSeconds=1), 6346501)
-    assert database.c.create_index("ab") == "ab_1"
-
-
 def test_encrypted_collections_keep_their_name_and_kind(few, client):
     database = few.database
     database.plain.insert_many([{"_id": 1}, {"_id": 2, "ssn": "plain"}])
@@ -472,103 +329,6 @@ def test_find_and_modify_and_delete(people):
     assert plain.delete_many({"ssn": people.equal("ssn-3")}).deleted_count == 2
     assert plain.delete_one({"ssn": people.equal("ssn-3")}).deleted_count == 0
     people.check()
-
-
-def compact(people, command="compactStructuredEncryptionData", **arguments):
-    """Sends the tokens of the keys, as an encrypted client does."""
-    return people.client[people.database.name].command(command, "people", **arguments)["stats"]
-
-
-def test_compaction_keeps_results(people):
-    plain, numbers = people.plain, list(range(24))
-
-    def check(more=()):
-        for number in range(4):
-            found = sorted(ids(plain.find({"ssn": people.equal(f"ssn-{number}")})))
-            assert found == [one for one in (*numbers, *more) if one % 4 == number]
-        assert sorted(ids(plain.find(people.between({"$and": [{"age": {"$gte": 5}}, {"age": {"$lt": 11}}]})))) == list(range(5, 11))
-        people.check()
-
-    plain.insert_many([people.person(number) for number in numbers])
-    before = people.state.count_documents({})
-    stats = compact(people)
-    assert stats["ecoc"] == {"read": before, "deleted": before}
-    assert stats["esc"]["deleted"] == before and stats["esc"]["inserted"] == people.state.count_documents({}) < before
-    assert people.records.count_documents({}) == 0
-    check()
-    anchors = people.state.count_documents({})
-    assert all("value" in one for one in people.state.find())
-    plain.insert_many([people.person(number) for number in (100, 101, 102)])
-    check((100, 101, 102))
-    compact(people)
-    check((100, 101, 102))
-    plain.insert_one(people.person(103))
-    stats = compact(people, "cleanupStructuredEncryptionData")
-    assert stats["ecoc"]["deleted"] > 0 and stats["esc"]["deleted"] > 0
-    check((100, 101, 102, 103))
-    plain.insert_many([people.person(number) for number in (104, 105, 106, 107)])
-    check(range(100, 108))
-    cleaned = compact(people, "cleanupStructuredEncryptionData")
-    assert cleaned["esc"]["updated"] > 0 or people.contention
-    check(range(100, 108))
-    assert anchors > 0 and people.records.count_documents({}) == 0
-    assert compact(people)["ecoc"] == {"read": 0, "deleted": 0}
-
-
-@pytest.mark.parametrize("factor", [None, 0.5, 0])
-def test_padding_hides_shared_edges(few, factor):
-    """Each value has an edge of each of its 8 bits. Neighbours share the upper ones."""
-    edges = {(bits, number >> (8 - bits)) for number in range(40) for bits in range(1, 9)}
-    few.plain.insert_many([{"_id": number, "age": few.value("age", number)} for number in range(40)])
-    assert few.state.count_documents({}) == 40 * 8
-
-    def check(numbers):
-        for low, high in ((0, 200), (3, 17), (38, 60)):
-            query = few.between({"$and": [{"age": {"$gte": low}}, {"age": {"$lte": high}}]})
-            assert sorted(ids(few.plain.find(query))) == [one for one in numbers if low <= one <= high]
-
-    stats = compact(few, **({} if factor is None else {"anchorPaddingFactor": factor}))
-    padding = math.ceil((1 if factor is None else factor) * (40 * 8 - len(edges)))
-    assert stats["esc"]["inserted"] == few.state.count_documents({}) == len(edges) + padding
-    check(range(40))
-    few.plain.insert_one({"_id": 40, "age": few.value("age", 40)})
-    compact(few, "cleanupStructuredEncryptionData")
-    edges |= {(bits, 40 >> (8 - bits)) for bits in range(1, 9)}
-    assert few.state.count_documents({}) == len(edges) + (padding > 0)
-    check(range(41))
-    few.plain.insert_many([{"_id": number, "age": few.value("age", number)} for number in (41, 42, 43)])
-    assert compact(few)["esc"]["inserted"] == 3 * 8
-    check(range(44))
-    few.check()
-
-
-@pytest.mark.parametrize("factor, code", [(-0.1, 2), (1.5, 2), (float("nan"), 2), ("1", 14)])
-def test_padding_factors_are_checked(few, factor, code):
-    refused(lambda: few.database.command("compactStructuredEncryptionData", "people", anchorPaddingFactor=factor,
-                                         compactionTokens={}), code)
-
-
-def test_compaction_needs_the_right_tokens(few):
-    few.plain.insert_many([few.person(number) for number in range(4)])
-    before = few.state.count_documents({}), few.records.count_documents({})
-    token = bytes(32)
-    padded = {"ecoc": token, "anchorPaddingToken": token}
-    tokens = {"ssn": token, "home.city": token, "note": token, "age": padded}
-    for changed, code in [
-        ({"ssn": 1}, 6346801), ({"ssn": token[1:]}, 6373501), ({"age": {"ecoc": token}}, 40414),
-        ({"ssn": None}, 6346801), ({}, (2, 7666502)), ({"age": token}, (2, 8574701)),
-    ]:
-        with pytest.raises(OperationFailure) as error:
-            few.database.command("compactStructuredEncryptionData", "people", compactionTokens={**tokens, **changed})
-        assert error.value.code in (code if isinstance(code, tuple) else (code,)), (changed, error.value)
-    missing = {path: token for path, token in tokens.items() if path != "ssn"}
-    refused(lambda: few.database.command("compactStructuredEncryptionData", "people", compactionTokens=missing), 7294900)
-    refused(lambda: few.database.command("cleanupStructuredEncryptionData", "people"), 40414)
-    few.database.plain.insert_one({})
-    refused(lambda: few.database.command("compactStructuredEncryptionData", "plain", compactionTokens={}), 6346807)
-    refused(lambda: few.database.command("compactStructuredEncryptionData", "none", compactionTokens={}), 26)
-    assert before == (few.state.count_documents({}), few.records.count_documents({}))
-    few.check()
 
 
 @pytest.mark.parametrize("kind, values, bounds", [
