@@ -99,8 +99,9 @@ struct Shared {
 struct State {
     /// Log objects, oldest first, since this server is the primary.
     written: VecDeque<WrittenObject>,
-    /// The first object that a server without local data reads, as far as it is known.
-    start: u64,
+    /// The newest object when garbage was last to be collected. A server without local data reads the
+    /// objects since then, if that collection succeeds.
+    shortened_at: u64,
     /// The number of objects whose creation has begun, and of those that exist.
     begun: u64,
     created: u64,
@@ -116,6 +117,13 @@ struct State {
     liveness: Liveness,
     /// The number of announcements of this server.
     beat: u64,
+}
+
+impl State {
+    /// Returns the number of the newest log object that this server has created. 0 if there is none.
+    fn newest(&self) -> u64 {
+        self.written.back().map_or(0, |it| it.number)
+    }
 }
 
 /// A log object that this server has created.
@@ -164,7 +172,7 @@ impl Uploader {
             server: end.writer,
             epoch: end.epoch,
             state: Mutex::new(State {
-                start: end.number,
+                shortened_at: end.number,
                 ..State::default()
             }),
             changed: Condvar::new(),
@@ -217,11 +225,10 @@ impl Uploader {
         }
     }
 
-    /// Returns `true` if a server without local data has to read many log objects.
+    /// Returns `true` if many log objects were created since garbage was last to be collected.
     pub fn is_log_long(&self) -> bool {
         let state = self.shared.state.lock();
-        let newest = state.written.back().map_or(0, |it| it.number);
-        newest.saturating_sub(state.start) > self.shared.options.log_objects_max
+        state.newest().saturating_sub(state.shortened_at) > self.shared.options.log_objects_max
     }
 
     /// Returns the time since the newest log object was created.
@@ -274,7 +281,10 @@ impl Uploader {
 
     /// Passes on what a fold has made collectable. Replaces what was not begun yet.
     pub fn collect(&self, garbage: Garbage) {
-        self.shared.state.lock().garbage = Some(garbage);
+        let mut state = self.shared.state.lock();
+        state.shortened_at = state.newest().max(state.shortened_at);
+        state.garbage = Some(garbage);
+        drop(state);
         self.shared.changed.notify_all();
     }
 

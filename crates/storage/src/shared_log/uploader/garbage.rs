@@ -153,7 +153,6 @@ impl Shared {
         let newest = retry(patience, || boundary::advance(bucket, to))?;
         delete_covered(bucket, &newest, patience)?;
         self.forget_before(newest.collected + 1);
-        self.state.lock().start = newest.start;
         let unneeded = unneeded.min(self.uploaded());
         self.objects
             .delete_removed(unneeded, self.options.retention)
