@@ -1,13 +1,9 @@
-//! The `Host` of requests.
-//!
-//! A web site whose name leads to an address of this machine could read the page by a browser of its
-//! user, under its own name. Only names that nobody else can own are accepted: those of the loopback
-//! address, addresses in digits, and the name that the operator gave.
+//! The hosts that the page answers for: the names of the loopback address, addresses in digits, and the
+//! name that the operator gave. Nobody else can own these names, see [`windrow_web::host`].
 
-use std::net::IpAddr;
-
-use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::header::{HeaderMap, ORIGIN};
 use hyper::http::uri::Authority;
+use windrow_web::host::{address_of, is_loopback_name, named_host};
 
 /// The accepted hosts.
 #[derive(Debug)]
@@ -21,27 +17,16 @@ pub struct Hosts {
 impl Hosts {
     /// Returns the host of a request, with its port, if it has exactly one and that is accepted.
     pub fn accepted(&self, headers: &HeaderMap) -> Option<Authority> {
-        let mut hosts = headers.get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return None;
-        };
-        let host: Authority = host.to_str().ok()?.parse().ok()?;
+        let host = named_host(headers)?;
         let has_user = host.as_str().contains('@');
         (!has_user && self.accepts(host.host())).then_some(host)
     }
 
     fn accepts(&self, host: &str) -> bool {
         let own = self.name.as_deref();
-        if host.eq_ignore_ascii_case("localhost")
+        is_loopback_name(host)
             || own.is_some_and(|own| own.eq_ignore_ascii_case(host))
-        {
-            return true;
-        }
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        match address.parse::<IpAddr>() {
-            Ok(address) => self.is_reachable || address.to_canonical().is_loopback(),
-            Err(_) => false,
-        }
+            || (self.is_reachable && address_of(host).is_some())
     }
 }
 
@@ -60,6 +45,8 @@ pub fn is_own_origin(headers: &HeaderMap, host: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HOST;
+
     use super::*;
 
     fn headers(names: &[(hyper::header::HeaderName, &str)]) -> HeaderMap {

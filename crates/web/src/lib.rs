@@ -6,6 +6,7 @@
 //!
 //! - [`MetricsServer`] listens on an address of its own, on a thread of its own.
 //! - [`Collector`] sends traces.
+//! - [`host`] checks which host a request names.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -29,6 +30,7 @@
 )]
 
 mod collector;
+pub mod host;
 mod metrics;
 
 pub use collector::{Collector, CollectorAddress, CollectorError};

@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,14 +12,15 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE,
 };
-use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, oneshot};
+
+use crate::host::{is_loopback_name, named_host};
 
 /// The options of a [`MetricsServer`].
 #[derive(Clone, Debug)]
@@ -195,21 +196,9 @@ fn answer(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>>
     response
 }
 
-/// Returns `true` if the request names this machine as its host. A web site whose name leads to the
-/// loopback address could read the page by the browser of a user of the machine, under its own name.
+/// Returns `true` if the request names this machine as its host.
 fn is_for_loopback(request: &Request<Incoming>) -> bool {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return false;
-    };
-    let host = host.to_str().ok().and_then(|host| host.parse().ok());
-    host.is_some_and(|host: Authority| is_loopback_name(host.host()))
-}
-
-fn is_loopback_name(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
-    host.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(is_loopback)
+    named_host(request.headers()).is_some_and(|host| is_loopback_name(host.host()))
 }
 
 /// Returns `true` if no token is needed, or if the request has it.
