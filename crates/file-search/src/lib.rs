@@ -1,7 +1,7 @@
 //! Searches of indexed files: from the text of a query to results, facets and suggestions.
 //!
-//! Not here: the language of queries (`windrow-file-query`), and who runs the aggregations: a
-//! [`DocumentSource`], which is a database in this process or a client of a server.
+//! Not here: the language of queries (`windrow-file-query`), and what runs the aggregations: a
+//! [`DocumentSource`] is a database in this process or a client of a server.
 //!
 //! - [`QueryReader`] turns a text into a [`ParsedQuery`], with saved searches and synonyms.
 //! - [`Target`] and [`ResultPage`] are what is searched for and which results are shown; [`find()`]

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use windrow_document::json::display_prefix;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
+use crate::data_table::table_frame;
 use crate::literals::shell_line;
 use crate::texts::collections as texts;
 
@@ -94,8 +95,9 @@ pub fn table(documents: &[DocumentBuf], open: impl Fn(&DocumentBuf) -> Option<St
             columns.push(name);
         }
     }
-    html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::DOCUMENTS) {
+    table_frame(
+        texts::DOCUMENTS,
+        &html! {
             table .documents-table {
                 thead { tr {
                     th scope="col" { span .visually-hidden { (texts::OPEN) } }
@@ -110,8 +112,8 @@ pub fn table(documents: &[DocumentBuf], open: impl Fn(&DocumentBuf) -> Option<St
                     }
                 }
             }
-        }
-    }
+        },
+    )
 }
 
 fn cell(value: Option<ValueRef<'_>>) -> Markup {

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct FolderServices {
     /// Returns the progress of a run in this process. `None` if there is none.
     pub progress: Box<dyn Fn() -> Option<RunProgress> + Send + Sync>,
-    /// The path of the configuration file. `None` if the system does not say where it is.
+    /// The path of the configuration file. `None` if the system has no folder for it.
     pub config_path: Option<String>,
     /// Reads the configuration file. An empty text if there is none.
     pub read_config: Box<dyn Fn() -> Result<String, String> + Send + Sync>,

@@ -23,13 +23,13 @@
 //! - `options`, `services`, `folder_services`: what the caller passes
 //! - `server`, `application`: from a socket to a function
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
-//! - `sections`: the pages; `shell`: their frame, `collection_frame`: that of a collection; `show`: values for people;
+//! - `sections`: the pages; `shell`: their frame, `data_table`: their tables, `collection_frame`: that of a collection; `show`: values for people;
 //!   `texts`: all texts; `assets`: scripts and styles
 //! - `live`: streams of events; `history`, `sampler`: numbers of the last hours
 //! - `literals`: documents as people write them; `document_tree`: documents as pages show them; `namespace`: collections in addresses
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
-//! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: who may do what
-// The sections that use the rest are added one by one.
+//! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: logins, and the checks
+//!   of requests
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -44,6 +44,7 @@ mod body;
 mod cancellation;
 mod collection_frame;
 mod connection;
+mod data_table;
 mod database;
 mod document_tree;
 mod error;

@@ -38,7 +38,7 @@ pub struct Seen {
 }
 
 impl LiveStreams {
-    /// Returns the stream of a thing. `begin` is called if nobody looks at it yet.
+    /// Returns the stream of a thing. `look` makes its events if it is new.
     pub fn subscribe(&self, key: &str, live: Live, look: Look, run: RunLook) -> PageBody {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let known = streams.get(key).filter(|known| known.has_changed().is_ok());
@@ -57,14 +57,15 @@ impl LiveStreams {
         PageBody::Pieces(body)
     }
 
-    /// Forgets what nobody looks at any more.
+    /// Removes the streams without readers.
     pub fn clean(&self) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.retain(|_, seen| seen.has_changed().is_ok());
     }
 }
 
-/// Looks in each interval until nobody is there. One receiver is in the table.
+/// Makes an event in each interval until the stream has no reader. The table has one receiver, which
+/// does not count.
 async fn look_again(
     interval: Duration,
     mut look: Look,

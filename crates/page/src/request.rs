@@ -43,7 +43,7 @@ pub struct RequestParts {
     pub headers: HeaderMap,
     /// The addresses of the connection.
     pub ends: ConnectionEnds,
-    /// Who asks. `None` only on pages that are open to everybody.
+    /// The session of the browser. `None` only on pages that are open to everybody.
     pub session: Option<Arc<Session>>,
     /// What all requests share.
     pub site: Arc<Site>,
@@ -115,7 +115,7 @@ impl Request {
         &self.parts.site
     }
 
-    /// Returns who asks. `None` only on pages that are open to everybody.
+    /// Returns the session of the browser. `None` only on pages that are open to everybody.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.parts.session.as_ref()
     }
@@ -147,7 +147,7 @@ impl Request {
         !self.site().is_read_only
     }
 
-    /// Returns `true` if the browser belongs to the user of the machine who runs the server.
+    /// Returns `true` if the browser belongs to the user of the machine under which the server runs.
     pub fn is_owner(&self) -> bool {
         (self.site().services.is_own_user)(self.ends())
     }

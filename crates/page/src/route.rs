@@ -17,7 +17,7 @@ pub struct Route {
     pub is_post: bool,
     /// The path. A part `{name}` stands for any one part, which [`Request::parameter`] returns.
     pub path: &'static str,
-    /// Whether it is also there for people who have not logged in.
+    /// True if it needs no login.
     pub is_open: bool,
     /// Whether it may change something. A read-only page refuses it then.
     pub writes: bool,
@@ -77,14 +77,7 @@ impl Route {
         path: &'static str,
         answer: fn(&Request) -> Result<Response, PageError>,
     ) -> Route {
-        Route {
-            is_post: false,
-            path,
-            is_open: false,
-            writes: false,
-            body_bytes_max: 0,
-            answer: Answer::Once(answer),
-        }
+        Route::new(path, Answer::Once(answer))
     }
 
     /// A form that changes something. It has to send the token of its session.
@@ -102,13 +95,18 @@ impl Route {
 
     /// A stream of events.
     pub const fn live(path: &'static str, live: Live) -> Route {
+        Route::new(path, Answer::Live(live))
+    }
+
+    /// A route that changes nothing, for people who have logged in.
+    const fn new(path: &'static str, answer: Answer) -> Route {
         Route {
             is_post: false,
             path,
             is_open: false,
             writes: false,
             body_bytes_max: 0,
-            answer: Answer::Live(live),
+            answer,
         }
     }
 

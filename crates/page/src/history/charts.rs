@@ -35,7 +35,7 @@ pub enum Unit {
     Milliseconds,
 }
 
-/// Where a number comes from in `serverStatus`.
+/// The source of a number in `serverStatus`.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The number at a path.

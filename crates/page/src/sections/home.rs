@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use maud::{Markup, html};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
@@ -126,19 +127,19 @@ fn databases(listed: &DocumentBuf) -> Markup {
         @if all.is_empty() {
             p .muted { (texts::NO_DATABASES) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::DATABASES) {
-                table {
-                    thead { tr { th scope="col" { (texts::DATABASE) } th scope="col" .number { (texts::SIZE) } } }
-                    tbody {
-                        @for one in all {
-                            tr {
-                                td { (one.get("name").and_then(ValueRef::as_str).unwrap_or_default()) }
-                                td .number { (bytes(one.get("sizeOnDisk").and_then(ValueRef::as_f64).unwrap_or(0.0))) }
-                            }
+            (data_table(
+                texts::DATABASES,
+                "",
+                &[Column::text(texts::DATABASE), Column::number(texts::SIZE)],
+                &html! {
+                    @for one in all {
+                        tr {
+                            td { (one.get("name").and_then(ValueRef::as_str).unwrap_or_default()) }
+                            td .number { (bytes(one.get("sizeOnDisk").and_then(ValueRef::as_f64).unwrap_or(0.0))) }
                         }
                     }
-                }
-            }
+                },
+            ))
         }
     }
 }

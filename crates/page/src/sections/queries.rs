@@ -9,6 +9,7 @@ mod stages;
 use maud::html;
 use windrow_document::{ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::error::PageError;
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -86,24 +87,24 @@ fn show(request: &Request) -> Result<Response, PageError> {
         @if namespaces.is_empty() {
             p .empty { (texts::NONE) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::TITLE) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::COLLECTION) }
-                        th scope="col" { (texts::PIPELINE) }
-                        th scope="col" { (texts::EXPLAIN) }
-                    } }
-                    tbody {
-                        @for namespace in &namespaces {
-                            tr {
-                                th scope="row" { bdi { (namespace) } }
-                                td { a href=(namespace.page_address("pipeline")) aria-label=(format!("{}, {namespace}", texts::PIPELINE)) { (texts::PIPELINE) } }
-                                td { a href=(namespace.page_address("explain")) aria-label=(format!("{}, {namespace}", texts::EXPLAIN)) { (texts::EXPLAIN) } }
-                            }
+            (data_table(
+                texts::TITLE,
+                "",
+                &[
+                    Column::text(texts::COLLECTION),
+                    Column::text(texts::PIPELINE),
+                    Column::text(texts::EXPLAIN),
+                ],
+                &html! {
+                    @for namespace in &namespaces {
+                        tr {
+                            th scope="row" { bdi { (namespace) } }
+                            td { a href=(namespace.page_address("pipeline")) aria-label=(format!("{}, {namespace}", texts::PIPELINE)) { (texts::PIPELINE) } }
+                            td { a href=(namespace.page_address("explain")) aria-label=(format!("{}, {namespace}", texts::EXPLAIN)) { (texts::EXPLAIN) } }
                         }
                     }
-                }
-            }
+                },
+            ))
         }
     };
     let frame = Frame {

@@ -6,6 +6,7 @@ use windrow_client::server_status::number;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::collection_frame::{PATH, notice};
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::namespace::Namespace;
@@ -123,17 +124,19 @@ fn database_part(request: &Request, name: &str, entries: &[Entry]) -> Markup {
             @if entries.is_empty() {
                 p .muted { (texts::NONE) }
             } @else {
-                div .table-frame tabindex="0" role="region" aria-label=(name) {
-                    table {
-                        thead { tr {
-                            th scope="col" { (texts::COLLECTION) }
-                            @for heading in [texts::COUNT, texts::AVERAGE_SIZE, texts::DATA_SIZE, texts::INDEX_COUNT, texts::INDEX_SIZE] {
-                                th scope="col" .number { (heading) }
-                            }
-                        } }
-                        tbody { @for entry in entries { (row(entry)) } }
-                    }
-                }
+                (data_table(
+                    name,
+                    "",
+                    &[
+                        Column::text(texts::COLLECTION),
+                        Column::number(texts::COUNT),
+                        Column::number(texts::AVERAGE_SIZE),
+                        Column::number(texts::DATA_SIZE),
+                        Column::number(texts::INDEX_COUNT),
+                        Column::number(texts::INDEX_SIZE),
+                    ],
+                    &html! { @for entry in entries { (row(entry)) } },
+                ))
             }
             @if request.can_write() { (drop_form(request, texts::DROP_DATABASE, &database_address(name, "drop"))) }
         }

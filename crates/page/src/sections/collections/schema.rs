@@ -12,6 +12,7 @@ use crate::texts::collections as texts;
 
 use super::schema_sample::{BARS, Distribution, FIELDS_MAX, Field, SchemaSample};
 use crate::collection_frame::collection_page;
+use crate::data_table::{Column, data_table};
 
 /// So many documents are looked at.
 const SAMPLE: usize = 1_000;
@@ -53,19 +54,17 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
 }
 
 fn table(sample: &SchemaSample) -> Markup {
-    html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::SCHEMA) {
-            table .schema {
-                thead { tr {
-                    th scope="col" { (texts::FIELD) }
-                    th scope="col" .number { (texts::PRESENT) }
-                    th scope="col" { (texts::TYPES) }
-                    th scope="col" { (texts::VALUES) }
-                } }
-                tbody { @for field in sample.sorted() { (row(sample, field)) } }
-            }
-        }
-    }
+    data_table(
+        texts::SCHEMA,
+        "schema",
+        &[
+            Column::text(texts::FIELD),
+            Column::number(texts::PRESENT),
+            Column::text(texts::TYPES),
+            Column::text(texts::VALUES),
+        ],
+        &html! { @for field in sample.sorted() { (row(sample, field)) } },
+    )
 }
 
 fn percent(part: usize, whole: usize) -> String {

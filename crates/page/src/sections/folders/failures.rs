@@ -5,6 +5,7 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use super::counts::{DATABASE, failures_by_class, missing_converters};
 use super::frame::{FRAME, PATH as OVERVIEW_PATH, run_form};
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::form::Form;
@@ -106,22 +107,20 @@ fn table(rows: &[DocumentBuf]) -> Markup {
     let text = |row: &DocumentBuf, name: &str| {
         visible(row.get(name).and_then(ValueRef::as_str).unwrap_or_default())
     };
-    html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::FAILURES) {
-            table {
-                thead { tr { th scope="col" { (texts::PATH) } th scope="col" { (texts::REASON) } } }
-                tbody {
-                    @for row in rows {
-                        @let class = text(row, "class");
-                        tr {
-                            td .file { bdi { (text(row, "_id")) } }
-                            td { span .badge .warning { (texts::class(&class)) } " " (text(row, "reason")) }
-                        }
-                    }
+    data_table(
+        texts::FAILURES,
+        "",
+        &[Column::text(texts::PATH), Column::text(texts::REASON)],
+        &html! {
+            @for row in rows {
+                @let class = text(row, "class");
+                tr {
+                    td .file { bdi { (text(row, "_id")) } }
+                    td { span .badge .warning { (texts::class(&class)) } " " (text(row, "reason")) }
                 }
             }
-        }
-    }
+        },
+    )
 }
 
 fn pages(query: &Form, page: u32, has_more: bool) -> Markup {

@@ -10,6 +10,7 @@ use super::counts::{DATABASE, count, failures_by_class, folders, newest_runs};
 use super::frame::{FRAME, PATH, run_form};
 use super::run::{EndedRun, show_progress, show_stages};
 use super::{configuration, failures};
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::folder_services::StartedRun;
@@ -112,19 +113,19 @@ fn indexed_folders(database: &mut Database, runs: &[DocumentBuf]) -> Result<Mark
     Ok(html! {
         @if !folders.is_empty() {
             h2 { (texts::INDEXED_FOLDERS) }
-            div .table-frame tabindex="0" role="region" aria-label=(texts::INDEXED_FOLDERS) {
-                table {
-                    thead { tr { th scope="col" { (texts::FOLDER) } th scope="col" .number { (texts::DOCUMENTS) } } }
-                    tbody {
-                        @for (folder, count) in &folders {
-                            tr {
-                                td { a href=(Form::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
-                                td .number { (grouped(*count)) }
-                            }
+            (data_table(
+                texts::INDEXED_FOLDERS,
+                "",
+                &[Column::text(texts::FOLDER), Column::number(texts::DOCUMENTS)],
+                &html! {
+                    @for (folder, count) in &folders {
+                        tr {
+                            td { a href=(Form::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
+                            td .number { (grouped(*count)) }
                         }
                     }
-                }
-            }
+                },
+            ))
         }
     })
 }
@@ -133,28 +134,31 @@ fn run_table(runs: &[EndedRun]) -> Markup {
     html! {
         @if !runs.is_empty() {
             h2 { (texts::RUNS) }
-            div .table-frame tabindex="0" role="region" aria-label=(texts::RUNS) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::ENDED) } th scope="col" .number { (texts::TOOK) }
-                        th scope="col" .number { (texts::READ) } th scope="col" { (texts::SPEED) }
-                        @for name in [texts::NEW, texts::CHANGED, texts::REMOVED, texts::FAILED] {
-                            th scope="col" .number { (name) }
-                        }
-                    } }
-                    tbody {
-                        @for run in runs {
-                            tr {
-                                td .nowrap { (time(run.ended_ms)) }
-                                td .number { (duration(run.seconds)) }
-                                td .number { (grouped(run.files_read)) }
-                                td .nowrap { (run.speed().unwrap_or_default()) }
-                                @for count in run.changes { td .number { (grouped(count)) } }
-                            }
+            (data_table(
+                texts::RUNS,
+                "",
+                &[
+                    Column::text(texts::ENDED),
+                    Column::number(texts::TOOK),
+                    Column::number(texts::READ),
+                    Column::text(texts::SPEED),
+                    Column::number(texts::NEW),
+                    Column::number(texts::CHANGED),
+                    Column::number(texts::REMOVED),
+                    Column::number(texts::FAILED),
+                ],
+                &html! {
+                    @for run in runs {
+                        tr {
+                            td .nowrap { (time(run.ended_ms)) }
+                            td .number { (duration(run.seconds)) }
+                            td .number { (grouped(run.files_read)) }
+                            td .nowrap { (run.speed().unwrap_or_default()) }
+                            @for count in run.changes { td .number { (grouped(count)) } }
                         }
                     }
-                }
-            }
+                },
+            ))
         }
     }
 }

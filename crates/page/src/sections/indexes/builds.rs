@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use windrow_client::server_status::{number, section};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
@@ -56,19 +57,19 @@ pub fn table(builds: &[DocumentBuf], before: Option<&Earlier>) -> Markup {
         @if builds.is_empty() {
             p .muted { (texts::NO_BUILDS) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::BUILDS) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::COLLECTION) }
-                        th scope="col" { (texts::INDEX) }
-                        th scope="col" { (texts::PHASE) }
-                        th scope="col" { (texts::PROGRESS) }
-                        th scope="col" .number { (texts::RATE) }
-                        th scope="col" .number { (texts::LEFT) }
-                    } }
-                    tbody { @for build in builds { (row(build.as_document(), before)) } }
-                }
-            }
+            (data_table(
+                texts::BUILDS,
+                "",
+                &[
+                    Column::text(texts::COLLECTION),
+                    Column::text(texts::INDEX),
+                    Column::text(texts::PHASE),
+                    Column::text(texts::PROGRESS),
+                    Column::number(texts::RATE),
+                    Column::number(texts::LEFT),
+                ],
+                &html! { @for build in builds { (row(build.as_document(), before)) } },
+            ))
         }
     }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use windrow_document::ValueRef;
 
+use crate::data_table::table_frame;
 use crate::literals::{format_date, shell_line};
 use crate::namespace::Namespace;
 use crate::request::Request;
@@ -50,8 +51,9 @@ pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
 
 /// The indexes of one collection, with buttons to drop them.
 pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
-    html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::OF_COLLECTION) {
+    table_frame(
+        texts::OF_COLLECTION,
+        &html! {
             table .indexes {
                 thead { tr {
                     (headings())
@@ -68,8 +70,8 @@ pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Marku
                     }
                 }
             }
-        }
-    }
+        },
+    )
 }
 
 fn headings() -> Markup {

@@ -6,6 +6,7 @@ use windrow_file_search::{SearchResult, Snippet, TextPlace};
 
 use super::address::{PAGES_MAX, PATH, SearchAddress};
 use super::prepared_search::{Results, Search};
+use crate::data_table::table_frame;
 use crate::show::{bytes, grouped, name_alone, sentence, visible};
 use crate::texts::search as texts;
 
@@ -134,8 +135,9 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
 }
 
 fn table(results: &Results, times: &TimeContext, address: &SearchAddress) -> Markup {
-    html! {
-        div .table-frame tabindex="0" role="region" aria-label=(texts::RESULT_TABLE) {
+    table_frame(
+        texts::RESULT_TABLE,
+        &html! {
             table #hits .hits-table {
                 thead { tr {
                     th scope="col" { (texts::RESULT_NAME) } th scope="col" { (texts::FOLDER) }
@@ -157,8 +159,8 @@ fn table(results: &Results, times: &TimeContext, address: &SearchAddress) -> Mar
                     }
                 }
             }
-        }
-    }
+        },
+    )
 }
 
 /// The links to other pages.

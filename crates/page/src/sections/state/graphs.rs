@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use windrow_document::doc;
 
+use crate::data_table::{Column, data_table};
 use crate::error::PageError;
 use crate::history::Window;
 use crate::history::charts::{CHARTS, Chart, Unit, lines};
@@ -99,30 +100,27 @@ fn figure(chart: &Chart, first: usize, window: &Window) -> Markup {
 /// The numbers of a chart as a table, which is also its legend.
 fn numbers(chart: &Chart, first: usize, window: &Window) -> Markup {
     let cell = |value: Option<f32>| value.map_or("–".to_owned(), |it| shown(chart.unit, it));
-    html! {
-        div .table-frame tabindex="0" role="region"
-            aria-label=(format!("{}: {}", chart.title, texts::NUMBERS)) {
-            table .legend {
-                thead { tr {
-                    th scope="col" { (texts::LINE) }
-                    @for name in [texts::NOW, texts::AVERAGE, texts::HIGHEST] {
-                        th scope="col" .number { (name) }
-                    }
-                } }
-                tbody {
-                    @for (at, line) in chart.lines.iter().enumerate() {
-                        @let summary = window.summary(first + at);
-                        tr {
-                            th scope="row" { span class=(format!("swatch line-{at}")) {} (line.name) }
-                            td .number data-now=(first + at) { (cell(summary.map(|it| it.now))) }
-                            td .number { (cell(summary.map(|it| it.average))) }
-                            td .number { (cell(summary.map(|it| it.highest))) }
-                        }
-                    }
+    data_table(
+        &format!("{}: {}", chart.title, texts::NUMBERS),
+        "legend",
+        &[
+            Column::text(texts::LINE),
+            Column::number(texts::NOW),
+            Column::number(texts::AVERAGE),
+            Column::number(texts::HIGHEST),
+        ],
+        &html! {
+            @for (at, line) in chart.lines.iter().enumerate() {
+                @let summary = window.summary(first + at);
+                tr {
+                    th scope="row" { span class=(format!("swatch line-{at}")) {} (line.name) }
+                    td .number data-now=(first + at) { (cell(summary.map(|it| it.now))) }
+                    td .number { (cell(summary.map(|it| it.average))) }
+                    td .number { (cell(summary.map(|it| it.highest))) }
                 }
             }
-        }
-    }
+        },
+    )
 }
 
 /// Returns a number with its unit. The script of the charts does the same.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 use windrow_document::{ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::form::Form;
@@ -108,17 +109,17 @@ fn table(lines: &[LogLine], query: &Form) -> Markup {
         @if shown.is_empty() {
             p .empty { (texts::NO_LINES) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::LOG) {
-                table .log {
-                    thead { tr {
-                        th scope="col" { (texts::TIME) }
-                        th scope="col" { (texts::LOG_SEVERITY) }
-                        th scope="col" { (texts::LOG_COMPONENT) }
-                        th scope="col" { (texts::LOG_MESSAGE) }
-                    } }
-                    tbody { @for line in shown { (row(line)) } }
-                }
-            }
+            (data_table(
+                texts::LOG,
+                "log",
+                &[
+                    Column::text(texts::TIME),
+                    Column::text(texts::LOG_SEVERITY),
+                    Column::text(texts::LOG_COMPONENT),
+                    Column::text(texts::LOG_MESSAGE),
+                ],
+                &html! { @for line in shown { (row(line)) } },
+            ))
         }
     }
 }

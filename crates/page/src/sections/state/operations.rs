@@ -7,6 +7,7 @@ use windrow_client::server_status::number;
 use windrow_document::json::display_prefix;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
@@ -109,24 +110,27 @@ fn command_name(operation: Document<'_>) -> &str {
 
 fn table(request: &Request, running: &Running) -> Markup {
     let shown = running.operations.iter().take(OPERATIONS_MAX);
+    let mut columns = vec![
+        Column::text(texts::OPERATION),
+        Column::text(texts::NAMESPACE),
+        Column::number(texts::RUNNING_FOR),
+        Column::text(texts::COMMAND),
+        Column::text(texts::CLIENT),
+    ];
+    if request.can_write() {
+        columns.push(Column::text(texts::ACTION));
+    }
     html! {
         @if running.is_own { p .muted { (texts::OWN_OPERATIONS) } }
         @if running.operations.is_empty() {
             p .empty { (texts::NO_OPERATIONS) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::OPERATIONS) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::OPERATION) }
-                        th scope="col" { (texts::NAMESPACE) }
-                        th scope="col" .number { (texts::RUNNING_FOR) }
-                        th scope="col" { (texts::COMMAND) }
-                        th scope="col" { (texts::CLIENT) }
-                        @if request.can_write() { th scope="col" { (texts::ACTION) } }
-                    } }
-                    tbody { @for one in shown { (row(request, one.as_document())) } }
-                }
-            }
+            (data_table(
+                texts::OPERATIONS,
+                "",
+                &columns,
+                &html! { @for one in shown { (row(request, one.as_document())) } },
+            ))
         }
     }
 }

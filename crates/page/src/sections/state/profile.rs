@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use windrow_document::{ValueRef, doc};
 
+use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
@@ -61,16 +62,16 @@ pub fn table(request: &Request, profiles: &[Profile]) -> Markup {
         @if !profiles.is_empty() {
             h2 { (texts::PROFILE) }
             p .muted { (texts::PROFILE_LEAD) }
-            div .table-frame tabindex="0" role="region" aria-label=(texts::PROFILE) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::PROFILE_DATABASE) }
-                        th scope="col" { (texts::PROFILE_LEVEL) }
-                        th scope="col" { (texts::DETAILS) }
-                    } }
-                    tbody { @for (at, one) in profiles.iter().enumerate() { (row(request, at, one)) } }
-                }
-            }
+            (data_table(
+                texts::PROFILE,
+                "",
+                &[
+                    Column::text(texts::PROFILE_DATABASE),
+                    Column::text(texts::PROFILE_LEVEL),
+                    Column::text(texts::DETAILS),
+                ],
+                &html! { @for (at, one) in profiles.iter().enumerate() { (row(request, at, one)) } },
+            ))
         }
     }
 }

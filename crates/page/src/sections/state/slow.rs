@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::data_table::{Column, data_table};
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
@@ -34,18 +35,18 @@ fn table(lines: &[LogLine]) -> Markup {
         @if lines.is_empty() {
             p .empty { (texts::NO_SLOW) }
         } @else {
-            div .table-frame tabindex="0" role="region" aria-label=(texts::SLOW) {
-                table {
-                    thead { tr {
-                        th scope="col" { (texts::TIME) }
-                        th scope="col" .number { (texts::DURATION) }
-                        th scope="col" { (texts::NAMESPACE) }
-                        th scope="col" { (texts::COMMAND) }
-                        th scope="col" .number { (texts::EXAMINED) }
-                    } }
-                    tbody { @for line in lines.iter().take(OPERATIONS_MAX) { (row(line)) } }
-                }
-            }
+            (data_table(
+                texts::SLOW,
+                "",
+                &[
+                    Column::text(texts::TIME),
+                    Column::number(texts::DURATION),
+                    Column::text(texts::NAMESPACE),
+                    Column::text(texts::COMMAND),
+                    Column::number(texts::EXAMINED),
+                ],
+                &html! { @for line in lines.iter().take(OPERATIONS_MAX) { (row(line)) } },
+            ))
         }
     }
 }
