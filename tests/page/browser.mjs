@@ -216,6 +216,28 @@ const scenarios = {
     return { question, isCancelled };
   },
 
+  // A file is imported with its progress, and another one is cancelled.
+  async importing() {
+    const page = await open(settings.path);
+    await page.setInputFiles("#import-file", settings.file);
+    await page.getByRole("button", { name: "Import", exact: true }).click();
+    await page.locator("#import-progress progress").waitFor();
+    await page.getByText("documents inserted").waitFor();
+    const progress = await page.textContent("#import-progress p");
+    await page.locator("#import-cancel").scrollIntoViewIfNeeded();
+    await page.screenshot({ path: `${folder}/import.png` });
+    await page.getByRole("button", { name: "Cancel" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator('[data-end="cancelled"]').waitFor();
+    const cancelled = await page.textContent("#import-progress");
+    await check(page, "cancelled import");
+    await page.screenshot({ path: `${folder}/import-cancelled.png` });
+    await page.setInputFiles("#import-file", settings.small);
+    await page.getByRole("button", { name: "Import", exact: true }).click();
+    await page.waitForURL(/done=/);
+    return { progress, cancelled, done: await page.textContent(".notice.good") };
+  },
+
   // Each stage of the builder has a preview that follows what is typed.
   async previews() {
     const page = await open(settings.path);

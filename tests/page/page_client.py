@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import re
+import secrets
 import urllib.parse
 
 from windrow_server import Server, free_port
@@ -86,3 +87,24 @@ class Browser:
         self.get("/login")
         fields = {"user": user, "password": password, "database": database, **fields}
         return self.post("/login", fields)
+
+
+def import_address(collection, number, kind="json"):
+    return f"{collection}/import/file?import={number}&format={kind}"
+
+
+def import_headers(browser, **others):
+    return {"X-Form-Token": browser.token, "Content-Type": "application/octet-stream",
+            "Origin": f"http://{browser.host}", "X-Part": "1", **others}
+
+
+def import_progress(browser, collection, number, total=0):
+    return browser.get(f"{collection}/import/progress?import={number}&total={total}", {"X-Part": "1"})
+
+
+def import_file(browser, collection, content, kind="json"):
+    """Sends a file as the script of the page does. Returns its last progress."""
+    browser.get(collection)
+    number = secrets.token_hex(16)
+    browser.request("POST", import_address(collection, number, kind), content, import_headers(browser))
+    return import_progress(browser, collection, number, len(content))

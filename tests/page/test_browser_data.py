@@ -24,6 +24,7 @@ def server(tmp_path_factory):
         shop.orders.create_index("number", unique=True)
         shop.orders.create_index([("customer.name", 1), ("at", -1)])
         shop.orders.create_index("customer.name")
+        shop.orders.create_search_index({"name": "people", "definition": {"mappings": {"dynamic": True}}})
         shop.hostile.insert_one({"_id": HOSTILE, HOSTILE: HOSTILE, "line": "x" * 10_000_000})
         shop.create_collection("names", viewOn="orders", pipeline=[{"$group": {"_id": "$customer.name"}}])
         shop.command("profile", 0, slowms=0)
@@ -69,3 +70,17 @@ def test_questions_are_asked_before_an_index_goes(server):
 def test_previews_follow_what_is_typed(server):
     found = chromium.run("previews", server, PICTURES, path="/collections/shop/orders/pipeline")
     assert found == {"mistake": True, "count": "count: 99", "problems": []}
+
+
+def test_a_file_is_imported_and_another_one_cancelled(server, tmp_path):
+    file, small = tmp_path / "large.json", tmp_path / "small.csv"
+    with open(file, "w") as lines:
+        for number in range(400_000):
+            print(f'{{"number": {number}, "text": "{"x" * 200}"}}', file=lines)
+    small.write_text("name,age\nAda,36\nGrace,85\n")
+    path = "/collections/shop/files/transfer"
+    found = chromium.run("importing", server, PICTURES, path=path, file=str(file), small=str(small))
+    assert " of 92." in found["progress"] and "The import was cancelled" in found["cancelled"]
+    files = server.client().shop.files
+    assert int(found["cancelled"].split()[0].replace(",", "")) == files.count_documents({"text": {"$exists": True}})
+    assert found["done"] == "2 documents were inserted." and files.count_documents({"name": "Ada", "age": 36}) == 1

@@ -7,7 +7,7 @@ import urllib.parse
 import bson
 import pytest
 
-from page_client import PageServer
+from page_client import PageServer, import_file
 
 ID = bson.ObjectId("65a1b2c3d4e5f60718293a4b")
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -143,11 +143,8 @@ def test_an_export_can_be_imported(server, orders):
         answer = browser.get(address("/export", format=kind, sort="{_id: 1}"))
         assert "attachment" in answer.headers["content-disposition"]
         copy = server.client().shop[kind]
-        browser.get(PATH)
-        headers = {"X-Form-Token": browser.token, "Content-Type": "application/octet-stream",
-                   "Origin": server.origin, "X-Part": "1"}
-        sent = browser.request("POST", f"/collections/shop/{kind}/import?format=json", answer.body, headers)
-        assert sent.status == 200 and "done=46" in sent.text, sent.text
+        sent = import_file(browser, f"/collections/shop/{kind}", answer.body)
+        assert sent.status == 200 and "46 documents were inserted" in sent.text, sent.text
         found = list(copy.find().sort("_id", 1))
         assert found == expected
         is_exact = bson.encode(found[-1]) == bson.encode(expected[-1])
@@ -219,6 +216,36 @@ def test_indexes_are_created_and_dropped(server, orders):
     assert list(orders.index_information()) == ["_id_"]
 
 
+def test_search_indexes_are_created_and_dropped(server, orders):
+    browser = server.browser()
+    text = browser.get(PATH + "/indexes").text
+    default = re.search(r'<textarea id="search-definition"[^>]*>\n(.*?)</textarea>', text, re.S).group(1)
+    assert "dynamic: true" in default and "Drop search index" not in text
+    sent = {"search-name": "words", "search-definition": default}
+    answer = browser.post(PATH + "/search-indexes", sent)
+    assert (answer.status, answer.headers["location"]) == (303, PATH + "/indexes?done=created")
+    [index] = orders.list_search_indexes()
+    assert index["name"] == "words" and index["latestDefinition"] == {"mappings": {"dynamic": True}}
+    some = '{"mappings": {"dynamic": false, "fields": {"name": {"type": "string"}}}}'
+    assert browser.post(PATH + "/search-indexes", {"search-name": "some", "search-definition": some}).status == 303
+    for page in [PATH + "/indexes", "/indexes"]:
+        text = browser.get(page).text
+        assert "all fields" in text and "the fields of the definition" in text, page
+        # Name, status, size, definition.
+        row = re.search(r'<bdi class="name">words</bdi></td><td>(.*?)</td><td class="number">(.*?)</td>', text)
+        assert "ready" in row.group(1) and re.fullmatch(r"[\d.]+ k?B", row.group(2)), row
+    assert 'aria-label="Drop search index words"' in browser.get(PATH + "/indexes").text
+    for definition, message in [("{", "column"), ("{}", "mappings"), ("{mappings: {dynamic: 7}}", "dynamic"),
+                                (default, "already exists")]:
+        answer = browser.post(PATH + "/search-indexes", {**sent, "search-definition": definition})
+        assert answer.status == 400 and message in answer.text, definition
+        assert "details class=\"below\" open" in answer.text
+    for name in ["words", "some"]:
+        assert browser.post(PATH + "/search-indexes/drop", {"name": name}).status == 303
+    assert list(orders.list_search_indexes()) == []
+    assert browser.post(PATH + "/search-indexes/drop", {"name": "words"}).status == 400
+
+
 def test_nothing_is_changed_on_a_read_only_page(tmp_path):
     with PageServer(tmp_path, options=["--web-read-only"]) as server:
         server.client().shop.orders.insert_one({"_id": 1})
@@ -226,7 +253,8 @@ def test_nothing_is_changed_on_a_read_only_page(tmp_path):
         for page in ["", "/document?id=1", "/schema", "/transfer", "/indexes"]:
             answer = browser.get(PATH + page)
             assert answer.status == 200 and 'method="post"' not in answer.text, page
-        for page in ["/insert", "/document", "/delete", "/drop", "/import", "/indexes", "/indexes/drop"]:
+        for page in ["/insert", "/document", "/delete", "/drop", "/import", "/import/file", "/indexes", "/indexes/drop",
+                     "/search-indexes", "/search-indexes/drop"]:
             assert browser.post(PATH + page, {}).status == 403, page
         assert browser.post("/collections/create", {}).status == 403
         assert browser.post("/collections/shop/drop", {"name": "shop"}).status == 403

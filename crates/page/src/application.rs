@@ -16,7 +16,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::assets::{AssetRequest, serve_asset};
 use crate::basic_login::basic_credentials;
-use crate::body::{BodyWriter, PageBody};
+use crate::body::{BodyReader, BodyWriter, PageBody};
 use crate::cancellation::CancelOnDrop;
 use crate::error::PageError;
 use crate::form::Form;
@@ -141,7 +141,6 @@ impl Application {
             headers: head.headers,
             parameters: Vec::new(),
             form: Form::default(),
-            body: Bytes::new(),
             ends,
             site: self.site.clone(),
             cancellation: Arc::default(),
@@ -170,20 +169,21 @@ impl Application {
                 None => return ask_for_login(parts),
             };
         }
-        if route.is_post {
-            match read_body(body, route.body_bytes_max).await {
-                Ok(bytes) => parts.body = bytes,
-                Err(error) => return refuse(parts, &error),
-            }
-            if is_form(&parts.headers) {
-                parts.form = Form::parse(&parts.body);
-            }
-            if let Err(error) = check_post(&parts, route, host) {
-                return refuse(parts, &error);
-            }
-        }
         match route.answer {
-            Answer::Once(function) => run(parts, function, accepts_gzip).await,
+            Answer::Once(function) => match receive_form(&mut parts, route, host, body).await {
+                Ok(()) => run(parts, accepts_gzip, function).await,
+                Err(error) => refuse(parts, &error),
+            },
+            Answer::Received(function) => match check_post(&parts, route, host) {
+                Ok(()) => {
+                    let reader = BodyReader::new(body);
+                    run(parts, accepts_gzip, move |request| {
+                        function(request, reader)
+                    })
+                    .await
+                }
+                Err(error) => refuse(parts, &error),
+            },
             Answer::Live(live) => self.stream(parts, live).await,
         }
     }
@@ -228,7 +228,6 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
             parameters: request.parameters().to_vec(),
             query: request.query().clone(),
             form: Form::default(),
-            body: Bytes::new(),
             headers: request.headers().clone(),
             ends,
             session: request.session().cloned(),
@@ -294,6 +293,23 @@ async fn log_in_program(parts: &RequestParts) -> Option<Result<Arc<Session>, Pag
     Some(begun.map(Arc::new))
 }
 
+/// Receives what a request with POST sends, and checks it.
+async fn receive_form(
+    parts: &mut RequestParts,
+    route: &Route,
+    host: &Authority,
+    body: Incoming,
+) -> Result<(), PageError> {
+    if !route.is_post {
+        return Ok(());
+    }
+    let sent = read_body(body, route.body_bytes_max).await?;
+    if is_form(&parts.headers) {
+        parts.form = Form::parse(&sent);
+    }
+    check_post(parts, route, host)
+}
+
 async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError> {
     let read = Limited::new(body, bytes_max).collect().await;
     read.map(|read| read.to_bytes())
@@ -331,8 +347,8 @@ fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(
 /// Runs the function of a route on a thread that may block.
 async fn run(
     mut parts: RequestParts,
-    function: fn(&Request) -> Result<Response, PageError>,
     accepts_gzip: bool,
+    function: impl FnOnce(&Request) -> Result<Response, PageError> + Send + 'static,
 ) -> hyper::Response<PageBody> {
     if let Some(session) = &parts.session {
         // The semaphore is never closed.

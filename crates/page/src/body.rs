@@ -1,11 +1,14 @@
-//! Bodies of answers: bytes that are there, or that are written while they are sent.
+//! Bodies: of answers, whose bytes are there or are written while they are sent; and of requests, which
+//! are read while they are received.
 
 use std::convert::Infallible;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 
 /// The body of an answer, for hyper.
@@ -98,5 +101,85 @@ impl Write for BodyWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         self.send()
+    }
+}
+
+/// A browser that sends nothing for so long has gone.
+const RECEIVE_TIME_MAX: Duration = Duration::from_secs(60);
+/// So long a body is received that nobody reads.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Reads the body of a request while it is received. The browser waits while nothing is read.
+#[derive(Debug)]
+pub struct BodyReader {
+    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+    /// The bytes to come, if the browser has said how many they are.
+    left: Option<u64>,
+}
+
+impl BodyReader {
+    /// Receives a body, on a task of its own. Called within the runtime.
+    pub fn new(body: Incoming) -> BodyReader {
+        let left = body.size_hint().exact();
+        let (sender, pieces) = mpsc::channel(PIECES_MAX);
+        tokio::spawn(receive(body, sender));
+        BodyReader {
+            pieces,
+            piece: Bytes::new(),
+            left,
+        }
+    }
+
+    /// Waits for the next piece. Returns `false` at the end.
+    fn receive_piece(&mut self) -> io::Result<bool> {
+        match self.pieces.blocking_recv() {
+            Some(piece) => self.piece = piece?,
+            None if self.left.unwrap_or(0) > 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            None => return Ok(false),
+        }
+        let received = u64::try_from(self.piece.len()).unwrap_or(u64::MAX);
+        self.left = self.left.map(|left| left.saturating_sub(received));
+        Ok(true)
+    }
+}
+
+/// Called on threads that may block.
+impl Read for BodyReader {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            if !self.receive_piece()? {
+                return Ok(0);
+            }
+        }
+        let count = self.piece.len().min(bytes.len());
+        self.piece
+            .copy_to_slice(bytes.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+/// Passes the pieces of a body on. When the reader has gone, pieces are thrown away for a moment: a
+/// browser that is cut off while it sends does not read the answer, but sends all of it again.
+async fn receive(mut body: Incoming, pieces: mpsc::Sender<io::Result<Bytes>>) {
+    let mut end = None;
+    while end.is_none_or(|end| Instant::now() < end) {
+        let piece = match tokio::time::timeout(RECEIVE_TIME_MAX, body.frame()).await {
+            Ok(None) => return,
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => Ok(data),
+                // Headers behind the body say nothing that is needed.
+                Err(_) => continue,
+            },
+            Ok(Some(Err(_))) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        let is_over = piece.is_err();
+        if end.is_none() && pieces.send(piece).await.is_err() {
+            end = Some(Instant::now() + DISCARD_TIME_MAX);
+        }
+        if is_over {
+            return;
+        }
     }
 }

@@ -25,6 +25,7 @@
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
 //! - `sections`: the pages; `shell`: their frame, `data_table`: their tables, `collection_frame`: that of a collection; `show`: values for people;
 //!   `texts`: all texts; `assets`: scripts and styles
+//! - `imports`: how far imports are; `text_reader`: text in pieces
 //! - `live`: streams of events; `history`, `sampler`: numbers of the last hours
 //! - `literals`: documents as people write them; `document_tree`: documents as pages show them; `namespace`: collections in addresses
 //! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
@@ -52,6 +53,7 @@ mod folder_services;
 mod form;
 mod history;
 mod host;
+mod imports;
 mod literals;
 mod live;
 mod login;
@@ -71,6 +73,7 @@ mod session;
 mod shell;
 mod show;
 mod site;
+mod text_reader;
 mod texts;
 
 pub use folder_services::{ConfigFunction, FolderServices, RunProgress, StageProgress, StartedRun};

@@ -1,7 +1,7 @@
 //! Documents as people write them: Extended JSON and the syntax of mongosh, such as
 //! `{ _id: ObjectId("…"), at: ISODate("2026-01-01") }`.
 //!
-//! [`parse_value`], [`parse_document`] and [`DocumentReader`] read, [`shell_text`] and
+//! [`parse_value`], [`parse_document`], [`DocumentReader`] and [`DocumentStream`] read, [`shell_text`] and
 //! [`extended_json`] write. Sources: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>,
 //! <https://www.mongodb.com/docs/mongodb-shell/reference/data-types/>.
 
@@ -10,10 +10,12 @@ mod date;
 mod extended;
 mod parse;
 mod scan;
+mod stream;
 mod write;
 
 pub use date::format_date;
 pub use parse::{DocumentReader, parse_array, parse_document, parse_value};
+pub use stream::DocumentStream;
 pub use write::{extended_json, shell_line, shell_text};
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hyper::Method;
-use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HeaderMap, HeaderName};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -37,8 +36,6 @@ pub struct RequestParts {
     pub query: Form,
     /// The fields of a form that was sent. Empty if something else was sent.
     pub form: Form,
-    /// What was sent.
-    pub body: Bytes,
     /// The headers.
     pub headers: HeaderMap,
     /// The addresses of the connection.
@@ -93,11 +90,6 @@ impl Request {
     /// Returns the fields of the form that was sent.
     pub fn form(&self) -> &Form {
         &self.parts.form
-    }
-
-    /// Returns what was sent.
-    pub fn body(&self) -> &Bytes {
-        &self.parts.body
     }
 
     /// Returns the headers.
@@ -177,6 +169,19 @@ impl Request {
     /// # Errors
     /// Fails if the server takes no connection.
     pub fn database(&self) -> Result<Database, PageError> {
+        self.connect(self.cancellation().clone())
+    }
+
+    /// Returns a connection as [`database`](Self::database) does, whose command goes on when the
+    /// browser goes.
+    ///
+    /// # Errors
+    /// Fails if the server takes no connection.
+    pub fn lasting_database(&self) -> Result<Database, PageError> {
+        self.connect(Arc::default())
+    }
+
+    fn connect(&self, cancellation: Arc<Cancellation>) -> Result<Database, PageError> {
         let Some(session) = self.session() else {
             return Err(PageError::forbidden("nobody has logged in"));
         };
@@ -188,13 +193,11 @@ impl Request {
                 Connection::open(services, session.credentials.as_ref(), ends)?
             }
         };
-        let guard = self.cancellation().clone();
-        let site = self.site();
         Ok(Database::new(
             connection,
             session.clone(),
-            guard,
-            site.is_read_only,
+            cancellation,
+            self.site().is_read_only,
         ))
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
+use crate::body::BodyReader;
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
@@ -32,6 +33,8 @@ pub struct Route {
 pub enum Answer {
     /// One answer.
     Once(fn(&Request) -> Result<Response, PageError>),
+    /// One answer, of a function that reads what was sent while it is received.
+    Received(fn(&Request, BodyReader) -> Result<Response, PageError>),
     /// A stream of events, see [`Live`].
     Live(Live),
 }
@@ -53,6 +56,7 @@ impl fmt::Debug for Answer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Answer::Once(_) => "once",
+            Answer::Received(_) => "received",
             Answer::Live(_) => "live",
         })
     }
@@ -90,6 +94,18 @@ impl Route {
             writes: true,
             body_bytes_max: FORM_BYTES_MAX,
             ..Route::get(path, answer)
+        }
+    }
+
+    /// Something that a script sends, without a limit of its size. It has the token in a header.
+    pub const fn receive(
+        path: &'static str,
+        answer: fn(&Request, BodyReader) -> Result<Response, PageError>,
+    ) -> Route {
+        Route {
+            is_post: true,
+            writes: true,
+            ..Route::new(path, Answer::Received(answer))
         }
     }
 

@@ -8,6 +8,7 @@ use hyper::header::HeaderMap;
 
 use crate::history::History;
 use crate::host::Hosts;
+use crate::imports::Imports;
 use crate::login_delay::LoginDelay;
 use crate::services::PageServices;
 use crate::session::{Session, Sessions};
@@ -24,6 +25,8 @@ pub struct Site {
     pub navigation: Vec<NavigationEntry>,
     /// What the server did in the last hours.
     pub history: History,
+    /// Imports that go on.
+    pub imports: Imports,
     /// The sessions of users.
     pub sessions: Sessions,
     /// The session of all browsers while there is no access control.
@@ -69,6 +72,7 @@ impl Site {
             is_read_only,
             navigation,
             history: History::default(),
+            imports: Imports::default(),
             sessions: Sessions::default(),
             shared_session: Arc::new(Session::new(None)?),
             login_delay: LoginDelay::default(),
@@ -87,6 +91,7 @@ impl Site {
     /// Closes connections that are not used, and ends sessions that are over.
     pub fn clean(&self) {
         self.sessions.clean();
+        self.imports.clean();
         self.shared_session.connections.close_unused();
     }
 }

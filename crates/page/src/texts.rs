@@ -42,6 +42,10 @@ pub mod error {
     pub const METHOD: &str = "The page does not take this method.";
     pub const TOO_LARGE: &str = "What was sent is too large.";
     pub const INCOMPLETE: &str = "The request ended too early.";
+    pub const NO_TEXT: &str = "What was sent is no text in UTF-8.";
+    pub const SLOW: &str = "Nothing was received for a minute.";
+    pub const NO_IMPORT: &str = "The number of the import is wrong or known already.";
+    pub const IMPORTS_MAX: &str = "Too many imports run at a time.";
     pub const NOT_OWNER: &str = "Only the user of this machine who runs the server can do this, by a \
         browser on this machine.";
     pub const WITHOUT_FOLDERS: &str = "This server does not know how folders are indexed.";

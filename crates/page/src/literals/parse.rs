@@ -67,6 +67,30 @@ impl<'t> DocumentReader<'t> {
         }
     }
 
+    /// Goes on behind a document of a text.
+    pub fn resume(text: &'t str, is_array: bool) -> DocumentReader<'t> {
+        DocumentReader {
+            parser: Parser::new(text),
+            is_array,
+            is_over: false,
+        }
+    }
+
+    /// Returns `true` if the documents are in an array.
+    pub fn is_array(&self) -> bool {
+        self.is_array
+    }
+
+    /// Returns the number of bytes before the next document.
+    pub fn offset(&self) -> usize {
+        self.parser.scanner.offset()
+    }
+
+    /// Returns `true` if what was read might be something else if the text were longer.
+    pub fn has_seen_end(&self) -> bool {
+        self.parser.scanner.has_seen_end()
+    }
+
     fn read(&mut self) -> Result<Option<DocumentBuf>, SyntaxError> {
         let scanner = &mut self.parser.scanner;
         scanner.skip_blanks();

@@ -1,5 +1,6 @@
 //! Characters of a text: blanks, comments, strings, names and numbers.
 
+use std::cell::Cell;
 use std::fmt;
 
 use windrow_document::Value;
@@ -31,12 +32,23 @@ impl fmt::Display for SyntaxError {
 pub struct Scanner<'t> {
     text: &'t str,
     rest: &'t str,
+    /// Something depended on the end of the text.
+    has_seen_end: Cell<bool>,
 }
 
 impl<'t> Scanner<'t> {
     /// Begins at the start of a text.
     pub fn new(text: &'t str) -> Scanner<'t> {
-        Scanner { text, rest: text }
+        Scanner {
+            text,
+            rest: text,
+            has_seen_end: Cell::new(false),
+        }
+    }
+
+    /// Returns `true` if something that was read depended on the end of the text.
+    pub fn has_seen_end(&self) -> bool {
+        self.has_seen_end.get()
     }
 
     /// Returns the number of bytes before the position.
@@ -62,7 +74,20 @@ impl<'t> Scanner<'t> {
 
     /// Returns the next character.
     pub fn peek(&self) -> Option<char> {
+        self.see(1);
         self.rest.chars().next()
+    }
+
+    /// Records that so many bytes are looked at.
+    fn see(&self, bytes: usize) {
+        if self.rest.len() < bytes {
+            self.has_seen_end.set(true);
+        }
+    }
+
+    fn begins_with(&self, expected: &str) -> bool {
+        self.see(expected.len());
+        self.rest.starts_with(expected)
     }
 
     /// Returns the next character and goes behind it.
@@ -88,6 +113,7 @@ impl<'t> Scanner<'t> {
     /// Goes behind characters of this kind, and returns them.
     pub fn take_while(&mut self, is_kind: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|it| !is_kind(it)).unwrap_or(self.rest.len());
+        self.see(end + 1);
         let taken = self.rest.get(..end).unwrap_or_default();
         self.advance(end);
         taken
@@ -97,10 +123,12 @@ impl<'t> Scanner<'t> {
     pub fn skip_blanks(&mut self) {
         loop {
             self.take_while(|it| it.is_whitespace() || it == '\u{feff}');
-            if self.rest.starts_with("//") {
+            if self.begins_with("//") {
                 self.take_while(|it| it != '\n');
             } else if let Some(comment) = self.rest.strip_prefix("/*") {
-                let end = comment.find("*/").map_or(self.rest.len(), |at| at + 4);
+                let end = comment.find("*/").map_or(usize::MAX, |at| at + 4);
+                self.see(end);
+                let end = end.min(self.rest.len());
                 self.advance(end);
             } else {
                 return;
@@ -165,7 +193,7 @@ impl<'t> Scanner<'t> {
             return first.into_char(self);
         }
         let message = "half of a surrogate pair is missing";
-        if !self.rest.starts_with("\\u") {
+        if !self.begins_with("\\u") {
             return Err(self.error(message));
         }
         self.advance(2);
@@ -179,6 +207,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn code(&mut self, digits: usize) -> Result<Code, SyntaxError> {
+        self.see(digits);
         let code = self.rest.get(..digits);
         let code = code.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = code.and_then(|it| u32::from_str_radix(it, 16).ok());
@@ -195,7 +224,7 @@ impl<'t> Scanner<'t> {
             self.take('+');
         }
         let sign = if is_negative { "-" } else { "" };
-        if self.rest.starts_with("Infinity") {
+        if self.begins_with("Infinity") {
             self.advance("Infinity".len());
             let sign = if is_negative { -1.0 } else { 1.0 };
             return Ok(Value::Double(f64::INFINITY * sign));

@@ -4,6 +4,8 @@ mod csv;
 mod documents;
 mod edit;
 mod find_form;
+mod import;
+mod insert;
 mod list;
 mod schema;
 mod schema_sample;
@@ -47,12 +49,23 @@ pub const SECTION: Section = Section {
         ),
         Route::post(
             "/collections/{database}/{collection}/import",
-            transfer::import,
+            import::import_text,
         )
-        .with_body(IMPORT_BYTES_MAX),
+        .with_body(EDIT_BYTES_MAX),
+        Route::receive(
+            "/collections/{database}/{collection}/import/file",
+            import::import_file,
+        ),
+        Route::get(
+            "/collections/{database}/{collection}/import/progress",
+            import::show_progress,
+        ),
+        Route::post(
+            "/collections/{database}/{collection}/import/cancel",
+            import::cancel,
+        ),
     ],
 };
 
-/// A form with a document, encoded, and its former state.
+/// A form with documents, encoded, and perhaps with their former state.
 const EDIT_BYTES_MAX: usize = 16 << 20;
-const IMPORT_BYTES_MAX: usize = 64 << 20;

@@ -120,12 +120,32 @@ pub const CSV_FIELDS_HINT: &str =
 pub const EXPORT_SUBMIT: &str = "Download";
 pub const IMPORT: &str = "Import";
 pub const IMPORT_LEAD: &str = "JSON (documents one after the other, or an array) or CSV with the names of fields in its first line.";
-pub const IMPORT_FILE: &str = "File, up to 64 MiB";
-pub const IMPORT_TEXT: &str = "Or a text";
+pub const IMPORT_FILE: &str = "File";
+pub const IMPORT_TEXT: &str = "Or a text, up to 16 MiB";
 pub const IMPORT_SUBMIT: &str = "Import";
 pub const IMPORT_FORMATS: [(&str, &str); 2] = [("json", "JSON"), ("csv", "CSV")];
 pub const IMPORT_BOTH: &str = "Choose a file, or write a text.";
-pub const NO_TEXT: &str = "What was sent is no text in UTF-8.";
+pub const IMPORT_CANCEL: &str = "Cancel";
+pub const IMPORT_PROGRESS: &str = "Progress of the import";
+pub const IMPORT_UNKNOWN: &str = "The server does not know this import any more.";
+pub const IMPORT_CANCELLED: &str = "The import was cancelled.";
+
+/// Says how far an import is.
+pub fn imported(bytes: u64, total: u64, documents: u64) -> String {
+    let bytes = crate::show::bytes(bytes as f64);
+    let total = crate::show::bytes(total as f64);
+    let count = i64::try_from(documents).unwrap_or(i64::MAX);
+    format!(
+        "{bytes} of {total}, {} inserted",
+        plural(count, "document", "documents")
+    )
+}
+
+/// Says what stays of an import that has ended early, and why it has.
+pub fn import_ended(documents: u64, reason: &str) -> String {
+    let count = i64::try_from(documents).unwrap_or(i64::MAX);
+    format!("{} {reason}", inserted(count))
+}
 
 pub const SCHEMA_LEAD: &str = "From a sample of documents that were drawn at random.";
 pub const FIELD: &str = "Field";

@@ -1,11 +1,12 @@
 //! CSV (RFC 4180).
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use crate::literals::{extended_json, format_date};
+use crate::text_reader::TextReader;
 
 /// Writes a line of fields.
 pub fn write_line<'f>(
@@ -43,88 +44,224 @@ pub fn values<'d>(
     })
 }
 
-/// Reads the records of a text. Fails with a sentence.
-pub fn read_records(text: &str) -> Result<Vec<Vec<String>>, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
-    let mut characters = text.chars().peekable();
-    let (mut line, mut is_quoted, mut was_quoted) = (1, false, false);
-    let mut quote_line = 0;
-    while let Some(character) = characters.next() {
-        line += usize::from(character == '\n');
-        match character {
-            '"' if is_quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' if is_quoted => is_quoted = false,
-            other if is_quoted => field.push(other),
-            '"' if field.is_empty() && !was_quoted => {
-                (is_quoted, was_quoted, quote_line) = (true, true, line);
-            }
-            ',' => {
-                record.push(std::mem::take(&mut field));
-                was_quoted = false;
-            }
-            '\r' if characters.peek() == Some(&'\n') => {}
-            '\n' | '\r' => {
-                record.push(std::mem::take(&mut field));
-                was_quoted = false;
-                push_record(&mut records, &mut record);
-            }
-            _ if was_quoted => {
-                return Err(format!("line {line}: a comma is expected behind a quote"));
-            }
-            other => field.push(other),
+/// Reads records from a source that may be larger than the memory.
+#[derive(Debug)]
+pub struct Records<R> {
+    source: TextReader<R>,
+    text: String,
+    /// The bytes of the text that were read.
+    done: usize,
+    record: Vec<String>,
+    field: String,
+    quotes: Quotes,
+    line: usize,
+    quote_line: usize,
+    /// The bytes of the record by now.
+    bytes: usize,
+    is_over: bool,
+}
+
+/// The quotes of the field that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quotes {
+    /// There are none by now.
+    None,
+    Open,
+    /// Either the end, or the first half of a quote in the text.
+    Last,
+}
+
+/// So many bytes are read at a time.
+const PIECE_BYTES: usize = 256 << 10;
+/// A record can be so long.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+
+impl<R: Read> Records<R> {
+    /// Begins at the start of a source.
+    pub fn new(source: R) -> Records<R> {
+        Records {
+            source: TextReader::new(source),
+            text: String::new(),
+            done: 0,
+            record: Vec::new(),
+            field: String::new(),
+            quotes: Quotes::None,
+            line: 1,
+            quote_line: 0,
+            bytes: 0,
+            is_over: false,
         }
     }
-    if is_quoted {
-        return Err(format!("line {quote_line}: the quote has no end"));
-    }
-    if !field.is_empty() || !record.is_empty() {
-        record.push(field);
-        push_record(&mut records, &mut record);
-    }
-    Ok(records)
-}
 
-/// Empty lines are no records.
-fn push_record(records: &mut Vec<Vec<String>>, record: &mut Vec<String>) {
-    let record = std::mem::take(record);
-    if record.iter().any(|field| !field.is_empty()) {
-        records.push(record);
+    fn read(&mut self) -> Result<Option<Vec<String>>, String> {
+        loop {
+            while let Some(character) = self.next_character() {
+                if self.take(character)? {
+                    self.bytes = 0;
+                    let record = std::mem::take(&mut self.record);
+                    // Empty lines are no records.
+                    if record.iter().any(|field| !field.is_empty()) {
+                        return Ok(Some(record));
+                    }
+                }
+            }
+            if self.source.is_over() {
+                return self.last();
+            }
+            self.text.clear();
+            self.done = 0;
+            self.source.read_more(&mut self.text, PIECE_BYTES)?;
+        }
     }
-}
 
-/// Returns the documents of a text. The first record has the names of fields. A field without a value
-/// is left out; numbers and `true` and `false` are such, everything else is a string.
-pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, String> {
-    let mut records = read_records(text)?.into_iter();
-    let names = records
-        .next()
-        .ok_or("there is no line with names of fields")?;
-    if let Some(name) = names
-        .iter()
-        .find(|name| name.is_empty() || name.contains('\0'))
-    {
-        return Err(format!("\"{name}\" is no name of a field"));
+    fn next_character(&mut self) -> Option<char> {
+        let next = self.text.get(self.done..)?.chars().next()?;
+        self.done += next.len_utf8();
+        Some(next)
     }
-    let document = |(number, record): (usize, Vec<String>)| {
-        if record.len() > names.len() {
-            let (count, expected) = (record.len(), names.len());
+
+    /// Takes a character. Returns `true` if it ends a record.
+    fn take(&mut self, character: char) -> Result<bool, String> {
+        self.line += usize::from(character == '\n');
+        self.bytes += character.len_utf8();
+        if self.bytes > RECORD_BYTES_MAX {
+            let (line, mebibytes) = (self.line, RECORD_BYTES_MAX >> 20);
             return Err(format!(
-                "record {}: {count} values for {expected} fields",
-                number + 1
+                "line {line}: the record has more than {mebibytes} MiB"
+            ));
+        }
+        match (self.quotes, character) {
+            (Quotes::Open, '"') => self.quotes = Quotes::Last,
+            (Quotes::Last, '"') => {
+                self.field.push('"');
+                self.quotes = Quotes::Open;
+            }
+            (Quotes::Open, other) => self.field.push(other),
+            (Quotes::None, '"') if self.field.is_empty() => {
+                (self.quotes, self.quote_line) = (Quotes::Open, self.line);
+            }
+            (_, ',') => self.end_field(),
+            (_, '\n' | '\r') => {
+                self.end_field();
+                return Ok(true);
+            }
+            (Quotes::Last, _) => {
+                let line = self.line;
+                return Err(format!("line {line}: a comma is expected behind a quote"));
+            }
+            // A mark of the byte order, before everything.
+            (Quotes::None, '\u{feff}') if self.bytes == 3 && self.line == 1 => {}
+            (Quotes::None, other) => self.field.push(other),
+        }
+        Ok(false)
+    }
+
+    fn end_field(&mut self) {
+        self.record.push(std::mem::take(&mut self.field));
+        self.quotes = Quotes::None;
+    }
+
+    /// Returns the record without a line break behind it.
+    fn last(&mut self) -> Result<Option<Vec<String>>, String> {
+        if self.quotes == Quotes::Open {
+            return Err(format!("line {}: the quote has no end", self.quote_line));
+        }
+        self.end_field();
+        let record = std::mem::take(&mut self.record);
+        self.is_over = true;
+        Ok(Some(record).filter(|it| it.iter().any(|field| !field.is_empty())))
+    }
+}
+
+impl<R: Read> Iterator for Records<R> {
+    type Item = Result<Vec<String>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.is_over |= !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+/// Reads documents. The first record has the names of fields. A field without a value is left out;
+/// numbers and `true` and `false` are such, everything else is a string.
+#[derive(Debug)]
+pub struct CsvDocuments<R> {
+    records: Records<R>,
+    /// The names, when they were read.
+    names: Option<Vec<String>>,
+    /// The records that were read.
+    count: usize,
+    is_over: bool,
+}
+
+impl<R: Read> CsvDocuments<R> {
+    /// Begins at the start of a source.
+    pub fn new(source: R) -> CsvDocuments<R> {
+        CsvDocuments {
+            records: Records::new(source),
+            names: None,
+            count: 0,
+            is_over: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<DocumentBuf>, String> {
+        let names = match &self.names {
+            Some(names) => names,
+            None => {
+                let first = self.records.next().transpose()?;
+                let names = first.ok_or("there is no line with names of fields")?;
+                self.names.insert(check_names(names)?)
+            }
+        };
+        let Some(record) = self.records.next().transpose()? else {
+            return Ok(None);
+        };
+        self.count += 1;
+        if record.len() > names.len() {
+            let (number, values, expected) = (self.count, record.len(), names.len());
+            return Err(format!(
+                "record {number}: {values} values for {expected} fields"
             ));
         }
         let mut document = DocumentBuf::new();
-        for (name, field) in names
-            .iter()
-            .zip(&record)
-            .filter(|(_, field)| !field.is_empty())
-        {
+        let fields = names.iter().zip(&record);
+        for (name, field) in fields.filter(|(_, field)| !field.is_empty()) {
             document.push(name, value(field));
         }
-        Ok(document)
-    };
-    records.enumerate().map(document).collect()
+        Ok(Some(document))
+    }
+}
+
+impl<R: Read> Iterator for CsvDocuments<R> {
+    type Item = Result<DocumentBuf, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.is_over = !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+/// Fails if a name cannot be that of a field, or is there twice.
+fn check_names(names: Vec<String>) -> Result<Vec<String>, String> {
+    let is_wrong = |name: &&String| name.is_empty() || name.contains('\0');
+    if let Some(name) = names.iter().find(is_wrong) {
+        return Err(format!("\"{name}\" is no name of a field"));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if names.iter().take(at).any(|other| other == name) {
+            return Err(format!("the field \"{name}\" is there twice"));
+        }
+    }
+    Ok(names)
 }
 
 /// Numbers that would be written in another way, such as 007, stay strings.
@@ -154,6 +291,14 @@ mod tests {
     use super::*;
     use windrow_document::doc;
 
+    fn read_records(text: &str) -> Result<Vec<Vec<String>>, String> {
+        Records::new(text.as_bytes()).collect()
+    }
+
+    fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, String> {
+        CsvDocuments::new(text.as_bytes()).collect()
+    }
+
     #[test]
     fn records_are_read() {
         let cases: [(&str, &[&[&str]]); 6] = [
@@ -172,6 +317,8 @@ mod tests {
             "line 2: the quote has no end"
         );
         assert!(read_records("\"a\"b").is_err());
+        let long = format!("\"{}", "x".repeat(RECORD_BYTES_MAX));
+        assert!(read_records(&long).unwrap_err().contains("64 MiB"));
     }
 
     #[test]
@@ -184,6 +331,11 @@ mod tests {
         assert_eq!(read_documents(text).unwrap(), expected);
         assert!(read_documents("a\n1,2").unwrap_err().contains("record 1"));
         assert!(read_documents("").is_err() && read_documents("a,,b\n").is_err());
+        assert!(read_documents("a,b,a\n").unwrap_err().contains("twice"));
+        let mut damaged = CsvDocuments::new(&b"a\n1\n2,3\n4"[..]);
+        assert!(damaged.next().unwrap().is_ok() && damaged.next().unwrap().is_err());
+        assert!(damaged.next().is_none());
+        assert_eq!(CsvDocuments::new(&b""[..]).count(), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use crate::database::Database;
 use crate::document_tree::tree;
 use crate::error::PageError;
-use crate::literals::{DocumentReader, extended_json, parse_document, parse_value, shell_text};
+use crate::literals::{extended_json, parse_document, parse_value, shell_text};
 use crate::namespace::Namespace;
 use crate::request::Request;
 use crate::response::Response;
@@ -15,15 +15,11 @@ use crate::shell::form_token;
 use crate::texts::collections as texts;
 
 use super::documents::read_document;
+use super::insert::{check_write, insert_all, read_documents};
 use crate::collection_frame::{collection_page, notice};
 
 /// A larger document is shown only.
 const EDIT_BYTES_MAX: usize = 1 << 20;
-/// So many documents are inserted by one command.
-const BATCH_COUNT_MAX: usize = 1_000;
-/// So many bytes are inserted by one command.
-const BATCH_BYTES_MAX: usize = 8 << 20;
-
 /// A document as a tree, with a form to change it.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
@@ -162,21 +158,6 @@ fn replace(
     }
 }
 
-/// Fails with the first error of a write.
-fn check_write(reply: &DocumentBuf) -> Result<(), PageError> {
-    let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
-    let error = errors
-        .and_then(|it| it.get(0))
-        .and_then(ValueRef::as_document);
-    match error
-        .and_then(|it| it.get("errmsg"))
-        .and_then(ValueRef::as_str)
-    {
-        Some(message) => Err(PageError::bad_request(message)),
-        None => Ok(()),
-    }
-}
-
 /// Deletes a document.
 pub fn delete(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
@@ -223,7 +204,7 @@ pub fn insert(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let text = request.form().text("text");
     let inserted = read_documents(text)
-        .and_then(|documents| insert_documents(&mut request.database()?, &namespace, documents));
+        .and_then(|documents| insert_all(&mut request.database()?, &namespace, documents));
     match inserted {
         Ok(count) => Ok(Response::redirect(&format!(
             "{}?done={count}",
@@ -238,56 +219,4 @@ pub fn insert(request: &Request) -> Result<Response, PageError> {
             Ok(response.with_status(error.status))
         }
     }
-}
-
-/// Reads all documents of a text.
-pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, PageError> {
-    let read: Result<Vec<_>, _> = DocumentReader::new(text).collect();
-    let documents = read.map_err(|error| {
-        PageError::bad_request(texts::field_error(texts::DOCUMENTS, &error.to_string()))
-    })?;
-    match documents.is_empty() {
-        true => Err(PageError::bad_request(texts::NOTHING_TO_INSERT)),
-        false => Ok(documents),
-    }
-}
-
-/// Inserts documents, in batches. Returns their number.
-pub fn insert_documents(
-    database: &mut Database,
-    namespace: &Namespace,
-    documents: Vec<DocumentBuf>,
-) -> Result<usize, PageError> {
-    let mut inserted = 0;
-    let mut documents = documents.into_iter().peekable();
-    while documents.peek().is_some() {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some(document) = documents.next_if(|it| {
-            let fits = bytes + it.as_bytes().len() <= BATCH_BYTES_MAX;
-            batch.len() < BATCH_COUNT_MAX && (fits || batch.is_empty())
-        }) {
-            bytes += document.as_bytes().len();
-            batch.push(Value::Document(document));
-        }
-        let count = batch.len();
-        let command = doc! {
-            "insert": (namespace.collection.as_str()), "documents": batch,
-            "$db": (namespace.database.as_str()),
-        };
-        let reply = database.run(command)?;
-        let done = reply.get("n").and_then(ValueRef::as_whole);
-        let done = done
-            .and_then(|it| usize::try_from(it).ok())
-            .unwrap_or(count);
-        check_write(&reply).map_err(|error| {
-            let message = format!(
-                "{} {}",
-                texts::inserted((inserted + done) as i64),
-                error.message
-            );
-            PageError::new(error.status, message)
-        })?;
-        inserted += count;
-    }
-    Ok(inserted)
 }

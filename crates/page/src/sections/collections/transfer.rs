@@ -1,8 +1,8 @@
-//! Import and export of a collection.
+//! The page with import and export, and exports.
 
 use std::io::{self, Write};
 
-use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
+use hyper::header::{CONTENT_DISPOSITION, HeaderName};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
@@ -15,12 +15,11 @@ use crate::literals::extended_json;
 use crate::namespace::Namespace;
 use crate::request::Request;
 use crate::response::Response;
-use crate::shell::form_token;
 use crate::texts::collections as texts;
 
 use super::csv;
-use super::edit::{insert_documents, read_documents};
 use super::find_form::Find;
+use super::import::import_form;
 use crate::collection_frame::{collection_page, document_field, notice};
 
 /// The page with both forms.
@@ -69,54 +68,6 @@ fn export_form(request: &Request, namespace: &Namespace) -> Markup {
                 div { button .primary type="submit" { (texts::EXPORT_SUBMIT) } }
             }
         }
-    }
-}
-
-fn import_form(request: &Request, namespace: &Namespace) -> Markup {
-    html! {
-        section .panel .below {
-            h2 .first { (texts::IMPORT) }
-            p .muted { (texts::IMPORT_LEAD) }
-            p #import-error .notice .error role="alert" hidden {}
-            form #import .stack method="post" action=(namespace.page_address("import"))
-                data-both=(texts::IMPORT_BOTH) {
-                (form_token(request))
-                label for="import-format" { (texts::FORMAT) }
-                select #import-format name="format" {
-                    @for (value, name) in texts::IMPORT_FORMATS { option value=(value) { (name) } }
-                }
-                div #import-file-field hidden .stack {
-                    label for="import-file" { (texts::IMPORT_FILE) }
-                    input #import-file type="file" accept=".json,.jsonl,.ndjson,.csv";
-                }
-                label for="import-text" { (texts::IMPORT_TEXT) }
-                textarea #import-text name="text" rows="8" spellcheck="false" {}
-                div { button .primary type="submit" { (texts::IMPORT_SUBMIT) } }
-            }
-        }
-    }
-}
-
-/// Inserts the documents of a form, or of a file that a script sends.
-pub fn import(request: &Request) -> Result<Response, PageError> {
-    let namespace = Namespace::from_request(request);
-    let (text, format) = match request.headers().get(CONTENT_TYPE).map(|it| it.as_bytes()) {
-        Some(b"application/octet-stream") => {
-            let text = std::str::from_utf8(request.body());
-            let text = text.map_err(|_| PageError::bad_request(texts::NO_TEXT))?;
-            (text, request.query().text("format"))
-        }
-        _ => (request.form().text("text"), request.form().text("format")),
-    };
-    let documents = match format {
-        "csv" => csv::read_documents(text).map_err(PageError::bad_request)?,
-        _ => read_documents(text)?,
-    };
-    let count = insert_documents(&mut request.database()?, &namespace, documents)?;
-    let address = format!("{}?done={count}", namespace.page_address("transfer"));
-    match request.wants_part() {
-        true => Ok(Response::text(address)),
-        false => Ok(Response::redirect(&address)),
     }
 }
 

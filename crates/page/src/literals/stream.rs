@@ -1,0 +1,235 @@
+//! Documents of a text that is read piece by piece.
+
+use std::io::Read;
+
+use windrow_document::DocumentBuf;
+
+use crate::text_reader::TextReader;
+
+use super::parse::DocumentReader;
+use super::scan::SyntaxError;
+
+/// Reads documents one after the other, as [`DocumentReader`] does, from a source that may be larger
+/// than the memory.
+#[derive(Debug)]
+pub struct DocumentStream<R> {
+    source: TextReader<R>,
+    /// The text from the start of the next document on, as far as it has been read.
+    text: String,
+    /// The bytes of the text that belong to documents that were returned.
+    done: usize,
+    /// `None` before the first document. Then whether the documents are in an array.
+    is_array: Option<bool>,
+    /// The lines before the text, and the characters of its first line before it.
+    lines: usize,
+    columns: usize,
+    is_over: bool,
+}
+
+/// So many bytes are read at a time.
+const PIECE_BYTES: usize = 256 << 10;
+/// The text of a document can be so long. A document has at most 16 MiB, but its text may be longer.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+impl<R: Read> DocumentStream<R> {
+    /// Begins at the start of a source.
+    pub fn new(source: R) -> DocumentStream<R> {
+        DocumentStream {
+            source: TextReader::new(source),
+            text: String::new(),
+            done: 0,
+            is_array: None,
+            lines: 0,
+            columns: 0,
+            is_over: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<DocumentBuf>, String> {
+        loop {
+            let text = self.text.get(self.done..).unwrap_or_default();
+            let mut reader = match self.is_array {
+                None => DocumentReader::new(text),
+                Some(is_array) => DocumentReader::resume(text, is_array),
+            };
+            let read = reader.next();
+            // What was read up to the end may go on in the next piece.
+            if reader.has_seen_end() && !self.source.is_over() {
+                self.read_more()?;
+                continue;
+            }
+            return match read {
+                Some(Ok(document)) => {
+                    self.is_array = Some(reader.is_array());
+                    self.done += reader.offset();
+                    Ok(Some(document))
+                }
+                Some(Err(error)) => Err(self.in_source(error).to_string()),
+                None => Ok(None),
+            };
+        }
+    }
+
+    /// Reads as much again as there is, so that a long document is not parsed too often.
+    fn read_more(&mut self) -> Result<(), String> {
+        let done = self.text.get(..self.done).unwrap_or_default();
+        (self.lines, self.columns) = self.position_behind(done);
+        self.text.drain(..self.done);
+        self.done = 0;
+        if self.text.len() >= TEXT_BYTES_MAX {
+            let (line, mebibytes) = (self.lines + 1, TEXT_BYTES_MAX >> 20);
+            return Err(format!(
+                "the document has more than {mebibytes} MiB of text, at line {line}"
+            ));
+        }
+        let bytes = self.text.len().max(PIECE_BYTES);
+        self.source.read_more(&mut self.text, bytes)
+    }
+
+    /// Returns the lines and the characters of the last line that are before the end of a part.
+    fn position_behind(&self, part: &str) -> (usize, usize) {
+        match part.rfind('\n') {
+            None => (self.lines, self.columns + part.chars().count()),
+            Some(at) => {
+                let last = part.get(at + 1..).unwrap_or_default();
+                (
+                    self.lines + part.matches('\n').count(),
+                    last.chars().count(),
+                )
+            }
+        }
+    }
+
+    /// Returns an error of the text behind the documents that were returned as one of the source.
+    fn in_source(&self, error: SyntaxError) -> SyntaxError {
+        let done = self.text.get(..self.done).unwrap_or_default();
+        let (lines, columns) = self.position_behind(done);
+        let is_first = error.line == 1;
+        SyntaxError {
+            line: error.line + lines,
+            column: error.column + if is_first { columns } else { 0 },
+            ..error
+        }
+    }
+}
+
+impl<R: Read> Iterator for DocumentStream<R> {
+    type Item = Result<DocumentBuf, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let read = self.read().transpose();
+        self.is_over = !matches!(read, Some(Ok(_)));
+        read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::literals::DocumentReader;
+    use std::io;
+
+    /// Returns a byte at a time.
+    struct Slow<'t>(&'t [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let count = bytes.len().min(1).min(self.0.len());
+            let (first, rest) = self.0.split_at(count);
+            bytes[..count].copy_from_slice(first);
+            self.0 = rest;
+            Ok(count)
+        }
+    }
+
+    /// A stream that reads a byte, parses, reads another one, and so on: every place is an end.
+    fn in_bytes(text: &str) -> Result<Vec<DocumentBuf>, String> {
+        let mut stream = DocumentStream::new(Slow(text.as_bytes()));
+        let mut documents = Vec::new();
+        loop {
+            let shown = stream
+                .text
+                .get(stream.done..)
+                .unwrap_or_default()
+                .to_owned();
+            let mut reader = match stream.is_array {
+                None => DocumentReader::new(&shown),
+                Some(is_array) => DocumentReader::resume(&shown, is_array),
+            };
+            let _ = reader.next();
+            if reader.has_seen_end() && !stream.source.is_over() {
+                stream.source.read_more(&mut stream.text, 1)?;
+                continue;
+            }
+            match stream.next() {
+                Some(document) => documents.push(document?),
+                None => return Ok(documents),
+            }
+        }
+    }
+
+    #[test]
+    fn every_place_can_be_the_end_of_a_piece() {
+        let texts = [
+            "",
+            "{a: 1}",
+            "{a: 1}\n{b: 'x\\u{e4}\\ud83d\\ude00'}, {c: /a}[/]b/i} // {\n /* { */ {d: -Infinity}",
+            "[{a: [1, 2.5e+3, 0x1f]}, {b: ObjectId('65a1b2c3d4e5f60718293a4b')},\n {c: new Date(0)},]",
+            "[]",
+            "\u{feff}{\"a\": {\"$numberLong\": \"5\"}, \"ä\": true, b: tru",
+            "[{a: 1}",
+            "[{a: 1}] x",
+            "{a: tru}",
+            "{a: 1} {a: nothing}",
+            "{a: 'x",
+            "{a: 1}\n\n  {b: 1,, c: 2}",
+            "{a: 12",
+        ];
+        for text in texts {
+            let expected: Result<Vec<_>, _> = DocumentReader::new(text).collect();
+            let expected = expected.map_err(|error| error.to_string());
+            assert_eq!(in_bytes(text), expected, "{text}");
+            let whole: Result<Vec<_>, _> = DocumentStream::new(text.as_bytes()).collect();
+            assert_eq!(whole, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_read_in_pieces() {
+        let mut text = String::new();
+        for number in 0..20_000 {
+            text.push_str(&format!(
+                "{{ number: {number}, text: \"{}\" }}\n",
+                "ä".repeat(20)
+            ));
+        }
+        text.push_str(&format!("{{ long: '{}' }}\n", "x".repeat(3_000_000)));
+        let mut stream = DocumentStream::new(text.as_bytes());
+        for number in 0..20_000 {
+            let document = stream.next().unwrap().unwrap();
+            assert_eq!(document.get("number").unwrap().as_whole(), Some(number));
+            assert!(stream.text.len() <= 2 * PIECE_BYTES);
+        }
+        assert!(stream.next().unwrap().is_ok() && stream.next().is_none());
+        text.push_str("  {a: }");
+        let error = DocumentStream::new(text.as_bytes()).find_map(Result::err);
+        assert_eq!(error.unwrap(), "\"}\" is no value, at line 20002, column 7");
+    }
+
+    #[test]
+    fn a_text_without_an_end_is_not_held() {
+        let source = io::repeat(b'x');
+        let text = io::Read::chain(&b"{a: 1}\n{a: '"[..], source);
+        let mut stream = DocumentStream::new(text);
+        assert!(stream.next().unwrap().is_ok());
+        let error = stream.next().unwrap().unwrap_err();
+        assert_eq!(
+            error,
+            "the document has more than 64 MiB of text, at line 2"
+        );
+        assert!(stream.next().is_none());
+    }
+}
