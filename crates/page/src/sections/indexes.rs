@@ -1,11 +1,15 @@
 //! Indexes: what they cost, how they are used, and their builds.
 
 mod advice;
+mod build;
 mod builds;
 mod change;
 mod read;
+mod search_change;
+mod search_indexes;
 mod table;
 
+use hyper::StatusCode;
 use maud::html;
 
 use crate::collection_frame::{collection_page, notice};
@@ -36,6 +40,14 @@ pub const SECTION: Section = Section {
             "/collections/{database}/{collection}/indexes/drop",
             change::drop_index,
         ),
+        Route::post(
+            "/collections/{database}/{collection}/search-indexes",
+            search_change::create,
+        ),
+        Route::post(
+            "/collections/{database}/{collection}/search-indexes/drop",
+            search_change::drop_index,
+        ),
     ],
 };
 
@@ -63,6 +75,10 @@ fn show_all(request: &Request) -> Result<Response, PageError> {
             }
         }
         (table::overview(&all, only_advice))
+        @if !only_advice && all.iter().any(|it| !it.search_indexes.is_empty()) {
+            h2 #search-indexes { (texts::SEARCH_INDEXES) }
+            (search_indexes::overview(&all))
+        }
         @if !is_complete { p .muted { (texts::NOT_ALL) } }
     };
     let frame = Frame {
@@ -100,6 +116,27 @@ fn show(request: &Request) -> Result<Response, PageError> {
     show_collection(request, &namespace, done.map(|text| notice("good", text)))
 }
 
+/// Sends the browser to the page of a collection after a build was started. Shows the page again if the
+/// definition is wrong.
+fn show_build(
+    request: &Request,
+    namespace: &Namespace,
+    built: Result<&'static str, PageError>,
+) -> Result<Response, PageError> {
+    match built {
+        Ok(done) => {
+            let address = namespace.page_address("indexes");
+            Ok(Response::redirect(&format!("{address}?done={done}")))
+        }
+        Err(error) if error.status == StatusCode::BAD_REQUEST => {
+            let message = Some(notice("error", &error.message));
+            let response = show_collection(request, namespace, message)?;
+            Ok(response.with_status(error.status))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns the page of a collection, with a notice.
 fn show_collection(
     request: &Request,
@@ -112,11 +149,18 @@ fn show_collection(
     let content = html! {
         @if let Some(notice) = notice { (notice) }
         (table::of_collection(request, &indexes))
+        @if !indexes.search_indexes.is_empty() {
+            h2 #search-indexes { (texts::SEARCH_INDEXES) }
+            (search_indexes::of_collection(request, &indexes))
+        }
         @if let Some(builds) = builds {
             h2 { (texts::BUILDS) }
             div #builds data-live="/indexes/live" data-live-event="table" { (builds::table(&builds, None)) }
         }
-        @if request.can_write() { (change::create_form(request, namespace)) }
+        @if request.can_write() {
+            (change::create_form(request, namespace))
+            (search_change::create_form(request, namespace))
+        }
     };
     let scripts = &["live_table.js", "confirm.js"];
     Ok(collection_page(

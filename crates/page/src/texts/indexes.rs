@@ -101,3 +101,34 @@ pub fn confirm_drop(name: &str) -> String {
 pub fn field_error(field: &str, message: &str) -> String {
     format!("{field}: {message}.")
 }
+
+pub const SEARCH_INDEXES: &str = "Search indexes";
+pub const STATUS: &str = "Status";
+pub const DEFINITION: &str = "Definition";
+pub const SEARCH_READY: &str = "ready";
+pub const SEARCH_BUILDING: &str = "being built";
+pub const SEARCH_UPDATING: &str = "being replaced, the older definition answers";
+pub const ALL_FIELDS: &str = "all fields";
+pub const SOME_FIELDS: &str = "the fields of the definition";
+pub const CREATE_SEARCH: &str = "Create a search index";
+pub const CREATE_SEARCH_LEAD: &str =
+    "For the stage $search of an aggregation: words with analyzers, numbers, dates, facets.";
+pub const SEARCH_NAME: &str = "Name of the search index";
+pub const SEARCH_DEFINITION: &str = "Definition of the search index";
+pub const SEARCH_DEFINITION_HINT: &str = "The one given takes all fields. With dynamic: false, only those in fields: \
+    { mappings: { dynamic: false, fields: { title: { type: \"string\" } } } }";
+/// What stands in the form at first.
+pub const SEARCH_DEFINITION_DEFAULT: &str = "{\n  mappings: { dynamic: true }\n}";
+pub const SEARCH_NAME_DEFAULT: &str = "default";
+
+/// Names the button that drops a search index.
+pub fn drop_search(name: &str) -> String {
+    format!("Drop search index {name}")
+}
+
+/// Asks before a search index is dropped.
+pub fn confirm_drop_search(name: &str) -> String {
+    format!(
+        "Drop search index {name}? Searches with $search that name it fail, until it is built again."
+    )
+}

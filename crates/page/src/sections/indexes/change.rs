@@ -1,14 +1,9 @@
 //! Creates and drops indexes.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
-
-use hyper::StatusCode;
 use maud::{Markup, html};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
-use crate::collection_frame::{document_field, notice};
+use crate::collection_frame::document_field;
 use crate::error::PageError;
 use crate::form::Form;
 use crate::literals::parse_document;
@@ -18,12 +13,8 @@ use crate::response::Response;
 use crate::shell::form_token;
 use crate::texts::indexes as texts;
 
-use super::show_collection;
-
-/// A build may take so long.
-const BUILD_TIME_MAX: Duration = Duration::from_secs(7 * 86_400);
-/// The page waits so long for a build. Builds of small collections are ready then, and mistakes found.
-const WAIT_MAX: Duration = Duration::from_millis(1_500);
+use super::build::run_build;
+use super::show_build;
 
 /// The form for a new index.
 pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
@@ -52,18 +43,8 @@ pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
 /// Starts a build. It goes on when the browser goes.
 pub fn create(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
-    match start_build(request, &namespace) {
-        Ok(done) => {
-            let address = namespace.page_address("indexes");
-            Ok(Response::redirect(&format!("{address}?done={done}")))
-        }
-        Err(error) if error.status == StatusCode::BAD_REQUEST => {
-            let message = Some(notice("error", &error.message));
-            let response = show_collection(request, &namespace, message)?;
-            Ok(response.with_status(error.status))
-        }
-        Err(error) => Err(error),
-    }
+    let built = start_build(request, &namespace);
+    show_build(request, &namespace, built)
 }
 
 fn start_build(request: &Request, namespace: &Namespace) -> Result<&'static str, PageError> {
@@ -72,21 +53,7 @@ fn start_build(request: &Request, namespace: &Namespace) -> Result<&'static str,
         "createIndexes": (namespace.collection.as_str()), "indexes": [definition],
         "$db": (namespace.database.as_str()),
     };
-    let mut database = request.database()?;
-    database.set_time_max(BUILD_TIME_MAX);
-    let (sender, built) = channel();
-    let thread = thread::Builder::new().name("page build".into());
-    let started = thread.spawn(move || {
-        let result = database.run(command);
-        // The page may have stopped waiting. The log of the server has the result.
-        let _ = sender.send(result);
-    });
-    started.map_err(|error| PageError::unavailable(&error))?;
-    match built.recv_timeout(WAIT_MAX) {
-        Ok(result) => result.map(|_| "created"),
-        Err(RecvTimeoutError::Timeout) => Ok("started"),
-        Err(error) => Err(PageError::unavailable(&error)),
-    }
+    run_build(request, command)
 }
 
 /// Returns the definition of a form, or a sentence.

@@ -1,5 +1,6 @@
 //! What the server says of indexes.
 
+use windrow_client::server_status::section;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
 use crate::database::Database;
@@ -14,6 +15,8 @@ pub struct CollectionIndexes {
     pub documents: i64,
     /// Its indexes.
     pub indexes: Vec<IndexState>,
+    /// Its search indexes.
+    pub search_indexes: Vec<SearchIndexState>,
 }
 
 /// An index.
@@ -46,6 +49,21 @@ impl IndexState {
     pub fn has(&self, option: &str) -> bool {
         self.definition.get(option).is_some_and(ValueRef::is_truthy)
     }
+}
+
+/// A search index.
+#[derive(Clone, Debug)]
+pub struct SearchIndexState {
+    /// Its name.
+    pub name: String,
+    /// The newest definition.
+    pub definition: DocumentBuf,
+    /// The bytes on the disk and in memory. `None` until it is ready, or if the user may not see them.
+    pub bytes: Option<i64>,
+    /// The newest definition is ready.
+    pub is_ready: bool,
+    /// It answers queries, by an older definition if the newest one is not ready.
+    pub is_queryable: bool,
 }
 
 /// So many collections of a database are looked at.
@@ -86,6 +104,13 @@ pub fn read_indexes(
         "aggregate": name, "pipeline": [{ "$indexStats": {} }], "cursor": {}, "$db": in_database,
     };
     let uses = database.documents(uses, INDEXES_MAX).unwrap_or_default();
+    let search = doc! {
+        "aggregate": name, "pipeline": [{ "$listSearchIndexes": {} }], "cursor": {}, "$db": in_database,
+    };
+    let searched = database.documents(search, INDEXES_MAX).unwrap_or_default();
+    let search_indexes = searched
+        .iter()
+        .filter_map(|it| search_index_state(it.as_document(), statistics.as_document()));
     let whole = |name: &str| statistics.get(name).and_then(ValueRef::as_whole);
     let indexes = listed
         .into_iter()
@@ -93,6 +118,7 @@ pub fn read_indexes(
     Ok(CollectionIndexes {
         documents: whole("count").unwrap_or(0),
         indexes: indexes.collect(),
+        search_indexes: search_indexes.collect(),
         namespace,
     })
 }
@@ -128,5 +154,21 @@ fn index_state(
         is_building: building.any(|it| it == name),
         name,
         definition,
+    })
+}
+
+fn search_index_state(listed: Document<'_>, statistics: Document<'_>) -> Option<SearchIndexState> {
+    let name = listed.get("name")?.as_str()?;
+    let sizes = section(statistics, &["windrow", "searchIndexSizes"]);
+    let sizes = sizes.and_then(ValueRef::as_document);
+    let definition = listed.get("latestDefinition")?.as_document()?;
+    Some(SearchIndexState {
+        name: name.to_owned(),
+        definition: definition.to_buf(),
+        bytes: sizes
+            .and_then(|it| it.get(name))
+            .and_then(ValueRef::as_whole),
+        is_ready: listed.get("status").and_then(ValueRef::as_str) == Some("READY"),
+        is_queryable: listed.get("queryable").is_some_and(ValueRef::is_truthy),
     })
 }
