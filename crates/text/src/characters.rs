@@ -198,13 +198,16 @@ const ASCII_DIACRITICS: [u8; 2] = *b"^`";
 /// Appends ASCII characters as [`Characters::append_normalized`] does, without the tables.
 fn append_ascii(ascii: &str, folds_case: bool, strips_diacritics: bool, target: &mut String) {
     let start = target.len();
-    let [one, other] = ASCII_DIACRITICS;
-    if strips_diacritics && memchr::memchr2(one, other, ascii.as_bytes()).is_some() {
-        let is_kept = |character: &char| !ASCII_DIACRITICS.contains(&(*character as u8));
-        target.extend(ascii.chars().filter(is_kept));
-    } else {
-        target.push_str(ascii);
+    let mut rest = ascii;
+    if strips_diacritics {
+        let [one, other] = ASCII_DIACRITICS;
+        while let Some(found) = memchr::memchr2(one, other, rest.as_bytes()) {
+            let (kept, behind) = rest.split_at(found);
+            target.push_str(kept);
+            rest = behind.get(1..).unwrap_or_default();
+        }
     }
+    target.push_str(rest);
     if folds_case && let Some(appended) = target.get_mut(start..) {
         appended.make_ascii_lowercase();
     }

@@ -14,6 +14,7 @@ use windrow_search::{
 use windrow_text::{Language, Matcher};
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
+use super::tasks::run_tasks;
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
@@ -24,6 +25,8 @@ use crate::text::term_lists::{SearchInterrupt, TermList, TermLists};
 /// The number of candidates whose texts are checked together. It doubles up to the maximum.
 const CHECKED_FIRST: usize = 16;
 const CHECKED_MAX: usize = 1024;
+/// The number of candidates that one task checks.
+const CHECKED_BY_TASK: usize = 128;
 
 /// Of equal scores the newest record comes first, as in MongoDB's backward scan.
 const TIES: TieOrder = TieOrder::HighestId;
@@ -262,46 +265,29 @@ impl TextScanOperator {
         Ok(found)
     }
 
-    /// Checks the next candidates against their documents.
-    fn check_some(&mut self) -> Result<(), Error> {
-        let query = self.scan.query.clone();
-        let mut matcher = Matcher::new(&query);
-        for _ in 0..self.checked_together {
-            let Some((id, score)) = self.candidates.as_mut().and_then(Vec::pop) else {
-                break;
-            };
-            let Some(bytes) = self.source.get(id)? else {
-                continue;
-            };
-            self.counters.documents_examined += 1;
-            let document = Document::from_validated(&bytes);
-            if self.scan.must_read_text() && !self.matches_text(document, &mut matcher)? {
-                continue;
-            }
-            if let Some(filter) = &self.scan.filter
-                && !filter.matches(document)?
-            {
-                continue;
-            }
-            self.ready
-                .push_back(scored(id, Content::Shared(bytes), score));
+    /// Checks the next candidates against their documents, on all free cores if there are many.
+    fn check_some(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        let Some(candidates) = &mut self.candidates else {
+            return Ok(());
+        };
+        let first = candidates.len().saturating_sub(self.checked_together);
+        let mut checked = candidates.split_off(first);
+        checked.reverse();
+        let check = CandidateCheck {
+            source: &*self.source,
+            scan: &self.scan,
+        };
+        let shares: Vec<_> = checked.chunks(CHECKED_BY_TASK).collect();
+        let found = run_tasks(shares.len(), interrupt, &|number, interrupt| {
+            let share = shares.get(number).copied().unwrap_or_default();
+            check.matching(share, interrupt)
+        })?;
+        for share in found {
+            self.counters.documents_examined += share.documents_examined;
+            self.ready.extend(share.rows);
         }
         self.checked_together = CHECKED_MAX.min(self.checked_together * 2);
         Ok(())
-    }
-
-    fn matches_text(
-        &self,
-        document: Document<'_>,
-        matcher: &mut Matcher<'_>,
-    ) -> Result<bool, Error> {
-        let mut strings: Vec<(&str, Language)> = Vec::new();
-        if let Some(text) = &self.scan.definition.text {
-            text.strings(document, &mut |value, _, language| {
-                strings.push((value, language))
-            })?;
-        }
-        Ok(matcher.matches(strings))
     }
 
     /// Returns `true` if there are candidates to check.
@@ -337,9 +323,72 @@ impl TextScanOperator {
         }
         while self.ready.is_empty() && self.has_candidates(interrupt)? {
             interrupt.check()?;
-            self.check_some()?;
+            self.check_some(interrupt)?;
         }
         Ok(self.ready.pop_front())
+    }
+}
+
+/// The check of candidates against their documents.
+struct CandidateCheck<'s> {
+    source: &'s dyn Source,
+    scan: &'s TextScan,
+}
+
+/// The result of a check.
+#[derive(Default)]
+struct Checked {
+    /// The candidates that match, with their documents.
+    rows: Vec<Row>,
+    documents_examined: u64,
+}
+
+impl CandidateCheck<'_> {
+    /// Returns the candidates that match, in their order.
+    fn matching(
+        &self,
+        candidates: &[(RecordId, f64)],
+        interrupt: &dyn Interrupt,
+    ) -> Result<Checked, Error> {
+        let mut matcher = Matcher::new(&self.scan.query);
+        let (mut checked, mut pace) = (Checked::default(), Pace::default());
+        for (id, score) in candidates {
+            let Some(bytes) = self.source.get(*id)? else {
+                continue;
+            };
+            pace.step_over(bytes.len(), interrupt)?;
+            checked.documents_examined += 1;
+            let document = Document::from_validated(&bytes);
+            if self.matches(document, &mut matcher)? {
+                let content = Content::Shared(bytes);
+                checked.rows.push(scored(*id, content, *score));
+            }
+        }
+        Ok(checked)
+    }
+
+    fn matches(&self, document: Document<'_>, matcher: &mut Matcher<'_>) -> Result<bool, Error> {
+        if self.scan.must_read_text() && !self.matches_text(document, matcher)? {
+            return Ok(false);
+        }
+        match &self.scan.filter {
+            Some(filter) => Ok(filter.matches(document)?),
+            None => Ok(true),
+        }
+    }
+
+    fn matches_text(
+        &self,
+        document: Document<'_>,
+        matcher: &mut Matcher<'_>,
+    ) -> Result<bool, Error> {
+        let mut strings: Vec<(&str, Language)> = Vec::new();
+        if let Some(text) = &self.scan.definition.text {
+            text.strings(document, &mut |value, _, language| {
+                strings.push((value, language))
+            })?;
+        }
+        Ok(matcher.matches(strings))
     }
 }
 
