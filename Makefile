@@ -111,12 +111,12 @@ oracle-floor: build .cache/venv/ready
 rivals:
 	@bench/rivals.sh
 
-bench-w1-report: inside
+bench-w1-report bench-w7: inside
 
 # Not among the others, as the next: compiling them takes minutes.
 inside:
 	cargo build --release --manifest-path bench/inside/Cargo.toml --target-dir bench/out/inside-target
-	cp bench/out/inside-target/release/windrow-inside bench/out/inside
+	cp bench/out/inside-target/release/inside bench/out/inside-target/release/inside-search bench/out/
 
 rival-tantivy:
 	cargo build --release --manifest-path bench/rivals/tantivy/Cargo.toml --target-dir bench/out/tantivy-target

@@ -7,7 +7,8 @@
 //! tantivy builds an index with positions with two threads, and its segments are not merged. Its
 //! documents are in memory. Windrow's time of the build includes reading them from the collection.
 //!
-//! Windrow is measured twice: by `$search`, and by `$text` on a collection of its own.
+//! Windrow is measured three times: over the wire by `$search`, and by `$text` on a collection of its
+//! own; and by `$search` in process, where nothing is subtracted.
 //!
 //! `$text` finds a phrase as a part of the text, tantivy and `$search` find it as a sequence of words.
 //! So "coffee shop" is in "coffee shopping" only for the former, and in "coffee-shop" only for the
@@ -33,9 +34,9 @@ use crate::rival::Figures;
 use crate::server::Server;
 use crate::settle::settle;
 use interface::{Interface, SEARCH_STAGE, TEXT_OPERATOR};
-use queries::Queries;
+use queries::{Kind, Queries};
 use results::{CountComparison, QueryResults};
-use times::{Schedule, TaskTimes};
+use times::{Schedule, Task, TaskTimes};
 
 const DOCUMENTS: u64 = 200_000;
 const CHARACTERS: usize = 1_000;
@@ -66,6 +67,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         .map(|interface| ours(options, interface, &corpus, &queries))
         .collect::<Result<_, _>>()?;
     let figures = baseline::run(options, &corpus, &queries, round(options))?;
+    let inside = baseline::run_inside(options, &corpus, &queries, round(options))?;
     let (mut all, mut hashes) = (Vec::new(), 0);
     let mut counts = Vec::new();
     for one in &ours {
@@ -73,6 +75,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         all.extend(rows(corpus.documents(), one, figures.as_ref(), &compared)?);
         hashes = hash(hashes ^ one.hash, &one.results.hash.to_le_bytes());
         counts.push((one.suffix, compared));
+    }
+    if let Some(inside) = &inside {
+        all.extend(inside_rows(inside, figures.as_ref())?);
     }
     Report {
         workload: "w7",
@@ -211,6 +216,24 @@ fn rows(
         ));
     }
     Ok(rows)
+}
+
+/// The rows of Windrow in process.
+fn inside_rows(inside: &Figures, baseline: Option<&Figures>) -> Result<Vec<Row>, BenchError> {
+    let mut times = Vec::new();
+    for kind in Kind::ALL {
+        for task in Task::ALL {
+            let key = format!("{}.{}", kind.name(), task.key());
+            times.push(TaskTimes {
+                kind,
+                task,
+                mean_us: inside.get(&format!("mean.{key}"))?,
+                median_us: inside.get(&format!("median.{key}"))?,
+                empty_find_us: 0.0,
+            });
+        }
+    }
+    time_rows(&times, baseline, ("", ", in process"))
 }
 
 /// The rows of a series of measurements. The baseline's figures begin with `prefix`, the names of the

@@ -1,4 +1,5 @@
-//! tantivy in process, with the same documents and queries.
+//! Programs that answer the same queries on the same documents in their own process: tantivy, and
+//! Windrow's layer of queries without a server (`bench/inside/src/search.rs`).
 
 use std::time::Duration;
 
@@ -13,7 +14,27 @@ use crate::rival::{self, Figures, RivalFolder};
 const QUERIES: &str = "w7-queries.txt";
 const THREADS: usize = 2;
 
-/// Runs the baseline. Returns `None` if it is not compiled.
+/// Writes the queries for the programs, and returns the path.
+fn write_queries(options: &Options, queries: &Queries) -> Result<String, BenchError> {
+    let path = options.rivals.join(QUERIES);
+    std::fs::write(&path, queries.text()).at(path.display())?;
+    Ok(path.display().to_string())
+}
+
+fn run_on(
+    options: &Options,
+    corpus: &Natural,
+    name: &str,
+    arguments: &[String],
+) -> Result<Option<Figures>, BenchError> {
+    let body =
+        |number: u64, out: &mut Vec<u8>| out.extend_from_slice(corpus.body(number).as_bytes());
+    rival::run(options, name, arguments, |input| {
+        write_bodies(input, corpus.documents(), &body)
+    })
+}
+
+/// Runs tantivy. Returns `None` if it is not compiled.
 pub fn run(
     options: &Options,
     corpus: &Natural,
@@ -21,26 +42,38 @@ pub fn run(
     round: Duration,
 ) -> Result<Option<Figures>, BenchError> {
     eprintln!("tantivy in process, the same documents and queries");
-    let path = options.rivals.join(QUERIES);
-    std::fs::write(&path, queries.text()).at(path.display())?;
     let folder = RivalFolder::create(options)?;
     let arguments = [
         folder.argument(),
         options.cores.unwrap_or(THREADS).to_string(),
         options.memory_bytes.to_string(),
-        path.display().to_string(),
+        write_queries(options, queries)?,
         round.as_secs_f64().to_string(),
         options.writers.to_string(),
     ];
-    let body =
-        |number: u64, out: &mut Vec<u8>| out.extend_from_slice(corpus.body(number).as_bytes());
-    let figures = rival::run(options, "tantivy-search", &arguments, |input| {
-        write_bodies(input, corpus.documents(), &body)
-    })?;
+    let figures = run_on(options, corpus, "tantivy-search", &arguments)?;
     if let Some(figures) = &figures {
         print_sizes(figures)?;
     }
     Ok(figures)
+}
+
+/// Runs Windrow's layer of queries. Returns `None` if it is not compiled.
+pub fn run_inside(
+    options: &Options,
+    corpus: &Natural,
+    queries: &Queries,
+    round: Duration,
+) -> Result<Option<Figures>, BenchError> {
+    eprintln!("Windrow in process, the same documents and queries");
+    let folder = RivalFolder::create(options)?;
+    let arguments = [
+        folder.argument(),
+        options.memory_bytes.to_string(),
+        write_queries(options, queries)?,
+        round.as_secs_f64().to_string(),
+    ];
+    run_on(options, corpus, "inside-search", &arguments)
 }
 
 /// Prints what the sizes of an index depend on, and the size of each kind of file.

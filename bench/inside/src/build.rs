@@ -2,24 +2,22 @@
 //! phase takes, where the time goes (a flame graph), and how long terms take in other maps than the one
 //! that is used. Arguments: a folder for data, the flame graph's path. Prints a name and a number a line.
 
+mod load;
 mod maps;
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bytes::Bytes;
-use windrow_collection::{BuildControl, BuildPhase, Collection, Engine, EngineOptions, Namespace};
-use windrow_document::{Document, DocumentBuf, doc};
+use windrow_collection::{BuildControl, BuildPhase, Engine, EngineOptions, Namespace};
+use windrow_document::{Document, doc};
 use windrow_index::Definition;
 use windrow_storage::RealDisk;
 
-type Failure = Box<dyn std::error::Error>;
+use load::Failure;
 
 const MEMORY: u64 = 1 << 30;
-const BATCH: usize = 1_000;
 const SAMPLES_PER_SECOND: i32 = 997;
 
 fn main() -> Result<(), Failure> {
@@ -27,7 +25,7 @@ fn main() -> Result<(), Failure> {
     let [folder, flames] = arguments.as_slice() else {
         return Err("arguments: a folder, the path of the flame graph".into());
     };
-    let bodies: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
+    let bodies = load::bodies()?;
     for (name, seconds) in build(folder.as_ref(), flames.as_ref(), &bodies)? {
         println!("phase_{name} {seconds:.6}");
     }
@@ -49,7 +47,7 @@ fn build(
     let disk = RealDisk::new(folder)?;
     let engine = Engine::open(Arc::new(disk), EngineOptions::with_memory(MEMORY))?;
     let collection = engine.create(&Namespace::new("w1", "documents")?, Document::EMPTY)?;
-    load(&collection, bodies)?;
+    load::insert(&collection, bodies)?;
     engine.fold()?;
     let specification = doc! { "key": { "body": "text" }, "name": "body_text" };
     let definition = Definition::parse(specification.as_document())
@@ -77,21 +75,4 @@ fn build(
     report.flamegraph(std::fs::File::create(flames)?)?;
     engine.close()?;
     Ok(phases.into_inner().unwrap_or_default())
-}
-
-fn load(collection: &Collection, bodies: &[String]) -> Result<(), Failure> {
-    for (batch, bodies) in bodies.chunks(BATCH).enumerate() {
-        let mut documents = Vec::new();
-        for (number, body) in bodies.iter().enumerate() {
-            let mut document = DocumentBuf::new();
-            document.push("_id", (batch * BATCH + number) as i64);
-            document.push("body", body.as_str());
-            documents.extend_from_slice(document.as_bytes());
-        }
-        let inserted = collection.insert(Bytes::from(documents), true)?;
-        if let Some((number, error)) = inserted.errors.into_iter().next() {
-            return Err(format!("document {number}: {error}").into());
-        }
-    }
-    Ok(())
 }
