@@ -2,7 +2,10 @@
 
 import http.server
 import json
+import pathlib
+import ssl
 import subprocess
+import sys
 import threading
 import time
 
@@ -11,13 +14,17 @@ import pytest
 
 from windrow_server import Server, binary, free_port
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import certificates  # noqa: E402
+
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Collector:
-    """Takes spans over HTTP. `status` is its answer, `pause` the seconds before it."""
+    """Takes spans over HTTP, or HTTPS with a certificate. `status` is its answer, `pause` the seconds
+    before it."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, certificate=None):
         self.spans, self.requests, self.status, self.pause = [], [], 200, 0
         collector = self
 
@@ -40,11 +47,16 @@ class Collector:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.port = self.server.server_port
+        self.scheme = "https" if certificate else "http"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
     def options(self):
-        return ["--otlp-endpoint", f"http://127.0.0.1:{self.port}"]
+        return ["--otlp-endpoint", f"{self.scheme}://127.0.0.1:{self.port}"]
 
     def wait_for(self, condition, seconds=20):
         deadline = time.monotonic() + seconds
@@ -196,8 +208,29 @@ def test_a_collector_that_refuses(tmp_path, collector):
         assert "it answered 400" in server.log()
 
 
+def test_an_encrypted_collector(tmp_path, monkeypatch):
+    """Its certificate must be signed by an authority that the system or SSL_CERT_FILE names."""
+    folder = certificates.make(tmp_path / "tls")
+    collector = Collector(certificate=folder / "server.pem")
+    try:
+        with Server(tmp_path / "stranger", options=collector.options) as server:
+            client = server.client()
+            client.a.c.find_one()
+            deadline = time.monotonic() + 20
+            while not counts(client)["failed"]:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            assert "invalid peer certificate" in server.log()
+        assert not collector.requests
+        monkeypatch.setenv("SSL_CERT_FILE", str(folder / "ca.pem"))
+        with Server(tmp_path / "friend", options=collector.options) as server:
+            server.client().a.c.find_one()
+            collector.wait_for(lambda span: span["name"] == "find c")
+    finally:
+        collector.close()
+
+
 @pytest.mark.parametrize("given, message", [
-    (["--otlp-endpoint", "https://h:4318"], "encrypted"),
     (["--otlp-endpoint", "h:4318"], "not an endpoint"),
     (["--otlp-sample-rate", "2"], "not a number from 0 to 1"),
 ])

@@ -1,14 +1,13 @@
 //! A client of HTTP that sends traces to a collector of OpenTelemetry.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
+use reqwest::{Client, StatusCode, Url};
 use tokio::runtime::Runtime;
 
 /// How long a request can take.
@@ -17,51 +16,32 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The path of traces below the endpoint.
 const PATH: &str = "/v1/traces";
-/// The port of the protocol over HTTP.
-const PORT_DEFAULT: u16 = 4318;
+const FORM: &str = "is not an endpoint; write http://HOST:4318 or https://HOST:4318";
 
 /// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CollectorAddress {
-    host: String,
-    port: u16,
-    path: String,
-}
+pub struct CollectorAddress(Url);
 
 impl CollectorAddress {
     /// Parses an endpoint such as `http://127.0.0.1:4318`. Traces are sent to `/v1/traces` below it.
     ///
     /// # Errors
-    /// Fails with a phrase if it is not such an endpoint. Encrypted connections are not supported.
+    /// Fails with a phrase if it is not such an endpoint.
     pub fn parse(endpoint: &str) -> Result<CollectorAddress, String> {
-        let uri: Uri = endpoint
-            .parse()
-            .map_err(|_| "is not an endpoint; write http://HOST:4318".to_owned())?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                let reason = "is encrypted, which is not supported; send traces to a collector on \
-                              this machine";
-                return Err(reason.to_owned());
-            }
-            _ => return Err("is not an endpoint; write http://HOST:4318".to_owned()),
+        let mut url = Url::parse(endpoint).map_err(|_| FORM.to_owned())?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(FORM.to_owned());
         }
-        let authority = uri.authority().ok_or("has no host")?;
-        if uri.query().is_some() || authority.as_str().contains('@') {
+        let has_login = !url.username().is_empty() || url.password().is_some();
+        if has_login || url.query().is_some() || url.fragment().is_some() {
             return Err("can only have a host, a port and a path".to_owned());
         }
-        Ok(CollectorAddress {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(PORT_DEFAULT),
-            path: format!("{}{PATH}", uri.path().trim_end_matches('/')),
-        })
+        url.set_path(&format!("{}{PATH}", url.path().trim_end_matches('/')));
+        Ok(CollectorAddress(url))
     }
 
-    fn authority(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
+    fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
     }
 }
 
@@ -83,20 +63,41 @@ impl fmt::Display for CollectorError {
 #[derive(Debug)]
 pub struct Collector {
     address: CollectorAddress,
+    client: Client,
     runtime: Runtime,
 }
 
 impl Collector {
-    /// Prepares to send. Does not connect yet.
+    /// Prepares to send. Does not connect yet. The certificate of an `https` endpoint must be signed
+    /// by an authority that the system trusts, or that the environment variable `SSL_CERT_FILE`
+    /// names.
     ///
     /// # Errors
-    /// Fails if the system has no resources for it.
+    /// Fails if the system has no resources for it, or no authorities for an `https` endpoint.
     pub fn new(address: CollectorAddress) -> io::Result<Collector> {
+        // Fails if it was done before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A redirection could lead traces to another machine.
+        let mut client = Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .timeout(REQUEST_TIME_MAX);
+        if !address.is_encrypted() {
+            // The system may have no authorities, and none are needed.
+            client = client.tls_certs_only([]);
+        }
+        let client = client
+            .build()
+            .map_err(|error| io::Error::other(causes(&error)))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()?;
-        Ok(Collector { address, runtime })
+        Ok(Collector {
+            address,
+            client,
+            runtime,
+        })
     }
 
     /// Sends a request of the OpenTelemetry protocol in JSON.
@@ -104,16 +105,15 @@ impl Collector {
     /// # Errors
     /// Fails if the collector cannot be reached or does not take it.
     pub fn send(&self, request: String) -> Result<(), CollectorError> {
-        let sent = self.post(request);
-        let timed = async { tokio::time::timeout(REQUEST_TIME_MAX, sent).await };
-        let status = self.runtime.block_on(timed);
-        let later = |reason: String| CollectorError {
+        let status = self.runtime.block_on(self.post(request));
+        let status = status.map_err(|error| CollectorError {
             can_retry: true,
-            reason,
-        };
-        let status = status
-            .map_err(|_| later("it did not answer in time".to_owned()))?
-            .map_err(|error| later(error.to_string()))?;
+            reason: if error.is_timeout() {
+                "it did not answer in time".to_owned()
+            } else {
+                causes(&error)
+            },
+        })?;
         if status.is_success() {
             return Ok(());
         }
@@ -130,30 +130,32 @@ impl Collector {
         })
     }
 
-    async fn post(&self, body: String) -> Result<StatusCode, Box<dyn std::error::Error>> {
-        let address = &self.address;
-        let stream = tokio::net::TcpStream::connect((address.host.as_str(), address.port)).await?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(&address.path)
-            .header(HOST, address.authority())
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body)))?;
-        // The connection ends when the exchange has dropped the sender, or when the collector ends it.
-        let exchange = async move {
-            let answer = sender.send_request(request).await?;
-            let status = answer.status();
-            // What does not fit is not needed.
-            let _ = Limited::new(answer.into_body(), ANSWER_BYTES_MAX)
-                .collect()
-                .await;
-            Ok(status)
-        };
-        let (status, _) = tokio::join!(exchange, connection);
-        status
+    async fn post(&self, body: String) -> Result<StatusCode, reqwest::Error> {
+        let request = self.client.post(self.address.0.clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        let mut answer = request.send().await?;
+        let status = answer.status();
+        // The connection can be used again after the answer was read. A longer one is not read.
+        let mut bytes = 0;
+        while bytes < ANSWER_BYTES_MAX
+            && let Ok(Some(chunk)) = answer.chunk().await
+        {
+            bytes += chunk.len();
+        }
+        Ok(status)
     }
+}
+
+/// The text of an error with those of its causes, such as that of a certificate.
+fn causes(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -164,17 +166,21 @@ mod tests {
     fn endpoints_are_parsed() {
         let check = |endpoint: &str, expected: Result<&str, &str>| {
             let parsed = CollectorAddress::parse(endpoint);
-            let found = parsed.map(|it| format!("{}{}", it.authority(), it.path));
+            let found = parsed.map(|it| it.0.to_string());
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
                 (found, _) => panic!("{endpoint}: {found:?}"),
             }
         };
-        check("http://127.0.0.1:4318", Ok("127.0.0.1:4318/v1/traces"));
-        check("http://h", Ok("h:4318/v1/traces"));
-        check("http://[::1]:1/a/", Ok("[::1]:1/a/v1/traces"));
-        check("https://h", Err("encrypted"));
+        check(
+            "http://127.0.0.1:4318",
+            Ok("http://127.0.0.1:4318/v1/traces"),
+        );
+        check("http://h", Ok("http://h/v1/traces"));
+        check("http://[::1]:1/a/", Ok("http://[::1]:1/a/v1/traces"));
+        check("https://h:4318", Ok("https://h:4318/v1/traces"));
+        check("ftp://h", Err("not an endpoint"));
         check("h:4318", Err("not an endpoint"));
         check("http://a:b@h/", Err("can only"));
         check("http://h/?a=1", Err("can only"));
