@@ -7,10 +7,10 @@ mod rows;
 
 use crate::extractors::markup::{asciidoc, org_mode, perl_documentation, restructured_text};
 use crate::extractors::{
-    ar, bibliography, compressed, cpio, epub, feed, fiction_book, html, info_manual, iso, iwork,
-    latex, legacy_office, mail, manual_page, markdown, mbox, notebook, office_open_xml,
-    open_document, outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar, texinfo,
-    xml_document, zip_archive,
+    ar, bibliography, compressed, cpio, djvu, epub, feed, fiction_book, html, info_manual, iso,
+    iwork, latex, legacy_office, mail, manual_page, markdown, mbox, notebook, office_open_xml,
+    open_document, outlook, pdf, plain_text, rar, rpm, rtf, seven_zip, source_code, table, tar,
+    texinfo, xml_document, zip_archive,
 };
 use crate::extractors::{media, message_catalogue, personal, subtitles, torrent};
 use crate::format::Extractor::{Archive, Container, Document, Package, Stream};
@@ -29,6 +29,13 @@ pub(crate) static FORMATS: &[Format] = &[
             test: Some(pdf::has_late_header),
         },
         extractor: Some(Container(pdf::extract)),
+    },
+    Format {
+        name: "DjVu document",
+        extensions: &["djvu", "djv"],
+        mime_types: &["image/vnd.djvu"],
+        detection: binary(&[at_start(b"AT&TFORM")]),
+        extractor: Some(Container(djvu::extract)),
     },
     Format {
         name: "gzip",
@@ -123,6 +130,13 @@ pub(crate) static FORMATS: &[Format] = &[
         mime_types: &["application/x-7z-compressed"],
         detection: binary(&[at_start(b"7z\xbc\xaf\x27\x1c")]),
         extractor: Some(Archive(seven_zip::extract)),
+    },
+    Format {
+        name: "RAR archive",
+        extensions: &["rar"],
+        mime_types: &["application/vnd.rar", "application/x-rar-compressed"],
+        detection: binary(&[at_start(b"Rar!\x1a\x07"), at_start(b"RE\x7e\x5e")]),
+        extractor: Some(Archive(rar::extract)),
     },
     Format {
         name: "ar archive",
@@ -493,7 +507,6 @@ pub(crate) static FORMATS: &[Format] = &[
     // Archives.
     // Its parts refer to each other, and it is far larger than a file that is read into memory.
     unsupported("Outlook data file", &[at_start(b"!BDN")]),
-    unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
     // Documents.
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),

@@ -2,7 +2,7 @@
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
 //! mail (`.eml`, mbox and Outlook), PDF, Office, OpenDocument and iWork documents, RTF, books (EPUB and
-//! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, ar, cpio), disk images
+//! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, RAR, ar, cpio), disk images
 //! and packages (Debian, RPM) that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that

@@ -184,6 +184,13 @@ fn damaged_archives_are_read_without_a_panic_or_hang() {
         "lzma2.7z",
         "ppmd.7z",
         "bzip2.7z",
+        "rar15.rar",
+        "rar3-solid.rar",
+        "rar3-folders.rar",
+        "rar5.rar",
+        "rar5-solid.rar",
+        "rar5-folders.rar",
+        "rar5-encrypted.rar",
         "newc.cpio",
         "odc.cpio",
         "bread.deb",
@@ -232,7 +239,7 @@ fn damaged_mails_are_read_without_a_panic_or_hang() {
 
 #[test]
 fn damaged_legacy_documents_are_read_without_a_panic_or_hang() {
-    for (name, valid) in fixtures!["text.doc", "sheet.xls", "slides.ppt"] {
+    for (name, valid) in fixtures!["text.doc", "sheet.xls", "slides.ppt", "book.djvu"] {
         check(name, valid, damage);
     }
 }

@@ -132,6 +132,8 @@ pub enum DocumentKind {
     Mail,
     /// PDF.
     Pdf,
+    /// DjVu, scanned pages.
+    Djvu,
     /// A document of a word processor: Word, OpenDocument text, RTF.
     Document,
     /// A spreadsheet.
@@ -164,13 +166,14 @@ pub enum DocumentKind {
 
 impl DocumentKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 20] = [
+    pub const ALL: [DocumentKind; 21] = [
         DocumentKind::Text,
         DocumentKind::Markdown,
         DocumentKind::Html,
         DocumentKind::Source,
         DocumentKind::Mail,
         DocumentKind::Pdf,
+        DocumentKind::Djvu,
         DocumentKind::Document,
         DocumentKind::Spreadsheet,
         DocumentKind::Presentation,
@@ -196,6 +199,7 @@ impl DocumentKind {
             DocumentKind::Source => "source",
             DocumentKind::Mail => "mail",
             DocumentKind::Pdf => "pdf",
+            DocumentKind::Djvu => "djvu",
             DocumentKind::Document => "document",
             DocumentKind::Spreadsheet => "spreadsheet",
             DocumentKind::Presentation => "presentation",

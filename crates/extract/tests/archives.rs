@@ -86,6 +86,33 @@ fn archives_of_7z_and_cpio_are_read() {
 }
 
 #[test]
+fn archives_of_all_versions_of_rar_are_read() {
+    let check = |name: &str, expected: &[(&str, &str)]| {
+        let found = documents(name);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|it| (it.inner_path.as_deref().unwrap_or(""), it.text.as_str()))
+            .collect();
+        assert_eq!(found, expected, "{name}");
+    };
+    let old = [("!/FILE1.TXT", "foooo\r\n"), ("!/FILE2.TXT", "baaaar\r\n")];
+    check("rar15.rar", &old);
+    let numbers: String = (0..512).map(|number| format!("{number:03}\n")).collect();
+    let numbers = [("!/stest1.txt", &*numbers), ("!/stest2.txt", &*numbers)];
+    for name in ["rar3-solid.rar", "rar5.rar", "rar5-solid.rar"] {
+        check(name, &numbers);
+    }
+    let folders = [
+        ("!/sub/dir1/file1.txt", "file1\n"),
+        ("!/sub/dir2/file2.txt", "file2\n"),
+        ("!/sub/with space/long fn.txt", "long fn\n"),
+        ("!/sub/üȵĩöḋè/file.txt", "file\n"),
+    ];
+    check("rar3-folders.rar", &folders);
+    check("rar5-folders.rar", &folders);
+}
+
+#[test]
 fn encrypted_members_are_reported() {
     let read = |name: &str| {
         let mut failures = Vec::new();
@@ -96,6 +123,12 @@ fn encrypted_members_are_reported() {
         });
         (failures, counts.map(|counts| counts.failures))
     };
+    let member = |name: &str, format| (format!("!/{name}"), ExtractError::Encrypted(format));
+    let rar = member("stest1.txt", "RAR archive");
+    let other = member("stest2.txt", "RAR archive");
+    assert_eq!(read("rar5-encrypted.rar"), (vec![rar, other], Ok(2)));
+    let hidden = Err(ExtractError::Encrypted("RAR archive"));
+    assert_eq!(read("rar3-encrypted.rar"), (vec![], hidden));
     let zip = (
         "!/words.txt".to_string(),
         ExtractError::Encrypted("zip archive"),

@@ -107,6 +107,19 @@ fn open_document_files_are_read() {
 }
 
 #[test]
+fn djvu_documents_are_read_by_pages() {
+    let text = "Sourdough bread\nrises slowly.\n\x0cBrötchen am Morgen.";
+    let document = check("book.djvu", DocumentKind::Djvu, text);
+    assert_eq!(document.title.as_deref(), Some("Baking"));
+    let metadata = &document.metadata;
+    assert_eq!(metadata.author.as_deref(), Some("Ada Baker"));
+    assert_eq!(metadata.keywords, ["bread", "yeast"]);
+    assert_eq!(metadata.pages, Some(2));
+    let scan = extract_fixture("scan.djvu").unwrap_err();
+    assert_eq!(scan, ExtractError::NoText("DjVu document"));
+}
+
+#[test]
 fn iwork_documents_are_read() {
     let text = "Bakery\nPrices\nBread kind\nPrice\nRye with caraway\nGröße & Gewicht";
     check("table.numbers", DocumentKind::Spreadsheet, text);

@@ -7,11 +7,12 @@ use windrow_extract::{DocumentKind, formats};
 use windrow_file_query::{MimeType, MimeTypes};
 
 /// Types that are the type of all documents of a kind.
-const KINDS: [(&str, DocumentKind); 5] = [
+const KINDS: [(&str, DocumentKind); 6] = [
     ("text/plain", DocumentKind::Text),
     ("text/markdown", DocumentKind::Markdown),
     ("text/html", DocumentKind::Html),
     ("application/pdf", DocumentKind::Pdf),
+    ("image/vnd.djvu", DocumentKind::Djvu),
     ("message/rfc822", DocumentKind::Mail),
 ];
 

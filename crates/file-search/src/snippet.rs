@@ -36,7 +36,7 @@ const CHARACTERS_BEFORE: usize = 60;
 /// The kinds of documents whose text is that of the file, line by line.
 const KINDS_WITH_LINES: [&str; 2] = ["text", "source"];
 /// The kinds of documents whose text has a form feed between pages.
-const KINDS_WITH_PAGES: [&str; 1] = ["pdf"];
+const KINDS_WITH_PAGES: [&str; 2] = ["pdf", "djvu"];
 
 impl Snippet {
     /// Creates the snippet of a document of a search: of the best one of its `highlights`, or of the

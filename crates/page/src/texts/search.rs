@@ -101,13 +101,14 @@ pub const KEY_HELP: [(&str, &str); 6] = [
 ];
 
 /// The kinds of documents, and how people call them.
-const KINDS: [(&str, &str); 20] = [
+const KINDS: [(&str, &str); 21] = [
     ("text", "Text"),
     ("markdown", "Markdown"),
     ("html", "Web page"),
     ("source", "Source code"),
     ("mail", "Mail"),
     ("pdf", "PDF"),
+    ("djvu", "DjVu"),
     ("document", "Document"),
     ("spreadsheet", "Spreadsheet"),
     ("presentation", "Presentation"),

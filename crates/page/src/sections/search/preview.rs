@@ -207,7 +207,7 @@ impl Preview<'_> {
             (hit_links(hits.len()))
             @if text.trim().is_empty() {
                 p .muted { (texts::EMPTY_TEXT) }
-            } @else if document.text("kind") == "pdf" && text.contains('\x0c') {
+            } @else if matches!(document.text("kind"), "pdf" | "djvu") && text.contains('\x0c') {
                 (pages(text, hits))
             } @else {
                 div .text .code[is_code] dir="auto" { (marked_text(text, hits, &classes)) }
