@@ -53,7 +53,7 @@ pub fn extract_with<'a>(
     emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
     context.limits.check_input(bytes.len())?;
-    let mut extraction = Extraction::new(FORMATS, context, emit);
+    let mut extraction = Extraction::new(&FORMATS, context, emit);
     extraction.extract_bytes(&Location::from_file_name(name), bytes)?;
     Ok(extraction.counts)
 }
@@ -68,7 +68,7 @@ pub fn convert_file<'a>(
     context: FileContext<'a>,
     emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(FORMATS, context, emit);
+    let mut extraction = Extraction::new(&FORMATS, context, emit);
     extraction.convert_file(&Location::from_file_name(name), head)?;
     Ok(extraction.counts)
 }
@@ -100,7 +100,7 @@ pub fn extract_stream<'a>(
     context: FileContext<'a>,
     emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(FORMATS, context, emit);
+    let mut extraction = Extraction::new(&FORMATS, context, emit);
     let StreamFormat(extract) = format;
     extract(&mut extraction, &Location::from_file_name(name), reader)?;
     Ok(extraction.counts)
@@ -117,7 +117,7 @@ pub fn extract_parts<'a>(
     context: FileContext<'a>,
     emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(FORMATS, context, emit);
+    let mut extraction = Extraction::new(&FORMATS, context, emit);
     extraction.extract_parts(format.0, &Location::from_file_name(name), reader)?;
     Ok(extraction.counts)
 }
@@ -164,7 +164,7 @@ pub struct PartsFormat(&'static Format);
 /// ```
 pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>) -> ReadMode {
     let input = Input { name, bytes: head };
-    let detected = detect(FORMATS, &input);
+    let detected = detect(&FORMATS, &input);
     let format = detected.as_ref().ok().copied();
     if programs.is_some_and(|programs| is_converted(programs, format, name)) {
         return ReadMode::Convert;

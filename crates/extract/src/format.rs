@@ -30,7 +30,7 @@ pub(crate) struct Input<'a> {
 /// assert!(markdown.extensions().contains(&"md"));
 /// assert_eq!(markdown.mime_types(), ["text/markdown"]);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// The name in messages, which fits after "damaged": `PDF`, `zip archive`.
     pub(crate) name: &'static str,
@@ -44,7 +44,7 @@ pub struct Format {
 }
 
 /// How a format is detected. [`detect`] describes the order.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Detection {
     /// The format is binary: one of the signatures or the test identifies it. The extension does
     /// not, because any file can have it.

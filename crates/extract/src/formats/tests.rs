@@ -5,7 +5,7 @@ use crate::error::ExtractError;
 use crate::format::{Input, detect};
 
 fn check(name: &str, bytes: &[u8], expected: &str) {
-    let found = match detect(FORMATS, &Input { name, bytes }) {
+    let found = match detect(&FORMATS, &Input { name, bytes }) {
         Ok(format) => format.name,
         Err(ExtractError::Unsupported(format)) => format,
         Err(error) => panic!("{name}: {error}"),
@@ -57,7 +57,7 @@ fn the_name_selects_the_text_format() {
 #[test]
 fn names_extensions_and_mime_types_are_unique_and_lower_case() {
     let mut words = HashSet::new();
-    for format in FORMATS {
+    for format in FORMATS.iter() {
         assert!(words.insert(format.name), "{}", format.name);
         for word in format.extensions.iter().chain(format.mime_types) {
             assert_eq!(*word, word.to_ascii_lowercase());
