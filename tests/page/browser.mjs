@@ -255,6 +255,56 @@ const scenarios = {
     return { mistake, count: (await stage(1).locator(".tree").first().textContent()).trim() };
   },
 
+  // A preview and a query that take long are cancelled.
+  async cancelling() {
+    const page = await open(settings.path);
+    await page.getByRole("button", { name: "Cancel the preview, stage 1" }).waitFor();
+    await check(page, "running preview");
+    await page.screenshot({ path: `${folder}/preview-cancel.png` });
+    console.log("running");
+    const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+    await lines.next();
+    await page.getByRole("button", { name: "Cancel the preview, stage 1" }).click();
+    const preview = await page.textContent(".stage-preview");
+    console.log("cancelled");
+    await lines.next();
+    // The driver does not reach a page that waits for its next one, so the page itself watches.
+    await page.evaluate(() => {
+      const look = setInterval(() => {
+        const cancel = document.querySelector("button.cancel:not([hidden])");
+        if (!cancel) return;
+        clearInterval(look);
+        setTimeout(() => cancel.click(), 1000);
+      }, 20);
+    });
+    await page.getByRole("button", { name: "Show the results" }).click();
+    console.log("running");
+    await lines.next();
+    const said = page.locator("button.cancel + [role=status]");
+    await said.getByText("Cancelled.").waitFor({ timeout: 5000 });
+    console.log("cancelled");
+    await lines.next();
+    await check(page, "cancelled query");
+    await page.screenshot({ path: `${folder}/query-cancelled.png` });
+    const isHidden = await page.locator("button.cancel").isHidden();
+    return { preview, isHidden, address: page.url() };
+  },
+
+  // The run that a person has started has numbers and a picture, until it is stopped.
+  async folderRun() {
+    const page = await open("/folders");
+    await page.getByRole("button", { name: "Look for changed files" }).click();
+    await page.locator("[data-running] .stages li").first().waitFor({ timeout: 30000 });
+    await page.getByText(/[1-9]\d* of .* files/).waitFor();
+    const text = await page.textContent("[data-running]");
+    await page.screenshot({ path: `${folder}/folder-run.png` });
+    await page.getByRole("button", { name: "Stop the run" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("The run was stopped").waitFor();
+    await check(page, "stopped run");
+    return { text, isHidden: await page.locator("#stop-run").isHidden() };
+  },
+
   // Search without scripts.
   async plain() {
     const page = await open("/", { scripts: false });

@@ -1,5 +1,8 @@
 """The pages about data in Chromium: looks, graphs, previews of stages, hostile documents."""
 
+import json
+import subprocess
+import time
 import urllib.parse
 
 import bson
@@ -84,3 +87,41 @@ def test_a_file_is_imported_and_another_one_cancelled(server, tmp_path):
     files = server.client().shop.files
     assert int(found["cancelled"].split()[0].replace(",", "")) == files.count_documents({"text": {"$exists": True}})
     assert found["done"] == "2 documents were inserted." and files.count_documents({"name": "Ada", "age": 36}) == 1
+
+
+def test_what_takes_long_is_cancelled(server):
+    """A cancelled query ends on the server, too."""
+    join = ("{$lookup: {from: 'orders', as: 'x', let: {n: '$number'}, pipeline: [{$match: {$expr: {$gt: "
+            "[{$add: ['$$n', '$number']}, -1]}}}]}}, {$unwind: '$x'}")
+    text = f"[{{$facet: {{all: [{join}, {join}, {{$match: {{$expr: {{$lt: [{{$add: ['$x.number', '$number']}}, -1]}}}}}}]}}}}]"
+    path = "/collections/shop/orders/pipeline?" + urllib.parse.urlencode({"pipeline": text})
+    admin = server.client().admin
+
+    def is_running():
+        operations = admin.aggregate([{"$currentOp": {}}, {"$match": {"command.aggregate": "orders"}}])
+        return bool(list(operations))
+
+    def until(expected):
+        deadline = time.monotonic() + 5
+        while is_running() != expected:
+            assert time.monotonic() < deadline, expected
+            time.sleep(0.02)
+
+    process = subprocess.Popen(
+        chromium.command("cancelling", server.origin, PICTURES, {"path": path}), env=chromium.environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        for _ in range(2):
+            line = process.stdout.readline()
+            assert line == "running\n", line
+            until(True)
+            print("go on", file=process.stdin, flush=True)
+            assert process.stdout.readline() == "cancelled\n"
+            until(False)
+            print("go on", file=process.stdin, flush=True)
+        found = json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+    assert not found["problems"], found["problems"]
+    assert found["preview"] == "Cancelled." and found["isHidden"] and found["address"].endswith(path)

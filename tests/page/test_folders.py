@@ -8,8 +8,10 @@ import time
 
 import pytest
 
+import chromium
 from indexed import IndexedServer, write_files
 from page_client import PageServer
+from test_browser import PICTURES
 from windrow_server import binary, free_port
 
 
@@ -57,7 +59,43 @@ def test_failed_files_are_read_again(server):
     answer = browser.post("/folders/run", {"retries": "1"})
     assert (answer.status, answer.headers["location"]) == (303, "/folders?started=1")
     until(lambda: documents.find_one({"_id": server.path("new.txt")}))
-    until(lambda: "A run goes on" not in browser.get("/folders").text)
+    until(lambda: "data-running" not in browser.get("/folders").text)
+
+
+def test_a_started_run_shows_its_progress_until_it_is_stopped(server):
+    """A run that a person had started was shown as going on, without a number."""
+    write_files(server.files, {f"many/{number}.txt": f"flour {number} " + "bread " * 2_000 for number in range(6_000)})
+    browser = server.browser()
+    browser.get("/folders")
+    assert browser.post("/folders/stop").headers["location"] == "/folders"
+    assert browser.post("/folders/run").status == 303
+    shown = {}
+
+    def has_numbers():
+        shown["text"] = text = browser.get("/folders").text
+        return re.search(r"[1-9][\d,]* of 6,000 files", text) and "Queue: " in text
+
+    until(has_numbers)
+    text = shown["text"]
+    assert re.search(r"[1-9][\d,]* files/s, [\d.]+ MB/s", text) and "Where the time goes" in text
+    for stage in ["Find files", "Read files", "Store documents"]:
+        assert re.search(rf'aria-label="{stage}: \d+ % working', text), stage
+    assert "a run goes on already" in browser.post("/folders/run").text
+    assert browser.post("/folders/stop").headers["location"] == "/folders?stopped=1"
+    text = browser.get("/folders").text
+    assert "data-running" not in text and "The run failed" not in text
+    count = server.client().files.documents.count_documents({})
+    assert count < 6_001
+    # The next one continues it.
+    assert browser.post("/folders/run").status == 303
+    until(lambda: "data-running" not in browser.get("/folders").text, seconds=180)
+    assert server.client().files.documents.count_documents({}) == 6_001
+
+
+def test_a_started_run_is_drawn(server):
+    write_files(server.files, {f"many/{number}.txt": f"flour {number} " + "bread " * 2_000 for number in range(9_000)})
+    found = chromium.run("folderRun", server, PICTURES)
+    assert found["isHidden"] and "files/s" in found["text"] and "Queue" in found["text"]
 
 
 def test_the_configuration_is_checked_and_saved(server, home):
@@ -79,6 +117,7 @@ def test_a_read_only_page_changes_nothing(home):
         browser = server.browser()
         assert "/folders/run" not in browser.get("/folders").text
         assert browser.post("/folders/run").status == 403
+        assert browser.post("/folders/stop").status == 403
         assert browser.post("/folders/configuration", {"text": "", "save": "1"}).status == 403
 
 

@@ -57,3 +57,35 @@ document.addEventListener("keydown", (event) => {
   field.focus();
   field.select();
 });
+
+// A form that may take long gets a button that stops waiting. The server ends the command with it.
+const CANCEL_AFTER_MS = 300;
+
+for (const form of document.querySelectorAll("form[data-cancel]")) {
+  const button = document.createElement("button");
+  const said = document.createElement("span");
+  let timer = 0;
+  const show = (isWaiting) => {
+    clearTimeout(timer);
+    button.hidden = !isWaiting;
+    form.toggleAttribute("aria-busy", isWaiting);
+  };
+  button.type = "button";
+  button.className = "cancel";
+  button.textContent = form.dataset.cancel;
+  said.setAttribute("role", "status");
+  said.className = "muted";
+  form.addEventListener("submit", (event) => {
+    said.textContent = "";
+    (event.submitter ?? form.querySelector("[type=submit]")).after(button, said);
+    timer = setTimeout(() => show(!event.defaultPrevented), CANCEL_AFTER_MS);
+  });
+  button.addEventListener("click", () => {
+    window.stop();
+    show(false);
+    said.textContent = form.dataset.cancelled;
+    form.querySelector("[type=submit]").focus();
+  });
+  show(false);
+  window.addEventListener("pageshow", () => show(false));
+}

@@ -65,6 +65,11 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/folders.css"),
     },
     Asset {
+        name: "folders.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/folders.js"),
+    },
+    Asset {
         name: "data.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/data.css"),

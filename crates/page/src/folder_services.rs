@@ -19,6 +19,11 @@ pub struct FolderServices {
     /// Starts a run in a process of its own. It also reads unchanged files that failed, if they are to
     /// be retried.
     pub start_run: Box<dyn Fn(StartedRun) -> Result<(), String> + Send + Sync>,
+    /// Ends the run that a person has started. The next one continues it. Returns `false` if there is
+    /// none.
+    pub stop_run: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Returns why the newest run that a person has started failed, in a sentence.
+    pub run_problem: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
 /// Does something with the text of a configuration. Fails with a sentence.
@@ -56,8 +61,10 @@ pub struct RunProgress {
     pub failures: u64,
     /// How long the run takes by now.
     pub elapsed: Duration,
-    /// The stages, in the order in which files go through them.
+    /// The stages, in the order in which files go through them. Empty until a started run has begun.
     pub stages: Vec<StageProgress>,
+    /// A person has started it from the page, and can stop it.
+    pub can_stop: bool,
 }
 
 /// What a stage of a run did.

@@ -12,6 +12,8 @@ pub mod frame {
     pub const PRODUCT: &str = "Windrow";
     pub const SKIP: &str = "Skip to the content";
     pub const NAVIGATION: &str = "Sections";
+    pub const CANCEL: &str = "Cancel";
+    pub const CANCELLED: &str = "Cancelled.";
     pub const LOG_OUT: &str = "Log out";
     pub const READ_ONLY: &str = "Read-only";
     pub const BACK: &str = "Back to the first page";

@@ -16,9 +16,10 @@ use windrow_ingest::{
 
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
-use crate::progress_bar::{format_grouped, with_progress_bar};
+use crate::progress_bar::{Display, format_grouped, show_progress, with_display};
+use crate::progress_line::show_progress_lines;
 use crate::server_store::ServerStore;
-use options::{Options, format_help, parse};
+use options::{Options, ProgressDisplay, format_help, parse};
 use settings::Settings;
 use watching::watch_folders;
 
@@ -58,7 +59,7 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
     };
     let roots = settings.roots()?;
     let summary = with_store(data_folder, |store| {
-        show_ingest(store, &roots, &ingest_options)
+        show_ingest(store, &roots, &ingest_options, options.display)
     })?;
     let seconds = started.elapsed().as_secs_f64();
     for folder in &summary.folders_kept {
@@ -125,10 +126,17 @@ fn show_ingest(
     store: &dyn Store,
     folders: &[WalkRoot],
     options: &IngestOptions,
+    display: ProgressDisplay,
 ) -> Result<IngestSummary, Failure> {
     let progress = Progress::default();
-    with_progress_bar(&progress, || ingest(store, folders, options, &progress))
-        .map_err(Failure::runtime)
+    let show: Display = match display {
+        ProgressDisplay::Bar => show_progress,
+        ProgressDisplay::Json => show_progress_lines,
+    };
+    with_display(&progress, show, || {
+        ingest(store, folders, options, &progress)
+    })
+    .map_err(Failure::runtime)
 }
 
 /// Returns the counts of a run, and its speed if it is known how long the run took.

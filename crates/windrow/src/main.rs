@@ -47,6 +47,7 @@ mod mcp;
 mod memory;
 mod page;
 mod progress_bar;
+mod progress_line;
 mod run_converter;
 mod search;
 mod secret_file;

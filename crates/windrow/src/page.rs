@@ -4,11 +4,12 @@
 //!
 //! - `options`: its address
 //! - `own_user`: whose browser it is
-//! - `folders`: how folders are indexed
+//! - `started_runs`, `folders`: how folders are indexed
 
 mod folders;
 mod options;
 mod own_user;
+mod started_runs;
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -16,11 +16,14 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Calls `work` while another thread shows its progress on standard error.
-pub fn with_progress_bar<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+/// Shows a progress until the flag is set.
+pub type Display = fn(&Progress, &AtomicBool);
+
+/// Calls `work` while another thread shows its progress.
+pub fn with_display<T>(progress: &Progress, show: Display, work: impl FnOnce() -> T) -> T {
     let is_finished = AtomicBool::new(false);
     thread::scope(|scope| {
-        let display = scope.spawn(|| show_progress(progress, &is_finished));
+        let display = scope.spawn(|| show(progress, &is_finished));
         let result = work();
         is_finished.store(true, Ordering::Relaxed);
         display.thread().unpark();

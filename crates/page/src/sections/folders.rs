@@ -27,6 +27,7 @@ pub const SECTION: Section = Section {
             },
         ),
         Route::post(frame::RUN_PATH, overview::start_run),
+        Route::post(frame::STOP_PATH, overview::stop_run),
         Route::get(failures::PATH, failures::show),
         Route::get(configuration::PATH, configuration::show),
         Route::post(configuration::PATH, configuration::save),

@@ -34,7 +34,9 @@ pub const REASON: &str = "Reason";
 pub const NO_FAILURES: &str = "All files could be read.";
 pub const RETRY: &str = "Read failed files again";
 pub const START: &str = "Look for changed files";
-pub const STARTED: &str = "A run was started. It appears below when it has ended.";
+pub const STOP: &str = "Stop the run";
+pub const STOPPED: &str = "The run was stopped. The next one continues it.";
+pub const QUEUE_LEGEND: &str = "queue: on average, at most";
 pub const MISSING: &str = "Missing converters";
 pub const MISSING_LEAD: &str =
     "These programs read further formats. Install them, then read the failed files again.";
@@ -92,9 +94,15 @@ pub fn files(read: &str, total: &str) -> String {
     format!("{read} of {total} files")
 }
 
+/// Says why a run failed.
+pub fn run_failed(message: &str) -> String {
+    format!("The run failed: {message}")
+}
+
 /// Says how fast files are read.
 pub fn speed(files: f64, megabytes: f64) -> String {
-    format!("{files:.0} files/s, {megabytes:.1} MB/s")
+    let files = crate::show::grouped(files.round() as i64);
+    format!("{files} files/s, {megabytes:.1} MB/s")
 }
 
 /// Says how full a queue is.

@@ -19,6 +19,7 @@ pub const REMOVE: &str = "Remove";
 pub const UP: &str = "Up";
 pub const DOWN: &str = "Down";
 pub const PREVIEW: &str = "Preview";
+pub const CANCEL_PREVIEW: &str = "Cancel the preview";
 pub const RUN: &str = "Show the results";
 pub const EXPLAIN_PIPELINE: &str = "Explain";
 pub const AS_TEXT: &str = "The pipeline as text";

@@ -44,6 +44,8 @@ Options:
   --explain-pipeline
                    print where the time went: how long the stages worked and waited, and how full
                    the queue between them was; as JSON: --explain-pipeline=json
+  --progress FORM  bar: for people; json: a line of JSON on standard error each half second, for
+                   programs [default: bar]
   --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
                    machine's]; not used if a server has the folder open
   --include GLOB   read only files that match; can be repeated. Patterns are those of .gitignore
@@ -105,6 +107,7 @@ pub struct Options {
     /// In bytes.
     pub queue_bytes: Option<usize>,
     pub explanation: Option<Explanation>,
+    pub display: ProgressDisplay,
     pub memory_bytes: Option<u64>,
     /// Rules that are added to those of the configuration.
     pub rules: WalkOptions,
@@ -115,6 +118,14 @@ pub struct Options {
     pub web: Option<WebAddress>,
     /// In seconds.
     pub rescan: Option<u64>,
+}
+
+/// How the progress is shown.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum ProgressDisplay {
+    #[default]
+    Bar,
+    Json,
 }
 
 /// Returns `None` if help was requested.
@@ -149,6 +160,9 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
                     ))
                 })?;
                 options.explanation = Some(explanation);
+            }
+            Long("progress") => {
+                options.display = parse_display(&arguments.value()?.string()?)?;
             }
             Long("memory") => {
                 let bytes = memory::parse_option(&arguments.value()?.string()?)?;
@@ -194,10 +208,15 @@ impl Options {
             let reason = "--explain-pipeline is for a run that ends, not for --watch";
             return Err(Failure::Usage(reason.to_owned()));
         }
+        if self.display == ProgressDisplay::Json && self.watch {
+            let reason = "--progress json is for a run that ends, not for --watch";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
         let reads = self.workers.is_some()
             || self.threads.is_some()
             || self.queue_bytes.is_some()
             || self.explanation.is_some()
+            || self.display != ProgressDisplay::Bar
             || self.retry
             || self.watch
             || self.rules != WalkOptions::default();
@@ -207,6 +226,16 @@ impl Options {
             return Err(Failure::Usage(reason.to_owned()));
         }
         self.rules.check_patterns().map_err(Failure::Usage)
+    }
+}
+
+fn parse_display(text: &str) -> Result<ProgressDisplay, Failure> {
+    match text {
+        "bar" => Ok(ProgressDisplay::Bar),
+        "json" => Ok(ProgressDisplay::Json),
+        _ => Err(Failure::Usage(format!(
+            "--progress {text:?} is not known; write bar or json"
+        ))),
     }
 }
 
@@ -295,6 +324,7 @@ mod tests {
             threads: None,
             queue_bytes: Some(1 << 20),
             explanation: None,
+            display: ProgressDisplay::Bar,
             memory_bytes: Some(1 << 30),
             rules: WalkOptions {
                 include: vec!["*.txt".into()],
@@ -347,6 +377,15 @@ mod tests {
         check(&["a", "--queue", "2GiB"], Err("--queue"));
         check(&["a", "--explain-pipeline=x"], Err("--explain-pipeline"));
         check(&["a", "--explain-pipeline", "--watch"], Err("--watch"));
+        let programs = Options {
+            folders: vec!["a".into()],
+            display: ProgressDisplay::Json,
+            ..Options::default()
+        };
+        check(&["a", "--progress", "json"], Ok(programs));
+        check(&["a", "--progress", "lines"], Err("--progress"));
+        check(&["a", "--progress", "json", "--watch"], Err("--watch"));
+        check(&["a", "--progress", "json", "--remove"], Err("--remove"));
         check(&["--remove"], Err("FOLDER"));
         check(&["a", "--skip", "["], Err("\"[\""));
         check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));

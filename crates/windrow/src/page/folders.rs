@@ -3,15 +3,17 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use windrow_ingest::{Progress, StageReport, text_to_path};
-use windrow_page::{FolderServices, RunProgress, StageProgress, StartedRun};
+use windrow_ingest::{Progress, text_to_path};
+use windrow_page::{FolderServices, RunProgress, StartedRun};
 
+use super::started_runs::StartedRuns;
 use crate::config;
+use crate::progress_line::run_progress;
 
 /// The run of this process.
 #[derive(Clone)]
@@ -22,9 +24,6 @@ pub struct RunWatch {
     pub started: Instant,
 }
 
-/// A run that a person has started.
-type StartedChild = Arc<Mutex<Option<(Child, Instant)>>>;
-
 /// Returns the services for the data folder. `config` is the configuration, if it is not the usual one.
 pub fn folder_services(
     data_folder: &Path,
@@ -34,64 +33,28 @@ pub fn folder_services(
     let file = config.or_else(config::default_file);
     let [read_file, check_file, write_file, run_file] = [(); 4].map(|()| file.clone());
     let data_folder = data_folder.to_owned();
-    let child = StartedChild::default();
-    let running = child.clone();
+    let started = StartedRuns::default();
+    let [running, stopped, failed] = [(); 3].map(|()| started.clone());
     FolderServices {
         progress: Box::new(move || progress(run.as_ref(), &running)),
         config_path: file.map(|file| file.display().to_string()),
         read_config: Box::new(move || read_config(read_file.as_deref())),
         check_config: Box::new(move |text| config::check_text(text, check_file.as_deref())),
         write_config: Box::new(move |text| write_config(write_file.as_deref(), text)),
-        start_run: Box::new(move |run| start_run(&child, &data_folder, run_file.as_deref(), &run)),
+        start_run: Box::new(move |run| {
+            let command = run_command(&data_folder, run_file.as_deref(), &run)?;
+            started.start(command)
+        }),
+        stop_run: Box::new(move || stopped.stop()),
+        run_problem: Box::new(move || failed.problem()),
     }
 }
 
-/// Returns the progress of the run of this process, or says that a started one goes on.
-fn progress(run: Option<&RunWatch>, child: &StartedChild) -> Option<RunProgress> {
-    if let Some(run) = run.filter(|run| !run.is_ended.load(Ordering::Relaxed)) {
-        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let progress = &run.progress;
-        return Some(RunProgress {
-            files_total: get(&progress.files_total),
-            files_read: get(&progress.files_read),
-            bytes_total: get(&progress.bytes_total),
-            bytes_read: get(&progress.bytes_read),
-            documents: get(&progress.documents),
-            failures: get(&progress.failures),
-            elapsed: run.started.elapsed(),
-            stages: progress.pipeline.stages().iter().map(stage).collect(),
-        });
-    }
-    let started = has_ended(child);
-    started.map(|started| RunProgress {
-        elapsed: started.elapsed(),
-        ..RunProgress::default()
-    })
-}
-
-fn stage(report: &StageReport) -> StageProgress {
-    let queue = report.queue.as_ref();
-    StageProgress {
-        name: report.name.to_owned(),
-        threads: report.threads as u64,
-        items: report.items,
-        busy_ms: report.busy.as_secs_f64() * 1e3,
-        input_wait_ms: report.input_wait.as_secs_f64() * 1e3,
-        output_wait_ms: report.output_wait.as_secs_f64() * 1e3,
-        queue_bytes: queue.map(|queue| (queue.bytes_mean, queue.bytes_max)),
-    }
-}
-
-/// Returns since when a started run goes on. Forgets one that has ended.
-fn has_ended(child: &StartedChild) -> Option<Instant> {
-    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-    let (process, started) = child.as_mut()?;
-    match process.try_wait() {
-        Ok(None) => Some(*started),
-        _ => {
-            *child = None;
-            None
-        }
+/// Returns the progress of the run of this process, or of one that a person has started.
+fn progress(run: Option<&RunWatch>, started: &StartedRuns) -> Option<RunProgress> {
+    match run.filter(|run| !run.is_ended.load(Ordering::Relaxed)) {
+        Some(run) => Some(run_progress(&run.progress, run.started.elapsed())),
+        None => started.progress(),
     }
 }
 
@@ -120,19 +83,17 @@ fn write_config(file: Option<&Path>, text: &str) -> Result<(), String> {
     fs::rename(&new, file).map_err(fail)
 }
 
-/// Starts `windrow index` beside this process, which has the data folder open.
-fn start_run(
-    child: &StartedChild,
+/// Returns `windrow index` beside this process, which has the data folder open.
+fn run_command(
     data_folder: &Path,
     config: Option<&Path>,
     run: &StartedRun,
-) -> Result<(), String> {
-    if has_ended(child).is_some() {
-        return Err("a run goes on already".to_owned());
-    }
-    let fail = |error: io::Error| format!("the run cannot start: {error}");
-    let mut command = Command::new(std::env::current_exe().map_err(fail)?);
+) -> Result<Command, String> {
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| format!("the run cannot start: {error}"))?;
+    let mut command = Command::new(program);
     command.arg("index").arg("--data").arg(data_folder);
+    command.args(["--progress", "json"]);
     match config.filter(|file| has_folders(file)) {
         Some(file) => {
             command.arg("--config").arg(file);
@@ -145,11 +106,7 @@ fn start_run(
     if run.retries {
         command.arg("--retry");
     }
-    let null = || Stdio::null();
-    let started = command.stdin(null()).stdout(null()).stderr(null()).spawn();
-    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-    *child = Some((started.map_err(fail)?, Instant::now()));
-    Ok(())
+    Ok(command)
 }
 
 fn has_folders(config: &Path) -> bool {

@@ -7,7 +7,7 @@ use crate::collection_frame::document_field;
 use crate::form::Form;
 use crate::literals::parse_document;
 use crate::namespace::Namespace;
-use crate::texts::collections as texts;
+use crate::texts::{collections as texts, frame};
 
 /// The sizes of a page.
 const PAGE_SIZES: [u32; 4] = [20, 50, 100, 200];
@@ -84,7 +84,8 @@ pub fn find_form(namespace: &Namespace, form: &Form) -> Markup {
         .any(|name| !form.text(name).is_empty());
     let (size, _) = page_of(form);
     html! {
-        form .find .panel method="get" action=(namespace.address()) role="search" {
+        form .find .panel method="get" action=(namespace.address()) role="search"
+            data-cancel=(frame::CANCEL) data-cancelled=(frame::CANCELLED) {
             (document_field("filter", texts::FILTER, texts::FILTER_EXAMPLE, form.text("filter")))
             details open[has_more] {
                 summary { (texts::MORE_OPTIONS) }

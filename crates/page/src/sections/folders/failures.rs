@@ -46,7 +46,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
         p .back { a href=(OVERVIEW_PATH) { "← " (texts::TITLE) } }
         div .row .spread {
             h1 { (texts::FAILURES) }
-            @if !rows.is_empty() { (run_form(request, true, texts::RETRY)) }
+            @if !rows.is_empty() { (run_form(request, true, texts::RETRY, false)) }
         }
         nav .row .classes aria-label=(texts::BY_REASON) {
             a href=(PATH) aria-current=[class.is_none().then_some("true")] { (texts::ALL) }

@@ -7,13 +7,13 @@ use windrow_document::DocumentBuf;
 use windrow_file_query::TimeContext;
 
 use super::counts::{DATABASE, count, failures_by_class, folders, newest_runs};
-use super::frame::{FRAME, PATH, run_form};
+use super::frame::{FRAME, PATH, run_form, stop_form};
 use super::run::{EndedRun, show_progress, show_stages};
 use super::{configuration, failures};
 use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
-use crate::folder_services::StartedRun;
+use crate::folder_services::{RunProgress, StartedRun};
 use crate::form::Form;
 use crate::request::Request;
 use crate::response::Response;
@@ -34,14 +34,19 @@ pub const INTERVAL: Duration = Duration::from_millis(500);
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let has_files = database.has_collection(DATABASE, "documents")?;
-    let is_started = request.query().get("started").is_some();
+    let can_stop = progress(request).is_some_and(|it| it.can_stop);
+    let is_stopped = request.query().get("stopped").is_some();
     let content = html! {
         div .row .spread {
             h1 { (texts::TITLE) }
-            (run_form(request, false, texts::START))
+            div .row {
+                (stop_form(request, can_stop))
+                (run_form(request, false, texts::START, can_stop))
+            }
         }
-        @if is_started { p .notice .good role="status" { (texts::STARTED) } }
-        div data-live=[request.site().services.folders.as_ref().map(|_| LIVE_PATH)] { (now(request)) }
+        @if is_stopped { p .notice role="status" { (texts::STOPPED) } }
+        div #run data-live=[request.site().services.folders.as_ref().map(|_| LIVE_PATH)]
+            data-live-event="run" { (now(request)) }
         @if has_files {
             (stored(&mut database)?)
         } @else {
@@ -64,10 +69,23 @@ pub fn look(_: &Request) -> Result<Look, PageError> {
     Ok(Box::new(|request| Ok(now(request).into_string())))
 }
 
+fn progress(request: &Request) -> Option<RunProgress> {
+    let services = request.site().services.folders.as_ref()?;
+    (services.progress)()
+}
+
 fn now(request: &Request) -> Markup {
     let services = request.site().services.folders.as_ref();
-    let progress = services.and_then(|services| (services.progress)());
-    html! { @if let Some(progress) = progress { h2 { (texts::NOW) } (show_progress(&progress)) } }
+    // Its sentence may have names of files.
+    let services = services.filter(|_| request.is_owner());
+    let problem = services.and_then(|services| (services.run_problem)());
+    html! {
+        @if let Some(progress) = progress(request) {
+            div data-running data-can-stop=[progress.can_stop.then_some("")] { h2 { (texts::NOW) } (show_progress(&progress)) }
+        } @else if let Some(problem) = problem {
+            p .notice .error role="alert" { (texts::run_failed(&problem)) }
+        }
+    }
 }
 
 fn stored(database: &mut Database) -> Result<Markup, PageError> {
@@ -188,4 +206,17 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
     Ok(Response::redirect(
         &Form::default().and("started", "1").address(PATH),
     ))
+}
+
+/// Ends the run that a person has started.
+///
+/// # Errors
+/// Fails if the person is not the user of the machine.
+pub fn stop_run(request: &Request) -> Result<Response, PageError> {
+    let services = request.owner_services()?;
+    let address = match (services.stop_run)() {
+        true => Form::default().and("stopped", "1").address(PATH),
+        false => PATH.to_owned(),
+    };
+    Ok(Response::redirect(&address))
 }

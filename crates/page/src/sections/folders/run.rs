@@ -104,7 +104,7 @@ pub fn show_progress(progress: &RunProgress) -> Markup {
                 }
             }
         }
-        @if progress.files_total > 0 {
+        @if !progress.stages.is_empty() {
             h2 { (texts::PIPELINE_NOW) }
             (show_stages(&progress.stages))
         }
@@ -117,11 +117,14 @@ const WIDTH: f64 = 100.0;
 /// Shows stages: how much of their time their threads worked and waited, and how full the queue behind
 /// them was.
 pub fn show_stages(stages: &[StageProgress]) -> Markup {
+    let queues = stages.iter().filter_map(|stage| stage.queue_bytes);
+    let queue_max = queues.map(|(_, most)| most).max().unwrap_or(0);
     html! {
         div .panel {
             p .legend .small {
                 span .busy { (texts::WORKING) } span .input { (texts::WAITING_INPUT) }
                 span .output { (texts::WAITING_OUTPUT) }
+                @if queue_max > 0 { span .queue { (texts::QUEUE_LEGEND) } }
             }
             ol .stages {
                 @for stage in stages {
@@ -138,12 +141,26 @@ pub fn show_stages(stages: &[StageProgress]) -> Markup {
                             rect .input x=(format!("{:.2}", shares.busy)) y="0" width=(format!("{:.2}", shares.input)) height="10" {}
                             rect .output x=(format!("{:.2}", shares.busy + shares.input)) y="0" width=(format!("{:.2}", shares.output)) height="10" {}
                         }
-                        @if let Some((mean, most)) = stage.queue_bytes {
-                            p .muted .small { (texts::QUEUE) ": " (texts::queue(&bytes(mean as f64), &bytes(most as f64))) }
-                        }
+                        @if let Some(queue) = stage.queue_bytes { (show_queue(queue, queue_max)) }
                     }
                 }
             }
+        }
+    }
+}
+
+/// Shows how full the queue behind a stage was: on average, and with a mark at its most.
+fn show_queue((mean, most): (u64, u64), scale: u64) -> Markup {
+    let share = |bytes: u64| bytes as f64 / scale.max(1) as f64 * WIDTH;
+    let label = texts::queue(&bytes(mean as f64), &bytes(most as f64));
+    html! {
+        div .queue {
+            svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
+                rect .rest x="0" y="3" width="100" height="4" {}
+                rect .depth x="0" y="3" width=(format!("{:.2}", share(mean))) height="4" {}
+                rect .most x=(format!("{:.2}", (share(most) - 0.6).max(0.0))) y="0" width="0.6" height="10" {}
+            }
+            p .muted .small { (texts::QUEUE) ": " (label) }
         }
     }
 }

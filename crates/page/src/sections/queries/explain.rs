@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::shell::form_token;
 use crate::texts::collections::{FILTER_EXAMPLE, field_error};
-use crate::texts::queries as texts;
+use crate::texts::{frame, queries as texts};
 
 use super::plan::Plan;
 use super::plan_tree::plan_markup;
@@ -36,7 +36,8 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     let (result, status) = message_of(explained)?;
     let content = html! {
         p .muted { (texts::EXPLAIN_LEAD) }
-        form .find .panel method="get" action=(namespace.page_address("explain")) {
+        form .find .panel method="get" action=(namespace.page_address("explain"))
+            data-cancel=(frame::CANCEL) data-cancelled=(frame::CANCELLED) {
             (document_field("filter", texts::FILTER, FILTER_EXAMPLE, form.text("filter")))
             div .row .two {
                 (document_field("projection", texts::PROJECTION, "{ name: 1 }", form.text("projection")))

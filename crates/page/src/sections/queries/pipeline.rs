@@ -11,7 +11,7 @@ use crate::namespace::Namespace;
 use crate::request::Request;
 use crate::response::Response;
 use crate::shell::form_token;
-use crate::texts::queries as texts;
+use crate::texts::{frame, queries as texts};
 
 use super::stages::{STAGES_MAX, Stage, pipeline, stages_of_form, stages_of_text, text_of};
 
@@ -140,7 +140,8 @@ fn builder(
     let content = html! {
         @if let Some(message) = message { (notice("error", message)) }
         p .muted { (texts::PIPELINE_LEAD) }
-        form #builder method="post" action=(address("pipeline")) data-preview=(address("pipeline/preview")) {
+        form #builder method="post" action=(address("pipeline")) data-preview=(address("pipeline/preview"))
+            data-cancel=(frame::CANCEL) data-cancelled=(frame::CANCELLED) {
             (form_token(request))
             @for (at, stage) in stages.iter().enumerate() { (stage_part(at, stages.len(), stage)) }
             div .row .add {
@@ -204,7 +205,11 @@ fn stage_part(at: usize, count: usize, stage: &Stage) -> Markup {
                 }
                 textarea name="stage" rows=(rows) spellcheck="false" aria-label=(texts::stage(number)) { "\n" (stage.text) }
             }
-            div .stage-preview data-upto=(at) aria-live="polite" role="group" aria-label=(texts::of_stage(texts::PREVIEW, number)) {}
+            div .stage-output {
+                button .quiet .stage-cancel type="button" hidden aria-label=(texts::of_stage(texts::CANCEL_PREVIEW, number)) { (frame::CANCEL) }
+                div .stage-preview data-upto=(at) data-cancelled=(frame::CANCELLED) aria-live="polite" role="group"
+                    aria-label=(texts::of_stage(texts::PREVIEW, number)) {}
+            }
         }
     }
 }

@@ -1,0 +1,180 @@
+//! Runs of `windrow index` that people start from the page: processes of their own.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use windrow_page::RunProgress;
+
+use crate::progress_line::parse_line;
+
+/// The run that goes on, and why the one before failed. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct StartedRuns {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    running: Option<Running>,
+    problem: Option<String>,
+}
+
+struct Running {
+    process: Child,
+    started: Instant,
+    output: Arc<Mutex<Output>>,
+}
+
+/// What a run has written by now.
+#[derive(Default)]
+struct Output {
+    progress: RunProgress,
+    /// The last line that is no progress.
+    message: String,
+}
+
+/// A longer line is cut.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+impl StartedRuns {
+    /// Starts a run, which writes its progress as lines to standard error.
+    ///
+    /// # Errors
+    /// Fails if one goes on, or if the system cannot start it.
+    pub fn start(&self, mut command: Command) -> Result<(), String> {
+        let mut state = self.lock();
+        if state.running.is_some() {
+            return Err("a run goes on already".to_owned());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let process = command.stderr(Stdio::piped()).spawn();
+        let mut process = process.map_err(|error| format!("the run cannot start: {error}"))?;
+        let output = Arc::new(Mutex::new(Output::default()));
+        if let Some(lines) = process.stderr.take() {
+            let output = output.clone();
+            // It ends with the process.
+            thread::spawn(move || read_lines(lines, &output));
+        }
+        state.problem = None;
+        state.running = Some(Running {
+            process,
+            started: Instant::now(),
+            output,
+        });
+        Ok(())
+    }
+
+    /// Returns the progress of the run that goes on.
+    pub fn progress(&self) -> Option<RunProgress> {
+        let state = self.lock();
+        let running = state.running.as_ref()?;
+        let progress = lock(&running.output).progress.clone();
+        Some(RunProgress {
+            elapsed: running.started.elapsed(),
+            can_stop: true,
+            ..progress
+        })
+    }
+
+    /// Ends the run. The next one continues it. Returns `false` if there is none.
+    pub fn stop(&self) -> bool {
+        let mut state = self.lock();
+        let Some(mut running) = state.running.take() else {
+            return false;
+        };
+        // It may have ended by itself.
+        let _ = running.process.kill();
+        let _ = running.process.wait();
+        true
+    }
+
+    /// Returns why the newest run failed.
+    pub fn problem(&self) -> Option<String> {
+        self.lock().problem.clone()
+    }
+
+    /// Returns the state, without a run that has ended.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = lock(&self.state);
+        let ended = match &mut state.running {
+            Some(running) => running.process.try_wait().transpose(),
+            None => None,
+        };
+        if let Some(status) = ended {
+            let has_failed = !status.is_ok_and(|status| status.success());
+            state.problem = state.running.take().and_then(|run| {
+                let message = lock(&run.output).message.clone();
+                has_failed.then_some(message)
+            });
+        }
+        state
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_lines(lines: ChildStderr, output: &Mutex<Output>) {
+    for line in BufReader::new(lines).split(b'\n').map_while(Result::ok) {
+        let line = line.get(..LINE_BYTES_MAX).unwrap_or(&line);
+        let line = String::from_utf8_lossy(line);
+        let mut output = lock(output);
+        match parse_line(&line) {
+            Some(progress) => output.progress = progress,
+            None => output.message = line.trim_start_matches("windrow: ").to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn until(condition: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !condition() {
+            assert!(began.elapsed() < Duration::from_secs(30));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    const LINE: &str = r#"{"files_total":9,"files_read":4,"bytes_total":1,"bytes_read":1,"documents":4,"failures":0,"elapsed":1.0,"stages":[]}"#;
+
+    #[test]
+    fn runs_have_progress_until_they_are_stopped() {
+        let runs = StartedRuns::default();
+        assert!(runs.progress().is_none() && !runs.stop());
+        runs.start(shell(&format!("echo '{LINE}' >&2; exec sleep 60")))
+            .unwrap();
+        assert!(runs.start(shell("true")).is_err());
+        until(|| runs.progress().is_some_and(|it| it.files_read == 4));
+        assert!(runs.stop() && runs.progress().is_none());
+        assert_eq!(runs.problem(), None);
+    }
+
+    #[test]
+    fn failed_runs_say_why() {
+        let runs = StartedRuns::default();
+        let script =
+            format!("echo '{LINE}' >&2; echo 'windrow: the disk is full' >&2; sleep 0.1; exit 1");
+        runs.start(shell(&script)).unwrap();
+        until(|| runs.progress().is_none());
+        assert_eq!(runs.problem().as_deref(), Some("the disk is full"));
+        runs.start(shell("true")).unwrap();
+        until(|| runs.progress().is_none());
+        assert_eq!(runs.problem(), None);
+        let missing = runs.start(Command::new("/nothing/windrow")).unwrap_err();
+        assert!(missing.starts_with("the run cannot start"));
+    }
+}
