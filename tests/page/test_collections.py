@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import time
 import urllib.parse
 
 import bson
@@ -151,6 +153,28 @@ def test_an_export_can_be_imported(server, orders):
         assert is_exact == (kind == "canonical")
     for line in browser.get(address("/export", format="lines")).text.splitlines():
         json.loads(line)
+
+
+def test_an_export_ends_with_its_browser(server, orders):
+    """An export without results noticed only with its first document that nobody wanted it any more."""
+    admin = server.client().admin
+
+    def is_running():
+        return bool(list(admin.aggregate([{"$currentOp": {}}, {"$match": {"command.find": "orders"}}])))
+
+    def until(expected):
+        deadline = time.monotonic() + 5
+        while is_running() != expected:
+            assert time.monotonic() < deadline, expected
+            time.sleep(0.02)
+
+    slow = ("{$expr: {$lt: [{$reduce: {input: {$range: [0, 5000000]}, initialValue: 0, "
+            "in: {$add: ['$$value', '$$this']}}}, 0]}}")
+    browser = socket.create_connection(("127.0.0.1", server.web_port), timeout=30)
+    browser.sendall(f"GET {address('/export', filter=slow)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    until(True)
+    browser.close()
+    until(False)
 
 
 def test_csv(server, orders):

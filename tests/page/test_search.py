@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import time
 import urllib.parse
 
@@ -287,3 +288,25 @@ def test_a_browser_that_goes_ends_its_search(tmp_path):
         while running():
             assert time.monotonic() < began + 5, "the search goes on"
             time.sleep(0.02)
+
+
+def chunks_of(server, path):
+    """The chunks of a page, as the server sends them."""
+    with socket.create_connection(("127.0.0.1", server.web_port), timeout=30) as browser:
+        browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = browser.makefile("rb")
+        while answer.readline() != b"\r\n":
+            pass
+        while length := int(answer.readline(), 16):
+            yield answer.read(length).decode()
+            answer.readline()
+
+
+def test_the_field_comes_before_the_results(server):
+    """A browser shows the page, and loads what it needs, while the server searches."""
+    first, *others = chunks_of(server, "/search?q=flour")
+    assert 'id="q"' in first and "search.css" in first and 'id="results"' not in first
+    rest = "".join(others)
+    assert 'id="results"' in rest and "</html>" in rest and "<!--" not in first + rest
+    first, *others = chunks_of(server, "/search?q=%22open%3C%21--rest--%3E")
+    assert "<!--rest" not in first and 'role="alert">' in "".join(others)

@@ -364,7 +364,8 @@ async fn run(
         let called = catch_unwind(AssertUnwindSafe(|| function(&request)));
         let response = called.unwrap_or_else(|_| Err(failed()));
         let response = response.unwrap_or_else(|error| error_page(&request, &error));
-        finish(response, accepts_gzip)
+        let guard = CancelOnDrop::new(request.cancellation().clone());
+        finish_guarded(response, accepts_gzip, Some(guard))
     });
     let response = answered.await.unwrap_or_else(|_| {
         let response = Response::text(texts::error::FAILED);
@@ -392,8 +393,18 @@ fn refuse(parts: RequestParts, error: &PageError) -> hyper::Response<PageBody> {
     finish(response, false)
 }
 
-/// Makes the answer of hyper. Starts to write a content that is written.
+/// Makes the answer of hyper.
 fn finish(response: Response, accepts_gzip: bool) -> hyper::Response<PageBody> {
+    finish_guarded(response, accepts_gzip, None)
+}
+
+/// Makes the answer of hyper. Starts to write a content that is written; `guard` ends its commands if
+/// the browser goes meanwhile.
+fn finish_guarded(
+    response: Response,
+    accepts_gzip: bool,
+    guard: Option<CancelOnDrop>,
+) -> hyper::Response<PageBody> {
     let Response {
         status,
         headers,
@@ -414,11 +425,15 @@ fn finish(response: Response, accepts_gzip: bool) -> hyper::Response<PageBody> {
             }
         }
         Content::Whole(bytes) => PageBody::whole(bytes),
-        Content::Written(write) => {
-            let (mut writer, body) = BodyWriter::new();
+        Content::Written {
+            write,
+            is_compressible,
+        } => {
+            is_compressed = accepts_gzip && is_compressible && !is_encoded;
+            let (mut writer, body) = BodyWriter::new(is_compressed, guard);
             tokio::task::spawn_blocking(move || {
                 // The client has gone, or the content ends early: then the client sees it cut off.
-                let _ = write(&mut writer).and_then(|()| std::io::Write::flush(&mut writer));
+                let _ = write(&mut writer).and_then(|()| writer.finish());
             });
             body
         }

@@ -7,17 +7,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
+
+use crate::cancellation::CancelOnDrop;
 
 /// The body of an answer, for hyper.
 #[derive(Debug)]
 pub enum PageBody {
     /// Bytes, until they are sent.
     Whole(Option<Bytes>),
-    /// Pieces of a writer.
-    Pieces(mpsc::Receiver<Bytes>),
+    /// Pieces of a writer. The commands of their request end if the browser goes before the last one.
+    Pieces(mpsc::Receiver<Bytes>, Option<CancelOnDrop>),
 }
 
 impl PageBody {
@@ -37,7 +41,15 @@ impl Body for PageBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match self.get_mut() {
             PageBody::Whole(bytes) => Poll::Ready(bytes.take()),
-            PageBody::Pieces(pieces) => pieces.poll_recv(context),
+            PageBody::Pieces(pieces, guard) => {
+                let next = pieces.poll_recv(context);
+                if matches!(next, Poll::Ready(None))
+                    && let Some(guard) = guard.take()
+                {
+                    guard.disarm();
+                }
+                next
+            }
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -51,7 +63,7 @@ impl Body for PageBody {
             PageBody::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            PageBody::Pieces(_) => SizeHint::default(),
+            PageBody::Pieces(..) => SizeHint::default(),
         }
     }
 }
@@ -65,26 +77,57 @@ const PIECES_MAX: usize = 4;
 #[derive(Debug)]
 pub struct BodyWriter {
     pieces: mpsc::Sender<Bytes>,
-    buffer: Vec<u8>,
+    buffer: Buffer,
+}
+
+/// What was written and not sent.
+#[derive(Debug)]
+enum Buffer {
+    Plain(Vec<u8>),
+    Compressed(Box<GzEncoder<Vec<u8>>>),
+}
+
+impl Buffer {
+    fn bytes(&mut self) -> &mut Vec<u8> {
+        match self {
+            Buffer::Plain(bytes) => bytes,
+            Buffer::Compressed(encoder) => encoder.get_mut(),
+        }
+    }
 }
 
 impl BodyWriter {
-    /// Creates a writer, and the body that it writes.
-    pub fn new() -> (BodyWriter, PageBody) {
+    /// Creates a writer, and the body that it writes. If the body is dropped before its end, `guard`
+    /// ends the commands of the request.
+    pub fn new(is_compressed: bool, guard: Option<CancelOnDrop>) -> (BodyWriter, PageBody) {
         let (pieces, received) = mpsc::channel(PIECES_MAX);
-        let writer = BodyWriter {
-            pieces,
-            buffer: Vec::new(),
+        let buffer = match is_compressed {
+            true => Buffer::Compressed(Box::new(GzEncoder::new(Vec::new(), Compression::fast()))),
+            false => Buffer::Plain(Vec::new()),
         };
-        (writer, PageBody::Pieces(received))
+        (
+            BodyWriter { pieces, buffer },
+            PageBody::Pieces(received, guard),
+        )
+    }
+
+    /// Sends what is left.
+    ///
+    /// # Errors
+    /// Fails if the client has gone.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Buffer::Compressed(encoder) = &mut self.buffer {
+            encoder.try_finish()?;
+        }
+        self.send()
     }
 
     fn send(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() {
+        let bytes = std::mem::take(self.buffer.bytes());
+        if bytes.is_empty() {
             return Ok(());
         }
-        let piece = Bytes::from(std::mem::take(&mut self.buffer));
-        let sent = self.pieces.blocking_send(piece);
+        let sent = self.pieces.blocking_send(bytes.into());
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -92,14 +135,21 @@ impl BodyWriter {
 /// Called on threads that may block.
 impl Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= PIECE_BYTES {
+        match &mut self.buffer {
+            Buffer::Plain(buffer) => buffer.extend_from_slice(bytes),
+            Buffer::Compressed(encoder) => encoder.write_all(bytes)?,
+        }
+        if self.buffer.bytes().len() >= PIECE_BYTES {
             self.send()?;
         }
         Ok(bytes.len())
     }
 
+    /// Sends what was written up to here. The browser can show it.
     fn flush(&mut self) -> io::Result<()> {
+        if let Buffer::Compressed(encoder) = &mut self.buffer {
+            encoder.flush()?;
+        }
         self.send()
     }
 }

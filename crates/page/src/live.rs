@@ -54,7 +54,7 @@ impl LiveStreams {
         drop(streams);
         let (pieces, body) = mpsc::channel(1);
         tokio::spawn(forward(seen, pieces));
-        PageBody::Pieces(body)
+        PageBody::Pieces(body, None)
     }
 
     /// Removes the streams without readers.

@@ -30,7 +30,12 @@ pub enum Content {
     /// All of it.
     Whole(Bytes),
     /// A function that writes it. It runs on a thread of its own, and ends when the client has gone.
-    Written(ContentWriter),
+    Written {
+        /// The function.
+        write: ContentWriter,
+        /// It is worth compressing.
+        is_compressible: bool,
+    },
 }
 
 /// Writes the content of an answer.
@@ -40,7 +45,7 @@ impl fmt::Debug for Content {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Content::Whole(bytes) => write!(formatter, "{} bytes", bytes.len()),
-            Content::Written(_) => formatter.write_str("written"),
+            Content::Written { .. } => formatter.write_str("written"),
         }
     }
 }
@@ -88,7 +93,26 @@ impl Response {
         content_type: &'static str,
         write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
     ) -> Response {
-        Response::new(content_type, Content::Written(Box::new(write)))
+        let write = Box::new(write);
+        let is_compressible = false;
+        Response::new(
+            content_type,
+            Content::Written {
+                write,
+                is_compressible,
+            },
+        )
+    }
+
+    /// A page that is written while it is sent.
+    pub fn written_html(
+        write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
+    ) -> Response {
+        let content = Content::Written {
+            write: Box::new(write),
+            is_compressible: true,
+        };
+        Response::new(HTML, content)
     }
 
     /// Sends the browser to another page of ours, with GET.

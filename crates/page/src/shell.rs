@@ -1,7 +1,9 @@
 //! The frame of pages: head, navigation, content.
 
+use std::io::Write as _;
+
 use hyper::StatusCode;
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::assets::asset_address;
 use crate::error::PageError;
@@ -25,6 +27,28 @@ pub struct Frame<'f> {
 /// Returns a page.
 pub fn page(request: &Request, frame: Frame<'_>, content: &Markup) -> Response {
     Response::html(frame_markup(request, frame, content))
+}
+
+/// Stands in the content of [`page_in_parts`] for what is written later.
+pub const REST: PreEscaped<&str> = PreEscaped("<!--rest-->");
+
+/// Returns a page whose content has [`REST`] once. What is before it is sent at once, so that the browser
+/// shows it and loads what the page needs; the rest follows when it is there.
+pub fn page_in_parts(
+    request: &Request,
+    frame: Frame<'_>,
+    content: &Markup,
+    rest: impl FnOnce() -> Markup + Send + 'static,
+) -> Response {
+    let whole = frame_markup(request, frame, content).into_string();
+    Response::written_html(move |writer| {
+        // Texts cannot have the mark, since they are escaped.
+        let (before, behind) = whole.split_once(REST.0).unwrap_or((&whole, ""));
+        writer.write_all(before.as_bytes())?;
+        writer.flush()?;
+        writer.write_all(rest().into_string().as_bytes())?;
+        writer.write_all(behind.as_bytes())
+    })
 }
 
 fn frame_markup(request: &Request, frame: Frame<'_>, content: &Markup) -> Markup {

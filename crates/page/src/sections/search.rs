@@ -24,11 +24,12 @@ mod syntax;
 use hyper::StatusCode;
 use maud::{Markup, html};
 
+use crate::assets::asset_address;
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::{Route, Section};
-use crate::shell::{Frame, page};
+use crate::shell::{Frame, REST, page, page_in_parts};
 use crate::show::{grouped, sentence, visible};
 use crate::texts::search as texts;
 pub use address::SearchAddress;
@@ -62,7 +63,7 @@ const FRAME: Frame<'static> = Frame {
     title: texts::TITLE,
     section: PATH,
     scripts: &["search.js"],
-    styles: &["search.css", "document.css"],
+    styles: &["search.css"],
 };
 
 /// Returns `true` if files are indexed, and if the person may see that.
@@ -76,7 +77,7 @@ pub fn has_files(request: &Request) -> Result<bool, PageError> {
     }
 }
 
-/// Shows the page of a search.
+/// Shows the page of a search. The field comes first, and what was found follows.
 ///
 /// # Errors
 /// Fails if the database does. A wrong query is shown beside its field.
@@ -85,37 +86,53 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     if !has_files(request)? {
         return Ok(page(request, FRAME, &no_files()));
     }
-    let mut files = IndexedFiles::new(request.database()?);
-    let shown = search(request, &mut files, &address);
-    let (results, facets, problem) = match shown {
-        Ok((results, facets)) => (results, facets, None),
-        Err(error) if error.status.is_client_error() => {
-            (html! {}, html! {}, Some(sentence(&error.message)))
-        }
-        Err(error) => return Err(error),
-    };
     let title = match address.query() {
         "" => texts::TITLE,
         query => query,
     };
     let content = html! {
         h1 .visually-hidden { (texts::TITLE) }
-        div .search data-search=(PATH) {
-            (form(&address, problem.as_deref()))
-            div .columns {
-                details .facets-frame open {
-                    summary { (texts::FACETS) }
-                    aside #facets aria-label=(texts::FACETS) { (facets) }
-                }
-                section #results aria-label=(texts::RESULTS) { (results) }
-                aside #preview .preview aria-label=(texts::PREVIEW) hidden {
-                    button #preview-close .quiet type="button" aria-label=(texts::CLOSE) { "×" }
-                    div #preview-content {}
-                }
+        div .search data-search=(PATH) { (form(&address)) (REST) }
+    };
+    let again = request.clone();
+    let rest = move || {
+        let address = SearchAddress::new(again.query());
+        found_part(&again, &address)
+    };
+    Ok(page_in_parts(
+        request,
+        Frame { title, ..FRAME },
+        &content,
+        rest,
+    ))
+}
+
+/// What was found, or what is wrong with the query.
+fn found_part(request: &Request, address: &SearchAddress) -> Markup {
+    let searched = request.database().and_then(|database| {
+        let mut files = IndexedFiles::new(database);
+        search(request, &mut files, address)
+    });
+    let (results, facets, problem) = match searched {
+        Ok((results, facets)) => (results, facets, None),
+        Err(error) => (html! {}, html! {}, Some(sentence(&error.message))),
+    };
+    html! {
+        p #query-problem .query-problem role="alert" hidden[problem.is_none()] { (problem.unwrap_or_default()) }
+        div .columns {
+            details .facets-frame open {
+                summary { (texts::FACETS) }
+                aside #facets aria-label=(texts::FACETS) { (facets) }
+            }
+            section #results aria-label=(texts::RESULTS) { (results) }
+            // What a preview needs does not delay what is seen first.
+            link rel="stylesheet" href=(asset_address("document.css"));
+            aside #preview .preview aria-label=(texts::PREVIEW) hidden {
+                button #preview-close .quiet type="button" aria-label=(texts::CLOSE) { "×" }
+                div #preview-content {}
             }
         }
-    };
-    Ok(page(request, Frame { title, ..FRAME }, &content))
+    }
 }
 
 fn search(
@@ -131,7 +148,7 @@ fn search(
 }
 
 /// The field of the query, with what its form sends along.
-fn form(address: &SearchAddress, problem: Option<&str>) -> Markup {
+fn form(address: &SearchAddress) -> Markup {
     html! {
         form .query-form action=(PATH) method="get" role="search" {
             div .query-field {
@@ -155,7 +172,6 @@ fn form(address: &SearchAddress, problem: Option<&str>) -> Markup {
                 (help())
             }
         }
-        p #query-problem .query-problem role="alert" hidden[problem.is_none()] { (problem.unwrap_or_default()) }
     }
 }
 
