@@ -25,7 +25,7 @@ const problems = [];
 async function open(path, { width = 1280, scheme = "light", scripts = true } = {}) {
   const context = await browser.newContext({
     viewport: { width, height: HEIGHT }, colorScheme: scheme, javaScriptEnabled: scripts,
-    reducedMotion: "reduce", timezoneId: "UTC",
+    reducedMotion: "reduce", timezoneId: "UTC", ignoreHTTPSErrors: true,
   });
   const page = await context.newPage();
   const record = (what) => problems.push(`${path} at ${width} ${scheme}: ${what}`);
@@ -303,6 +303,18 @@ const scenarios = {
     await page.getByText("The run was stopped").waitFor();
     await check(page, "stopped run");
     return { text, isHidden: await page.locator("#stop-run").isHidden() };
+  },
+
+  // A login, by keys.
+  async login() {
+    const page = await open("/overview");
+    await page.keyboard.type(settings.user);
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(settings.password);
+    await Promise.all([page.waitForURL(/overview$/), page.keyboard.press("Enter")]);
+    await page.locator("[data-live] dl").first().waitFor();
+    const cookies = await page.context().cookies();
+    return { isSecure: cookies.length === 1 && cookies[0].secure && cookies[0].httpOnly, title: await page.title() };
   },
 
   // Search without scripts.

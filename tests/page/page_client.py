@@ -47,9 +47,14 @@ class Browser:
         self.host = host or f"127.0.0.1:{port}"
         self.cookie = None
         self.token = ""
+        self.scheme = "http"
+        # What is trusted, with https.
+        self.context = None
 
     def request(self, method, path, body=None, headers=()):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        if self.context:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=self.context)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             sent = {"Host": self.host, "Accept-Encoding": "gzip", **dict(headers)}
@@ -80,7 +85,7 @@ class Browser:
         if token:
             fields.append(("token", self.token))
         body = urllib.parse.urlencode(fields).encode()
-        form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{self.host}"}
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"{self.scheme}://{self.host}"}
         return self.request("POST", path, body, {**form, **dict(headers)})
 
     def log_in(self, user, password, database="admin", **fields):

@@ -10,6 +10,7 @@ use hyper::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName,
     HeaderValue, IF_NONE_MATCH, VARY,
 };
+use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -28,7 +29,7 @@ use crate::response::{Content, Response, compress};
 use crate::route::{Answer, Live, Route};
 use crate::secret::is_same;
 use crate::sections::routes;
-use crate::services::ConnectionEnds;
+use crate::services::{ConnectionEnds, PageTls};
 use crate::session::Session;
 use crate::shell::error_page;
 use crate::site::Site;
@@ -80,6 +81,11 @@ impl Application {
         }
     }
 
+    /// Returns TLS of the page.
+    pub fn tls(&self) -> Option<&PageTls> {
+        self.site.services.tls.as_ref()
+    }
+
     /// Frees what is not used any more.
     pub fn clean(&self) {
         self.site.clean();
@@ -116,6 +122,9 @@ impl Application {
             let response = Response::text(texts::error::FORBIDDEN_HOST);
             return finish(response.with_status(StatusCode::FORBIDDEN), false);
         };
+        if !ends.is_encrypted && self.tls().is_some_and(|tls| tls.is_required) {
+            return finish(redirect_to_tls(&head, &host), false);
+        }
         let path = head.uri.path().to_owned();
         if let Some(name) = path.strip_prefix("/assets/") {
             let tag = head
@@ -212,6 +221,18 @@ impl Application {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
+    }
+}
+
+/// Sends a browser without TLS to the encrypted page. What it has sent was readable, and does nothing.
+fn redirect_to_tls(head: &Parts, host: &Authority) -> Response {
+    match head.method {
+        Method::GET | Method::HEAD => {
+            let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+            Response::redirect(&format!("https://{host}{path}"))
+                .with_status(StatusCode::TEMPORARY_REDIRECT)
+        }
+        _ => Response::text(texts::error::NOT_ENCRYPTED).with_status(StatusCode::FORBIDDEN),
     }
 }
 
@@ -326,7 +347,7 @@ fn is_form(headers: &HeaderMap) -> bool {
 
 /// Checks that a request that may change something is one of the page itself.
 fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(), PageError> {
-    if !is_own_origin(&parts.headers, host) {
+    if !is_own_origin(&parts.headers, host, parts.ends.is_encrypted) {
         return Err(PageError::forbidden(texts::error::ORIGIN));
     }
     if route.writes && parts.site.is_read_only {

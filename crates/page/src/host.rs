@@ -31,15 +31,16 @@ impl Hosts {
 }
 
 /// Returns `true` if a request that changes something comes from a page of this host. Browsers name
-/// the origin of such requests. Other programs do not, and are checked by their token alone.
-pub fn is_own_origin(headers: &HeaderMap, host: &Authority) -> bool {
+/// the origin of such requests. Other programs do not, and are checked by their token alone. A page
+/// without encryption is not that of an encrypted connection; the other way round, a proxy may have
+/// encrypted it.
+pub fn is_own_origin(headers: &HeaderMap, host: &Authority, is_encrypted: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };
     let origin = origin.to_str().unwrap_or_default();
-    let named = origin
-        .strip_prefix("http://")
-        .or(origin.strip_prefix("https://"));
+    let plain = origin.strip_prefix("http://").filter(|_| !is_encrypted);
+    let named = plain.or(origin.strip_prefix("https://"));
     named.is_some_and(|named| named.eq_ignore_ascii_case(host.as_str()))
 }
 
@@ -105,8 +106,10 @@ mod tests {
         ];
         for (origin, expected) in cases {
             let headers = headers(&[(ORIGIN, origin)]);
-            assert_eq!(is_own_origin(&headers, &host), expected, "{origin}");
+            assert_eq!(is_own_origin(&headers, &host, false), expected, "{origin}");
+            let is_https = expected && origin.starts_with("https");
+            assert_eq!(is_own_origin(&headers, &host, true), is_https, "{origin}");
         }
-        assert!(is_own_origin(&HeaderMap::new(), &host));
+        assert!(is_own_origin(&HeaderMap::new(), &host, false));
     }
 }

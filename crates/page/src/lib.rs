@@ -21,7 +21,7 @@
 //! Modules in reading order:
 //!
 //! - `options`, `services`, `folder_services`: what the caller passes
-//! - `server`, `application`: from a socket to a function
+//! - `server`, `tls_stream`, `application`: from a socket to a function
 //! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
 //! - `sections`: the pages; `shell`: their frame, `data_table`: their tables, `collection_frame`: that of a collection; `show`: values for people;
 //!   `texts`: all texts; `assets`: scripts and styles
@@ -75,8 +75,11 @@ mod show;
 mod site;
 mod text_reader;
 mod texts;
+mod tls_stream;
 
 pub use folder_services::{ConfigFunction, FolderServices, RunProgress, StageProgress, StartedRun};
 pub use options::PageOptions;
 pub use server::PageServer;
-pub use services::{ConnectFunction, ConnectionEnds, Credentials, OpenFunction, PageServices};
+pub use services::{
+    ConnectFunction, ConnectionEnds, Credentials, OpenFunction, PageServices, PageTls,
+};

@@ -51,6 +51,7 @@ fn login_page(request: &Request, next: &str, problem: Option<&str>) -> Response 
         div .narrow .login {
             h1 { (texts::login::TITLE) }
             p .lead { (texts::login::LEAD) }
+            @if request.ends().is_readable() { p .notice .warning { (texts::login::NOT_ENCRYPTED) } }
             @if let Some(problem) = problem { p .notice .error role="alert" { (problem) } }
             form .stack method="post" action=(PATH) {
                 input type="hidden" name="next" value=(next);
@@ -89,7 +90,10 @@ fn log_in(request: &Request) -> Result<Response, PageError> {
             let begun = request.site().sessions.begin(Arc::new(session));
             let token = begun.map_err(|error| PageError::unavailable(&error))?;
             let response = Response::redirect(next_address(next));
-            Ok(response.with_header(SET_COOKIE, &session_cookie(&token)))
+            Ok(response.with_header(
+                SET_COOKIE,
+                &session_cookie(&token, request.ends().is_encrypted),
+            ))
         }
         Err(error) if error.status == StatusCode::UNAUTHORIZED => {
             fail(error.status, texts::login::FAILED)
@@ -143,7 +147,8 @@ fn log_out(request: &Request) -> Result<Response, PageError> {
     if let Some(token) = session_token(request.headers()) {
         request.site().sessions.end(token);
     }
-    Ok(Response::redirect(PATH).with_header(SET_COOKIE, &ended_session_cookie()))
+    let cookie = ended_session_cookie(request.ends().is_encrypted);
+    Ok(Response::redirect(PATH).with_header(SET_COOKIE, &cookie))
 }
 
 /// Returns an address of this page. Those of other sites begin the home page: the link that leads to a

@@ -35,6 +35,7 @@ impl Sampler {
         let ends = ConnectionEnds {
             browser: page,
             page,
+            is_encrypted: false,
         };
         let thread = thread::Builder::new().name("page samples".into());
         thread.spawn(move || run(&site, ends, &stopped))?;

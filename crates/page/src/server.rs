@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
 
 use crate::application::Application;
 use crate::host::Hosts;
@@ -19,6 +20,7 @@ use crate::sections::navigation;
 use crate::services::ConnectionEnds;
 use crate::services::PageServices;
 use crate::site::Site;
+use crate::tls_stream::{BrowserStream, accept_stream};
 
 /// Serves the page until it is dropped.
 #[derive(Debug)]
@@ -148,21 +150,49 @@ async fn accept(listener: TcpListener, application: &Application) {
         // Small answers are sent at once. A socket that cannot do this works, too.
         let _ = stream.set_nodelay(true);
         let page = stream.local_addr().unwrap_or(page);
-        let ends = ConnectionEnds { browser, page };
         let application = application.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let application = application.clone();
-                async move { Ok::<_, Infallible>(application.answer(request, ends).await) }
-            });
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIME_MAX)
-                .max_buf_size(HEAD_BYTES_MAX)
-                .serve_connection(TokioIo::new(stream), service);
-            // A browser that breaks the protocol or leaves is no error of the server.
-            let _ = connection.await;
+            let accepting = accept_stream(stream, application.tls());
+            match timeout(HEAD_TIME_MAX, accepting).await {
+                Ok(Ok(BrowserStream::Plain(stream))) => {
+                    let ends = ConnectionEnds {
+                        browser,
+                        page,
+                        is_encrypted: false,
+                    };
+                    serve(TokioIo::new(stream), &application, ends).await;
+                }
+                Ok(Ok(BrowserStream::Encrypted(stream))) => {
+                    let ends = ConnectionEnds {
+                        browser,
+                        page,
+                        is_encrypted: true,
+                    };
+                    serve(TokioIo::new(*stream), &application, ends).await;
+                }
+                // A browser that does not trust the certificate, or has gone.
+                Ok(Err(_)) | Err(_) => {}
+            }
             drop(permit);
         });
     }
+}
+
+/// Answers the requests of a connection.
+async fn serve(
+    stream: impl hyper::rt::Read + hyper::rt::Write + Unpin,
+    application: &Application,
+    ends: ConnectionEnds,
+) {
+    let service = service_fn(|request| {
+        let application = application.clone();
+        async move { Ok::<_, Infallible>(application.answer(request, ends).await) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(stream, service);
+    // A browser that breaks the protocol or leaves is no error of the server.
+    let _ = connection.await;
 }

@@ -6,7 +6,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use tokio_rustls::rustls::ServerConfig;
 use zeroize::Zeroizing;
 
 use crate::folder_services::FolderServices;
@@ -26,10 +28,20 @@ pub struct PageServices {
     pub data_folder: PathBuf,
     /// Folders of files. `None` if the program does not know how they are indexed.
     pub folders: Option<FolderServices>,
+    /// TLS. `None` if the page is not encrypted.
+    pub tls: Option<PageTls>,
     /// Returns `true` if a connection comes from a process of the user who runs this program.
     pub is_own_user: Box<dyn Fn(ConnectionEnds) -> bool + Send + Sync>,
     /// The version of the program.
     pub version: &'static str,
+}
+
+/// TLS of the page.
+pub struct PageTls {
+    /// Browsers without TLS are sent to the encrypted page.
+    pub is_required: bool,
+    /// Returns what a handshake uses now.
+    pub config: Box<dyn Fn() -> Option<Arc<ServerConfig>> + Send + Sync>,
 }
 
 /// Opens a file.
@@ -52,6 +64,15 @@ pub struct ConnectionEnds {
     pub browser: SocketAddr,
     /// The page's.
     pub page: SocketAddr,
+    /// The connection uses TLS.
+    pub is_encrypted: bool,
+}
+
+impl ConnectionEnds {
+    /// Returns `true` if others on the network can read what is sent.
+    pub fn is_readable(&self) -> bool {
+        !self.is_encrypted && !self.browser.ip().to_canonical().is_loopback()
+    }
 }
 
 /// A user with a password. The password is never shown.

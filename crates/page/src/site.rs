@@ -107,12 +107,13 @@ pub fn session_token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the cookie of a session. Only requests of the page itself have it, and scripts do not see
-/// it.
-pub fn session_cookie(token: &str) -> String {
-    format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict")
+/// it. That of an encrypted connection is never sent over another one.
+pub fn session_cookie(token: &str, is_encrypted: bool) -> String {
+    let secure = if is_encrypted { "; Secure" } else { "" };
+    format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
 /// Returns the cookie that removes that of a session.
-pub fn ended_session_cookie() -> String {
-    format!("{}; Max-Age=0", session_cookie(""))
+pub fn ended_session_cookie(is_encrypted: bool) -> String {
+    format!("{}; Max-Age=0", session_cookie("", is_encrypted))
 }

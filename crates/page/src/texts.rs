@@ -30,6 +30,9 @@ pub mod login {
     pub const SUBMIT: &str = "Log in";
     pub const FAILED: &str = "The user does not exist, or the password is another one.";
 
+    pub const NOT_ENCRYPTED: &str = "This connection is not encrypted: others on the network can read \
+        the password.";
+
     /// Says how long to wait.
     pub fn wait(seconds: u64) -> String {
         format!("Too many logins failed. Try again in {seconds} s.")
@@ -48,6 +51,7 @@ pub mod error {
     pub const SLOW: &str = "Nothing was received for a minute.";
     pub const NO_IMPORT: &str = "The number of the import is wrong or known already.";
     pub const IMPORTS_MAX: &str = "Too many imports run at a time.";
+    pub const NOT_ENCRYPTED: &str = "This page is encrypted. Its address begins with https.";
     pub const NOT_OWNER: &str = "Only the user of this machine who runs the server can do this, by a \
         browser on this machine.";
     pub const WITHOUT_FOLDERS: &str = "This server does not know how folders are indexed.";

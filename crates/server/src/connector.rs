@@ -6,10 +6,13 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use rustls::ServerConfig;
+
 use crate::admission::{Ends, accept};
 use crate::network_address::NetworkAddress;
 use crate::socket::Socket;
 use crate::state::State;
+use crate::tls::TlsMode;
 
 /// Opens connections to a server within its process. They are served as those of other clients: they
 /// log in, they are counted, and their commands are checked, limited and recorded.
@@ -52,6 +55,13 @@ impl Connector {
     pub fn requires_login(&self) -> bool {
         let engine = &self.state.services.engine;
         self.state.directory.is_required(engine)
+    }
+
+    /// Returns which clients have to use TLS, and what a handshake uses now: the files of
+    /// certificates can be read again. `None` without TLS.
+    pub fn tls(&self) -> Option<(TlsMode, Arc<ServerConfig>)> {
+        let tls = self.state.tls.as_ref()?;
+        Some((tls.mode(), tls.loaded().config))
     }
 }
 

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use windrow_ingest::text_to_path;
-use windrow_page::{Credentials, PageOptions, PageServer, PageServices};
-use windrow_server::{Connector, LOCAL_USER};
+use windrow_page::{Credentials, PageOptions, PageServer, PageServices, PageTls};
+use windrow_server::{Connector, LOCAL_USER, TlsMode};
 
 use folders::folder_services;
 use own_user::is_own_user;
@@ -42,7 +42,8 @@ pub struct PageContext<'c> {
 /// Serves the page of a server within this process.
 pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<PageServer> {
     let (user, database) = LOCAL_USER;
-    let (connector, login) = (context.connector.clone(), context.connector);
+    let [login, tls] = [(); 2].map(|()| context.connector.clone());
+    let connector = context.connector;
     let services = PageServices {
         connect: Box::new(move |browser, page| connector.connect(browser, page)),
         requires_login: Box::new(move || login.requires_login()),
@@ -58,6 +59,10 @@ pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<Page
             context.config,
             context.run,
         )),
+        tls: tls.tls().map(|(mode, _)| PageTls {
+            is_required: mode == TlsMode::Require,
+            config: Box::new(move || tls.tls().map(|(_, config)| config)),
+        }),
         is_own_user: Box::new(is_own_user),
         version: env!("CARGO_PKG_VERSION"),
     };

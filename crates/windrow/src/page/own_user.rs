@@ -69,11 +69,13 @@ mod tests {
         let ends = ConnectionEnds {
             browser: from,
             page: stream.local_addr().unwrap(),
+            is_encrypted: false,
         };
         assert!(is_own_user(ends));
         drop(browser);
         let other = ConnectionEnds {
             browser: "127.0.0.1:1".parse().unwrap(),
+            is_encrypted: false,
             ..ends
         };
         assert!(!is_own_user(other));
@@ -87,6 +89,7 @@ mod tests {
         let ends = ConnectionEnds {
             browser: "127.0.0.1:41137".parse().unwrap(),
             page: "127.0.0.1:8080".parse().unwrap(),
+            is_encrypted: false,
         };
         assert_eq!(owner(table, ends), Some(1000));
         assert_eq!(owner("", ends), None);

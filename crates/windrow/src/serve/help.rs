@@ -85,8 +85,8 @@ Options:
   --metrics-token-file FILE
                       readers of metrics must send the token in this file, as
                       Authorization: Bearer TOKEN; needed if ADDRESS is not a loopback address
-  --web ADDRESS       serve a page for browsers at http://HOST:PORT; clients must log in if other
-                      machines can reach the address [default: no page]
+  --web ADDRESS       serve a page for browsers at http://HOST:PORT, with TLS at https://HOST:PORT;
+                      clients must log in if other machines can reach it [default: no page]
   --web-read-only     nothing can be changed by the page
   --otlp-endpoint URL send traces of commands to a collector of OpenTelemetry, such as
                       http://127.0.0.1:4318 [default: no traces]

@@ -2,7 +2,7 @@
 
 use windrow_document::doc;
 use windrow_page::PageServer;
-use windrow_server::{Connector, Log};
+use windrow_server::{Connector, Log, TlsMode};
 
 use super::options::Options;
 use crate::command_line::Failure;
@@ -10,6 +10,9 @@ use crate::page::{PageContext, start_page};
 
 /// The id of the log line about the address of the page. MongoDB has no such event.
 const ADDRESS: i32 = 9_000_040;
+
+/// The id of the log line about a page that is not encrypted. MongoDB has no such event.
+const NOT_ENCRYPTED: i32 = 9_000_041;
 
 /// Serves the page, if an address was given. `password` is that of Windrow's own user.
 pub fn start_web(
@@ -29,7 +32,19 @@ pub fn start_web(
         run: None,
     };
     let server = start_page(web, context).map_err(Failure::runtime)?;
-    let attr = doc! { "address": (format!("http://{}", server.address())) };
+    let mode = options.tls.as_ref().map(|tls| tls.mode);
+    let scheme = if mode.is_some() { "https" } else { "http" };
+    let address = server.address();
+    let attr = doc! { "address": (format!("{scheme}://{address}")) };
     log.info("NETWORK", ADDRESS, "main", "Serving the page", attr);
+    if !address.ip().to_canonical().is_loopback() && mode != Some(TlsMode::Require) {
+        log.startup_warning(
+            NOT_ENCRYPTED,
+            &format!(
+                "The page on {address} can be reached from other machines without encryption, so \
+                 others on the network can read passwords: --tls-mode require forbids that"
+            ),
+        );
+    }
     Ok(Some(server))
 }
