@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::building::share_work;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
@@ -28,6 +29,12 @@ pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>
         threads.push(spawn("windrow-build", collections.clone(), resume)?);
     }
     Ok(threads)
+}
+
+/// Starts the thread of a follower that builds shares of the primary's indexes.
+pub(crate) fn start_shares(collections: &Arc<Collections>) -> Result<JoinHandle<()>, Error> {
+    let work = |collections: &Arc<Collections>| share_work::keep_building(collections);
+    spawn("windrow-shares", collections.clone(), work)
 }
 
 /// Asks the threads to end.

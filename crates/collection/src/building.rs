@@ -12,8 +12,15 @@
 //! After a crash, the build continues with the records that no row covers.
 
 mod control;
+mod entries;
+mod ongoing_scan;
 pub(crate) mod pool;
+mod ranges;
 mod scan;
+mod share_report;
+pub(crate) mod share_work;
+mod sharing;
+pub(crate) mod taken_shares;
 mod unique;
 
 pub use control::{BuildControl, BuildPhase};
@@ -360,12 +367,14 @@ fn is_replaced(index: &Index, all: &[Arc<Index>]) -> bool {
     })
 }
 
+/// Returns the keys of the rows of an unfinished build.
 fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
-    let rows = core
-        .storage
-        .catalog
-        .scan(&rows::key(rows::BUILD, &[index.map.0]));
-    rows.into_iter().map(|(key, _)| key).collect()
+    let scan = |kind| {
+        let catalog = &core.storage.catalog;
+        catalog.scan(&rows::key(kind, &[index.map.0]))
+    };
+    let rows = scan(rows::BUILD).into_iter().chain(scan(rows::SHARE));
+    rows.map(|(key, _)| key).collect()
 }
 
 /// Returns the changes that delete an index's rows, without those of its sections.

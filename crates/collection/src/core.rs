@@ -15,6 +15,7 @@ use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
+use crate::building::taken_shares::TakenShares;
 use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     /// The memory for filters of recent unique keys.
     pub recent_key_filter: Arc<FilterBudget>,
     pub builds: BuildPool,
+    /// The shares of builds that this server has taken as a follower.
+    pub taken_shares: TakenShares,
     pub retired_names: RetiredNames,
     pub retries: Arc<Retries>,
     pub background: Background,
@@ -71,6 +74,8 @@ pub(crate) struct Background {
     pub merged: Signal,
     pub create_entries: Signal,
     pub entries_created: Signal,
+    /// Raised when shares of builds were given or taken back.
+    pub shares: Signal,
     pub closing: AtomicBool,
 }
 
@@ -117,6 +122,12 @@ pub struct Counters {
     pub folds: AtomicU64,
     pub merges: AtomicU64,
     pub delayed_writes: AtomicU64,
+    /// Shares of builds that this server has given to followers, adopted from them, and taken back.
+    pub shares_given: AtomicU64,
+    pub shares_adopted: AtomicU64,
+    pub shares_taken_back: AtomicU64,
+    /// Shares that this server has built for others.
+    pub shares_built: AtomicU64,
     pub making_entries: BusyTime,
     pub folding: BusyTime,
     pub merging: BusyTime,
@@ -155,6 +166,23 @@ impl Drop for Busy<'_> {
     }
 }
 
+/// Sections that were opened for the catalog.
+pub(crate) struct OpenedSections {
+    descriptors: Vec<SectionDescriptor>,
+    /// Not all after an error.
+    sections: Vec<Arc<Section>>,
+    result: Result<(), Error>,
+}
+
+impl OpenedSections {
+    /// Removes the runs, because the catalog will not contain the sections.
+    pub fn give_up(self, core: &Core) -> Result<(), Error> {
+        let sections = self.sections.iter();
+        sections.for_each(|section| core.forget(section.descriptor()));
+        core.discard(&self.descriptors)
+    }
+}
+
 impl std::fmt::Debug for Core {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Core")
@@ -179,6 +207,7 @@ impl Core {
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             recent_key_filter: FilterBudget::new(options.memory / RECENT_KEYS_PART),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
+            taken_shares: TakenShares::default(),
             retired_names: RetiredNames::default(),
             retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
             background: Background::default(),
@@ -311,14 +340,24 @@ impl Core {
         &self,
         changes: Vec<RowChange>,
         descriptors: Vec<SectionDescriptor>,
+        unused: Vec<SectionDescriptor>,
+    ) -> Result<Vec<Arc<Section>>, Error> {
+        self.adopt_opened(changes, self.open_sections(descriptors), unused)
+    }
+
+    /// As [`adopt`](Self::adopt), with sections that were opened before.
+    pub fn adopt_opened(
+        &self,
+        changes: Vec<RowChange>,
+        opened: OpenedSections,
         mut unused: Vec<SectionDescriptor>,
     ) -> Result<Vec<Arc<Section>>, Error> {
-        let mut sections = Vec::new();
-        let opened = descriptors.iter().try_for_each(|it| {
-            sections.push(self.open_section(it.clone())?);
-            Ok(())
-        });
-        let adopted = opened.and_then(|()| match changes.is_empty() {
+        let OpenedSections {
+            descriptors,
+            sections,
+            result,
+        } = opened;
+        let adopted = result.and_then(|()| match changes.is_empty() {
             // Only sections of past versions.
             true => Ok(()),
             false => Ok(self.storage.catalog.change(changes, |_| {}).map(drop)?),
@@ -336,6 +375,25 @@ impl Core {
         self.discard(&unused)?;
         debug_assert!(adopted.is_err() || sections.iter().all(|it| self.counts(it)));
         adopted.map(|_| sections)
+    }
+
+    /// Opens sections that the catalog does not contain yet.
+    pub fn open_sections(&self, descriptors: Vec<SectionDescriptor>) -> OpenedSections {
+        let mut sections = Vec::new();
+        let result = descriptors.iter().try_for_each(|it| {
+            sections.push(self.open_section(it.clone())?);
+            Ok(())
+        });
+        OpenedSections {
+            descriptors,
+            sections,
+            result,
+        }
+    }
+
+    /// Keeps a run that a follower has written until it is clear if the catalog names it.
+    pub fn postpone(&self, runs: impl IntoIterator<Item = RunId>) {
+        self.postponed_runs.lock().extend(runs);
     }
 
     /// Returns whether a section is counted for its run.
@@ -370,10 +428,12 @@ impl Core {
             return Ok(());
         }
         let rows = self.storage.catalog.scan(&[rows::SECTION]);
-        let named: HashSet<RunId> = rows
+        let mut named: HashSet<RunId> = rows
             .iter()
             .filter_map(|(key, _)| rows::run_of(key))
             .collect();
+        let shares = self.storage.catalog.scan(&[rows::SHARE]);
+        named.extend(shares.iter().filter_map(|(key, _)| rows::run_of_share(key)));
         let open = self.run_sections.lock();
         for run in postponed {
             if open.contains_key(&run) {

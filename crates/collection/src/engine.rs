@@ -12,12 +12,14 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
 use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, SharedState, Storage};
 
+use crate::building::share_work;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::dropped_collection::release_dropped;
+use crate::engine_statistics::{ShareCounts, Statistics};
 use crate::error::Error;
 use crate::following::Following;
 use crate::ids::{CollectionId, MapId};
@@ -66,6 +68,11 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<(Arc<Engine>, Following), Error> {
         let (engine, committed) = Engine::recover(storage, options)?;
+        share_work::offer(&engine.core);
+        if engine.core.options.background == Background::Threads {
+            let thread = background::start_shares(&engine.collections)?;
+            engine.background.lock().push(thread);
+        }
         let following = Following::new(engine.collections.clone(), committed);
         Ok((engine, following))
     }
@@ -92,6 +99,8 @@ impl Engine {
 
     /// Makes an engine writable that has followed another server. The storage has taken over the log.
     pub fn begin_writing(&self, following: Following) -> Result<(), Error> {
+        share_work::stop(&self.core);
+        self.join_background();
         let committed = following.finish()?;
         self.core
             .use_ids_from(rows::next_id(&self.core.storage.catalog)?);
@@ -117,10 +126,8 @@ impl Engine {
     /// Stops the background threads, and syncs the log.
     pub fn close(&self) -> Result<(), Error> {
         background::stop(&self.collections);
-        for thread in self.background.lock().drain(..) {
-            // The panic hook has reported a panic of the thread.
-            let _ = thread.join();
-        }
+        share_work::stop(&self.core);
+        self.join_background();
         if let Err(error) = folding::record_all_folded(&self.collections) {
             // Without this, the next start replays the log.
             (self.core.options.on_problem)("recording that everything is folded failed", &error);
@@ -129,6 +136,14 @@ impl Engine {
         storage.log.sync(storage.log.written())?;
         storage.close_upload();
         Ok(())
+    }
+
+    /// Waits for the background threads, which were asked to end.
+    fn join_background(&self) {
+        for thread in self.background.lock().drain(..) {
+            // The panic hook has reported a panic of the thread.
+            let _ = thread.join();
+        }
     }
 
     /// Makes all writes before the call durable on the disk of this server.
@@ -215,6 +230,7 @@ impl Engine {
                 unfinished.iter().for_each(resume);
                 Ok(!unfinished.is_empty())
             }
+            Work::BuildShare => share_work::build_next(&self.collections),
             Work::Upload => Ok(self.core.storage.upload().map(|()| true)?),
             Work::CollectGarbage => Ok(self.core.storage.collect_garbage().map(|()| true)?),
         }
@@ -504,6 +520,13 @@ impl Engine {
             folds: count(&counters.folds),
             merges: count(&counters.merges),
             delayed_writes: count(&counters.delayed_writes),
+            shares: ShareCounts {
+                builders: core.storage.builders().len() as u64,
+                given: count(&counters.shares_given),
+                adopted: count(&counters.shares_adopted),
+                taken_back: count(&counters.shares_taken_back),
+                built: count(&counters.shares_built),
+            },
             making_entries: counters.making_entries.total(),
             folding: counters.folding.total(),
             merging: counters.merging.total(),
@@ -528,41 +551,12 @@ pub enum Work {
     CreateEntries,
     /// Resumes index builds that a crash interrupted.
     Builds,
+    /// Builds the next share that the primary has given to this follower.
+    BuildShare,
     /// Uploads the next object of the log to the object store, if nothing else does.
     Upload,
     /// Deletes from the object store what no server needs, if nothing else does.
     CollectGarbage,
-}
-
-/// Statistics of an engine. Sizes are in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Statistics {
-    /// The memory limit.
-    pub memory: u64,
-    /// The memory of all tails.
-    pub tail_bytes: u64,
-    /// The memory of cached blocks.
-    pub cache_bytes: u64,
-    /// The number of open snapshots.
-    pub open_snapshots: u64,
-    /// The number of folds since the start.
-    pub folds: u64,
-    /// The number of merges since the start.
-    pub merges: u64,
-    /// How many writes were delayed because background work was behind.
-    pub delayed_writes: u64,
-    /// The total time of creating index entries in the background.
-    pub making_entries: Duration,
-    /// The total time of folds.
-    pub folding: Duration,
-    /// The total time of merges.
-    pub merging: Duration,
-    /// The total delay of writers.
-    pub delaying: Duration,
-    /// The newest position of the log.
-    pub written: Position,
-    /// The newest durable position of the log.
-    pub synced: Position,
 }
 
 impl Drop for Engine {

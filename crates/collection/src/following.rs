@@ -192,6 +192,8 @@ struct Affected {
     maps: HashSet<MapId>,
     /// Collections that were folded.
     folded: HashSet<CollectionId>,
+    /// Shares of index builds were given or taken back.
+    has_shares: bool,
     /// Names that collections had before were added or removed.
     has_former_names: bool,
     /// Whether the history of the log is kept.
@@ -214,6 +216,7 @@ impl Affected {
             (rows::FOLDED, Some(id)) => {
                 self.folded.insert(CollectionId(id));
             }
+            (rows::SHARE, _) => self.has_shares = true,
             (rows::NAMED, _) => self.has_former_names = true,
             _ => self.keeps_history |= key == rows::HISTORY_KEPT,
         }
@@ -233,6 +236,9 @@ fn apply_change(
     }
     if affected.keeps_history {
         core.restore_history();
+    }
+    if affected.has_shares {
+        core.background.shares.raise();
     }
     let row = |id: CollectionId| -> Result<Option<CollectionRow>, StorageError> {
         let value = core

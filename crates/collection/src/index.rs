@@ -55,8 +55,19 @@ pub struct Progress {
     pub bytes: AtomicU64,
     /// All documents are read, and the build checks unique keys.
     pub checking: AtomicBool,
+    /// The shares that followers build.
+    pub shares: Mutex<Vec<ShareProgress>>,
     /// When the build started.
     pub started: Instant,
+}
+
+/// A share of a build that a follower builds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareProgress {
+    /// The address of the follower.
+    pub builder: String,
+    /// The documents that it has read so far.
+    pub documents: u64,
 }
 
 impl Index {
@@ -68,6 +79,7 @@ impl Index {
             keys: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             checking: AtomicBool::new(false),
+            shares: Mutex::default(),
             started: Instant::now(),
         };
         let life = Life {

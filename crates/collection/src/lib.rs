@@ -71,7 +71,7 @@
 //!    `validate`, `duplicate_keys`, `rollback`.
 //! 7. Catalog: `engine`, `new_collection`, `alter`, `building` (index builds), `views`,
 //!    `retired_names`, `compression`.
-//! 8. Observing: `events` (change streams), `statistics`, `scans`.
+//! 8. Observing: `events` (change streams), `statistics`, `engine_statistics`, `scans`.
 //! 9. Databases in an object store: `following` applies the log of another server, `follower` opens
 //!    the database and takes it over.
 #![forbid(unsafe_code)]
@@ -92,6 +92,7 @@ mod ddl_event;
 mod dropped_collection;
 mod duplicate_keys;
 mod engine;
+mod engine_statistics;
 mod error;
 mod event_detail;
 mod events;
@@ -140,13 +141,14 @@ pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
 pub use compression::from_options as compression_from_options;
 pub use ddl_event::DdlKind;
-pub use engine::{Engine, Statistics, Work};
+pub use engine::{Engine, Work};
+pub use engine_statistics::{ShareCounts, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
 pub use follower::{Follower, Opened, OpeningPolicy, Succession, open_shared};
 pub use following::Following;
 pub use ids::{CollectionId, MapId};
-pub use index::{Index, Progress};
+pub use index::{Index, Progress, ShareProgress};
 pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;

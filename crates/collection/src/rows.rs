@@ -9,6 +9,8 @@
 //! "b" map id u64 BE | start of range              end of range: an unfinished build has read it.
 //!                                                 Bounds are record ids u64 BE; in a clustered
 //!                                                 collection truncated keys
+//! "g" map id | run, u64 BE each                   BSON: builder, maps, from, end: a follower
+//!                                                 builds this range of records as the run
 //! "t" collection id u64 BE                        empty: a transaction creates the collection, and
 //!                                                 may not have committed
 //! "h" collection id | until, u64 BE each          BSON: db, coll, uuid (the name up to `until`)
@@ -33,6 +35,7 @@ pub const INDEX: u8 = b'i';
 pub const SPECIFICATION: u8 = b'j';
 pub const SECTION: u8 = b's';
 pub const BUILD: u8 = b'b';
+pub const SHARE: u8 = b'g';
 pub const CREATION: u8 = b't';
 pub const NAMED: u8 = b'h';
 /// The key of the row with the latest [`DdlEvent`](crate::ddl_event::DdlEvent).
@@ -68,6 +71,15 @@ pub fn run_of(key: &[u8]) -> Option<RunId> {
         return None;
     }
     let [_, run, _] = numbers(key)?;
+    Some(RunId(run))
+}
+
+/// Returns the run that the row of a share reserves, or `None` for other rows.
+pub fn run_of_share(key: &[u8]) -> Option<RunId> {
+    if key.first() != Some(&SHARE) {
+        return None;
+    }
+    let [_, run] = numbers(key)?;
     Some(RunId(run))
 }
 
@@ -315,6 +327,59 @@ pub fn delete_section(map: MapId, section: &SectionDescriptor) -> RowChange {
 
 pub fn read_section(value: &[u8]) -> Result<SectionDescriptor, StorageError> {
     SectionDescriptor::decode(value).ok_or_else(|| damaged("a section's row"))
+}
+
+/// The share of an index build that a follower builds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareRow {
+    /// The id of the follower's process.
+    pub builder: [u8; 16],
+    /// The indexes that are built together.
+    pub maps: Vec<MapId>,
+    /// The first record, and the one behind the last. See [`BUILD`].
+    pub from: Vec<u8>,
+    pub end: Vec<u8>,
+}
+
+impl ShareRow {
+    /// Returns the key of the share that is written as `run`. `map` is the first index.
+    pub fn key(map: MapId, run: RunId) -> Vec<u8> {
+        key(SHARE, &[map.0, run.0])
+    }
+
+    /// Returns the change that writes the row.
+    pub fn put(&self, run: RunId) -> RowChange {
+        let binary = |bytes: &[u8]| Value::Binary {
+            subtype: 0,
+            bytes: bytes.to_vec(),
+        };
+        let maps: Vec<i64> = self.maps.iter().map(|map| map.0 as i64).collect();
+        let value = doc! {
+            "builder": (binary(&self.builder)), "maps": maps, "from": (binary(&self.from)),
+            "end": (binary(&self.end)),
+        };
+        let first = self.maps.first().copied().unwrap_or(MapId(0));
+        row(ShareRow::key(first, run), value)
+    }
+
+    pub fn read(value: &[u8]) -> Result<ShareRow, StorageError> {
+        let document = read(value)?;
+        let binary = |name: &str| match document.get(name) {
+            Some(ValueRef::Binary { bytes, .. }) => Ok(bytes),
+            _ => Err(damaged(&format!("a row without '{name}'"))),
+        };
+        let builder = binary("builder")?.first_chunk::<16>().copied();
+        let maps = document.get("maps").and_then(ValueRef::as_array);
+        let maps = maps.ok_or_else(|| damaged("a row without 'maps'"))?;
+        let map = |value: ValueRef<'_>| value.as_whole().map(|id| MapId(id as u64));
+        let maps: Option<Vec<MapId>> = maps.iter().map(map).collect();
+        Ok(ShareRow {
+            builder: builder.ok_or_else(|| damaged("a row with a wrong 'builder'"))?,
+            maps: maps.ok_or_else(|| damaged("a row with wrong 'maps'"))?,
+            from: binary("from")?.to_vec(),
+            end: binary("end")?.to_vec(),
+        })
+    }
 }
 
 /// Returns the row that marks a collection as being created by a transaction.

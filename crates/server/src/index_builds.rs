@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    BuildControl, BuildPhase, Collection, CreatedIndexes, Engine, Error, Index,
+    BuildControl, BuildPhase, Collection, CreatedIndexes, Engine, Error, Index, ShareProgress,
 };
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -188,6 +188,14 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
         "keys": (each(|index| &index.progress().keys).sum::<u64>() as i64),
         "bytes": (each(|index| &index.progress().bytes).sum::<u64>() as i64),
     };
+    let shares = first.shares.lock();
+    if !shares.is_empty() {
+        let share = |it: &ShareProgress| {
+            doc! { "builder": (it.builder.as_str()), "documents": (it.documents as i64) }
+        };
+        let shares: Vec<DocumentBuf> = shares.iter().map(share).collect();
+        details.push("shares", shares);
+    }
     if done > 0 {
         let left = first.started.elapsed().as_secs_f64() * (total - done) as f64 / done as f64;
         details.push("secondsLeft", left);

@@ -20,7 +20,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use windrow_storage::MemoryBucket;
+use windrow_collection::run_of_row;
+use windrow_storage::{Bucket, MemoryBucket, inspect};
 
 use crate::clock;
 use crate::random::{Random, mix};
@@ -56,6 +57,10 @@ pub struct ClusterReport {
     pub reloads: u64,
     /// Comparisons of a follower with the history.
     pub compared: u64,
+    /// Shares of index builds that followers have built and the primary has adopted.
+    pub shares: u64,
+    /// Shares that the primary has taken back.
+    pub taken_back: u64,
 }
 
 /// A run.
@@ -193,11 +198,26 @@ impl Cluster {
             let position = running.engine.written();
             self.with(|state| state.history.check_end(position));
             self.check_all(0, &running);
+            self.upload(0, &running, writer);
+            self.collect_garbage(0, &running);
+            self.check_objects();
             self.fold(0, &running);
             self.insert(0, &running, writer);
             self.upload(0, &running, writer);
             drop(running);
             self.crash(0);
         }
+    }
+
+    /// Checks that no run is missing, and that earlier primaries and their followers left none
+    /// behind.
+    fn check_objects(&self) {
+        let bucket: Arc<dyn Bucket> = Arc::new(self.objects.clone());
+        let report = inspect(&bucket, &run_of_row).expect("a database");
+        assert!(report.missing.is_empty(), "{:?}", report.missing);
+        assert!(report.orphans.is_empty(), "{:?}", report.orphans);
+        let epochs = bucket.list("shares", "").expect("a list").into_iter();
+        let mut epochs = epochs.map(|name| name.parse::<u64>().expect("a run") >> 36);
+        assert!(epochs.all(|epoch| epoch == report.epoch), "reports remain");
     }
 }

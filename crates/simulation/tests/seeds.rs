@@ -46,11 +46,14 @@ fn servers_agree_and_lose_nothing() {
         total.linearizable += report.linearizable;
         total.reloads += report.reloads;
         total.compared += report.compared;
+        total.shares += report.shares;
+        total.taken_back += report.taken_back;
     });
     let total = total.into_inner().unwrap();
     println!("{total:?}");
     assert!(total.takeovers > 1_500 && total.acknowledged > 10_000);
     assert!(total.linearizable > 500 && total.reloads > 100 && total.compared > 2_000);
+    assert!(total.shares > 10 && total.taken_back > 100);
 }
 
 /// The simulation must notice if an object store breaks its promises.

@@ -94,6 +94,6 @@ pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block, encode_parts,
 };
-pub use shared_log::members::MemberState;
+pub use shared_log::members::{Builder, MemberState};
 pub use shared_log::uploader::{ClusterOptions, Confirmation, Uploads};
 pub use storage::{SharedState, Storage, StorageOptions};

@@ -175,7 +175,15 @@ impl Replica {
         };
         let folder = open_folder(&disk, None)?;
         // Until the copy is loaded, nothing must be deleted.
-        let loading = announcement(&options, ClusterTime(0), Position::ZERO, 0);
+        let loading = Announcement {
+            state: MemberState {
+                address: options.address.clone(),
+                applied: ClusterTime(0),
+            },
+            needs_after: Position::ZERO,
+            beat: 0,
+            builder: None,
+        };
         members::announce(bucket.as_ref(), state.server, &loading)?;
         members::replace_others(bucket.as_ref(), state.server, &options.address)?;
         let compared = match state.compared {
@@ -289,7 +297,15 @@ impl Replica {
         self.beat += 1;
         let log = &self.storage.log;
         let needs_after = applier.needs_after(log.written());
-        let own = announcement(&self.options, log.newest_time(), needs_after, self.beat);
+        let own = Announcement {
+            state: MemberState {
+                address: self.options.address.clone(),
+                applied: log.newest_time(),
+            },
+            needs_after,
+            beat: self.beat,
+            builder: self.storage.builder(),
+        };
         members::announce(bucket, self.compared.server(), &own)?;
         let all = members::all(bucket)?;
         let primary = all.iter().find(|(id, _)| *id == self.end.writer);
@@ -416,23 +432,6 @@ impl Replica {
         compared.forget()?;
         drop((storage, compared, local, objects));
         Replica::open(disk, storage_options, options)
-    }
-}
-
-fn announcement(
-    options: &ClusterOptions,
-    applied: ClusterTime,
-    needs_after: Position,
-    beat: u64,
-) -> Announcement {
-    let state = MemberState {
-        address: options.address.clone(),
-        applied,
-    };
-    Announcement {
-        state,
-        needs_after,
-        beat,
     }
 }
 

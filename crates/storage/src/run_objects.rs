@@ -3,6 +3,7 @@
 //! begin with the epoch of the server that wrote the run.
 
 pub(crate) mod chunk_cache;
+mod shares;
 
 use std::collections::HashSet;
 use std::io;
@@ -21,6 +22,7 @@ use crate::log::{Log, Position};
 use crate::run_id::RunId;
 
 use chunk_cache::{CHUNK_BYTES, ChunkCache, ChunkId};
+use shares::Shares;
 
 pub(crate) const FOLDER: &str = "runs";
 /// The number of bits of a run id below the epoch.
@@ -56,6 +58,8 @@ pub(crate) struct RunObjects {
     writable: AtomicBool,
     /// The log of the catalog. Weak, because the lock of the data folder ends with the log.
     log: OnceLock<Weak<Log>>,
+    /// Shares of index builds.
+    shares: Shares,
 }
 
 /// A run that the catalog does not refer to any more.
@@ -79,6 +83,7 @@ impl RunObjects {
             removed: Mutex::default(),
             writable: AtomicBool::new(false),
             log: OnceLock::new(),
+            shares: Shares::default(),
         }
     }
 
@@ -95,13 +100,16 @@ impl RunObjects {
 
     /// Uploads a finished run. Returns after other servers can read it.
     pub fn upload(&self, run: RunId, file: &dyn DiskFile) -> Result<(), StorageError> {
-        if !self.writable.load(Ordering::Acquire) {
+        let is_share = self.shares.builds(run);
+        if !is_share && !self.writable.load(Ordering::Acquire) {
             let by = String::new();
             return Err(StorageError::Fenced { by, epoch: 0 });
         }
-        retry(self.patience.as_ref(), || {
-            self.bucket.put_file(&name(run), file)
-        })
+        let patience = shares::WhileBuilt {
+            objects: self,
+            share: is_share.then_some(run),
+        };
+        retry(&patience, || self.bucket.put_file(&name(run), file))
     }
 
     /// Opens a run. Returns `None` if there is no such object.
@@ -160,7 +168,7 @@ impl RunObjects {
         for run in found.filter(|run| epoch_of(*run) < epoch && !runs.contains(run)) {
             retry(self.patience.as_ref(), || self.bucket.delete(&name(run)))?;
         }
-        Ok(())
+        self.delete_earlier_reports(epoch)
     }
 
     /// Returns the size of the cache on the local disk in bytes.

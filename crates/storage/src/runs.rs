@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::disk::{Disk, DiskFile, DiskLock, at};
@@ -161,7 +162,7 @@ impl Runs {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn create(&self) -> Result<RunWriter, StorageError> {
-        let run = RunId(self.shared.next.fetch_add(1, Ordering::Relaxed));
+        let run = self.reserve();
         let RunStore {
             disk,
             keys,
@@ -169,6 +170,70 @@ impl Runs {
             ..
         } = &*self.shared;
         RunWriter::create(disk.clone(), keys.as_deref(), run, objects.clone())
+    }
+
+    /// Returns the id of a run that another server writes for this one.
+    pub fn reserve(&self) -> RunId {
+        RunId(self.shared.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Creates a run that the primary has reserved for this server. It is uploaded until
+    /// [`leave_share`](Runs::leave_share).
+    ///
+    /// # Errors
+    /// Fails if the file cannot be created.
+    pub fn create_reserved(&self, run: RunId) -> Result<RunWriter, StorageError> {
+        let RunStore {
+            disk,
+            keys,
+            objects,
+            ..
+        } = &*self.shared;
+        if let Some(objects) = objects {
+            objects.begin_share(run);
+        }
+        RunWriter::create(disk.clone(), keys.as_deref(), run, objects.clone())
+    }
+
+    /// Forbids the upload of a run that the primary has reserved for this server.
+    pub fn leave_share(&self, run: RunId) {
+        if let Some(objects) = &self.shared.objects {
+            objects.leave_share(run);
+        }
+    }
+
+    /// Forbids the upload of all runs that the primary has reserved for this server.
+    pub fn leave_shares(&self) {
+        if let Some(objects) = &self.shared.objects {
+            objects.leave_shares();
+        }
+    }
+
+    /// Announces the state of a share of a build that this server writes as the run.
+    ///
+    /// # Errors
+    /// Fails if the object store does.
+    pub fn report_share(&self, run: RunId, report: &[u8]) -> Result<(), StorageError> {
+        let objects = self.shared.objects.as_ref();
+        objects.map_or(Ok(()), |objects| objects.report(run, report))
+    }
+
+    /// Returns what the server has announced last that writes the run as a share of a build. `None`
+    /// if it has announced nothing.
+    ///
+    /// # Errors
+    /// Fails if the object store does, and with `Damaged` if the object is not a report.
+    pub fn share_report(&self, run: RunId) -> Result<Option<Bytes>, StorageError> {
+        let objects = self.shared.objects.as_ref();
+        objects.map_or(Ok(None), |objects| objects.report_of(run))
+    }
+
+    /// Records that this primary does not wait for a share any more. `is_garbage`: the catalog does
+    /// not name its run, which is deleted then.
+    pub fn end_share(&self, run: RunId, is_garbage: bool) {
+        if let Some(objects) = &self.shared.objects {
+            objects.end_share(run, is_garbage);
+        }
     }
 
     /// Sets the id of the next run.
@@ -334,11 +399,13 @@ impl RunStore {
         if let Some(file) = known(&self.files.read()) {
             return Ok(file);
         }
+        // Not with the lock: a run in the object store takes a request, and other runs are read
+        // meanwhile.
+        let file = Arc::new(RunFile::open(self, run)?);
         let mut files = self.files.write();
         if let Some(file) = known(&files) {
             return Ok(file);
         }
-        let file = Arc::new(RunFile::open(self, run)?);
         files.insert(
             run,
             FileEntry {

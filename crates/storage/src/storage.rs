@@ -17,7 +17,7 @@ use crate::log::{Log, LogFolder, LogOptions, Position};
 use crate::run_id::RunId;
 use crate::run_objects::RunObjects;
 use crate::runs::{Runs, RunsFolder, RunsOptions};
-use crate::shared_log::members::MemberState;
+use crate::shared_log::members::{Builder, MemberState};
 use crate::shared_log::uploader::{Confirmation, Garbage, Uploader};
 
 /// The options of the three parts of a [`Storage`].
@@ -48,7 +48,8 @@ pub struct SharedState {
     pub cache_bytes: u64,
 }
 
-/// An open data folder. Clones share it. Its lock is released when the last of the three parts is dropped.
+/// An open data folder. Clones share it. Its lock is released when the last of the three parts is
+/// dropped.
 #[derive(Clone)]
 pub struct Storage {
     /// The write-ahead log.
@@ -63,6 +64,8 @@ pub struct Storage {
     compared: Option<Arc<ComparedLog>>,
     /// What a server knows that follows another one.
     seen: Arc<Mutex<SharedState>>,
+    /// What this server offers to the builds of the primary.
+    builder: Arc<OnceLock<Builder>>,
 }
 
 impl Storage {
@@ -142,6 +145,7 @@ impl Storage {
             uploader: Arc::default(),
             compared: None,
             seen: Arc::default(),
+            builder: Arc::default(),
         })
     }
 
@@ -155,13 +159,39 @@ impl Storage {
         self.compared.is_some()
     }
 
+    /// Offers to build shares of the primary's indexes, so many at a time. The next announcement of
+    /// this server says so. `id` and `version` are those of [`Builder`]. Later calls have no
+    /// effect.
+    pub fn offer_builds(&self, id: [u8; 16], threads: usize, version: &str) {
+        let _ = self.builder.set(Builder {
+            id,
+            // The announcement has it.
+            address: String::new(),
+            threads,
+            version: version.to_owned(),
+        });
+    }
+
+    /// Returns what this server offers to the builds of the primary.
+    pub fn builder(&self) -> Option<Builder> {
+        self.builder.get().cloned()
+    }
+
+    /// Returns the servers that offer to build shares of indexes, if this one is the primary.
+    pub fn builders(&self) -> Vec<Builder> {
+        self.uploader
+            .get()
+            .map(Uploader::builders)
+            .unwrap_or_default()
+    }
+
     /// Notes what a server knows that follows another one.
     pub(crate) fn note_seen(&self, note: impl FnOnce(&mut SharedState)) {
         note(&mut self.seen.lock());
     }
 
-    /// Returns what this server knows of the database in the object store. `None` if the database is
-    /// not in one.
+    /// Returns what this server knows of the database in the object store. `None` if the database
+    /// is not in one.
     pub fn shared_state(&self) -> Option<SharedState> {
         let Some(uploader) = self.uploader.get() else {
             return self.compared.is_some().then(|| SharedState {
@@ -194,14 +224,14 @@ impl Storage {
         }
     }
 
-    /// Requests a proof that this server is still the primary of a database in an object store. `None`
-    /// if the database is not in one. See [`wait_confirmed`](Storage::wait_confirmed).
+    /// Requests a proof that this server is still the primary of a database in an object store.
+    /// `None` if the database is not in one. See [`wait_confirmed`](Storage::wait_confirmed).
     pub fn request_confirmation(&self) -> Option<Confirmation> {
         self.uploader.get().map(Uploader::request_confirmation)
     }
 
-    /// Waits until the proof that was requested is there: this server was the primary at the time of
-    /// the request. Returns `false` if it is not there after `at_most`.
+    /// Waits until the proof that was requested is there: this server was the primary at the time
+    /// of the request. Returns `false` if it is not there after `at_most`.
     ///
     /// # Errors
     /// Fails with `Fenced` if another server has taken over the log.
@@ -248,14 +278,14 @@ impl Storage {
         Ok(())
     }
 
-    /// Returns the time since this server has extended the log in the object store. `None` if it is not
-    /// the primary of a database there.
+    /// Returns the time since this server has extended the log in the object store. `None` if it is
+    /// not the primary of a database there.
     pub fn upload_silence(&self) -> Option<Duration> {
         self.uploader.get().map(Uploader::silence)
     }
 
-    /// Returns `true` if the log in the object store is long: a fold makes the start of other servers
-    /// shorter.
+    /// Returns `true` if the log in the object store is long: a fold makes the start of other
+    /// servers shorter.
     pub fn is_shared_log_long(&self) -> bool {
         self.uploader.get().is_some_and(Uploader::is_log_long)
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use windrow_access::Action;
+use windrow_collection::ShareCounts;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
@@ -205,6 +206,20 @@ fn engine(state: &State) -> DocumentBuf {
     };
     rest.iter()
         .for_each(|(name, value)| engine.push(name, value));
+    if state.services.engine.is_shared() {
+        let ShareCounts {
+            builders,
+            given,
+            adopted,
+            taken_back,
+            built,
+        } = statistics.shares;
+        let shares = doc! {
+            "builders": (number(builders)), "given": (number(given)), "adopted": (number(adopted)),
+            "takenBack": (number(taken_back)), "built": (number(built)),
+        };
+        engine.push("indexBuildShares", shares);
+    }
     if let Some(folder) = &state.services.folder {
         engine.push("disk", disk(folder));
     }

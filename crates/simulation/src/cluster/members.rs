@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    Background, Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, Succession,
+    Background, Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, Succession, Work,
     open_shared,
 };
 use windrow_storage::{
@@ -201,12 +201,31 @@ impl Cluster {
         copy: &Mutex<Option<Box<Follower>>>,
     ) {
         match self.below(100) {
-            0..70 => self.follow(server, running, copy),
+            0..70 => {
+                self.follow(server, running, copy);
+                if self.one_in(2) {
+                    self.build_share(server, running);
+                }
+            }
             70..78 => self.compare(server, running),
             78..82 => self.validate(server, running),
             82..92 => self.check_snapshot(server, running),
             92..97 => self.try_takeover(server, running, copy),
             _ => {}
+        }
+    }
+
+    /// Builds a share of the primary's index, if there is one.
+    fn build_share(&self, server: usize, running: &Arc<Running>) {
+        let built = during(running, LongStep::Build, || {
+            running.engine.work(Work::BuildShare)
+        });
+        match built {
+            Some(Ok(true)) => self.record(server, "build share", 0),
+            Some(Ok(false)) | None => {}
+            // The primary builds it.
+            Some(Err(Error::Storage(StorageError::Unavailable { .. }))) => {}
+            Some(Err(error)) => self.excuse(server, running, &error),
         }
     }
 
@@ -293,6 +312,20 @@ impl Cluster {
             Some(Ok(None)) | None => {}
         }
     }
+}
+
+/// Runs a long step, during which other steps can run. Returns `None` if it is in progress already.
+pub(super) fn during<T>(running: &Running, step: LongStep, work: impl FnOnce() -> T) -> Option<T> {
+    {
+        let mut busy = running.busy.lock();
+        if busy.contains(&step) {
+            return None;
+        }
+        busy.push(step);
+    }
+    let result = work();
+    running.busy.lock().retain(|it| *it != step);
+    Some(result)
 }
 
 fn running(life: u64, engine: Arc<Engine>, role: Role) -> Running {

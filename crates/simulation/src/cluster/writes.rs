@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Error, Origin, Outcome, RecordedResult, Renaming, Work,
+    BuildControl, Collection, Error, Origin, Outcome, RecordedResult, Renaming, ShareCounts, Work,
 };
 use windrow_document::doc;
 use windrow_index::Definition;
@@ -13,7 +13,7 @@ use windrow_storage::StorageError;
 
 use super::Cluster;
 use super::history::WriterId;
-use super::members::{LongStep, Role, Running};
+use super::members::{LongStep, Role, Running, during};
 use crate::clock;
 use crate::model::{Model, RetryableWrite};
 use crate::work::specification;
@@ -25,13 +25,17 @@ impl Cluster {
         let Role::Primary(writer) = running.role else {
             return;
         };
+        // Its followers see the shares of a build after the upload.
+        if running.busy.lock().contains(&LongStep::Build) && self.one_in(3) {
+            return self.upload(server, running, writer);
+        }
         match self.below(100) {
             0..28 => self.insert(server, running, writer),
             28..44 => self.change(server, running, writer),
             44..62 => self.upload(server, running, writer),
             62..68 => self.fold(server, running),
-            68..72 => self.work(server, running, Work::Merge, LongStep::Merge),
-            72..74 => self.create_index(server, running),
+            68..71 => self.work(server, running, Work::Merge, LongStep::Merge),
+            71..74 => self.create_index(server, running),
             74 => self.drop_index(server, running),
             75..77 => self.create(server, running, writer),
             77 => self.rename(server, running, writer),
@@ -70,7 +74,7 @@ impl Cluster {
         }
     }
 
-    fn collect_garbage(&self, server: usize, running: &Running) {
+    pub fn collect_garbage(&self, server: usize, running: &Running) {
         match running.engine.work(Work::CollectGarbage) {
             // The next collection does the same work.
             Ok(_) | Err(Error::Storage(StorageError::Unavailable { .. })) => {}
@@ -84,9 +88,11 @@ impl Cluster {
     }
 
     fn work(&self, server: usize, running: &Running, work: Work, step: LongStep) {
+        let before = running.engine.statistics().shares;
         let Some(result) = during(running, step, || running.engine.work(work)) else {
             return;
         };
+        self.count_shares(running, before);
         self.record(server, &format!("{work:?}"), u64::from(result.is_ok()));
         if let Err(error) = result {
             self.excuse(server, running, &error);
@@ -295,14 +301,25 @@ impl Cluster {
             should_stop: &|| None,
             on_phase: &|_| (),
         };
+        let before = running.engine.statistics().shares;
         let built = during(running, LongStep::Build, || {
             collection.create_indexes(vec![definition], &control)
         });
+        self.count_shares(running, before);
         match built {
             Some(Ok(_)) => self.record(server, "create index", 1),
             Some(Err(Error::IndexConflict { .. } | Error::Interrupted(_))) | None => {}
             Some(Err(error)) => self.excuse(server, running, &error),
         }
+    }
+
+    /// Counts the shares since `before`.
+    fn count_shares(&self, running: &Running, before: ShareCounts) {
+        let after = running.engine.statistics().shares;
+        self.with(|state| {
+            state.report.shares += after.adopted - before.adopted;
+            state.report.taken_back += after.taken_back - before.taken_back;
+        });
     }
 
     fn drop_index(&self, server: usize, running: &Running) {
@@ -338,18 +355,4 @@ impl Cluster {
         }
         self.record(server, "remembered", lasts.len() as u64);
     }
-}
-
-/// Runs a long step, during which other steps can run. Returns `None` if it is in progress already.
-fn during<T>(running: &Running, step: LongStep, work: impl FnOnce() -> T) -> Option<T> {
-    {
-        let mut busy = running.busy.lock();
-        if busy.contains(&step) {
-            return None;
-        }
-        busy.push(step);
-    }
-    let result = work();
-    running.busy.lock().retain(|it| *it != step);
-    Some(result)
 }

@@ -1,9 +1,12 @@
 //! The servers of a database: `servers/{server id}`. Each server announces itself in each interval:
-//! where clients connect to it, what it has applied, and which runs it can still need. The layout is
-//! drawn in docs/format.md.
+//! where clients connect to it, what it has applied, and which runs it can still need. The layout
+//! is drawn in docs/format.md.
 //!
-//! Announcements keep what other servers need, and nothing depends on them: a server that the others
-//! do not wait for finds that an object was deleted, and begins again.
+//! A follower also offers to build shares of indexes. A process that starts again offers under
+//! another id, so it never takes a share that was given to the process before.
+//!
+//! Announcements keep what other servers need, and nothing depends on them: a server that the
+//! others do not wait for finds that an object was deleted, and begins again.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -29,6 +32,19 @@ pub struct MemberState {
     pub applied: ClusterTime,
 }
 
+/// The offer of a follower to build shares of indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Builder {
+    /// A random id of the process.
+    pub id: [u8; 16],
+    /// The address of the server.
+    pub address: String,
+    /// The number of shares that it builds at a time.
+    pub threads: usize,
+    /// The version of the program. Another version can create other entries.
+    pub version: String,
+}
+
 /// What a server announces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Announcement {
@@ -37,6 +53,8 @@ pub(crate) struct Announcement {
     pub needs_after: Position,
     /// Grows with each announcement: the server lives.
     pub beat: u64,
+    /// `None` if the server builds no shares.
+    pub builder: Option<Builder>,
 }
 
 fn name(server: Id) -> String {
@@ -103,8 +121,20 @@ pub(crate) fn states(all: &[(Id, Announcement)]) -> Vec<MemberState> {
 /// What a primary has seen of the others, by its own clock.
 #[derive(Default)]
 pub(crate) struct Liveness {
-    beats: HashMap<Id, (u64, Instant)>,
+    beats: HashMap<Id, Beat>,
 }
+
+struct Beat {
+    number: u64,
+    /// When this beat was first seen.
+    seen: Instant,
+    /// How often the primary has looked since without finding a newer one.
+    looks: u32,
+}
+
+/// A server that has announced nothing while the primary looked more often than this gets no
+/// shares.
+const LOOKS_MAX: u32 = 3;
 
 impl Liveness {
     /// Removes the servers from `all` that have announced nothing for `lifetime`, and returns them.
@@ -115,11 +145,17 @@ impl Liveness {
     ) -> Vec<Id> {
         let mut silent = Vec::new();
         all.retain(|(id, it)| {
-            let seen = self.beats.entry(*id).or_insert((it.beat, Instant::now()));
-            if seen.0 != it.beat {
-                *seen = (it.beat, Instant::now());
+            let first = || Beat {
+                number: it.beat,
+                seen: Instant::now(),
+                looks: 0,
+            };
+            let beat = self.beats.entry(*id).or_insert_with(first);
+            beat.looks += 1;
+            if beat.number != it.beat {
+                *beat = first();
             }
-            let is_alive = seen.1.elapsed() < lifetime;
+            let is_alive = beat.seen.elapsed() < lifetime;
             if !is_alive {
                 silent.push(*id);
             }
@@ -128,6 +164,15 @@ impl Liveness {
         self.beats
             .retain(|id, _| all.iter().any(|(known, _)| known == id) || silent.contains(id));
         silent
+    }
+
+    /// Returns the builders among the servers that have announced themselves recently.
+    pub fn builders(&self, all: &[(Id, Announcement)]) -> Vec<Builder> {
+        let is_recent = |id: &Id| self.beats.get(id).is_some_and(|it| it.looks <= LOOKS_MAX);
+        all.iter()
+            .filter(|(id, _)| is_recent(id))
+            .filter_map(|(_, it)| it.builder.clone())
+            .collect()
     }
 }
 
@@ -144,12 +189,32 @@ fn encode(announcement: &Announcement) -> Bytes {
         state,
         needs_after,
         beat,
+        builder,
     } = announcement;
-    let text = format!(
+    let mut text = format!(
         "{TITLE}\naddress {}\napplied {}\nneeds {needs_after}\nbeat {beat}\n",
         state.address, state.applied.0
     );
+    if let Some(builder) = builder {
+        let Builder {
+            id,
+            threads,
+            version,
+            address: _,
+        } = builder;
+        text.push_str(&format!("builds {} {threads} {version}\n", hex(*id)));
+    }
     Bytes::from(text)
+}
+
+fn decode_builder(text: &str, address: &str) -> Option<Builder> {
+    let mut parts = text.splitn(3, ' ');
+    Some(Builder {
+        id: parse_hex(parts.next()?)?,
+        address: address.to_owned(),
+        threads: parts.next()?.parse().ok()?,
+        version: parts.next()?.to_owned(),
+    })
 }
 
 fn decode(bytes: &[u8]) -> Option<Announcement> {
@@ -159,13 +224,15 @@ fn decode(bytes: &[u8]) -> Option<Announcement> {
         return None;
     }
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+    let address = field("address")?;
     Some(Announcement {
         state: MemberState {
-            address: field("address")?.to_owned(),
+            address: address.to_owned(),
             applied: ClusterTime(field("applied")?.parse().ok()?),
         },
         needs_after: Position(field("needs")?.parse().ok()?),
         beat: field("beat")?.parse().ok()?,
+        builder: field("builds").and_then(|text| decode_builder(text, address)),
     })
 }
 
@@ -182,6 +249,12 @@ mod tests {
             },
             needs_after: Position(7),
             beat,
+            builder: beat.is_multiple_of(2).then(|| Builder {
+                id: [9; 16],
+                address: address.to_owned(),
+                threads: 4,
+                version: "1.2.3 test".to_owned(),
+            }),
         }
     }
 
@@ -201,6 +274,21 @@ mod tests {
         assert_eq!(states(&found), expected);
         replace_others(&bucket, [3; 16], "b:1").unwrap();
         assert_eq!(all(&bucket).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn only_servers_that_announce_themselves_build() {
+        let mut liveness = Liveness::default();
+        let mut all = vec![([1; 16], announcement("a:1", 2))];
+        for _ in 0..LOOKS_MAX {
+            liveness.remove_silent(&mut all, Duration::MAX);
+            assert_eq!(liveness.builders(&all).len(), 1);
+        }
+        liveness.remove_silent(&mut all, Duration::MAX);
+        assert!(liveness.builders(&all).is_empty());
+        all[0].1.beat += 2;
+        liveness.remove_silent(&mut all, Duration::MAX);
+        assert_eq!(liveness.builders(&all)[0].threads, 4);
     }
 
     #[test]

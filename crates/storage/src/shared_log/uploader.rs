@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::LogWriter;
-use super::members::{Liveness, MemberState};
+use super::members::{Builder, Liveness, MemberState};
 use crate::bucket::{Bucket, Patience};
 use crate::compared_log::ComparedLog;
 use crate::error::StorageError;
@@ -99,8 +99,8 @@ struct Shared {
 struct State {
     /// Log objects, oldest first, since this server is the primary.
     written: VecDeque<WrittenObject>,
-    /// The newest object when garbage was last to be collected. A server without local data reads the
-    /// objects since then, if that collection succeeds.
+    /// The newest object when garbage was last to be collected. A server without local data reads
+    /// the objects since then, if that collection succeeds.
     shortened_at: u64,
     /// The number of objects whose creation has begun, and of those that exist.
     begun: u64,
@@ -114,13 +114,16 @@ struct State {
     known_runs: Option<KnownRuns>,
     /// The servers that live.
     members: Vec<MemberState>,
+    /// The servers that build shares of indexes.
+    builders: Vec<Builder>,
     liveness: Liveness,
     /// The number of announcements of this server.
     beat: u64,
 }
 
 impl State {
-    /// Returns the number of the newest log object that this server has created. 0 if there is none.
+    /// Returns the number of the newest log object that this server has created. 0 if there is
+    /// none.
     fn newest(&self) -> u64 {
         self.written.back().map_or(0, |it| it.number)
     }
@@ -206,7 +209,8 @@ impl Uploader {
     /// in progress.
     ///
     /// # Errors
-    /// Fails with `Fenced` if another server has taken over the log, and as [`Uploader::wait`] does.
+    /// Fails with `Fenced` if another server has taken over the log, and as [`Uploader::wait`]
+    /// does.
     pub fn upload(&self) -> Result<(), StorageError> {
         match self.upload.as_ref().and_then(Mutex::try_lock) {
             Some(mut upload) => upload.step(),
@@ -214,13 +218,14 @@ impl Uploader {
         }
     }
 
-    /// Does the garbage collection that is due, if the caller continues it.
+    /// Looks at the other servers and does the garbage collection that is due, if the caller
+    /// continues it.
     ///
     /// # Errors
     /// Fails if the object store does. The next collection does the same work.
     pub fn collect_garbage(&self) -> Result<(), StorageError> {
         match self.upload {
-            Some(_) => self.shared.collect_due(),
+            Some(_) => self.shared.look_and_collect(),
             None => Ok(()),
         }
     }
@@ -320,6 +325,11 @@ impl Uploader {
     /// Returns the servers that live.
     pub fn members(&self) -> Vec<MemberState> {
         self.shared.state.lock().members.clone()
+    }
+
+    /// Returns the servers that build shares of indexes.
+    pub fn builders(&self) -> Vec<Builder> {
+        self.shared.state.lock().builders.clone()
     }
 
     /// Returns the number of takeovers of the log before this primary, its own included.

@@ -88,18 +88,26 @@ impl Shared {
             },
             needs_after: Position::MAX,
             beat,
+            builder: None,
         };
         members::announce(bucket, self.server, &own)?;
         let mut all = members::all(bucket)?;
         let mut state = self.state.lock();
         let silent = (state.liveness).remove_silent(&mut all, self.options.member_lifetime);
         state.members = members::states(&all);
+        state.builders = state.liveness.builders(&all);
         drop(state);
         for id in silent.into_iter().filter(|id| *id != self.server) {
             members::remove(bucket, id)?;
         }
         let needed = all.iter().map(|(_, it)| it.needs_after).min();
         Ok(needed.unwrap_or(Position::MAX))
+    }
+
+    /// Does what [`run_collection`](Self::run_collection) does in each interval.
+    pub(super) fn look_and_collect(&self) -> Result<(), StorageError> {
+        self.update_members()?;
+        self.collect_due()
     }
 
     /// Collects what was passed on. The caller of an upload without threads cannot wait for it, so
@@ -118,7 +126,11 @@ impl Shared {
         };
         let collected = garbage.map_or(Ok(()), |garbage| self.collect(garbage, &patience));
         let deleted = known.map_or(Ok(()), |known| self.delete_orphans(&known));
-        collected.and(deleted)
+        let options = &self.options;
+        let ended = self
+            .objects
+            .delete_ended_shares(options.retention, options.member_lifetime);
+        collected.and(deleted).and(ended)
     }
 
     fn delete_orphans(&self, known: &KnownRuns) -> Result<(), StorageError> {

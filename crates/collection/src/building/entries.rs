@@ -1,0 +1,141 @@
+//! Reads documents, and collects the entries of indexes that are built together.
+
+use std::sync::Arc;
+
+use windrow_document::Document;
+use windrow_fold::{RecordId, RunSink, SectionDescriptor, Sorter};
+use windrow_index::{Scratch, is_mark};
+use windrow_invariant::Bug;
+
+use super::pool::Worker;
+use super::ranges::{Range, cut};
+use crate::core::Core;
+use crate::error::Error;
+use crate::ids::MapId;
+use crate::index::Index;
+use crate::read::Reader;
+
+/// Documents between two checks whether to stop.
+const DOCUMENTS_PER_CHECK: u64 = 512;
+/// Bytes of documents between two checks: few large documents have as many entries as many small
+/// ones.
+const BYTES_PER_CHECK: usize = 1 << 20;
+
+/// What is done with the entries of a range.
+pub(super) trait EntryTarget: Sync {
+    fn indexes(&self) -> &[Arc<Index>];
+    fn reader(&self) -> &Reader;
+    /// Fails if the work shall stop.
+    fn check(&self) -> Result<(), Error>;
+    /// Adds documents that were read to the progress.
+    fn record_documents(&self, count: u64);
+    /// Sorts and writes the entries, and empties `collected`.
+    fn write(&self, collected: &mut Collected) -> Result<(), Error>;
+}
+
+/// What a worker has collected since its last section.
+pub(super) struct Collected {
+    pub sorters: Vec<Sorter>,
+    /// The number of keys in each sorter, without marks.
+    pub keys: Vec<u64>,
+    scratch: Scratch,
+    /// The ranges that were read.
+    pub places: Vec<Range>,
+}
+
+impl Collected {
+    pub fn new(indexes: &[Arc<Index>]) -> Collected {
+        Collected {
+            sorters: indexes.iter().map(|_| Sorter::new()).collect(),
+            keys: vec![0; indexes.len()],
+            scratch: Scratch::default(),
+            places: Vec::new(),
+        }
+    }
+
+    fn take(
+        &mut self,
+        document: Document<'_>,
+        id: RecordId,
+        indexes: &[Arc<Index>],
+    ) -> Result<(), Error> {
+        let (sorters, keys) = (self.sorters.iter_mut(), self.keys.iter_mut());
+        for ((index, sorter), keys) in indexes.iter().zip(sorters).zip(keys) {
+            let mut add = |key: &[u8], payload: &[u8]| {
+                *keys += u64::from(!is_mark(key));
+                sorter.add(key, id, payload);
+            };
+            index
+                .definition
+                .entries(document, &mut self.scratch, &mut add)?;
+        }
+        Ok(())
+    }
+
+    /// Sorts the entries and writes a section for each index that has some. `check` fails if the
+    /// work shall stop.
+    pub fn write_sections(
+        &mut self,
+        core: &Core,
+        indexes: &[Arc<Index>],
+        sink: &RunSink,
+        check: &dyn Fn() -> Result<(), Error>,
+    ) -> Result<Vec<(MapId, SectionDescriptor)>, Error> {
+        let (sorters, expected) = (self.sorters.len(), indexes.len());
+        if sorters != expected {
+            // Ranges would count as done whose entries are missing.
+            let what = format!("a build has the entries of {sorters} of {expected} indexes");
+            return Err(Bug::new(what).into());
+        }
+        let mut sections = Vec::new();
+        for (index, sorter) in indexes.iter().zip(&mut self.sorters) {
+            // Sorting and writing one of many indexes takes long enough for a check.
+            check()?;
+            let options = core.section_options(Some(index), index.since);
+            let section = sorter.write(sink, options)?;
+            sections.extend(section.map(|section| (index.map, section)));
+        }
+        Ok(sections)
+    }
+}
+
+/// Collects the entries of the documents of a range. Writes them when the worker's share of the
+/// memory is full.
+pub(super) fn read_range(
+    target: &dyn EntryTarget,
+    (first, end): &Range,
+    worker: &Worker<'_>,
+    collected: &mut Collected,
+) -> Result<(), Error> {
+    let mut cursor = target.reader().range(Some(first), Some(end))?;
+    let (mut from, mut count, mut unchecked_bytes) = (first.clone(), 0, 0);
+    while cursor.next()? {
+        let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
+        if bytes >= worker.bytes_max() {
+            let place = cut(cursor.place());
+            // Documents whose keys are equal after truncation may be read twice, which is
+            // harmless.
+            if from < place {
+                collected.places.push((from, place.clone()));
+                target.write(collected)?;
+                from = place;
+            }
+        }
+        let (id, document) = (cursor.id(), cursor.document());
+        unchecked_bytes += document.len();
+        let taken = collected.take(Document::from_validated(document), id, target.indexes());
+        // An interrupt also stops work on a large document, with an error that lacks the reason.
+        taken.or_else(|error| target.check().and(Err(error)))?;
+        count += 1;
+        if count == DOCUMENTS_PER_CHECK || unchecked_bytes >= BYTES_PER_CHECK {
+            unchecked_bytes = 0;
+            target.record_documents(std::mem::take(&mut count));
+            target.check()?;
+        }
+    }
+    target.record_documents(count);
+    if from < *end {
+        collected.places.push((from, end.clone()));
+    }
+    Ok(())
+}

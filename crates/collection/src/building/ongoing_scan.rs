@@ -1,0 +1,144 @@
+//! A scan of a build in progress: what it reads, and how finished sections enter the indexes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use windrow_fold::SectionDescriptor;
+use windrow_invariant::Bug;
+use windrow_storage::RowChange;
+
+use super::control::BuildControl;
+use super::entries::{Collected, EntryTarget};
+use super::ranges::{Range, RangeQueue};
+use crate::collection::Collection;
+use crate::core::Core;
+use crate::error::Error;
+use crate::ids::MapId;
+use crate::index::Index;
+use crate::read::Reader;
+use crate::rows;
+
+/// The error code that stops work on a large document.
+pub(super) const INTERRUPTED: i32 = 11601;
+pub(super) const DROPPED: &str = "the index was dropped while it was built";
+
+/// A scan of a build in progress.
+pub(super) struct Scan<'s> {
+    pub collection: &'s Collection,
+    pub core: &'s Core,
+    pub indexes: &'s [Arc<Index>],
+    pub control: &'s BuildControl<'s>,
+    pub reader: Reader,
+    pub queue: RangeQueue,
+    /// The first error of a worker.
+    pub failed: Mutex<Option<Error>>,
+}
+
+impl Scan<'_> {
+    /// Returns whether the indexes or the collection do not exist any more.
+    pub fn is_dropped(&self) -> bool {
+        self.collection.state().dropped || self.indexes.iter().any(|it| it.is_dropped())
+    }
+
+    /// Adds the sections of finished runs to the indexes, and the rows that they cover these
+    /// ranges. `changes` are those of other rows.
+    pub fn adopt(
+        &self,
+        sections: Vec<(MapId, SectionDescriptor)>,
+        places: &[Range],
+        mut changes: Vec<RowChange>,
+    ) -> Result<(), Error> {
+        let core = self.core;
+        for index in self.indexes {
+            for (first, end) in places {
+                let mut key = rows::key(rows::BUILD, &[index.map.0]);
+                key.extend_from_slice(first);
+                changes.push(RowChange::put(key, end.clone()));
+            }
+        }
+        let rows = sections.iter();
+        changes.extend(rows.map(|(map, section)| rows::put_section(*map, section)));
+        let maps: Vec<MapId> = sections.iter().map(|(map, _)| *map).collect();
+        let descriptors = sections.into_iter().map(|(_, section)| section).collect();
+        // The sections of another server are read from the object store: not while others wait.
+        let opened = core.open_sections(descriptors);
+        let _changing = core.catalog_change.lock();
+        if self.is_dropped() {
+            opened.give_up(core)?;
+            return Err(Error::Interrupted(DROPPED.to_owned()));
+        }
+        let opened = core.adopt_opened(changes, opened, Vec::new())?;
+        if maps.len() != opened.len() {
+            let (opened, expected) = (opened.len(), maps.len());
+            return Err(Bug::new(format!("a build opened {opened} of {expected} sections")).into());
+        }
+        let shown = self.collection.try_change_state(|state| {
+            for (map, section) in maps.into_iter().zip(opened) {
+                let sections = state.sections_of(map, self.collection.records_map)?;
+                *sections = Arc::new(sections.with_added([section], []));
+            }
+            Ok::<(), Bug>(())
+        });
+        Ok(shown?)
+    }
+
+    /// Adds what was written to the progress of the indexes.
+    pub fn record_written(&self, keys: &[u64], sections: &[(MapId, SectionDescriptor)]) {
+        for (index, keys) in self.indexes.iter().zip(keys) {
+            index.progress().keys.fetch_add(*keys, Ordering::Relaxed);
+            let own = sections.iter().filter(|(map, _)| *map == index.map);
+            let bytes = own.map(|(_, section)| section.bytes_stored).sum();
+            index.progress().bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EntryTarget for Scan<'_> {
+    fn indexes(&self) -> &[Arc<Index>] {
+        self.indexes
+    }
+
+    fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if let Some(why) = (self.control.should_stop)() {
+            return Err(Error::Interrupted(why));
+        }
+        if self.indexes.iter().any(|index| index.is_dropped()) {
+            return Err(Error::Interrupted(DROPPED.to_owned()));
+        }
+        match &*self.failed.lock() {
+            Some(_) => Err(Error::Interrupted(
+                "another part of the build failed".to_owned(),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn record_documents(&self, count: u64) {
+        for index in self.indexes {
+            let documents = &index.progress().documents;
+            documents.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Sorts and writes the collected entries, and adds the sections to the indexes.
+    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
+        if collected.places.is_empty() {
+            return Ok(());
+        }
+        let sink = self.core.sink()?;
+        let check = || self.check();
+        let sections = collected.write_sections(self.core, self.indexes, &sink, &check)?;
+        if !sections.is_empty() {
+            sink.finish()?;
+        }
+        let keys = std::mem::replace(&mut collected.keys, vec![0; self.indexes.len()]);
+        self.record_written(&keys, &sections);
+        let places = std::mem::take(&mut collected.places);
+        self.adopt(sections, &places, Vec::new())
+    }
+}

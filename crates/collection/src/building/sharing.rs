@@ -1,0 +1,559 @@
+//! How a primary shares a build with the followers that have offered to build
+//! ([`share_work`](super::share_work) is their side):
+//!
+//! 1. Take ranges from the back of the queue, reserve the id of a run, and put a row into the
+//!    catalog that gives both to a follower. The row is in the log, so the follower finds it there.
+//! 2. The follower reads the range at a snapshot of its own, which is not older than the row. It
+//!    writes the entries to the run, uploads it, and announces its sections.
+//! 3. Replace the row by those of the sections, in one change of the catalog. A crash before leaves
+//!    the range to be built, a crash after leaves it done.
+//!
+//! Nothing waits for a follower. A share without progress goes back into the queue. A worker that
+//! finds the queue empty builds a share that a follower has begun a second time. The first one that
+//! is ready ends the other: a share is only in one of the lists below.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use windrow_storage::{Builder, RowChange, RunId, StorageError};
+
+use super::entries::{Collected, EntryTarget};
+use super::ongoing_scan::Scan;
+use super::ranges::Range;
+use super::share_report::{BuiltShare, ShareReport, ShareState};
+use super::share_work::VERSION;
+use crate::error::Error;
+use crate::ids::MapId;
+use crate::index::{Index, ShareProgress};
+use crate::options::Background;
+use crate::read::Reader;
+use crate::rows::{self, ShareRow};
+
+/// The interval in which the primary looks for what followers have announced.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// A share without progress for this time is taken back.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// After so many looks without other work, a worker builds the shares of followers.
+const IDLE_LOOKS: u32 = 4;
+/// The same without threads: others make steps during each look.
+const IDLE_LOOKS_OF_CALLER: u32 = 24;
+/// A scan is shared if it has taken this time and the rest will take longer than the next
+/// constants: an earlier estimate would be wrong.
+const FIRST_ESTIMATE: Duration = Duration::from_millis(200);
+/// The first shares are given for at least so much work, since a share costs a few requests.
+const FIRST_SHARE_MIN: Duration = Duration::from_secs(1);
+/// Later shares are given for at least so much work.
+const SHARE_MIN: Duration = Duration::from_millis(300);
+
+/// The shares of a scan.
+pub(super) struct Sharing<'s> {
+    scan: &'s Scan<'s>,
+    began: Instant,
+    state: Mutex<SharingState>,
+    /// Notified after each look.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct SharingState {
+    /// The shares that followers build.
+    given: Vec<GivenShare>,
+    /// The number of ranges that are neither in the queue nor given, because they are on the way to
+    /// one of these or into the catalog.
+    moving: usize,
+    /// Builders that have failed.
+    excluded: HashSet<[u8; 16]>,
+    has_given: bool,
+    /// The looks since a worker found the queue empty.
+    idle_looks: u32,
+    is_over: bool,
+}
+
+/// A share that a follower builds.
+struct GivenShare {
+    run: RunId,
+    builder: Builder,
+    range: Range,
+    /// The documents that the follower has read. `None`: it has not begun.
+    documents: Option<u64>,
+    /// When it was given, or last made progress.
+    progressed: Instant,
+    /// A worker of this server builds it as well.
+    is_duplicated: bool,
+}
+
+/// What a worker does next.
+pub(super) enum NextWork {
+    /// Read a range.
+    Range(Range),
+    /// Build a share that a follower builds.
+    Share(TakenShare),
+    /// Ask again after [`Sharing::wait`].
+    Wait,
+    /// Everything is done, or done by others.
+    None,
+}
+
+/// A share that a worker builds as well.
+pub(super) struct TakenShare {
+    run: RunId,
+    range: Range,
+}
+
+impl<'s> Sharing<'s> {
+    /// Begins a scan. Takes back shares that an earlier primary has given.
+    pub fn begin(scan: &'s Scan<'s>) -> Result<Sharing<'s>, Error> {
+        let (core, mut changes) = (scan.core, Vec::new());
+        for index in scan.indexes {
+            let rows = core
+                .storage
+                .catalog
+                .scan(&rows::key(rows::SHARE, &[index.map.0]));
+            changes.extend(rows.into_iter().map(|(key, _)| RowChange::delete(key)));
+        }
+        if !changes.is_empty() {
+            let _changing = core.catalog_change.lock();
+            core.storage.catalog.change(changes, |_| {})?;
+        }
+        Ok(Sharing {
+            scan,
+            began: Instant::now(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Returns whether there can be followers.
+    pub fn is_possible(&self) -> bool {
+        self.scan.core.storage.is_shared()
+    }
+
+    /// Returns what a worker does next.
+    pub fn next_work(&self) -> Result<NextWork, Error> {
+        if self.has_no_thread() && self.is_possible() {
+            self.look()?;
+        }
+        loop {
+            if let Some(range) = self.scan.queue.pop() {
+                return Ok(NextWork::Range(range));
+            }
+            let mut state = self.state.lock();
+            if self.scan.queue.len() > 0 {
+                continue;
+            }
+            let is_waiting = state.moving > 0 || state.idle_looks < self.idle_looks();
+            if state.given.is_empty() && state.moving == 0 {
+                return Ok(NextWork::None);
+            }
+            if is_waiting {
+                return Ok(NextWork::Wait);
+            }
+            let has_not_begun = |it: &&GivenShare| it.documents.is_none();
+            let late: Vec<RunId> = state
+                .given
+                .iter()
+                .filter(has_not_begun)
+                .map(|it| it.run)
+                .collect();
+            if late.is_empty() {
+                return Ok(state.duplicate());
+            }
+            drop(state);
+            late.into_iter().try_for_each(|run| self.take_back(run))?;
+        }
+    }
+
+    fn idle_looks(&self) -> u32 {
+        match self.has_no_thread() {
+            true => IDLE_LOOKS_OF_CALLER,
+            false => IDLE_LOOKS,
+        }
+    }
+
+    /// Waits for the next look.
+    pub fn wait(&self) {
+        if !self.has_no_thread() {
+            self.changed.wait_for(&mut self.state.lock(), LOOK_INTERVAL);
+        }
+    }
+
+    /// Returns whether the workers look themselves.
+    fn has_no_thread(&self) -> bool {
+        self.scan.core.options.background == Background::Caller
+    }
+
+    /// Looks after the shares until the scan is over.
+    pub fn look_until_over(&self) -> Result<(), Error> {
+        while !self.state.lock().is_over {
+            self.look()?;
+            let mut state = self.state.lock();
+            if !state.is_over {
+                self.changed.wait_for(&mut state, LOOK_INTERVAL);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends [`look_until_over`](Self::look_until_over).
+    pub fn set_over(&self) {
+        self.state.lock().is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends the scan. If it has failed, there can be shares. Their rows are deleted with the index,
+    /// or when its build is resumed.
+    pub fn end(&self) {
+        for share in std::mem::take(&mut self.state.lock().given) {
+            self.scan.core.storage.runs.end_share(share.run, true);
+        }
+        self.show();
+    }
+
+    /// Reads what followers have announced, and gives them further shares.
+    fn look(&self) -> Result<(), Error> {
+        let runs: Vec<RunId> = self.state.lock().given.iter().map(|it| it.run).collect();
+        for run in runs {
+            self.look_at(run)?;
+        }
+        self.give()?;
+        self.show();
+        let mut state = self.state.lock();
+        state.idle_looks = match self.scan.queue.len() {
+            0 => state.idle_looks + 1,
+            _ => 0,
+        };
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn look_at(&self, run: RunId) -> Result<(), Error> {
+        let report = match self.scan.core.storage.runs.share_report(run) {
+            // The next look asks again.
+            Err(StorageError::Unavailable { .. }) => return Ok(()),
+            Err(_) => return self.fail(run),
+            Ok(None) => None,
+            Ok(Some(bytes)) => match ShareReport::decode(&bytes) {
+                None => return self.fail(run),
+                known => known,
+            },
+        };
+        match report {
+            Some(ShareReport {
+                documents,
+                state: ShareState::Built(built),
+            }) => self.adopt(run, documents, built),
+            Some(ShareReport {
+                state: ShareState::Failed,
+                ..
+            }) => self.fail(run),
+            begun => self.record_progress(run, begun.map(|it| it.documents)),
+        }
+    }
+
+    fn record_progress(&self, run: RunId, documents: Option<u64>) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let Some(share) = state.given.iter_mut().find(|it| it.run == run) else {
+            return Ok(());
+        };
+        if share.documents != documents {
+            share.documents = documents;
+            share.progressed = Instant::now();
+        }
+        let is_stalled = share.progressed.elapsed() >= PATIENCE && !share.is_duplicated;
+        drop(state);
+        if is_stalled { self.fail(run) } else { Ok(()) }
+    }
+
+    /// Takes a share back whose builder has failed, which gets no further ones of this scan.
+    fn fail(&self, run: RunId) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let builder = state.given.iter().find(|it| it.run == run);
+        if let Some(id) = builder.map(|it| it.builder.id) {
+            state.excluded.insert(id);
+        }
+        drop(state);
+        self.take_back(run)
+    }
+
+    /// Puts the range of a share back into the queue.
+    fn take_back(&self, run: RunId) -> Result<(), Error> {
+        match self.remove(run) {
+            Some(share) => self.put_back(share),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the range of a share that [`remove`](Self::remove) has returned back into the queue.
+    fn put_back(&self, share: GivenShare) -> Result<(), Error> {
+        self.delete_row(&share)?;
+        self.scan.queue.push(share.range);
+        self.state.lock().moving -= 1;
+        Ok(())
+    }
+
+    /// Removes a share from those that are given. It counts as moving then.
+    fn remove(&self, run: RunId) -> Option<GivenShare> {
+        let mut state = self.state.lock();
+        let number = state.given.iter().position(|it| it.run == run)?;
+        state.moving += 1;
+        Some(state.given.swap_remove(number))
+    }
+
+    /// Tells the builder of a share to stop.
+    fn delete_row(&self, share: &GivenShare) -> Result<(), Error> {
+        let core = self.scan.core;
+        core.storage.runs.end_share(share.run, true);
+        core.counters
+            .shares_taken_back
+            .fetch_add(1, Ordering::Relaxed);
+        let change = self.row_deletion(share.run);
+        let _changing = core.catalog_change.lock();
+        // Dropping the index or the collection has deleted the row.
+        if !self.scan.is_dropped() {
+            core.storage.catalog.change(vec![change], |_| {})?;
+        }
+        Ok(())
+    }
+
+    fn row_deletion(&self, run: RunId) -> RowChange {
+        let first = self.scan.indexes.iter().map(|index| index.map).next();
+        RowChange::delete(ShareRow::key(first.unwrap_or(MapId(0)), run))
+    }
+
+    /// Adds the sections of a share to the indexes.
+    fn adopt(&self, run: RunId, documents: u64, built: BuiltShare) -> Result<(), Error> {
+        let Some(share) = self.remove(run) else {
+            return Ok(());
+        };
+        let core = self.scan.core;
+        if !self.fits(run, &built) {
+            return self.put_back(share);
+        }
+        let BuiltShare { keys, sections } = built;
+        let places = std::slice::from_ref(&share.range);
+        let deletion = vec![self.row_deletion(run)];
+        match self.scan.adopt(sections.clone(), places, deletion) {
+            Ok(()) => {}
+            // The object is missing, cannot be read or is not the run.
+            Err(Error::Storage(
+                StorageError::RunDeleted { .. }
+                | StorageError::Damaged { .. }
+                | StorageError::Unavailable { .. },
+            )) => return self.put_back(share),
+            Err(error) => return Err(error),
+        }
+        self.state.lock().moving -= 1;
+        core.storage.runs.end_share(run, false);
+        core.counters.shares_adopted.fetch_add(1, Ordering::Relaxed);
+        self.scan.record_written(&keys, &sections);
+        self.scan.record_documents(documents);
+        Ok(())
+    }
+
+    /// Returns whether these are sections of the indexes in this run.
+    fn fits(&self, run: RunId, built: &BuiltShare) -> bool {
+        let indexes = self.scan.indexes;
+        let mut sections = built.sections.iter();
+        let is_of_index = |map, position| {
+            let mut indexes = indexes.iter();
+            indexes.any(|it| it.map == map && it.since == position)
+        };
+        built.keys.len() == indexes.len()
+            && sections.all(|(map, it)| it.run == run && is_of_index(*map, it.position))
+    }
+
+    /// Gives shares to builders that have too few to be busy.
+    fn give(&self) -> Result<(), Error> {
+        if !self.is_worth_it() {
+            return Ok(());
+        }
+        let core = self.scan.core;
+        let mut builders = core.storage.builders();
+        {
+            let state = self.state.lock();
+            builders.retain(|it| it.version == VERSION && !state.excluded.contains(&it.id));
+        }
+        let theirs: usize = builders.iter().map(|it| it.threads).sum();
+        let threads = core.options.threads.max(1) + theirs;
+        // One more than it builds at a time: the next one is known when one is ready.
+        while let Some(builder) = builders.iter().find(|it| self.count(it) <= it.threads) {
+            if !self.give_to(builder, threads)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, builder: &Builder) -> usize {
+        let state = self.state.lock();
+        let own = state.given.iter().filter(|it| it.builder.id == builder.id);
+        own.count()
+    }
+
+    /// Returns whether the scan will take so long that shares are faster.
+    fn is_worth_it(&self) -> bool {
+        let (left, total) = (self.scan.queue.len(), self.scan.queue.total());
+        if self.has_no_thread() {
+            return left > 1;
+        }
+        let elapsed = self.began.elapsed();
+        let done = total.saturating_sub(left);
+        if left == 0 || done == 0 || elapsed < FIRST_ESTIMATE {
+            return false;
+        }
+        let rest = elapsed.mul_f64(left as f64 / done as f64);
+        let has_given = self.state.lock().has_given;
+        rest >= if has_given {
+            SHARE_MIN
+        } else {
+            FIRST_SHARE_MIN
+        }
+    }
+
+    /// Gives a share. Returns `false` if there is none.
+    fn give_to(&self, builder: &Builder, threads: usize) -> Result<bool, Error> {
+        let (core, indexes) = (self.scan.core, self.scan.indexes);
+        self.state.lock().moving += 1;
+        let Some(range) = self.scan.queue.pop_share(threads) else {
+            self.state.lock().moving -= 1;
+            return Ok(false);
+        };
+        let run = core.storage.runs.reserve();
+        let row = ShareRow {
+            builder: builder.id,
+            maps: indexes.iter().map(|index| index.map).collect(),
+            from: range.0.clone(),
+            end: range.1.clone(),
+        };
+        {
+            let _changing = core.catalog_change.lock();
+            if self.scan.is_dropped() {
+                return Err(Error::Interrupted(super::ongoing_scan::DROPPED.to_owned()));
+            }
+            core.storage.catalog.change(vec![row.put(run)], |_| {})?;
+        }
+        core.counters.shares_given.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.moving -= 1;
+        state.has_given = true;
+        state.given.push(GivenShare {
+            run,
+            builder: builder.clone(),
+            range,
+            documents: None,
+            progressed: Instant::now(),
+            is_duplicated: false,
+        });
+        Ok(true)
+    }
+
+    /// Shows the shares in the progress of the indexes.
+    fn show(&self) {
+        let state = self.state.lock();
+        let shown = |it: &GivenShare| ShareProgress {
+            builder: it.builder.address.clone(),
+            documents: it.documents.unwrap_or(0),
+        };
+        let shares: Vec<ShareProgress> = state.given.iter().map(shown).collect();
+        drop(state);
+        for index in self.scan.indexes {
+            index.progress().shares.lock().clone_from(&shares);
+        }
+    }
+}
+
+impl SharingState {
+    /// Returns a share for a worker that has nothing else to do.
+    fn duplicate(&mut self) -> NextWork {
+        match self.given.iter_mut().find(|it| !it.is_duplicated) {
+            None => NextWork::None,
+            Some(share) => {
+                share.is_duplicated = true;
+                NextWork::Share(TakenShare {
+                    run: share.run,
+                    range: share.range.clone(),
+                })
+            }
+        }
+    }
+}
+
+/// A share that a worker of the primary builds as well as a follower.
+pub(super) struct Duplicate<'d, 's> {
+    scan: &'d Scan<'s>,
+    sharing: &'d Sharing<'s>,
+    share: TakenShare,
+    documents: AtomicU64,
+    /// This server has begun to write the share: what the follower has written is garbage.
+    is_claimed: AtomicBool,
+}
+
+impl<'d, 's> Duplicate<'d, 's> {
+    pub fn new(scan: &'d Scan<'s>, sharing: &'d Sharing<'s>, share: TakenShare) -> Self {
+        Duplicate {
+            scan,
+            sharing,
+            share,
+            documents: AtomicU64::new(0),
+            is_claimed: AtomicBool::new(false),
+        }
+    }
+
+    pub fn range(&self) -> &Range {
+        &self.share.range
+    }
+
+    /// Returns whether the share of the follower is used.
+    pub fn is_overtaken(&self) -> bool {
+        let state = self.sharing.state.lock();
+        let is_given = state.given.iter().any(|it| it.run == self.share.run);
+        !is_given && !self.is_claimed.load(Ordering::Acquire)
+    }
+}
+
+impl EntryTarget for Duplicate<'_, '_> {
+    fn indexes(&self) -> &[Arc<Index>] {
+        self.scan.indexes
+    }
+
+    fn reader(&self) -> &Reader {
+        self.scan.reader()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.scan.check()?;
+        if self.sharing.has_no_thread() {
+            self.sharing.look()?;
+        }
+        if self.is_overtaken() {
+            return Err(overtaken());
+        }
+        Ok(())
+    }
+
+    fn record_documents(&self, count: u64) {
+        self.documents.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
+        if !self.is_claimed.load(Ordering::Acquire) {
+            let Some(share) = self.sharing.remove(self.share.run) else {
+                return Err(overtaken());
+            };
+            self.is_claimed.store(true, Ordering::Release);
+            self.sharing.state.lock().moving -= 1;
+            self.sharing.delete_row(&share)?;
+        }
+        self.scan
+            .record_documents(self.documents.swap(0, Ordering::Relaxed));
+        self.scan.write(collected)
+    }
+}
+
+fn overtaken() -> Error {
+    Error::Interrupted("a follower has built the share".to_owned())
+}

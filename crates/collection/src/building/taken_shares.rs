@@ -1,0 +1,64 @@
+//! Which shares of a primary's builds a follower has taken.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use windrow_storage::{Catalog, RunId, StorageError};
+
+use crate::rows::{self, ShareRow};
+
+/// The shares that this process has taken.
+#[derive(Default)]
+pub(crate) struct TakenShares {
+    /// The id of this process. None if it takes no shares.
+    id: OnceLock<[u8; 16]>,
+    taken: Mutex<HashSet<RunId>>,
+    is_over: AtomicBool,
+}
+
+/// A share that this server builds.
+pub(super) struct TakenShare {
+    pub run: RunId,
+    /// The key of its row, which exists while the primary wants the share.
+    pub key: Vec<u8>,
+    pub row: ShareRow,
+}
+
+impl TakenShares {
+    /// Begins to take shares for this id. Returns `false` if it has begun before.
+    pub fn begin(&self, id: [u8; 16]) -> bool {
+        self.id.set(id).is_ok()
+    }
+
+    /// Ends the shares in progress, and takes no further ones.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Returns a share of the catalog that was not taken yet.
+    pub(super) fn take(&self, catalog: &Catalog) -> Result<Option<TakenShare>, StorageError> {
+        let Some(id) = self.id.get().filter(|_| !self.is_over()) else {
+            return Ok(None);
+        };
+        let mut taken = self.taken.lock();
+        let (mut present, mut found) = (HashSet::new(), None);
+        for (key, value) in catalog.scan(&[rows::SHARE]) {
+            let [_, run] = rows::numbers_of(&key)?;
+            let (run, row) = (RunId(run), ShareRow::read(&value)?);
+            present.insert(run);
+            if found.is_none() && row.builder == *id && !taken.contains(&run) {
+                found = Some(TakenShare { run, key, row });
+            }
+        }
+        // A row that has disappeared never appears again.
+        taken.retain(|run| present.contains(run));
+        taken.extend(found.as_ref().map(|it| it.run));
+        Ok(found)
+    }
+}
