@@ -64,7 +64,7 @@ const scenarios = {
     const first = await open("/");
     const own = await first.$$eval(".top nav a", (links) => links.map((link) => link.getAttribute("href")));
     await first.context().close();
-    const paths = [...new Set([...own, ...(settings.paths || [])])];
+    const paths = [...new Set([...(settings.only ? [] : own), ...(settings.paths || [])])];
     for (const path of paths) {
       for (const width of WIDTHS) {
         for (const scheme of SCHEMES) {
@@ -315,6 +315,36 @@ const scenarios = {
     await page.locator("[data-live] dl").first().waitFor();
     const cookies = await page.context().cookies();
     return { isSecure: cookies.length === 1 && cookies[0].secure && cookies[0].httpOnly, title: await page.title() };
+  },
+
+  // Pages of a PDF are drawn when they are seen, and matches are stepped through beside them.
+  async drawings() {
+    const page = await open("/search");
+    const loaded = [];
+    page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+    await page.goto(origin + "/search?q=flourmill");
+    await page.waitForTimeout(500);
+    const before = loaded.some((path) => path.includes("pdf"));
+    await page.locator("a.open").first().click();
+    const canvas = (number) => page.locator(`[data-page="${number}"] canvas`);
+    await canvas(1).waitFor();
+    const ink = await canvas(1).evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let dark = 0;
+      for (let at = 0; at < data.length; at += 4) dark += data[at] < 128 ? 1 : 0;
+      return dark;
+    });
+    await check(page, "pdf");
+    await page.screenshot({ path: `${folder}/pdf.png` });
+    const first = await page.textContent("#preview .hit-count");
+    for (let step = 0; step < 24; step += 1) await page.keyboard.press("n");
+    const later = await page.textContent("#preview .hit-count");
+    await canvas(25).waitFor();
+    const drawn = await page.locator("#preview canvas").count();
+    await page.screenshot({ path: `${folder}/pdf-later.png` });
+    await page.keyboard.press("p");
+    const back = await page.textContent("#preview .hit-count");
+    return { before, ink, first, later, back, drawn };
   },
 
   // Search without scripts.

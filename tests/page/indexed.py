@@ -49,6 +49,29 @@ HOSTILE = {
     "hostile/\"><img src=x onerror=alert(1)>.txt": "flour in a name",
     "hostile/' onmouseover='alert(1).txt": "flour again",
 }
+
+
+def pdf(*pages):
+    """A PDF with a line of text on each page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+               "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    for number, text in enumerate(pages):
+        content = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET"
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * number} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"]
+    written, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(written))
+        written += f"{number} 0 obj\n{content}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    return written + (f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
+                      f"startxref\n{len(written)}\n%%EOF\n").encode()
+
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc0"
     "000003010100c9fe92ef0000000049454e44ae426082")
@@ -76,6 +99,9 @@ class IndexedServer(PageServer):
         write_files(self.files, FILES | HOSTILE if files is None else files)
         if files is None:
             (self.files / "kitchen" / "picture.png").write_bytes(PNG)
+            # Lines that all pages have would be taken for a heading.
+            texts = [f"{chr(96 + number % 26) * number} flourmill {chr(97 + number % 25) * 5}" for number in range(1, 31)]
+            (self.files / "kitchen" / "book.pdf").write_bytes(pdf(*texts))
             old = time.mktime((2021, 5, 4, 12, 0, 0, 0, 0, 0))
             os.utime(self.files / "kitchen/cake.txt", (old, old))
         (Path(folder) / "data").mkdir()

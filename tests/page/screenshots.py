@@ -5,9 +5,12 @@ The files that are searched are those of this repository: its documentation, its
 other programs that its tests read.
 """
 
+import datetime
+import random
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,7 +31,43 @@ PICTURES = [
     {"name": "page-source", "path": "/search?q=kind%3Asource+tombstone", "scheme": "dark", "click": "a.open"},
     {"name": "page-folders", "path": "/folders"},
     {"name": "page-narrow", "path": "/search?q=snapshot", "width": 390},
+    {"name": "page-collections", "path": "/collections/shop/orders?filter=%7B+total%3A+%7B+%24gt%3A+900+%7D+%7D"},
+    {"name": "page-indexes", "path": "/collections/shop/orders/indexes"},
+    {"name": "page-state", "path": "/state", "scheme": "dark"},
 ]
+ORDERS = 50_000
+LOAD_SECONDS = 45
+CITIES = ["Berlin", "Lyon", "Turin", "Porto", "Ghent"]
+
+
+def write_orders(shop):
+    """A collection with indexes, of which one is not needed."""
+    start = datetime.datetime(2026, 1, 1)
+    people = ["Ada Lovelace", "Grace Hopper", "Edith Clarke", "Mary Shaw"]
+    shop.orders.insert_many([
+        {"number": number, "at": start + datetime.timedelta(minutes=number * 7),
+         "customer": {"name": people[number % 4], "city": CITIES[number * 7 % 5]},
+         "items": [{"product": f"P-{number % 97}", "count": number % 3 + 1}], "total": number * 37 % 1000 + 0.5,
+         "paid": number % 5 > 0}
+        for number in range(ORDERS)])
+    shop.orders.create_index("number", unique=True)
+    shop.orders.create_index([("customer.city", 1), ("at", -1)])
+    shop.orders.create_index("customer.city")
+    shop.orders.create_search_index({"name": "default", "definition": {"mappings": {"dynamic": True}}})
+
+
+def use_orders(shop):
+    """Reads and writes for a while, so that there is something to see."""
+    list(shop.orders.find({"customer.city": "Lyon"}).sort("at", -1).limit(10))
+    end = time.monotonic() + LOAD_SECONDS
+    number = ORDERS
+    while time.monotonic() < end:
+        for _ in range(random.randrange(20, 200)):
+            number += 1
+            shop.orders.insert_one({"number": number, "total": 1.5})
+            shop.orders.find_one({"number": random.randrange(ORDERS)})
+            shop.orders.update_one({"number": random.randrange(ORDERS)}, {"$set": {"paid": True}})
+        time.sleep(random.random())
 
 
 def main():
@@ -48,6 +87,11 @@ def main():
             data.mkdir()
             index(data, documents, HOME / "Projects", HOME / "Mail")
             with PageServer(work) as server:
+                write_orders(server.client().shop)
+                server.stop()
+                # The graphs begin here.
+                server.start()
+                use_orders(server.client().shop)
                 chromium.run("screenshots", server, OUT, pictures=PICTURES)
     finally:
         shutil.rmtree(HOME, ignore_errors=True)

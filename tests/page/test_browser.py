@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 
 import chromium
-from indexed import HOSTILE, IndexedServer
+from indexed import HOSTILE, IndexedServer, index, pdf
 from page_client import PageServer
 from windrow_server import ROOT
 
@@ -33,7 +33,7 @@ def test_every_page_is_accessible(server):
         "/search?q=flour", "/search?q=flour&view=table", "/search?q=flour&kind=text&date=2021..2027",
         "/search?q=marblefnch", "/search?q=%22open", document(server, "mail/letter.eml", q="sings"),
         document(server, "kitchen/bread.md", q="bread"), document(server, "code/main.rs", q="mill"),
-        document(server, "kitchen/picture.png"), document(server, "hostile/line.txt", q="flour"),
+        document(server, "kitchen/picture.png"), document(server, "kitchen/book.pdf", q="flourmill"), document(server, "hostile/line.txt", q="flour"),
         "/folders/failures", "/folders/configuration",
     ]
     found = chromium.run("pages", server, PICTURES, paths=paths)
@@ -58,6 +58,24 @@ def test_keys_do_everything(server):
     count = found["before"].split(" / ")[-1]
     expected = "1 / 1" if count == "1" else f"2 / {count}"
     assert found["after"] == expected
+
+
+def test_pages_of_a_pdf_are_drawn(server):
+    found = chromium.run("drawings", server, PICTURES)
+    assert not found["before"], "a search without a PDF loads nothing for it"
+    assert found["ink"] > 500 and found["drawn"] <= 12
+    assert (found["first"], found["later"], found["back"]) == ("1 / 30", "25 / 30", "24 / 30")
+
+
+def test_a_pdf_that_cannot_be_drawn_is_shown_as_text(server):
+    """The file has changed since, so it is not sent."""
+    path = server.files / "kitchen" / "changed.pdf"
+    path.write_bytes(pdf("The owlgrain is in a book."))
+    index(server.data, server.files)
+    path.write_bytes(pdf("Another text."))
+    found = chromium.run("pages", server, PICTURES, paths=[document(server, "kitchen/changed.pdf", q="owlgrain")],
+                         expected="404", only=True)
+    assert found["paths"]
 
 
 def test_facets_are_chosen_with_the_mouse(server):

@@ -6,6 +6,8 @@ const MARKS_MAX = 2000;
 export function enhanceDocument(root) {
   const formatted = root.querySelector(".formatted");
   if (formatted) markWords(formatted, JSON.parse(formatted.dataset.words || "[]"));
+  const pdf = root.querySelector("[data-pdf]");
+  if (pdf) import("./pdf_pages.js").then((drawings) => drawings.drawPages(pdf));
   const links = root.querySelector(".hit-links");
   if (!links) return;
   const count = root.querySelectorAll("mark[id]").length;

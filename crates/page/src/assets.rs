@@ -1,10 +1,13 @@
 //! The files that pages need: style sheets, scripts and pictures. They are part of the program.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
+use std::io::Read as _;
 use std::sync::OnceLock;
 
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_ENCODING, VARY};
@@ -16,6 +19,17 @@ struct Asset {
     name: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
+    /// The bytes are compressed by gzip.
+    is_compressed: bool,
+}
+
+impl Asset {
+    const EMPTY: Asset = Asset {
+        name: "",
+        content_type: "",
+        bytes: b"",
+        is_compressed: false,
+    };
 }
 
 const CSS: &str = "text/css; charset=utf-8";
@@ -28,96 +42,134 @@ const ASSETS: &[Asset] = &[
         name: "page.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/page.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "common.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/common.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "page.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/page.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "search.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/search.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "search.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/search.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "document.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/document.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "document.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/document.js"),
+        ..Asset::EMPTY
+    },
+    // The drawings of PDF are loaded only by previews of PDF.
+    Asset {
+        name: "pdf_pages.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/pdf_pages.js"),
+        ..Asset::EMPTY
+    },
+    Asset {
+        name: "pdf.min.mjs",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/pdf.min.mjs.gz"),
+        is_compressed: true,
+    },
+    Asset {
+        name: "pdf.worker.min.mjs",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../assets/pdf.worker.min.mjs.gz"),
+        is_compressed: true,
     },
     Asset {
         name: "folders.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/folders.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "folders.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/folders.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "data.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/data.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "state.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/state.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "uplot.css",
         content_type: CSS,
         bytes: include_bytes!("../assets/uplot.css"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "uplot.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/uplot.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "charts.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/charts.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "confirm.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/confirm.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "import.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/import.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "pipeline.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/pipeline.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "live_table.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../assets/live_table.js"),
+        ..Asset::EMPTY
     },
     Asset {
         name: "icon.svg",
         content_type: SVG,
         bytes: include_bytes!("../assets/icon.svg"),
+        ..Asset::EMPTY
     },
 ];
 
@@ -125,7 +177,7 @@ const ASSETS: &[Asset] = &[
 struct PreparedAsset {
     asset: &'static Asset,
     tag: String,
-    compressed: Option<Vec<u8>>,
+    compressed: Option<Cow<'static, [u8]>>,
 }
 
 /// An address with a tag names one content for ever.
@@ -142,7 +194,12 @@ fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
             let prepared = PreparedAsset {
                 asset,
                 tag: format!("\"{:016x}\"", hasher.finish()),
-                compressed: compress(asset.bytes, Compression::best()).ok(),
+                compressed: match asset.is_compressed {
+                    true => Some(Cow::Borrowed(asset.bytes)),
+                    false => compress(asset.bytes, Compression::best())
+                        .ok()
+                        .map(Cow::Owned),
+                },
             };
             (asset.name, prepared)
         };
@@ -197,7 +254,7 @@ pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
             Response::bytes(asset.content_type, Bytes::from_static(compressed))
                 .with_header(CONTENT_ENCODING, "gzip")
         }
-        _ => Response::bytes(asset.content_type, Bytes::from_static(asset.bytes)),
+        _ => Response::bytes(asset.content_type, plain_bytes(asset)?),
     };
     Some(
         response
@@ -206,17 +263,53 @@ pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
     )
 }
 
+/// Returns the bytes without compression, for the rare clients that do not read it.
+fn plain_bytes(asset: &Asset) -> Option<Bytes> {
+    if !asset.is_compressed {
+        return Some(Bytes::from_static(asset.bytes));
+    }
+    let mut bytes = Vec::new();
+    let read = GzDecoder::new(asset.bytes).read_to_end(&mut bytes);
+    read.ok().map(|_| bytes.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::response::Content;
     use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
 
     /// Issue 28: pages without the drawings of PDF weigh at most 150 KB.
     #[test]
     fn files_are_small() {
-        let sizes = prepared().values().filter_map(|it| it.compressed.as_ref());
-        let bytes: usize = sizes.map(Vec::len).sum();
-        assert!(bytes < 100_000, "{bytes}");
+        let bytes = |is_drawing: bool| -> usize {
+            let all = prepared().values();
+            let wanted = all.filter(|it| it.asset.is_compressed == is_drawing);
+            wanted
+                .filter_map(|it| it.compressed.as_ref())
+                .map(|it| it.len())
+                .sum()
+        };
+        assert!(bytes(false) < 100_000, "{}", bytes(false));
+        assert!(bytes(true) < 600_000, "{}", bytes(true));
+    }
+
+    #[test]
+    fn compressed_files_are_sent_plain_if_need_be() {
+        let request = |accepts_gzip| AssetRequest {
+            name: "pdf.min.mjs",
+            tag: None,
+            known_tag: None,
+            accepts_gzip,
+        };
+        let sent = |accepts_gzip| serve_asset(request(accepts_gzip)).unwrap();
+        assert!(sent(true).header(&CONTENT_ENCODING).is_some());
+        let plain = sent(false);
+        assert!(plain.header(&CONTENT_ENCODING).is_none());
+        let Content::Whole(bytes) = plain.content else {
+            panic!("it is there as a whole");
+        };
+        assert!(bytes.starts_with(b"/**") && bytes.len() > 400_000);
     }
 
     #[test]

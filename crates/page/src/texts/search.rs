@@ -216,6 +216,11 @@ pub fn documents(count: i64, shown: &str) -> String {
     }
 }
 
+/// Describes the drawing of a page to those who do not see it.
+pub fn drawn_page(number: u32) -> String {
+    format!("Page {number} as it is drawn; its text follows")
+}
+
 /// Names a page.
 pub fn page(number: u32) -> String {
     format!("Page {number}")

@@ -207,7 +207,10 @@ impl Preview<'_> {
             (hit_links(hits.len()))
             @if text.trim().is_empty() {
                 p .muted { (texts::EMPTY_TEXT) }
-            } @else if matches!(document.text("kind"), "pdf" | "djvu") && text.contains('\x0c') {
+            } @else if document.text("kind") == "pdf" {
+                @let is_file = document.text("inner").is_empty();
+                div .drawn-pages data-pdf=[is_file.then(|| file_address(document.text("_id"), false))] { (pages(text, hits)) }
+            } @else if document.text("kind") == "djvu" && text.contains('\x0c') {
                 (pages(text, hits))
             } @else {
                 div .text .code[is_code] dir="auto" { (marked_text(text, hits, &classes)) }
@@ -251,7 +254,7 @@ fn pages(text: &str, hits: &[Range<usize>]) -> Markup {
     }
     html! {
         @for (number, (page, before, own)) in (1..).zip(shown) {
-            section .page {
+            section .page data-page=(number) data-label=(texts::drawn_page(number)) {
                 h3 { (texts::page(number)) }
                 div .text dir="auto" { (renumbered(marked_text(page, &own, &[]), before)) }
             }

@@ -223,14 +223,16 @@ fn place(snippet: &Snippet) -> Markup {
 pub fn snippet(snippet: &Snippet) -> Markup {
     let mut shown = String::new();
     let mut end = 0;
-    let piece = |from: usize, to: usize| snippet.text.get(from..to).unwrap_or_default();
+    // Form feeds between pages would be shown as boxes. Each is a byte, as the space is.
+    let text = snippet.text.replace('\x0c', " ");
+    let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
     let escaped = |text: &str| html! { (text) }.into_string();
     for range in &snippet.ranges {
         shown.push_str(&escaped(piece(end, range.start)));
         shown.push_str(&html! { mark { (piece(range.start, range.end)) } }.into_string());
         end = range.end;
     }
-    shown.push_str(&escaped(piece(end, snippet.text.len())));
+    shown.push_str(&escaped(piece(end, text.len())));
     html! {
         bdi {
             @if snippet.is_cut_before { "… " }
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn texts_of_documents_are_escaped() {
-        let text = "<script>alert(1)</script> cake & \"more\"";
+        let text = "<script>alert(1)</script> cake & \"more\"\x0c";
         let at = text.find("cake").unwrap();
         let shown = Snippet {
             text: text.to_owned(),
@@ -257,7 +259,7 @@ mod tests {
         assert_eq!(
             snippet(&shown).into_string(),
             "<bdi><mark>&lt;script&gt;</mark>alert(1)&lt;/script&gt; <mark>cake</mark> &amp; \
-             &quot;more&quot; …</bdi>"
+             &quot;more&quot;  …</bdi>"
         );
     }
 }
