@@ -68,7 +68,7 @@ for (const form of document.querySelectorAll("form[data-cancel]")) {
   const show = (isWaiting) => {
     clearTimeout(timer);
     button.hidden = !isWaiting;
-    form.toggleAttribute("aria-busy", isWaiting);
+    form.setAttribute("aria-busy", String(isWaiting));
   };
   button.type = "button";
   button.className = "cancel";
