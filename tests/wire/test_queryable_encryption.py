@@ -158,8 +158,8 @@ def test_other_commands_and_collections_are_refused(few, database):
     database.other.insert_one({})
     schema = information["schema"].pop(few.raw.full_name)
     for name, fields, code in [
-        ("other", schema, 2),
-        ("people", {**schema, "escCollection": "enxcol_.other.esc"}, 2),
+        ("other", schema, 7406900),
+        ("people", {**schema, "escCollection": "enxcol_.other.esc"}, 7406900),
         ("people", {**schema, "escCollection": "vault"}, 7406900),
         ("people", {key: schema[key] for key in ("fields", "ecocCollection")}, 6371207),
         ("people", {key: schema[key] for key in ("fields", "escCollection")}, 6371208),

@@ -62,9 +62,7 @@ impl EncryptedFields {
             return Err(Error::invalid(OBSOLETE_NAME, message));
         }
         let state = reader.optional_string("escCollection")?;
-        check_name(state, STATE_NAME, "escCollection")?;
         let compaction = reader.optional_string("ecocCollection")?;
-        check_name(compaction, COMPACTION_NAME, "ecocCollection")?;
         let mut fields: Vec<EncryptedField> = Vec::new();
         for value in reader.array("fields")? {
             let field = value
@@ -79,6 +77,23 @@ impl EncryptedFields {
             compaction_collection: compaction.map(str::to_owned),
             fields,
         })
+    }
+
+    /// Fails if the state collections are not those of this collection. The server writes to them
+    /// for clients that need not have rights on them.
+    pub fn check_names(&self, collection: &str) -> Result<(), Error> {
+        let check = |given: &Option<String>, name: String, code: i32, field: &str| match given {
+            Some(given) if *given != name => {
+                let message = format!("the name in '{field}' must be {name}, but is {given}");
+                Err(Error::invalid(code, message))
+            }
+            _ => Ok(()),
+        };
+        let state = state_collection_of(collection);
+        check(&self.state_collection, state, STATE_NAME, "escCollection")?;
+        let compaction = compaction_collection_of(collection);
+        let given = &self.compaction_collection;
+        check(given, compaction, COMPACTION_NAME, "ecocCollection")
     }
 
     /// Returns the field with this path.
@@ -98,23 +113,6 @@ pub fn compaction_collection_of(collection: &str) -> String {
 }
 
 const STATE_PREFIX: &str = "enxcol_.";
-const STATE_SUFFIXES: &[&str] = &[".esc", ".ecoc", ".ecoc.compact"];
-
-/// Fails if a client names another collection as one of state.
-fn check_name(name: Option<&str>, code: i32, field: &str) -> Result<(), Error> {
-    let is_state = |name: &str| {
-        name.starts_with(STATE_PREFIX) && STATE_SUFFIXES.iter().any(|end| name.ends_with(end))
-    };
-    if name.is_none_or(is_state) {
-        return Ok(());
-    }
-    let message = format!(
-        "the name in '{field}' must have the form enxcol_.<collection>.{}",
-        field.trim_end_matches("Collection")
-    );
-    Err(Error::invalid(code, message))
-}
-
 impl EncryptedField {
     fn parse(document: Document<'_>) -> Result<EncryptedField, Error> {
         const KNOWN: &[&str] = &["keyId", "path", "bsonType", "queries"];
@@ -221,6 +219,28 @@ mod tests {
         }
     }
 
+    /// Other names would let a client write to the state of collections that it has no rights on.
+    #[test]
+    fn state_collections_are_those_of_the_collection() {
+        let check = |document: DocumentBuf, expected: i32| {
+            let fields = EncryptedFields::parse(document.as_document()).unwrap();
+            let code = match fields.check_names("c") {
+                Err(Error::Invalid { code, .. }) => code,
+                Err(error) => panic!("{document}: {error}"),
+                Ok(()) => 0,
+            };
+            assert_eq!(code, expected, "{document}");
+        };
+        check(doc! { "fields": [] }, 0);
+        check(doc! { "fields": [], "escCollection": "enxcol_.c.esc" }, 0);
+        check(doc! { "fields": [], "escCollection": "users" }, STATE_NAME);
+        let other = doc! { "fields": [], "escCollection": "enxcol_.other.esc" };
+        check(other, STATE_NAME);
+        check(doc! { "fields": [], "ecocCollection": "enxcol_.c.ecoc" }, 0);
+        let other = doc! { "fields": [], "ecocCollection": "enxcol_.other.ecoc" };
+        check(other, COMPACTION_NAME);
+    }
+
     #[test]
     fn fields_are_checked() {
         let one = |field: DocumentBuf| doc! { "fields": [field] };
@@ -235,12 +255,7 @@ mod tests {
             (doc! { "fields": [1] }, 14),
             (doc! { "fields": [], "x": 1 }, 40_415),
             (doc! { "fields": [], "eccCollection": "x" }, OBSOLETE_NAME),
-            (doc! { "fields": [], "escCollection": "users" }, STATE_NAME),
-            (
-                doc! { "fields": [], "ecocCollection": "enxcol_.c" },
-                COMPACTION_NAME,
-            ),
-            (doc! { "fields": [], "ecocCollection": "enxcol_.c.ecoc" }, 0),
+            (doc! { "fields": [], "escCollection": 1 }, 14),
             (one(doc! { "keyId": (key(1)), "path": "a.b" }), 0),
             (one(doc! { "path": "a" }), 40_414),
             (one(doc! { "keyId": "x", "path": "a" }), 14),

@@ -63,6 +63,9 @@ impl EncryptedCollection {
                 "the schema of encryptionInformation lacks 'ecocCollection'",
             );
         };
+        fields
+            .check_names(&namespace.collection)
+            .or_command_error()?;
         let (state, compaction) = (state.clone(), compaction.clone());
         let found = EncryptedCollection {
             state: namespace::new(database, &state),
@@ -90,18 +93,11 @@ impl EncryptedCollection {
         let Some(fields) = stored_fields(&collection)? else {
             return refuse(NOT_ENCRYPTED, "the collection has no encrypted fields");
         };
-        let name = |stored: &Option<String>, default: String| {
-            namespace::new(database, stored.as_deref().unwrap_or(&default))
-        };
+        let collection = &namespace.collection;
+        fields.check_names(collection).or_command_error()?;
         Ok(EncryptedCollection {
-            state: name(
-                &fields.state_collection,
-                state_collection_of(&namespace.collection),
-            ),
-            compaction: name(
-                &fields.compaction_collection,
-                compaction_collection_of(&namespace.collection),
-            ),
+            state: namespace::new(database, &state_collection_of(collection)),
+            compaction: namespace::new(database, &compaction_collection_of(collection)),
             namespace,
             fields,
         })
@@ -187,7 +183,9 @@ pub fn check_creation(
     let Some(given) = arguments.document(ENCRYPTED_FIELDS)? else {
         return Ok(None);
     };
-    EncryptedFields::parse(given).map_err(|error| {
+    let checked =
+        EncryptedFields::parse(given).and_then(|fields| fields.check_names(&namespace.collection));
+    checked.map_err(|error| {
         let mut error = error.into_command_error();
         let name = format!("'{ENCRYPTED_FIELDS}.");
         error.message = error
