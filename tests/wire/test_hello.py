@@ -1,13 +1,19 @@
 """What a driver or a shell asks before anything else, and sessions."""
 
+import pathlib
+import sys
+import time
 import uuid
 
 import pymongo
 import pytest
-from bson import Binary
+from bson import Binary, Int64, ObjectId
 from pymongo.errors import OperationFailure
 
 from windrow_server import Server
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from raw import Raw, op_msg, section  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["hello", "isMaster", "ismaster"])
@@ -99,3 +105,20 @@ def test_stopping_by_command(tmp_path):
         assert server.process.wait(30) == 0
         server.start()
         assert server.client().a.b.find_one() == {"_id": 1}
+
+
+@pytest.mark.parametrize("known", ["foreign", "same"])
+def test_replies_to_one_hello_have_pauses(server, known):
+    """A client that is not logged in must not get replies without a pause."""
+    with Raw(server) as connection:
+        hello = {"hello": 1, "$db": "admin"}
+        version = connection.send(op_msg(section(hello))).reply()["topologyVersion"]
+        if known == "foreign":
+            version["processId"] = ObjectId()
+        hello |= {"topologyVersion": version, "maxAwaitTimeMS": Int64(0)}
+        connection.send(op_msg(section(hello), flags=1 << 16))
+        began, replies = time.monotonic(), 0
+        while time.monotonic() - began < 1:
+            assert connection.reply()["ok"] == 1
+            replies += 1
+    assert 1 < replies <= 101

@@ -19,6 +19,10 @@ use crate::tls::TlsMode;
 /// Nested documents are walked recursively: 200 levels must fit in every build.
 pub(crate) const STACK_BYTES: usize = 4 << 20;
 
+/// The number of connections above the limit that only Unix domain sockets can have, so that an
+/// administrator of the machine is not locked out by clients of a network.
+const RESERVED_UNIX: usize = 8;
+
 /// The addresses of both ends of a connection.
 pub(crate) struct Ends {
     pub client: NetworkAddress,
@@ -35,7 +39,8 @@ pub(crate) fn accept(state: &Arc<State>, socket: Socket, ends: Ends) -> io::Resu
         server: own_address,
     } = ends;
     let count = state.connections.count();
-    if count >= state.config.connections_max {
+    let reserved = if address.is_ip() { 0 } else { RESERVED_UNIX };
+    if count >= state.config.connections_max.saturating_add(reserved) {
         state.metrics.connections_rejected.fetch_add(1, Relaxed);
         let attr = doc! { "remote": (address.to_string()), "connectionCount": (count as i32) };
         let message = "Connection refused because there are too many open connections";

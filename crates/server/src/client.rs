@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use windrow_access::Endpoints;
 use windrow_document::{Document, DocumentBuf, doc};
@@ -28,6 +29,10 @@ pub struct Client {
     encryption: OnceLock<Encryption>,
     /// Identifies the connection in the audit log. Generated for its first event.
     uuid: OnceLock<[u8; 16]>,
+    connected: Instant,
+    /// When the last message of the client was complete, or the last reply was sent, in seconds
+    /// since `connected`.
+    active_seconds: AtomicU64,
 }
 
 /// The encryption of a connection.
@@ -50,7 +55,21 @@ impl Client {
             metadata: OnceLock::new(),
             encryption: OnceLock::new(),
             uuid: OnceLock::new(),
+            connected: Instant::now(),
+            active_seconds: AtomicU64::new(0),
         }
+    }
+
+    /// Records that a message of the client is complete, or that a reply was sent.
+    pub fn record_activity(&self) {
+        let seconds = self.connected.elapsed().as_secs();
+        self.active_seconds.store(seconds, Relaxed);
+    }
+
+    /// The time since the last complete message or reply, with a precision of a second.
+    pub fn silence(&self) -> Duration {
+        let active = Duration::from_secs(self.active_seconds.load(Relaxed));
+        self.connected.elapsed().saturating_sub(active)
     }
 
     /// Marks the connection as encrypted by TLS, with the subject of the client's verified

@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 
 use crate::auditing;
 use crate::client::Client;
-use crate::commands::secret_arguments;
+use crate::commands::{next_of_exhaust, secret_arguments};
 use crate::dispatch;
 use crate::log::Severity;
 use crate::parameters::QUIET;
@@ -117,6 +117,7 @@ impl Connection<'_> {
                 .bytes_in
                 .fetch_add(header.length as u64, Relaxed);
             self.state.metrics.requests.fetch_add(1, Relaxed);
+            self.client.record_activity();
             if !self.handle(&header, buffer)? {
                 break;
             }
@@ -170,18 +171,25 @@ impl Connection<'_> {
     /// Runs a command and sends its reply, repeatedly if the reply says that more follows.
     fn answer(&self, request: &Request) -> Result<(), WireError> {
         let mut to = request.reply_to();
+        let mut next: Option<Request> = None;
         loop {
+            let request = next.as_ref().unwrap_or(request);
             let reply = dispatch::run(self.state, self.client, request);
             if !to.expects_reply() {
                 return Ok(());
             }
             let id = self.send(&to, &reply)?;
-            let more = reply.more_to_come();
-            self.state.buffers.give(reply.into_buffer());
-            if !more {
+            if !reply.more_to_come() {
+                self.state.buffers.give(reply.into_buffer());
                 return Ok(());
             }
             to = to.after_exhaust_reply(id);
+            // Without the version that was just sent, a client that is not logged in could make the
+            // server send replies without a pause.
+            if request.get("topologyVersion").is_some() {
+                next = next_of_exhaust(request, &reply).ok();
+            }
+            self.state.buffers.give(reply.into_buffer());
         }
     }
 
@@ -191,6 +199,7 @@ impl Connection<'_> {
         if to.expects_reply() {
             let mut scratch = Vec::new();
             let sent = write_reply(&mut &*self.transport, to, reply, id, &mut scratch)?;
+            self.client.record_activity();
             self.state.metrics.bytes_out.fetch_add(sent as u64, Relaxed);
         }
         Ok(id)

@@ -294,6 +294,34 @@ fn watch_clients(state: &State) {
     }
 }
 
+/// How long a client that has to log in, and has not, can send no complete message. Drivers look at
+/// a server more often, without a login.
+const SILENCE_BEFORE_LOGIN_MAX: Duration = Duration::from_secs(60);
+
+/// The id of the log line about a client that does not log in. MongoDB has no such event.
+const SILENT_CLIENT: i32 = 9_000_021;
+
+/// Closes the connections of clients that do not log in and send nothing, or a message that they do
+/// not end. Others could not connect any more if there were many.
+fn close_silent_clients(state: &State) {
+    if !state.directory.is_required(&state.services.engine) {
+        return;
+    }
+    let (_, idle) = state.operations.running_and_idle(&state.connections);
+    let silent = idle.iter().filter(|client| {
+        client.address.is_ip()
+            && !client.login.is_logged_in()
+            && client.silence() > SILENCE_BEFORE_LOGIN_MAX
+    });
+    for client in silent {
+        let attr = doc! { "remote": (client.address.to_string()) };
+        let message = "Closing connection: its client did not log in";
+        let log = &state.services.log;
+        log.info("NETWORK", SILENT_CLIENT, &client.name(), message, attr);
+        state.connections.close(client.id);
+    }
+}
+
 /// Ends transactions that last too long, and expired sessions and cursors. Frees the plans and
 /// the counts of dropped collections.
 fn run_housekeeping(state: &State) {
@@ -301,6 +329,7 @@ fn run_housekeeping(state: &State) {
     state.warn_before_expiry();
     while !state.stop.wait(Duration::from_secs(1)) {
         let now = Instant::now();
+        close_silent_clients(state);
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
             let uuids = state.services.engine.uuids();

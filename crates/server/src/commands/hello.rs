@@ -238,6 +238,24 @@ impl Wait {
     }
 }
 
+/// The least time that a client waits for a reply after the first of several, in milliseconds.
+const NEXT_WAIT_MS_MIN: i64 = 10;
+
+/// Returns the request that the next reply answers, if a client has asked for several: it knows the
+/// topology version of the reply before.
+pub fn next_of_exhaust(request: &Request, reply: &Reply) -> Result<Request, CommandError> {
+    let reply = reply.to_document();
+    let mut body = DocumentBuf::new();
+    for (name, value) in request.body() {
+        match (name, reply.get("topologyVersion"), value.as_whole()) {
+            ("topologyVersion", Some(known), _) => body.push(name, known),
+            ("maxAwaitTimeMS", _, Some(limit)) => body.push(name, limit.max(NEXT_WAIT_MS_MIN)),
+            _ => body.push(name, value),
+        }
+    }
+    request.with_body(body)
+}
+
 /// Waits if the client knows the current topology version. Fails if the server stops.
 fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandError> {
     if wait.known != context.state.process_id {

@@ -3,6 +3,8 @@
 //! A file has a constant of type [`Command`] and the function that runs it. A new command needs its
 //! file and a line in [`COMMANDS`].
 
+pub use hello::next_of_exhaust;
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
