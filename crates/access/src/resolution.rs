@@ -6,8 +6,9 @@ use crate::built_in;
 use crate::error::Error;
 use crate::names::RoleName;
 use crate::privilege::Privileges;
-use crate::restrictions::Restrictions;
+use crate::restrictions::{Endpoints, Restrictions};
 use crate::role::Role;
+use crate::user::User;
 
 /// The largest number of roles from which a user or role inherits, directly and indirectly.
 pub const ROLES_MAX: usize = 10_000;
@@ -21,6 +22,14 @@ pub struct Resolved {
     pub privileges: Privileges,
     /// The restrictions of all these roles. Each must allow a connection.
     pub restrictions: Vec<Restrictions>,
+}
+
+impl Resolved {
+    /// Returns `true` if the restrictions of a user with these roles allow a connection.
+    pub fn allow(&self, user: &User, endpoints: Endpoints) -> bool {
+        let mut all = self.restrictions.iter().chain([&user.restrictions]);
+        all.all(|restrictions| restrictions.allow(endpoints))
+    }
 }
 
 /// Resolves roles with inheritance. `find` returns a user-defined role. Roles that do not exist are

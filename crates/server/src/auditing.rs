@@ -21,7 +21,7 @@ pub fn trail(state: &State, client: &Client) -> Option<AuditTrail> {
     let engine = &state.services.engine;
     let users = state.directory.users(engine);
     let origin = connection_origin(client);
-    let origin = match client.login.identity(engine, &users) {
+    let origin = match client.login.identity(engine, &users, client.endpoints()) {
         Ok(Some(identity)) => {
             let roles = identity.resolved.roles.clone();
             origin.with_user(identity.user.name.clone(), roles)

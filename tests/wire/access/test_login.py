@@ -10,7 +10,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from logins import Conversation, code
-from raw import Raw
+from raw import Raw, op_msg, section
 from windrow_server import Server
 
 
@@ -368,3 +368,38 @@ def test_a_strict_client_logs_in(server, root):
     api = pymongo.server_api.ServerApi("1", strict=True)
     client = server.client(username="root", password="secret", server_api=api)
     client.d.c.insert_one({})
+
+
+def test_restrictions_apply_to_open_connections(server, root, login):
+    """The next command after the change fails: the user is logged out."""
+    client = login("readAnyDatabase", name="traveller")
+    client.a.c.find_one()
+    elsewhere = [{"clientSource": ["192.0.2.1"]}]
+    root.admin.command("updateUser", "traveller", authenticationRestrictions=elsewhere)
+    assert code(client.a.c.find_one) in (13, 18)
+    root.admin.command("updateUser", "traveller", authenticationRestrictions=[])
+    client = server.client(username="traveller", password="pw")
+    client.a.c.find_one()
+    root.admin.command("createRole", "far", privileges=[], roles=[], authenticationRestrictions=elsewhere)
+    root.admin.command("grantRolesToUser", "traveller", roles=["far"])
+    assert code(client.a.c.find_one) in (13, 18)
+
+
+def test_an_invalid_user_does_not_hide_the_others(root):
+    root.admin["system.users"].insert_one({"_id": "admin.odd", "user": 5, "db": "admin"})
+    try:
+        found = root.admin.command("usersInfo", 1)["users"]
+        assert "root" in [user["user"] for user in found] and "admin.odd" not in str(found)
+    finally:
+        root.admin["system.users"].delete_one({"_id": "admin.odd"})
+
+
+def test_a_client_that_sends_nothing_is_disconnected(server):
+    """Otherwise clients that never log in could take all connections."""
+    with Raw(server) as silent, Raw(server) as half:
+        half.send(op_msg(section({"ping": 1, "$db": "admin"}))[:20])
+        began = time.monotonic()
+        for connection in (silent, half):
+            connection.socket.settimeout(90)
+            assert connection.socket.recv(1) == b""
+        assert 55 < time.monotonic() - began < 80

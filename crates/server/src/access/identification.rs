@@ -18,7 +18,7 @@ pub fn authority_of(state: &State, client: &Client) -> Result<Authority, Command
     if directory.control == AccessControl::WithUsers && !users.had_users {
         return Ok(Authority::Unrestricted);
     }
-    if let Some(identity) = client.login.identity(engine, &users)? {
+    if let Some(identity) = client.login.identity(engine, &users, client.endpoints())? {
         return Ok(Authority::User(identity));
     }
     let is_first = !users.has_users && !users.has_roles;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use windrow_access::scram::{ClientFirst, ServerConversation};
-use windrow_access::{Mechanism, StoredCredentials, User, UserName};
+use windrow_access::{Endpoints, Mechanism, StoredCredentials, User, UserName};
 use windrow_collection::Engine;
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -124,11 +124,13 @@ impl Login {
         self.lock().logged_in.is_some()
     }
 
-    /// The user that is logged in, as it is now. Logs it out if it was dropped.
+    /// The user that is logged in, as it is now. Logs it out if it was dropped, or if its restrictions
+    /// or those of its roles do not allow the connection any more.
     pub fn identity(
         &self,
         engine: &Engine,
         users: &Arc<Users>,
+        endpoints: Endpoints,
     ) -> Result<Option<Arc<Identity>>, CommandError> {
         let mut state = self.lock();
         let Some(logged_in) = &mut state.logged_in else {
@@ -140,7 +142,10 @@ impl Login {
             return Ok(Some(Arc::clone(identity)));
         }
         let found = users.get(engine, &logged_in.user)?;
-        let is_same = |identity: &Arc<Identity>| logged_in.logged_in_as.is(&identity.user);
+        let is_same = |identity: &Arc<Identity>| {
+            logged_in.logged_in_as.is(&identity.user)
+                && identity.resolved.allow(&identity.user, endpoints)
+        };
         match found.filter(is_same) {
             Some(identity) => {
                 logged_in.cached = Some((Arc::clone(users), Arc::clone(&identity)));

@@ -158,10 +158,8 @@ pub fn check_restrictions(
     if is_local_user(&user.name) && !state.config.local_user_by_ip && client.address.is_ip() {
         return Ok(false);
     }
-    let endpoints = client.endpoints();
     let resolved = resolve_roles(&state.services.engine, &user.roles)?;
-    let mut all = resolved.restrictions.iter().chain([&user.restrictions]);
-    Ok(all.all(|restrictions| restrictions.allow(endpoints)))
+    Ok(resolved.allow(user, client.endpoints()))
 }
 
 /// A login that failed.

@@ -25,7 +25,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &state.services.engine;
     let users = state.directory.users(engine);
     // The user is shown even if nobody has to log in.
-    let identity = client.login.identity(engine, &users)?;
+    let identity = client.login.identity(engine, &users, client.endpoints())?;
     let user = identity
         .as_ref()
         .map(|it| UserName::to_document(&it.user.name));

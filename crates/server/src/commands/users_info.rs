@@ -13,6 +13,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
+use crate::log::Severity;
 
 pub const USERS_INFO: Command = Command {
     name: "usersInfo",
@@ -132,8 +133,37 @@ fn select(
         Selection::OfAllDatabases => DocumentBuf::new(),
     };
     let found = Stored::Users.find(engine, filter.as_document())?;
-    found.iter().map(parse_user).collect()
+    Ok(found
+        .iter()
+        .filter_map(|document| parse_or_warn(context, document))
+        .collect())
 }
+
+/// Parses a stored user. A document that is not valid was written without the commands for users; it is
+/// left out with a warning, so that the others can be seen.
+fn parse_or_warn(context: &Context<'_>, document: &DocumentBuf) -> Option<User> {
+    let parsed = parse_user(document);
+    let warn = |error: &CommandError| {
+        let attr = doc! {
+            "_id": (document.get("_id").unwrap_or(ValueRef::Null)), "error": (&*error.message),
+        };
+        let log = &context.state.services.log;
+        let message = "A document of admin.system.users is not a user";
+        let name = context.client.name();
+        log.write(
+            Severity::Warning,
+            "ACCESS",
+            INVALID_USER,
+            &name,
+            message,
+            attr,
+        );
+    };
+    parsed.inspect_err(warn).ok()
+}
+
+/// The id of the log line about a document that is not a user. MongoDB has no such event.
+const INVALID_USER: i32 = 9_000_022;
 
 fn describe(
     engine: &windrow_collection::Engine,
