@@ -25,6 +25,7 @@ use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
+use crate::shown_command::{names_users, without_credentials};
 use crate::transaction_context::TransactionContext;
 use crate::{collation, plan_summary, snapshot_reads};
 
@@ -389,6 +390,7 @@ fn shown_in_cursors(context: &Context<'_>, command: Document<'_>) -> DocumentBuf
             shown.push(name, value);
             shown
         }
+        None if names_users(command) => without_credentials(command),
         None => command.to_buf(),
     }
 }

@@ -17,6 +17,7 @@ use crate::insert_preparation::with_id_in_front;
 use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::operations::Operation;
+use crate::shown_command::{USERS, without_credentials};
 use crate::state::State;
 use crate::verbosity::Component;
 
@@ -283,6 +284,10 @@ impl RecordedOperation<'_> {
         // Only requested waits exist, and they do not count.
         all.push("workingMillis", self.millis);
         all.push("durationMillis", self.millis);
+        // A plan has the filter of the command.
+        if self.namespace.ends_with(USERS) {
+            return without_credentials(all.as_document());
+        }
         all
     }
 

@@ -1,6 +1,6 @@
 //! Commands as `currentOp`, the log and the profile show them: without passwords, and short.
 
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 
 /// Returns the arguments of a command that are hidden.
 pub type SecretArguments = fn(&str) -> &'static [&'static str];
@@ -22,7 +22,12 @@ pub fn shown_command(
     secret_arguments: SecretArguments,
 ) -> DocumentBuf {
     if body.as_bytes().len() <= BYTES_MAX {
-        return without_secrets(body, secret_arguments);
+        let shown = without_secrets(body, secret_arguments);
+        return if names_users(body) {
+            without_credentials(shown.as_document())
+        } else {
+            shown
+        };
     }
     let mut shown = only_names(body);
     if let Some(comment) = body.get("comment") {
@@ -34,6 +39,41 @@ pub fn shown_command(
     shown.push("$truncated", format!("{} bytes", body.as_bytes().len()));
     shown.push("$db", database);
     shown
+}
+
+/// The collection with the keys of passwords.
+pub const USERS: &str = "system.users";
+/// The name of the field with them.
+const CREDENTIALS: &str = "credentials";
+
+/// Returns `true` if a command may be about the collection of users: it contains the name.
+pub fn names_users(command: Document<'_>) -> bool {
+    memchr::memmem::find(command.as_bytes(), USERS.as_bytes()).is_some()
+}
+
+/// A document without the keys of passwords, at any depth.
+pub fn without_credentials(document: Document<'_>) -> DocumentBuf {
+    let mut copy = DocumentBuf::new();
+    for (name, value) in document {
+        let is_secret = name.split('.').any(|part| part == CREDENTIALS);
+        if is_secret {
+            copy.push(name, HIDDEN);
+        } else {
+            copy.push(name, value_without_credentials(value));
+        }
+    }
+    copy
+}
+
+fn value_without_credentials(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Document(document) => without_credentials(document).into(),
+        ValueRef::Array(array) => {
+            let values = array.iter().map(value_without_credentials);
+            Value::Array(values.collect())
+        }
+        value => value.to_value(),
+    }
 }
 
 /// Returns `true` if a command, or a command that it explains, has arguments with passwords.
@@ -125,6 +165,34 @@ mod tests {
             &doc! { "explain": (find.clone()) },
             &doc! { "explain": find },
         );
+    }
+
+    #[test]
+    fn keys_of_passwords_are_hidden() {
+        let hide = |document: DocumentBuf, expected: DocumentBuf| {
+            assert_eq!(without_credentials(document.as_document()), expected);
+        };
+        hide(
+            doc! { "_id": "a.b", "credentials": { "x": 1 } },
+            doc! { "_id": "a.b", "credentials": "xxx" },
+        );
+        hide(
+            doc! { "q": {}, "u": { "$set": { "credentials.SCRAM-SHA-1": 1, "roles": [] } } },
+            doc! { "q": {}, "u": { "$set": { "credentials.SCRAM-SHA-1": "xxx", "roles": [] } } },
+        );
+        hide(
+            doc! { "u": [{ "$set": { "credentials": 1 } }, 5] },
+            doc! { "u": [{ "$set": { "credentials": "xxx" } }, 5] },
+        );
+        let find = |collection: &str, key: ValueRef<'_>| doc! { "find": collection, "filter": { "credentials.a": key } };
+        let (number, hidden) = (ValueRef::Int32(1), ValueRef::String("xxx"));
+        let shown =
+            |command: &DocumentBuf| shown_command(command.as_document(), "d", secret_arguments);
+        assert_eq!(
+            shown(&find("system.users", number)),
+            find("system.users", hidden)
+        );
+        assert_eq!(shown(&find("orders", number)), find("orders", number));
     }
 
     #[test]

@@ -15,6 +15,31 @@ from windrow_server import Server
 SECRET = "PaSsWoRd-4711"
 
 
+def test_keys_of_passwords_are_not_shown(server, root):
+    """Writes to the collection of users, and filters of it, have keys in them."""
+    users = root.admin["system.users"]
+    document = {"_id": "admin.written", "user": "written", "db": "admin", "roles": [],
+                "credentials": {"SCRAM-SHA-256": {"storedKey": SECRET}}}
+    filter = {"credentials.SCRAM-SHA-256.storedKey": SECRET}
+    root.admin.command("profile", 2, slowms=-1)
+    try:
+        list(users.find(filter))
+        list(users.aggregate([{"$match": filter}]))
+        users.find_one_and_update(filter, {"$set": {"credentials.SCRAM-SHA-256.storedKey": SECRET}})
+        users.update_one(filter, {"$set": {"credentials": {"x": SECRET}}})
+        users.insert_one(document)
+        root.admin.command("bulkWrite", 1, nsInfo=[{"ns": "admin.system.users"}],
+                           ops=[{"delete": 0, "filter": filter}])
+        users.delete_one(filter)
+    finally:
+        users.delete_one({"_id": "admin.written"})
+        root.admin.command("profile", 0, slowms=100)
+    profile = list(root.admin["system.profile"].find({"ns": "admin.system.users"}))
+    assert len(profile) >= 6 and "xxx" in str(profile)
+    assert not [record for record in profile if SECRET in str(record)]
+    assert SECRET not in server.log()
+
+
 def test_passwords_are_not_shown(server, root):
     """Every command is logged and profiled, and one of them is refused with its text."""
     root.admin.command("profile", 2, slowms=-1)

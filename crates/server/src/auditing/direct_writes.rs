@@ -1,12 +1,13 @@
 //! Writes of clients to the collections of users and roles. Such a write changes what users may do,
 //! as the commands on users and roles do.
 
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::Request;
 
 use crate::access::store::Stored;
 use crate::audit::AuditTrail;
 use crate::client::Client;
+use crate::shown_command::without_credentials;
 use crate::state::State;
 
 /// Records the statements of a command that write to the collections of users and roles. They are
@@ -85,57 +86,4 @@ fn record_one(trail: &AuditTrail, namespace: &str, operation: &str, document: Do
         "document": (without_credentials(document)), "ns": namespace, "operation": operation,
     };
     trail.record("directAuthMutation", param);
-}
-
-/// The name of the field with the keys of passwords.
-const CREDENTIALS: &str = "credentials";
-
-/// A document without the keys of passwords, at any depth.
-fn without_credentials(document: Document<'_>) -> DocumentBuf {
-    let shown = |(name, value): (&str, ValueRef<'_>)| {
-        let is_secret = name.split('.').any(|part| part == CREDENTIALS);
-        let value = if is_secret {
-            Value::from("xxx")
-        } else {
-            shown_value(value)
-        };
-        (name.to_owned(), value)
-    };
-    let mut copy = DocumentBuf::new();
-    for (name, value) in document.iter().map(shown) {
-        copy.push(&name, value);
-    }
-    copy
-}
-
-fn shown_value(value: ValueRef<'_>) -> Value {
-    match value {
-        ValueRef::Document(document) => without_credentials(document).into(),
-        ValueRef::Array(array) => Value::Array(array.iter().map(shown_value).collect::<ArrayBuf>()),
-        value => value.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_of_passwords_are_hidden() {
-        let check = |document: DocumentBuf, expected: DocumentBuf| {
-            assert_eq!(without_credentials(document.as_document()), expected);
-        };
-        check(
-            doc! { "_id": "a.b", "credentials": { "x": 1 } },
-            doc! { "_id": "a.b", "credentials": "xxx" },
-        );
-        check(
-            doc! { "q": {}, "u": { "$set": { "credentials.SCRAM-SHA-1": 1, "roles": [] } } },
-            doc! { "q": {}, "u": { "$set": { "credentials.SCRAM-SHA-1": "xxx", "roles": [] } } },
-        );
-        check(
-            doc! { "u": [{ "$set": { "credentials": 1 } }, 5] },
-            doc! { "u": [{ "$set": { "credentials": "xxx" } }, 5] },
-        );
-    }
 }
