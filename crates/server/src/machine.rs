@@ -63,11 +63,12 @@ pub fn processor(name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// The used and the total bytes of the file system of a folder.
+/// The bytes of the file system of a folder that this process cannot use, and all. The former include
+/// what is reserved for the administrator.
 pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-    let used = found.f_blocks.saturating_sub(found.f_bfree);
+    let used = found.f_blocks.saturating_sub(found.f_bavail);
     Some((bytes(used), bytes(found.f_blocks)))
 }
 
