@@ -11,6 +11,7 @@ import time
 import urllib.parse
 
 import pytest
+from bson import Int64
 
 from indexed import HOSTILE, IndexedServer
 
@@ -215,6 +216,22 @@ def test_only_what_is_indexed_is_opened(server):
                           "size": os.stat("/etc/passwd").st_size})
     assert browser.get(address("/search/file", id="/etc/passwd")).status == 404
     documents.delete_one({"_id": "/etc/passwd"})
+    # What `stat` shows to everybody is no proof that a file was indexed, nor is another signature.
+    secret = server.folder / "secret.txt"
+    secret.write_text("classified-4711")
+    secret.chmod(0o600)
+    found = secret.stat()
+    stamp = {"size": found.st_size, "inode": Int64(found.st_ino), "modified_ns": Int64(found.st_mtime_ns),
+             "changed_ns": Int64(found.st_ctime_ns)}
+    indexed = documents.find_one({"_id": server.path("kitchen/page.html")})
+    for signature in [{}, {"signature": b""}, {"signature": bytes(16)}, {"signature": indexed["signature"]}]:
+        documents.replace_one({"_id": str(secret)}, {
+            "path": str(secret), "kind": "text", "text": "x", **stamp, **signature}, upsert=True)
+        assert browser.get(address("/search/file", id=str(secret))).status == 404, signature
+        assert "classified" not in browser.get(address("/search/document", id=str(secret))).text
+    documents.delete_one({"_id": str(secret)})
+    key = server.data / "indexed-files.key"
+    assert key.stat().st_mode & 0o777 == 0o600 and len(key.read_bytes()) == 32
     soup = server.path("kitchen/deep/er/soup.txt")
     with open(soup, "a") as file:
         file.write("changed\n")

@@ -5,6 +5,7 @@ use windrow_document::{Document, DocumentBuilder, ValueRef};
 use windrow_extract::{DocumentMetadata, MailReference};
 
 use crate::changes::MovedFile;
+use crate::file_signature::FileSigner;
 use crate::stored_document::{
     FailureDocument, FileDocument, SkippedDocument, extension, file_name, folders,
     format_document_id,
@@ -37,7 +38,7 @@ impl DocumentBatch {
         Bytes::from(std::mem::replace(&mut self.bytes, next).into_boxed_slice())
     }
 
-    pub fn push_file(&mut self, document: &FileDocument) {
+    pub fn push_file(&mut self, document: &FileDocument, signer: &FileSigner) {
         self.push(|builder| {
             append_string(builder, "_id", &document.id);
             append_string(builder, "path", &document.path);
@@ -49,7 +50,7 @@ impl DocumentBatch {
             append_string(builder, "kind", document.kind.as_str());
             append_string(builder, "text", &document.text);
             append_optional(builder, "language", document.language.as_deref());
-            append_stamp(builder, document.stamp);
+            append_signed_stamp(builder, document.stamp, &document.path, signer);
             builder.append("indexed", ValueRef::DateTime(document.indexed_ms));
             if document.truncated {
                 builder.append("truncated", ValueRef::Bool(true));
@@ -62,7 +63,13 @@ impl DocumentBatch {
     }
 
     /// Adds a stored document with the path of a file that was moved.
-    pub fn push_moved(&mut self, document: Document<'_>, moved: &MovedFile<'_>, now_ms: i64) {
+    pub fn push_moved(
+        &mut self,
+        document: Document<'_>,
+        moved: &MovedFile<'_>,
+        now_ms: i64,
+        signer: &FileSigner,
+    ) {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let inner = text("inner");
         let (path, name) = (moved.file.path_text(), |path: &str| file_name(path, inner));
@@ -78,8 +85,8 @@ impl DocumentBatch {
                         append_optional(builder, "ext", extension(&name(&path)).as_deref());
                     }
                     "folders" => append_strings(builder, "folders", folders(&path)),
-                    "size" => append_stamp(builder, moved.file.stamp),
-                    "ext" | "modified" | "modified_ns" | "changed_ns" | "inode" => {}
+                    "size" => append_signed_stamp(builder, moved.file.stamp, &path, signer),
+                    "ext" | "modified" | "modified_ns" | "changed_ns" | "inode" | "signature" => {}
                     "indexed" => builder.append("indexed", ValueRef::DateTime(now_ms)),
                     "attached_to" => append_moved_reference(builder, value, &moved.from, &path),
                     other => builder.append(other, value),
@@ -147,6 +154,24 @@ fn append_stamp(builder: &mut DocumentBuilder, stamp: FileStamp) {
     builder.append("modified_ns", ValueRef::Int64(stamp.modified_ns));
     builder.append("changed_ns", ValueRef::Int64(stamp.changed_ns));
     builder.append("inode", ValueRef::Int64(stamp.inode.cast_signed()));
+}
+
+/// Appends a stamp, and the proof that a file with this path had it when it was read.
+fn append_signed_stamp(
+    builder: &mut DocumentBuilder,
+    stamp: FileStamp,
+    path: &str,
+    signer: &FileSigner,
+) {
+    append_stamp(builder, stamp);
+    let signature = signer.sign(path, &stamp);
+    builder.append(
+        "signature",
+        ValueRef::Binary {
+            subtype: 0,
+            bytes: &signature,
+        },
+    );
 }
 
 fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
@@ -306,7 +331,7 @@ mod tests {
         let mut moved_file = file();
         moved_file.title = "mail.mbox".into();
         let mut batch = DocumentBatch::default();
-        batch.push_file(&moved_file);
+        batch.push_file(&moved_file, &signer());
         let stored = DocumentBuf::from_bytes(batch.take().to_vec()).unwrap();
         let stamp = FileStamp {
             changed_ns: 77,
@@ -330,21 +355,27 @@ mod tests {
             indexed_ms: 8,
             ..moved_file
         };
-        batch.push_moved(stored.as_document(), &moved, 8);
+        batch.push_moved(stored.as_document(), &moved, 8, &signer());
         let found = batch.take();
-        batch.push_file(&expected);
+        batch.push_file(&expected, &signer());
         assert_eq!(found, batch.take());
+    }
+
+    fn signer() -> FileSigner {
+        FileSigner::with_key(&[7; 32]).unwrap()
     }
 
     #[test]
     fn documents_have_the_documented_fields() {
+        let bytes = signer().sign("/d/mail.mbox", &file().stamp).to_vec();
+        let signature = Value::Binary { subtype: 0, bytes };
         check(
-            |batch| batch.push_file(&file()),
+            |batch| batch.push_file(&file(), &signer()),
             doc! {
                 "_id": "/d/mail.mbox/#2", "path": "/d/mail.mbox", "inner": "#2", "title": "Bread",
                 "filename": "mail.mbox", "ext": "mbox", "folders": ["/d", "/"], "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
-                "changed_ns": 5i64, "inode": 6i64,
+                "changed_ns": 5i64, "inode": 6i64, "signature": (signature),
                 "indexed": (Value::DateTime(7)), "truncated": true,
                 "keywords": ["yeast"], "description": "How to", "columns": ["a", "b"], "pages": 4i64,
                 "from": ["Ada"], "date": (Value::DateTime(3)), "references": ["1@x"],

@@ -10,6 +10,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
 use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
 
+use crate::file_signature::FileSigner;
 use crate::pipeline::BackgroundTimes;
 use crate::store::{
     DATABASE_NAME, DocumentVisitor, INDEX_NAME, InsertError, RUNS_NAME, STAMP_INDEX_NAME,
@@ -25,11 +26,12 @@ pub struct EngineStore {
     documents: Arc<Collection>,
     failures: Arc<Collection>,
     skipped: Arc<Collection>,
+    signer: FileSigner,
 }
 
 impl EngineStore {
     /// Opens or creates the collections.
-    pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
+    pub fn new(engine: Arc<Engine>, signer: FileSigner) -> Result<Self, Error> {
         let open = |collection: StoreCollection| {
             engine.collection_or_create(&Namespace::new(DATABASE_NAME, collection.name())?)
         };
@@ -38,6 +40,7 @@ impl EngineStore {
             failures: open(StoreCollection::Failures)?,
             skipped: open(StoreCollection::Skipped)?,
             engine,
+            signer,
         })
     }
 
@@ -84,6 +87,10 @@ impl EngineStore {
 }
 
 impl Store for EngineStore {
+    fn file_signer(&self) -> &FileSigner {
+        &self.signer
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
             let specification = collection.index_specification();

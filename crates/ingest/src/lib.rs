@@ -52,6 +52,7 @@ mod changes;
 mod document_batch;
 mod engine_store;
 mod failure;
+mod file_signature;
 mod ingestion;
 mod markers;
 mod moves;
@@ -76,6 +77,7 @@ mod writers;
 pub use changes::{Changes, KeptFolder, MovedFile, StoredFile, StoredFiles, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
+pub use file_signature::FileSigner;
 pub use ingestion::{IngestError, IngestOptions, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
 pub use pipeline::{

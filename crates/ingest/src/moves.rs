@@ -26,7 +26,7 @@ pub(crate) fn move_files(
         let mut documents = DocumentBatch::default();
         store.visit_documents(&moved.from, &mut |document| {
             if documents.bytes() < limits.bytes_max {
-                documents.push_moved(document, moved, now_ms());
+                documents.push_moved(document, moved, now_ms(), store.file_signer());
             }
         })?;
         if documents.bytes() >= limits.bytes_max {

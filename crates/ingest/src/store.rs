@@ -4,6 +4,7 @@ use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, doc};
 pub use windrow_file_query::INDEX_NAME;
 
+use crate::file_signature::FileSigner;
 use crate::pipeline::BackgroundTimes;
 use crate::walk::FileStamp;
 
@@ -47,6 +48,9 @@ pub type DocumentVisitor<'v> = dyn FnMut(Document<'_>) + 'v;
 /// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
 /// calls before it. Continuing an interrupted ingestion depends on this order.
 pub trait Store: Sync {
+    /// Signs the files whose documents are stored.
+    fn file_signer(&self) -> &FileSigner;
+
     /// Creates the collections and their indexes if they
     /// do not exist.
     fn prepare(&self) -> Result<(), StoreError>;

@@ -139,8 +139,9 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         extracted: ExtractedDocument,
     ) -> Result<(), StoreError> {
         let inner = extracted.inner_path.clone();
+        let document = FileDocument::new(file, extracted, now_ms());
         self.documents
-            .push_file(&FileDocument::new(file, extracted, now_ms()));
+            .push_file(&document, self.store.file_signer());
         self.origins.push(DocumentOrigin { file, inner });
         self.file_state.has_documents = true;
         let bytes_max = match self.file_state.is_marked_unfinished {

@@ -18,6 +18,7 @@
 //! modified_ns, changed_ns, inode               inner
 //!              with size, detect that the      format       ELF program
 //!              file changed or was moved       reason       no text can be extracted …
+//! signature    of path and stamp
 //! indexed      date                            size
 //! truncated    true, or absent                 modified, modified_ns, changed_ns, inode
 //! syntax, author, keywords, description,       skipped

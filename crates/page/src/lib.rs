@@ -81,5 +81,5 @@ pub use folder_services::{ConfigFunction, FolderServices, RunProgress, StageProg
 pub use options::PageOptions;
 pub use server::PageServer;
 pub use services::{
-    ConnectFunction, ConnectionEnds, Credentials, OpenFunction, PageServices, PageTls,
+    ConnectFunction, ConnectionEnds, Credentials, IndexedFile, OpenFunction, PageServices, PageTls,
 };

@@ -22,7 +22,8 @@ pub struct PageServices {
     pub requires_login: Box<dyn Fn() -> bool + Send + Sync>,
     /// The user of the program itself, which may do everything. `None` if it needs no login.
     pub own_login: Option<Credentials>,
-    /// Opens a file by its path as documents have it.
+    /// Opens a file that was indexed. Fails if its signature is not valid: whoever may write documents
+    /// can write any path and stamp, but no signature.
     pub open_file: OpenFunction,
     /// The data folder, for what is beside the database: saved searches and synonyms.
     pub data_folder: PathBuf,
@@ -44,8 +45,19 @@ pub struct PageTls {
     pub config: Box<dyn Fn() -> Option<Arc<ServerConfig>> + Send + Sync>,
 }
 
+/// A file as a document describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexedFile<'d> {
+    /// The path.
+    pub path: &'d str,
+    /// Size in bytes, time of modification and of change in nanoseconds since 1970-01-01 UTC, inode.
+    pub stamp: [i64; 4],
+    /// The signature of path and stamp.
+    pub signature: &'d [u8],
+}
+
 /// Opens a file.
-pub type OpenFunction = Box<dyn Fn(&str) -> io::Result<File> + Send + Sync>;
+pub type OpenFunction = Box<dyn Fn(&IndexedFile<'_>) -> io::Result<File> + Send + Sync>;
 
 /// Opens a connection: client and server are the addresses that the server sees.
 pub type ConnectFunction =

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use windrow_ingest::{
-    EngineStore, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot, ingest,
-    remove_folder,
+    EngineStore, FileSigner, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot,
+    ingest, remove_folder,
 };
 
 use crate::command_line::{Failure, Subcommand};
@@ -58,7 +58,7 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
         writers: settings.writers,
     };
     let roots = settings.roots()?;
-    let summary = with_store(data_folder, |store| {
+    let summary = with_store(data_folder, settings.file_signer()?, |store| {
         show_ingest(store, &roots, &ingest_options, options.display)
     })?;
     let seconds = started.elapsed().as_secs_f64();
@@ -74,8 +74,9 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
 
 /// Removes everything that is stored of files below the folders.
 fn remove_folders(options: &Options) -> Result<(), Failure> {
-    let data_folder = Settings::new(options)?.open_data_folder()?;
-    with_store(data_folder, |store| {
+    let settings = Settings::new(options)?;
+    let data_folder = settings.open_data_folder()?;
+    with_store(data_folder, settings.file_signer()?, |store| {
         for folder in &options.folders {
             let files = remove_folder(store, folder).map_err(Failure::runtime)?;
             if files == 0 {
@@ -96,17 +97,18 @@ fn remove_folders(options: &Options) -> Result<(), Failure> {
 /// Calls `work` with the store of a data folder, and closes the folder if it is open in this process.
 fn with_store<T>(
     data_folder: DataFolder,
+    signer: FileSigner,
     work: impl FnOnce(&dyn Store) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     match data_folder {
         DataFolder::Local(engine) => {
-            let store = EngineStore::new(engine.clone()).map_err(Failure::runtime)?;
+            let store = EngineStore::new(engine.clone(), signer).map_err(Failure::runtime)?;
             let result = work(&store)?;
             engine.close().map_err(Failure::runtime)?;
             Ok(result)
         }
         DataFolder::Server(address) => {
-            work(&ServerStore::connect(address).map_err(Failure::runtime)?)
+            work(&ServerStore::connect(address, signer).map_err(Failure::runtime)?)
         }
     }
 }

@@ -17,8 +17,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use windrow_ingest::text_to_path;
-use windrow_page::{Credentials, PageOptions, PageServer, PageServices, PageTls};
+use windrow_ingest::{FileSigner, FileStamp, text_to_path};
+use windrow_page::{
+    Credentials, IndexedFile, OpenFunction, PageOptions, PageServer, PageServices, PageTls,
+};
 use windrow_server::{Connector, LOCAL_USER, TlsMode};
 
 use folders::folder_services;
@@ -52,7 +54,7 @@ pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<Page
             database: database.to_owned(),
             password: context.password.to_owned().into(),
         }),
-        open_file: Box::new(open_file),
+        open_file: open_indexed(context.data_folder.to_owned()),
         data_folder: context.data_folder.to_owned(),
         folders: Some(folder_services(
             context.data_folder,
@@ -72,6 +74,20 @@ pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<Page
         is_read_only: web.is_read_only,
     };
     PageServer::start(options, services)
+}
+
+/// Opens files that were indexed into this data folder.
+fn open_indexed(data_folder: PathBuf) -> OpenFunction {
+    Box::new(move |file: &IndexedFile<'_>| {
+        let stamp = FileStamp::from_fields(file.stamp.map(Some));
+        let stamp = stamp.ok_or(io::ErrorKind::NotFound)?;
+        let signer = FileSigner::open(&data_folder)?;
+        if signer.verify(file.path, &stamp, file.signature) {
+            open_file(file.path)
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+    })
 }
 
 /// Opens a file by its path as documents have it. A pipe that took the place of a file must not keep

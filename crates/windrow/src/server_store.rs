@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_ingest::{
-    DATABASE_NAME, DocumentVisitor, FileStamp, INDEX_NAME, InsertError, RUNS_NAME,
+    DATABASE_NAME, DocumentVisitor, FileSigner, FileStamp, INDEX_NAME, InsertError, RUNS_NAME,
     STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
 };
 
@@ -15,16 +15,18 @@ use crate::client::{self, Client, ClientError, DocumentSequence};
 /// A store that sends commands to a server.
 pub struct ServerStore {
     address: ServerAddress,
+    signer: FileSigner,
     /// Unused connections. Each concurrent call uses its own.
     idle_clients: Mutex<Vec<Client>>,
 }
 
 impl ServerStore {
     /// Connects once, to verify that the server responds.
-    pub fn connect(address: ServerAddress) -> Result<ServerStore, ClientError> {
+    pub fn connect(address: ServerAddress, signer: FileSigner) -> Result<ServerStore, ClientError> {
         let client = client::connect(&address)?;
         Ok(ServerStore {
             address,
+            signer,
             idle_clients: Mutex::new(vec![client]),
         })
     }
@@ -99,6 +101,10 @@ impl ServerStore {
 }
 
 impl Store for ServerStore {
+    fn file_signer(&self) -> &FileSigner {
+        &self.signer
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
             let name = collection.name();

@@ -11,6 +11,7 @@ use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts};
 
 use super::*;
 use crate::changes::{find_changes, plan_jobs};
+use crate::file_signature::FileSigner;
 use crate::ingestion::read_stored_files;
 use crate::markers::mark_shared;
 use crate::store::{DocumentVisitor, StampVisitor};
@@ -18,6 +19,7 @@ use crate::walk::{FileStamp, WalkResult};
 
 /// Documents by collection and `_id`, and the number of writes that succeed.
 struct MemoryStore {
+    signer: FileSigner,
     documents: [Mutex<BTreeMap<String, DocumentBuf>>; 3],
     writes_left: AtomicUsize,
 }
@@ -25,6 +27,7 @@ struct MemoryStore {
 impl MemoryStore {
     fn new() -> Self {
         MemoryStore {
+            signer: FileSigner::with_key(&[7; 32]).unwrap(),
             documents: Default::default(),
             writes_left: AtomicUsize::new(usize::MAX),
         }
@@ -63,6 +66,10 @@ fn document_path(document: &DocumentBuf) -> &str {
 }
 
 impl Store for MemoryStore {
+    fn file_signer(&self) -> &FileSigner {
+        &self.signer
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use windrow_converters::SettingsEntry;
-use windrow_ingest::{WalkOptions, WalkRoot, WorkerPool, WriterOptions};
+use windrow_ingest::{FileSigner, WalkOptions, WalkRoot, WorkerPool, WriterOptions};
 
 use super::options::Options;
 use super::pauses::Pauses;
@@ -92,6 +92,12 @@ impl Settings {
     /// Opens the data folder, or finds the server that has it open.
     pub fn open_data_folder(&self) -> Result<DataFolder, Failure> {
         DataFolder::open_with_threads(&self.data_folder, self.memory_bytes, self.index_threads)
+    }
+
+    /// Reads or creates the key that signs indexed files. The data folder must exist.
+    pub fn file_signer(&self) -> Result<FileSigner, Failure> {
+        let signer = FileSigner::open_or_create(&self.data_folder);
+        signer.map_err(|error| Failure::runtime(format!("the key of indexed files: {error}")))
     }
 
     pub fn data_folder(&self) -> &Path {

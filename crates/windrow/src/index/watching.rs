@@ -36,7 +36,8 @@ pub fn watch_folders(options: &Options) -> Result<(), Failure> {
     let stop = stop_at_signals()?;
     match settings.open_data_folder()? {
         DataFolder::Local(engine) => {
-            let store = EngineStore::new(engine.clone()).map_err(Failure::runtime)?;
+            let store = EngineStore::new(engine.clone(), settings.file_signer()?)
+                .map_err(Failure::runtime)?;
             let run = new_run();
             let page = options.web.as_ref().map(|address| ServedPage {
                 address,
@@ -55,7 +56,8 @@ pub fn watch_folders(options: &Options) -> Result<(), Failure> {
             Err(Failure::Usage(reason))
         }
         DataFolder::Server(address) => {
-            let store = ServerStore::connect(address).map_err(Failure::runtime)?;
+            let store =
+                ServerStore::connect(address, settings.file_signer()?).map_err(Failure::runtime)?;
             watch_store(&store, &settings, options, &new_run(), &stop)
         }
     }

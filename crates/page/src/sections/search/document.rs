@@ -91,6 +91,14 @@ impl StoredDocument {
         }
     }
 
+    /// Returns a field with bytes, or none.
+    pub fn bytes(&self, name: &str) -> &[u8] {
+        match self.fields.get(name) {
+            Some(ValueRef::Binary { bytes, .. }) => bytes,
+            _ => &[],
+        }
+    }
+
     /// Returns a field with a whole number.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.fields.get(name)?.as_whole()

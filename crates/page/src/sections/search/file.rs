@@ -1,5 +1,6 @@
-//! Files of indexed documents. Only a file that is as it was indexed is opened: so a document that
-//! someone inserts into the database opens no file that was never indexed.
+//! Files of indexed documents. Only a file that is as it was indexed is opened, and only if the
+//! document has the signature of the program that indexed it: a document that a client inserts into
+//! the database opens no file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
@@ -14,6 +15,7 @@ use crate::error::PageError;
 use crate::form::Form;
 use crate::request::Request;
 use crate::response::Response;
+use crate::services::IndexedFile;
 use crate::texts::search as texts;
 
 /// The path of files.
@@ -129,27 +131,30 @@ pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<St
 
 /// Opens the file of a document, if it is as it was indexed. Returns its size, too.
 fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u64)> {
-    let opened = (request.site().services.open_file)(document.text("path"));
-    let file = opened.ok()?;
+    let [size, modified, changed, inode] = STAMP.map(|name| document.number(name));
+    let stamp = [size?, modified?, changed?, inode?];
+    let indexed = IndexedFile {
+        path: document.text("path"),
+        stamp,
+        signature: document.bytes("signature"),
+    };
+    let file = (request.site().services.open_file)(&indexed).ok()?;
     let metadata = file.metadata().ok()?;
-    is_as_indexed(&metadata, document).then_some((file, metadata.len()))
+    is_as_indexed(&metadata, stamp).then_some((file, metadata.len()))
 }
 
-/// Compares the stamps of a file, as an ingestion does.
-fn is_as_indexed(metadata: &Metadata, document: &StoredDocument) -> bool {
+/// The fields of [`IndexedFile::stamp`].
+const STAMP: [&str; 4] = ["size", "modified_ns", "changed_ns", "inode"];
+
+/// Compares the stamp of a file, as an ingestion does.
+fn is_as_indexed(metadata: &Metadata, stamp: [i64; 4]) -> bool {
     const NANOS: i64 = 1_000_000_000;
     let nanos = |seconds: i64, nanos: i64| seconds.checked_mul(NANOS)?.checked_add(nanos);
-    let stamps = [
-        ("size", i64::try_from(metadata.len()).ok()),
-        ("inode", i64::try_from(metadata.ino()).ok()),
-        (
-            "modified_ns",
-            nanos(metadata.mtime(), metadata.mtime_nsec()),
-        ),
-        ("changed_ns", nanos(metadata.ctime(), metadata.ctime_nsec())),
+    let found = [
+        i64::try_from(metadata.len()).ok(),
+        nanos(metadata.mtime(), metadata.mtime_nsec()),
+        nanos(metadata.ctime(), metadata.ctime_nsec()),
+        Some(metadata.ino().cast_signed()),
     ];
-    metadata.is_file()
-        && stamps
-            .iter()
-            .all(|(name, stamp)| stamp.is_some() && document.number(name) == *stamp)
+    metadata.is_file() && found == stamp.map(Some)
 }
