@@ -156,3 +156,21 @@ def test_index_does_not_serve_the_page_of_a_server(server, home):
                "--web", f"127.0.0.1:{free_port()}"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2 and "start that server with --web" in ended.stderr
+
+
+@pytest.mark.parametrize("role, expected", [([], 403), (["readWriteAnyDatabase"], 403), (["root"], 303)])
+def test_a_user_of_the_database_does_not_run_programs(home, role, expected):
+    """A proxy may run under the user of the server, so the user of the machine proves nothing."""
+    with IndexedServer(home / "server", files={"a.txt": "flour"}) as server:
+        client = server.client()
+        client.admin.command("createUser", "ada", pwd="pw", roles=role)
+        if role != ["root"]:
+            client = server.client(username="ada", password="pw")
+        browser = server.browser()
+        browser.log_in("ada", "pw")
+        browser.get("/folders")
+        assert browser.token and browser.post("/folders/run").status == expected
+        saved = browser.post("/folders/configuration", {"text": "workers = 3", "save": "1"})
+        assert (saved.status == 403) == (expected == 403)
+        for name in ["X-Forwarded-For", "Forwarded", "Via"]:
+            assert browser.post("/folders/run", headers={name: "192.0.2.1"}).status == 403

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::Method;
 use hyper::header::{ACCEPT, HeaderMap, HeaderName};
 use tokio::sync::OwnedSemaphorePermit;
+use windrow_document::{ValueRef, doc};
 
 use crate::cancellation::Cancellation;
 use crate::connection::Connection;
@@ -16,6 +17,20 @@ use crate::services::ConnectionEnds;
 use crate::session::Session;
 use crate::site::Site;
 use crate::texts;
+
+/// Headers of proxies. A request with one of them comes from elsewhere.
+const FORWARDED: [&str; 7] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+];
+
+/// Roles of users who may do with the server what the user of the machine may do.
+const ADMINISTRATORS: [&str; 3] = ["root", "hostManager", "clusterAdmin"];
 
 /// A request. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -139,9 +154,35 @@ impl Request {
         !self.site().is_read_only
     }
 
-    /// Returns `true` if the browser belongs to the user of the machine under which the server runs.
+    /// Returns `true` if the browser belongs to the user of the machine under which the server runs. If
+    /// clients must log in, the user of the database must also be an administrator of the server: a
+    /// proxy on this machine can have the same user of the machine, whoever sits behind it.
     pub fn is_owner(&self) -> bool {
-        (self.site().services.is_own_user)(self.ends())
+        let services = &self.site().services;
+        let is_direct = FORWARDED
+            .iter()
+            .all(|name| !self.headers().contains_key(*name));
+        is_direct
+            && (services.is_own_user)(self.ends())
+            && (!(services.requires_login)() || self.is_administrator())
+    }
+
+    /// Returns `true` if the user of the session has one of [`ADMINISTRATORS`].
+    fn is_administrator(&self) -> bool {
+        let status = doc! { "connectionStatus": 1, "$db": "admin" };
+        let reply = self
+            .database()
+            .and_then(|mut database| database.run(status));
+        let Ok(reply) = reply else {
+            return false;
+        };
+        let info = reply.get("authInfo").and_then(ValueRef::as_document);
+        let roles = info.and_then(|info| info.get("authenticatedUserRoles")?.as_array());
+        roles.into_iter().flatten().any(|role| {
+            let field = |name: &str| role.as_document()?.get(name)?.as_str();
+            let name = field("role").unwrap_or_default();
+            field("db") == Some("admin") && ADMINISTRATORS.contains(&name)
+        })
     }
 
     /// Returns what only the user of the machine may use.

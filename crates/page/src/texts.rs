@@ -53,7 +53,8 @@ pub mod error {
     pub const IMPORTS_MAX: &str = "Too many imports run at a time.";
     pub const NOT_ENCRYPTED: &str = "This page is encrypted. Its address begins with https.";
     pub const NOT_OWNER: &str = "Only the user of this machine who runs the server can do this, by a \
-        browser on this machine.";
+        browser on this machine and not through a proxy. Where logins are necessary, it needs the role \
+        root, hostManager or clusterAdmin, too.";
     pub const WITHOUT_FOLDERS: &str = "This server does not know how folders are indexed.";
     pub const READ_ONLY: &str = "The page is read-only: it was started with --web-read-only.";
     pub const TOKEN: &str = "The form is out of date. Load the page again.";
