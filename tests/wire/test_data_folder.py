@@ -41,6 +41,28 @@ def filled(tmp_path):
         yield server
 
 
+def folder_warnings(server):
+    """The warnings of the start, without that about logins."""
+    warnings = server.client().admin.command("getLog", "startupWarnings")["log"]
+    assert sum('"id":22120' in line for line in warnings) == 1
+    return [line for line in warnings if '"id":22120' not in line]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("options", [["--bind-ip-all"], ["--metrics-listen", "0.0.0.0:0"],
+                                     ["--metrics-listen", "127.0.0.1:0", "--metrics-token-file", "/none"],
+                                     ["--web", "0.0.0.0:0"]])
+def test_a_refused_start_leaves_no_data_folder(tmp_path, options, is_there):
+    """Otherwise the next start could not encrypt it."""
+    data = tmp_path / "data"
+    if is_there:
+        data.mkdir()
+    command = [str(binary()), "serve", "--data", str(data), "--port", str(free_port()), *options]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2, ended.stderr
+    assert data.exists() == is_there and not (is_there and list(data.iterdir()))
+
+
 def test_in_use(tmp_path):
     with Server(tmp_path) as server:
         server.client().d.c.insert_one({"_id": 1})
@@ -197,7 +219,7 @@ def test_only_the_owner_can_use_the_files(tmp_path):
             assert server.stop() == 0
             server.start()
             # mongosh shows these.
-            assert server.client().admin.command("getLog", "startupWarnings")["log"] == []
+            assert folder_warnings(server) == []
             created = [server.data, *server.data.rglob("*"), *tmp_path.glob("log*")]
             modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in created}
             assert {mode for path, mode in modes.items() if os.path.isdir(path)} == {0o700}
@@ -205,7 +227,7 @@ def test_only_the_owner_can_use_the_files(tmp_path):
             server.stop()
             server.data.chmod(0o750)
             server.start()
-            [warning] = server.client().admin.command("getLog", "startupWarnings")["log"]
+            [warning] = folder_warnings(server)
             assert "its mode is 750" in warning
             assert stat.S_IMODE(server.data.stat().st_mode) == 0o750
     finally:

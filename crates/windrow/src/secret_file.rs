@@ -40,7 +40,7 @@ pub fn create(path: &Path, text: &str, permissions: u32) -> io::Result<File> {
 /// The permissions of a file that only its owner can read.
 pub const PRIVATE: u32 = 0o600;
 
-/// Returns the failure of a command that cannot use a file.
+/// Returns the failure of a command whose options name a file that cannot be used.
 pub fn failure(path: &Path, what: String) -> Failure {
-    Failure::Runtime(format!("the file {}: {what}", path.display()))
+    Failure::Usage(format!("the file {}: {what}", path.display()))
 }

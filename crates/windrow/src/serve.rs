@@ -5,6 +5,7 @@ mod config_file;
 mod given_option;
 mod help;
 mod metrics;
+mod new_folder;
 mod option_table;
 mod option_values;
 mod options;
@@ -32,24 +33,27 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_collection::{Engine, EngineOptions, Error, Position, StorageError};
 use windrow_document::doc;
+use windrow_page::PageServer;
 use windrow_server::{
-    AccessControl, Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode,
+    Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode, Traces,
     log_resumed_builds, new_password,
 };
 use windrow_storage::{Disk, RealDisk};
+use windrow_web::MetricsServer;
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
 use crate::encryption;
 use help::HELP;
 use metrics::start_metrics;
+use new_folder::NewFolder;
 use options::{Options, parse};
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
 use shared_store::{ABSTENTION, FollowTask, open_shared};
 use shown_options::show_arguments;
-use traces::start_traces;
+use traces::{TraceExporter, start_traces};
 use web::start_web;
 
 pub const SERVE: Subcommand = Subcommand {
@@ -99,22 +103,22 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .as_deref()
         .map(PidFile::write)
         .transpose()?;
+    let new_folder = NewFolder::observe(&options.data_folder);
     let (engine, follow) = open_engine(&options, log)?;
     log_resumed_builds(&engine, log);
-    let traces = start_traces(log, &options.traces)?;
-    let services = Services {
-        engine: engine.clone(),
-        log: log.clone(),
-        folder: Some(options.data_folder.clone()),
-        status: Vec::new(),
-        traces: traces.as_ref().map(|(traces, _)| traces.clone()),
-    };
-    let password = new_password().map_err(|error| Failure::runtime(error.message))?;
+    let begun = begin(log, &options, &engine).inspect_err(|_| {
+        // The folder is given up in any case.
+        let _ = engine.close();
+        new_folder.discard();
+    })?;
+    let Begun {
+        server,
+        password,
+        metrics,
+        web,
+        traces,
+    } = begun;
     let is_encrypted = engine.is_encrypted();
-    let config = config(&options, password.clone(), is_encrypted);
-    let server = Server::bind(config, services).map_err(explain_bind)?;
-    let metrics = start_metrics(log, &options, server.state())?;
-    let web = start_web(log, &options, server.connector(), &password)?;
     // Without the address file, other commands cannot find the server. Clients are not affected.
     let address_file = own_address(&server, &options, password, is_encrypted)
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
@@ -142,6 +146,50 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let attr = doc! { "exitCode": 0 };
     log.info("CONTROL", 23_138, "main", "Shutting down", attr);
     Ok(())
+}
+
+/// What listens and sends once a server has begun.
+struct Begun {
+    server: Server,
+    password: String,
+    metrics: Option<MetricsServer>,
+    web: Option<PageServer>,
+    traces: Option<(Arc<Traces>, TraceExporter)>,
+}
+
+/// Opens the sockets of the server, its metrics and its page. Nothing is served yet.
+fn begin(log: &Arc<Log>, options: &Options, engine: &Arc<Engine>) -> Result<Begun, Failure> {
+    let traces = start_traces(log, &options.traces)?;
+    let services = Services {
+        engine: engine.clone(),
+        log: log.clone(),
+        folder: Some(options.data_folder.clone()),
+        status: Vec::new(),
+        traces: traces.as_ref().map(|(traces, _)| traces.clone()),
+    };
+    let password = new_password().map_err(|error| Failure::runtime(error.message))?;
+    let config = config(options, password.clone(), engine.is_encrypted());
+    let server = Server::bind(config, services).map_err(explain_bind)?;
+    let metrics = start_metrics(log, options, server.state())?;
+    let web = start_web(log, options, server.connector(), &password)?;
+    warn_of_open_access(log, &server);
+    Ok(Begun {
+        server,
+        password,
+        metrics,
+        web,
+        traces,
+    })
+}
+
+/// Warns if clients need not log in, as MongoDB does.
+fn warn_of_open_access(log: &Log, server: &Server) {
+    if !server.connector().requires_login() {
+        log.startup_warning(
+            22_120,
+            "Access control is not enabled: every client that reaches the server reads and writes all data",
+        );
+    }
 }
 
 fn config(options: &Options, local_password: String, is_encrypted: bool) -> Config {
@@ -391,11 +439,12 @@ fn log_start(log: &Log, options: &Options) {
         "Windrow starting",
         attr,
     );
-    let is_reachable = options.listen.iter().any(|it| !it.ip().is_loopback());
-    if is_reachable && options.access_control == AccessControl::Never {
-        log.startup_warning(
-            22_120,
-            "Access control is not enabled: every client that reaches the server reads and writes all data",
-        );
-    }
+    let attr = doc! { "options": (options.shown.clone()) };
+    log.info(
+        "CONTROL",
+        21_951,
+        "initandlisten",
+        "Options set by command line",
+        attr,
+    );
 }

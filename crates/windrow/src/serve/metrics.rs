@@ -1,5 +1,6 @@
 //! The metrics of `windrow serve`.
 
+use std::io;
 use std::sync::Arc;
 
 use windrow_document::doc;
@@ -34,7 +35,11 @@ pub fn start_metrics(
     };
     let metrics_options = MetricsOptions { listen, token };
     let server = MetricsServer::start(metrics_options, move || metrics_page(&state));
-    let server = server.map_err(Failure::runtime)?;
+    // Without a token, an address that other machines can reach is a wrong option.
+    let server = server.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
+        _ => Failure::runtime(error),
+    })?;
     let attr = doc! { "address": (server.address().to_string()) };
     log.info("NETWORK", ADDRESS, "main", "Serving metrics", attr);
     Ok(Some(server))

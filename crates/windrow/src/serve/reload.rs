@@ -12,8 +12,10 @@ use crate::command_line::Failure;
 pub struct Reloader {
     log: Arc<Log>,
     state: Arc<State>,
-    /// The options that are in effect, as far as they can change.
+    /// The options of the start, with those of the last reload that can change.
     current: Options,
+    /// All options of the last reload.
+    newest: DocumentBuf,
 }
 
 /// Keys whose values can change while the server runs.
@@ -30,6 +32,7 @@ impl Reloader {
         Reloader {
             log,
             state,
+            newest: current.shown.clone(),
             current,
         }
     }
@@ -53,9 +56,11 @@ impl Reloader {
     fn apply(&mut self, options: Options) {
         let (before, after) = (&self.current.runtime, &options.runtime);
         let failures = self.state.apply_settings(before, after);
-        let changed = differences(&self.current.shown, &options.shown);
-        let (applied, ignored): (Vec<String>, Vec<String>) =
-            changed.into_iter().partition(|key| is_changeable(key));
+        let mut applied = differences(&self.newest, &options.shown);
+        applied.retain(|key| is_changeable(key));
+        // Settings that need a restart are reported each time.
+        let mut ignored = differences(&self.current.shown, &options.shown);
+        ignored.retain(|key| !is_changeable(key));
         let attr = doc! {
             "changed": applied, "needRestart": ignored, "failed": (failures.clone()),
         };
@@ -65,8 +70,8 @@ impl Reloader {
             Severity::Error
         };
         self.write(severity, "The configuration file was read again", attr);
-        // Settings that need a restart are reported each time.
         self.current.runtime = options.runtime;
+        self.newest = options.shown;
     }
 
     fn write(&self, severity: Severity, message: &str, attr: DocumentBuf) {

@@ -1,5 +1,7 @@
 //! The page of `windrow serve`.
 
+use std::io;
+
 use windrow_document::doc;
 use windrow_page::PageServer;
 use windrow_server::{Connector, Log, TlsMode};
@@ -31,7 +33,11 @@ pub fn start_web(
         config: None,
         run: None,
     };
-    let server = start_page(web, context).map_err(Failure::runtime)?;
+    // Without logins, an address that other machines can reach is a wrong option.
+    let server = start_page(web, context).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
+        _ => Failure::runtime(error),
+    })?;
     let mode = options.tls.as_ref().map(|tls| tls.mode);
     let scheme = if mode.is_some() { "https" } else { "http" };
     let address = server.address();

@@ -1,0 +1,78 @@
+//! A data folder that did not exist before a start. A start that fails leaves none behind: the next one
+//! may want it encrypted.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A data folder at the beginning of a start.
+pub struct NewFolder {
+    path: PathBuf,
+    before: FolderState,
+}
+
+#[derive(PartialEq, Eq)]
+enum FolderState {
+    Missing,
+    Empty,
+    /// It has files, or cannot be read.
+    InUse,
+}
+
+impl NewFolder {
+    /// Looks at the folder. Call it before anything is written there.
+    pub fn observe(path: &Path) -> NewFolder {
+        let before = match fs::read_dir(path) {
+            Ok(mut entries) => match entries.next() {
+                None => FolderState::Empty,
+                Some(_) => FolderState::InUse,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => FolderState::Missing,
+            Err(_) => FolderState::InUse,
+        };
+        NewFolder {
+            path: path.to_owned(),
+            before,
+        }
+    }
+
+    /// Removes what the start has written, if there was nothing before. No client has been served, so
+    /// the folder has no data. A failure leaves files behind, as if this had not been called.
+    pub fn discard(self) {
+        match self.before {
+            FolderState::InUse => {}
+            FolderState::Missing => drop(fs::remove_dir_all(&self.path)),
+            FolderState::Empty => {
+                for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+                    let path = entry.path();
+                    let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NewFolder;
+    use std::fs;
+
+    #[test]
+    fn only_a_new_folder_is_emptied() {
+        let root = std::env::temp_dir().join(format!("windrow-new-folder-{}", std::process::id()));
+        let [missing, empty, used] = ["missing", "empty", "used"].map(|name| root.join(name));
+        for folder in [&empty, &used] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(used.join("data"), "x").unwrap();
+        for folder in [&missing, &empty, &used] {
+            let observed = NewFolder::observe(folder);
+            fs::create_dir_all(folder.join("runs")).unwrap();
+            fs::write(folder.join("log"), "x").unwrap();
+            observed.discard();
+        }
+        assert!(!missing.exists());
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&used).unwrap().count(), 3);
+        fs::remove_dir_all(&root).unwrap();
+    }
+}
