@@ -2,6 +2,7 @@
 
 import http.client
 import re
+import threading
 import time
 
 import pytest
@@ -141,6 +142,27 @@ def test_failed_logins_wait(tmp_path):
         answer = browser.log_in("ada", "guess")
         assert answer.status == 429 and "Try again" in answer.text
         assert time.monotonic() - began < 1
+
+
+def test_logins_do_not_stop_the_page(tmp_path):
+    """Each wrong password had held a thread of the page and a lock for half a second."""
+    with PageServer(tmp_path, options=["--auth"]) as server:
+        server.client().admin.command("createUser", "ada", pwd="secret", roles=["root"])
+        ada, other = server.browser(), server.browser()
+        assert ada.log_in("ada", "secret").status == 303
+        statuses = []
+        threads = [threading.Thread(target=lambda number=number: statuses.append(
+            server.browser().log_in(f"user{number}", "guess").status)) for number in range(80)]
+        for thread in threads:
+            thread.start()
+        began = time.monotonic()
+        assert ada.get("/collections").status == 200
+        assert time.monotonic() - began < 5
+        for thread in threads:
+            thread.join()
+        assert set(statuses) <= {401, 503} and 401 in statuses
+        # Nobody else has to wait.
+        assert other.log_in("ada", "secret").status == 303
 
 
 def test_other_machines_need_a_login(tmp_path):

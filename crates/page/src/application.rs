@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use flate2::Compression;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -331,8 +332,13 @@ async fn receive_form(
     check_post(parts, route, host)
 }
 
+/// How long the body of a form can take.
+const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+
 async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError> {
-    let read = Limited::new(body, bytes_max).collect().await;
+    let read = Limited::new(body, bytes_max).collect();
+    let read = tokio::time::timeout(BODY_TIME_MAX, read).await;
+    let read = read.map_err(|_| PageError::bad_request(texts::error::INCOMPLETE))?;
     read.map(|read| read.to_bytes())
         .map_err(|error| match error.is::<LengthLimitError>() {
             true => PageError::new(StatusCode::PAYLOAD_TOO_LARGE, texts::error::TOO_LARGE),

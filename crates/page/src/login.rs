@@ -1,15 +1,17 @@
 //! Logins and their end.
 
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
 use hyper::header::SET_COOKIE;
 use maud::html;
+use tokio::sync::SemaphorePermit;
 use zeroize::Zeroizing;
 
 use crate::connection::Connection;
 use crate::error::PageError;
+use crate::login_delay::LoginAttempt;
 use crate::request::Request;
 use crate::response::Response;
 use crate::route::Route;
@@ -17,7 +19,7 @@ use crate::services::ConnectionEnds;
 use crate::services::Credentials;
 use crate::session::Session;
 use crate::shell::{Frame, page};
-use crate::site::{Site, ended_session_cookie, session_cookie, session_token};
+use crate::site::{Logins, Site, ended_session_cookie, session_cookie, session_token};
 use crate::texts;
 
 /// The pages of logins.
@@ -34,8 +36,9 @@ pub const ROUTES: &[Route] = &[
 pub const PATH: &str = "/login";
 /// The database of most users.
 const DATABASE: &str = "admin";
-/// Every failed login takes at least so long.
-const FAILURE_TIME: Duration = Duration::from_millis(500);
+/// How long a login waits for others, and how often it looks.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+const WAIT_STEP: Duration = Duration::from_millis(20);
 
 fn show(request: &Request) -> Result<Response, PageError> {
     if request.session().is_some() {
@@ -114,19 +117,17 @@ pub fn begin_session(
     ends: ConnectionEnds,
     credentials: Credentials,
 ) -> Result<Session, PageError> {
-    let browser = ends.browser.ip();
-    let _one = site
-        .logging_in
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let left = site.login_delay.left(browser);
+    let attempt = LoginAttempt::new(ends.browser.ip(), &credentials.database, &credentials.user);
+    let left = site.login_delay.left(&attempt);
     if !left.is_zero() {
         let message = texts::login::wait(left.as_secs() + 1);
         return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, message));
     }
+    let _turn =
+        take_turn(&site.logins).ok_or_else(|| PageError::unavailable(&texts::login::BUSY))?;
     match Connection::open(&site.services, Some(&credentials), ends) {
         Ok(connection) => {
-            site.login_delay.record_success(browser);
+            site.login_delay.record_success(&attempt);
             let session = Session::new(Some(credentials));
             let session = session.map_err(|error| PageError::unavailable(&error))?;
             session.connections.put(connection);
@@ -135,11 +136,26 @@ pub fn begin_session(
         Err(error) => {
             let error = PageError::from(error);
             if error.status == StatusCode::UNAUTHORIZED {
-                site.login_delay.record_failure(browser);
-                std::thread::sleep(FAILURE_TIME);
+                site.login_delay.record_failure(&attempt);
             }
             Err(error)
         }
+    }
+}
+
+/// Waits for a turn. Returns `None` if too many logins wait, or if they take too long: a login can take
+/// the server's delay after a wrong password, and must not take the threads of the page.
+fn take_turn(logins: &Logins) -> Option<[SemaphorePermit<'_>; 2]> {
+    let place = logins.waiting.try_acquire().ok()?;
+    let deadline = Instant::now() + WAIT_MAX;
+    loop {
+        if let Ok(turn) = logins.running.try_acquire() {
+            return Some([place, turn]);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(WAIT_STEP);
     }
 }
 

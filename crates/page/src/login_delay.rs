@@ -1,7 +1,7 @@
 //! The delay of logins: passwords cannot be guessed in quick succession.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,41 @@ use std::time::{Duration, Instant};
 const FAILURES_FREE: u32 = 3;
 /// The longest wait.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// So many addresses are remembered. More count as one.
-const ADDRESSES_MAX: usize = 10_000;
+/// So many users and networks are remembered. More count as one.
+const ATTEMPTS_MAX: usize = 10_000;
 
-/// Counts the failed logins of each address.
+/// A user, and the network from which someone tries to log in as the user. Others behind the same proxy
+/// do not wait for this user's failures.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LoginAttempt {
+    network: IpAddr,
+    user: String,
+}
+
+impl LoginAttempt {
+    /// Creates the attempt of a browser.
+    pub fn new(browser: IpAddr, database: &str, user: &str) -> LoginAttempt {
+        LoginAttempt {
+            network: network(browser.to_canonical()),
+            user: format!("{database}.{user}"),
+        }
+    }
+}
+
+/// Returns the network whose addresses one person can have: all of the machine itself, 64 bits of IPv6.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) => Ipv6Addr::from(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// Counts the failed logins of each user and network.
 #[derive(Debug, Default)]
 pub struct LoginDelay {
-    failures: Mutex<HashMap<Option<IpAddr>, Failures>>,
+    failures: Mutex<HashMap<Option<LoginAttempt>, Failures>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,10 +63,10 @@ impl Failures {
 }
 
 impl LoginDelay {
-    /// Returns how long the next login of an address has to wait.
-    pub fn left(&self, address: IpAddr) -> Duration {
+    /// Returns how long the next login of a user has to wait.
+    pub fn left(&self, attempt: &LoginAttempt) -> Duration {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = failures.get(&Some(address));
+        let known = failures.get(&Some(attempt.clone()));
         let known = known.or_else(|| failures.get(&None).filter(|_| is_full(&failures)));
         known.map_or(Duration::ZERO, |known| {
             known.wait().saturating_sub(known.last.elapsed())
@@ -46,12 +74,12 @@ impl LoginDelay {
     }
 
     /// Records a failed login.
-    pub fn record_failure(&self, address: IpAddr) {
+    pub fn record_failure(&self, attempt: &LoginAttempt) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if is_full(&failures) {
             failures.retain(|_, it| it.last.elapsed() < WAIT_MAX);
         }
-        let key = Some(address).filter(|_| !is_full(&failures));
+        let key = Some(attempt.clone()).filter(|_| !is_full(&failures));
         let known = failures.entry(key).or_insert(Failures {
             count: 0,
             last: Instant::now(),
@@ -61,14 +89,14 @@ impl LoginDelay {
     }
 
     /// Records a login.
-    pub fn record_success(&self, address: IpAddr) {
+    pub fn record_success(&self, attempt: &LoginAttempt) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.remove(&Some(address));
+        failures.remove(&Some(attempt.clone()));
     }
 }
 
-fn is_full(failures: &HashMap<Option<IpAddr>, Failures>) -> bool {
-    failures.len() >= ADDRESSES_MAX
+fn is_full(failures: &HashMap<Option<LoginAttempt>, Failures>) -> bool {
+    failures.len() >= ATTEMPTS_MAX
 }
 
 #[cfg(test)]
@@ -78,26 +106,44 @@ mod tests {
     #[test]
     fn each_failure_makes_the_next_login_wait_longer() {
         let delay = LoginDelay::default();
-        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        let attempt =
+            |address: &str, user| LoginAttempt::new(address.parse().unwrap(), "admin", user);
+        let ada = attempt("192.0.2.1", "ada");
         let mut waits = Vec::new();
         for _ in 0..12 {
-            delay.record_failure(address);
-            waits.push(delay.left(address).as_secs_f64().ceil() as u64);
+            delay.record_failure(&ada);
+            waits.push(delay.left(&ada).as_secs_f64().ceil() as u64);
         }
         assert_eq!(waits, [0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        let other = "192.0.2.2".parse().unwrap();
-        assert_eq!(delay.left(other), Duration::ZERO);
-        delay.record_success(address);
-        assert_eq!(delay.left(address), Duration::ZERO);
+        for other in [attempt("192.0.2.2", "ada"), attempt("192.0.2.1", "grace")] {
+            assert_eq!(delay.left(&other), Duration::ZERO);
+        }
+        delay.record_success(&ada);
+        assert_eq!(delay.left(&ada), Duration::ZERO);
     }
 
     #[test]
     fn addresses_do_not_fill_the_memory() {
         let delay = LoginDelay::default();
-        for number in 0..2 * ADDRESSES_MAX as u32 {
-            delay.record_failure(IpAddr::from(number.to_be_bytes()));
+        for number in 0..2 * ATTEMPTS_MAX as u32 {
+            let address = IpAddr::from(number.to_be_bytes());
+            delay.record_failure(&LoginAttempt::new(address, "admin", "ada"));
         }
-        assert!(delay.failures.lock().unwrap().len() <= ADDRESSES_MAX + 1);
-        assert!(delay.left("250.0.0.1".parse().unwrap()) > Duration::ZERO);
+        assert!(delay.failures.lock().unwrap().len() <= ATTEMPTS_MAX + 1);
+        let new = LoginAttempt::new("250.0.0.1".parse().unwrap(), "admin", "ada");
+        assert!(delay.left(&new) > Duration::ZERO);
+    }
+
+    #[test]
+    fn one_person_has_one_network() {
+        let check = |one: &str, other: &str, is_same: bool| {
+            let network = |address: &str| network(address.parse().unwrap());
+            assert_eq!(network(one) == network(other), is_same, "{one} {other}");
+        };
+        check("127.0.0.1", "127.9.9.9", true);
+        check("127.0.0.1", "::1", true);
+        check("2001:db8::1", "2001:db8::ffff:1", true);
+        check("2001:db8::1", "2001:db8:0:1::1", false);
+        check("192.0.2.1", "192.0.2.2", false);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hyper::header::HeaderMap;
+use tokio::sync::Semaphore;
 
 use crate::history::History;
 use crate::host::Hosts;
@@ -33,8 +34,26 @@ pub struct Site {
     pub shared_session: Arc<Session>,
     /// Who has to wait for the next login.
     pub login_delay: LoginDelay,
-    /// Held during a login: passwords are tried one after the other.
-    pub logging_in: Mutex<()>,
+    /// The logins that go on.
+    pub logins: Logins,
+}
+
+/// Limits of logins that go on at a time: together less than the threads that answer requests.
+#[derive(Debug)]
+pub struct Logins {
+    /// Those whose password is checked, and those that wait.
+    pub waiting: Semaphore,
+    /// Those whose password is checked.
+    pub running: Semaphore,
+}
+
+impl Default for Logins {
+    fn default() -> Logins {
+        Logins {
+            waiting: Semaphore::new(12),
+            running: Semaphore::new(4),
+        }
+    }
 }
 
 /// An entry of the navigation.
@@ -76,7 +95,7 @@ impl Site {
             sessions: Sessions::default(),
             shared_session: Arc::new(Session::new(None)?),
             login_delay: LoginDelay::default(),
-            logging_in: Mutex::new(()),
+            logins: Logins::default(),
         })
     }
 

@@ -33,6 +33,8 @@ pub mod login {
     pub const NOT_ENCRYPTED: &str = "This connection is not encrypted: others on the network can read \
         the password.";
 
+    pub const BUSY: &str = "Too many people log in now. Try again.";
+
     /// Says how long to wait.
     pub fn wait(seconds: u64) -> String {
         format!("Too many logins failed. Try again in {seconds} s.")
