@@ -4,10 +4,12 @@ import json
 import signal
 import subprocess
 import time
+import urllib.request
 
+import pymongo
 import pytest
 
-from windrow_server import Server, binary, free_port
+from windrow_server import ROOT, Server, binary, free_port
 
 # The file that packages of MongoDB install.
 OF_PACKAGES = """\
@@ -222,3 +224,46 @@ def test_a_parameter_that_cannot_be_set_is_an_error(tmp_path):
     ended = subprocess.run(Configured(tmp_path, text, start=False).command(), capture_output=True,
                            text=True, timeout=30)
     assert ended.returncode == 2 and "maxBSONDepth" in ended.stderr
+
+
+def test_the_packaged_configuration_is_a_server_for_others(tmp_path):
+    """docs/security.md shows these steps, with the folders of a system."""
+    folders = {"/etc/windrow": tmp_path / "etc", "/var/lib/windrow": tmp_path / "data", "/var/log/windrow": tmp_path / "log",
+               "/run/windrow": tmp_path / "run"}
+    for name in ("etc", "log", "run"):
+        (tmp_path / name).mkdir(mode=0o700)
+    text = (ROOT / "packaging" / "windrow.conf").read_text()
+    for packaged, used in folders.items():
+        assert packaged in text
+        text = text.replace(packaged, str(used))
+    port, metrics = free_port(), free_port()
+    config = tmp_path / "etc" / "windrow.conf"
+    config.write_text(text.replace("27017", str(port)).replace("9217", str(metrics)))
+    for command in (["encryption", "new-key", str(tmp_path / "etc" / "encryption.key")],
+                    ["certificate", "--folder", str(tmp_path / "etc" / "tls")]):
+        subprocess.run([str(binary()), *command], check=True, capture_output=True)
+    process = subprocess.Popen([str(binary()), "serve", "--config", str(config)])
+    try:
+        options = {"tls": True, "tlsCAFile": str(tmp_path / "etc" / "tls" / "ca.pem")}
+        uri = f"mongodb://localhost:{port}"
+        with pymongo.MongoClient(uri, **options) as client:
+            client.admin.command("createUser", "admin", pwd="secret", roles=["root"])
+        with pymongo.MongoClient(uri, username="admin", password="secret", **options) as client:
+            client.shop.orders.insert_one({"_id": "a plain text"})
+        page = urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics").read().decode()
+        assert "windrow_connections" in page
+        events = [json.loads(line)["atype"] for line in open(tmp_path / "log" / "audit.json")]
+        assert {"startup", "createUser", "authenticate", "createCollection"} <= set(events)
+        assert (tmp_path / "run" / f"mongodb-{port}.sock").is_socket()
+        log = tmp_path / "log" / "windrow.log"
+        log.rename(tmp_path / "log" / "windrow.log.1")
+        process.send_signal(signal.SIGUSR1)
+        deadline = time.monotonic() + 20
+        while not log.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    assert b"a plain text" not in stored
