@@ -60,7 +60,13 @@ enum Options {
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     match parse(arguments)? {
         None => print!("{HELP}"),
-        Some(Options::NewKey(path)) => write_new_key(&path)?,
+        Some(Options::NewKey(path)) => {
+            write_new_key(&path)?;
+            println!(
+                "{} has a new key. Keep a copy elsewhere: without the key the data is lost.",
+                path.display()
+            );
+        }
         Some(Options::Rotate {
             data_folder,
             old,
