@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 use windrow_access::Endpoints;
 use windrow_document::{Document, DocumentBuf, doc};
@@ -29,10 +28,10 @@ pub struct Client {
     encryption: OnceLock<Encryption>,
     /// Identifies the connection in the audit log. Generated for its first event.
     uuid: OnceLock<[u8; 16]>,
-    connected: Instant,
-    /// When the last message of the client was complete, or the last reply was sent, in seconds
-    /// since `connected`.
-    active_seconds: AtomicU64,
+    /// `true` if a message of the client was complete, or a reply was sent, since the last look.
+    is_active: AtomicBool,
+    /// The number of looks in a row that have found it inactive.
+    silent_looks: AtomicU32,
 }
 
 /// The encryption of a connection.
@@ -55,21 +54,25 @@ impl Client {
             metadata: OnceLock::new(),
             encryption: OnceLock::new(),
             uuid: OnceLock::new(),
-            connected: Instant::now(),
-            active_seconds: AtomicU64::new(0),
+            is_active: AtomicBool::new(true),
+            silent_looks: AtomicU32::new(0),
         }
     }
 
     /// Records that a message of the client is complete, or that a reply was sent.
     pub fn record_activity(&self) {
-        let seconds = self.connected.elapsed().as_secs();
-        self.active_seconds.store(seconds, Relaxed);
+        self.is_active.store(true, Relaxed);
     }
 
-    /// The time since the last complete message or reply, with a precision of a second.
-    pub fn silence(&self) -> Duration {
-        let active = Duration::from_secs(self.active_seconds.load(Relaxed));
-        self.connected.elapsed().saturating_sub(active)
+    /// Returns how many looks in a row have found no activity before them, with this one. Must be
+    /// called at regular intervals, by one thread.
+    pub fn count_silent_looks(&self) -> u32 {
+        let silent = match self.is_active.swap(false, Relaxed) {
+            true => 0,
+            false => self.silent_looks.load(Relaxed).saturating_add(1),
+        };
+        self.silent_looks.store(silent, Relaxed);
+        silent
     }
 
     /// Marks the connection as encrypted by TLS, with the subject of the client's verified

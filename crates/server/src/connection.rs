@@ -187,7 +187,8 @@ impl Connection<'_> {
             // Without the version that was just sent, a client that is not logged in could make the
             // server send replies without a pause.
             if request.get("topologyVersion").is_some() {
-                next = next_of_exhaust(request, &reply).ok();
+                let following = next_of_exhaust(request, &reply);
+                next = Some(following.map_err(|error| WireError::Io(io::Error::other(error)))?);
             }
             self.state.buffers.give(reply.into_buffer());
         }

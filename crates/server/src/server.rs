@@ -294,9 +294,12 @@ fn watch_clients(state: &State) {
     }
 }
 
-/// How long a client that has to log in, and has not, can send no complete message. Drivers look at
-/// a server more often, without a login.
-const SILENCE_BEFORE_LOGIN_MAX: Duration = Duration::from_secs(60);
+/// The interval at which clients that have not logged in are looked at.
+const SILENCE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A client that has to log in, and has not, is disconnected if so many looks in a row find no complete
+/// message: after 60 seconds. Drivers ask a server more often, without a login.
+const SILENT_LOOKS_MAX: u32 = 12;
 
 /// The id of the log line about a client that does not log in. MongoDB has no such event.
 const SILENT_CLIENT: i32 = 9_000_021;
@@ -311,7 +314,7 @@ fn close_silent_clients(state: &State) {
     let silent = idle.iter().filter(|client| {
         client.address.is_ip()
             && !client.login.is_logged_in()
-            && client.silence() > SILENCE_BEFORE_LOGIN_MAX
+            && client.count_silent_looks() >= SILENT_LOOKS_MAX
     });
     for client in silent {
         let attr = doc! { "remote": (client.address.to_string()) };
@@ -326,10 +329,14 @@ fn close_silent_clients(state: &State) {
 /// the counts of dropped collections.
 fn run_housekeeping(state: &State) {
     let (mut plans_freed, mut expiry_checked) = (Instant::now(), Instant::now());
+    let mut silence_checked = Instant::now();
     state.warn_before_expiry();
     while !state.stop.wait(Duration::from_secs(1)) {
         let now = Instant::now();
-        close_silent_clients(state);
+        if now.duration_since(silence_checked) >= SILENCE_INTERVAL {
+            silence_checked = now;
+            close_silent_clients(state);
+        }
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
             let uuids = state.services.engine.uuids();
