@@ -4,6 +4,7 @@ mod advice;
 mod build;
 mod builds;
 mod change;
+mod dropping;
 mod read;
 mod search_change;
 mod search_indexes;

@@ -13,6 +13,7 @@ use crate::shell::form_token;
 use crate::texts::indexes as texts;
 
 use super::build::run_build;
+use super::dropping::run_drop;
 use super::show_build;
 
 /// The form for a new search index. It has a definition that takes all fields.
@@ -71,9 +72,7 @@ pub fn drop_index(request: &Request) -> Result<Response, PageError> {
         "dropSearchIndex": (namespace.collection.as_str()), "name": (request.form().text("name")),
         "$db": (namespace.database.as_str()),
     };
-    request.database()?.run(command)?;
-    let address = namespace.page_address("indexes");
-    Ok(Response::redirect(&format!("{address}?done=dropped")))
+    run_drop(request, &namespace, command)
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use crate::data_table::{Column, data_table};
 use crate::literals::shell_text;
 use crate::namespace::Namespace;
 use crate::request::Request;
-use crate::shell::form_token;
 use crate::show::bytes;
 use crate::texts::indexes as texts;
 
+use super::dropping::DropForm;
 use super::read::{CollectionIndexes, SearchIndexState};
 
 const COLUMNS: [Column<'_>; 4] = [
@@ -79,12 +79,11 @@ fn cells(index: &SearchIndexState) -> Markup {
 }
 
 fn drop_form(request: &Request, namespace: &Namespace, name: &str) -> Markup {
-    html! {
-        form method="post" action=(namespace.page_address("search-indexes/drop"))
-            data-confirm=(texts::confirm_drop_search(name)) {
-            (form_token(request))
-            input type="hidden" name="name" value=(name);
-            button .danger type="submit" aria-label=(texts::drop_search(name)) { (texts::DROP) }
-        }
-    }
+    let form = DropForm {
+        address: namespace.page_address("search-indexes/drop"),
+        name,
+        question: texts::confirm_drop_search(name),
+        label: texts::drop_search(name),
+    };
+    form.markup(request)
 }

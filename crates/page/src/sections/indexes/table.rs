@@ -7,11 +7,11 @@ use crate::data_table::table_frame;
 use crate::literals::{format_date, shell_line};
 use crate::namespace::Namespace;
 use crate::request::Request;
-use crate::shell::form_token;
 use crate::show::{bytes, grouped};
 use crate::texts::indexes as texts;
 
 use super::advice::advice;
+use super::dropping::DropForm;
 use super::read::{CollectionIndexes, IndexState};
 
 /// The indexes of all collections.
@@ -132,12 +132,11 @@ fn badges(index: &IndexState) -> Markup {
 }
 
 fn drop_form(request: &Request, namespace: &Namespace, name: &str) -> Markup {
-    html! {
-        form method="post" action=(namespace.page_address("indexes/drop"))
-            data-confirm=(texts::confirm_drop(name)) {
-            (form_token(request))
-            input type="hidden" name="name" value=(name);
-            button .danger type="submit" aria-label=(texts::drop(name)) { (texts::DROP) }
-        }
-    }
+    let form = DropForm {
+        address: namespace.page_address("indexes/drop"),
+        name,
+        question: texts::confirm_drop(name),
+        label: texts::drop(name),
+    };
+    form.markup(request)
 }
