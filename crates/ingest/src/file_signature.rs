@@ -1,5 +1,5 @@
-//! Signatures of files that were indexed. Whoever may write to `files.documents` can write any path
-//! into a document; a server that sends files sends only those with a signature of this module.
+//! Signatures of files that were indexed. A client with write access to `files.documents` can store any
+//! path in a document. A server that sends files sends only those with a signature of this module.
 //!
 //! The key is a file in the data folder, `indexed-files.key`, which only its owner can read.
 

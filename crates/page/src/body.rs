@@ -156,7 +156,7 @@ impl Write for BodyWriter {
 
 /// A browser that sends nothing for so long has gone.
 const RECEIVE_TIME_MAX: Duration = Duration::from_secs(60);
-/// So long a body is received that nobody reads.
+/// How long a body is received if its handler does not read it.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Reads the body of a request while it is received. The browser waits while nothing is read.

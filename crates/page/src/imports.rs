@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::PageError;
 use crate::texts::error as texts;
 
-/// The imports by the numbers that their pages drew at random, which nobody else knows.
+/// The imports by their numbers. A page draws its number at random, so other pages do not know it.
 #[derive(Debug, Default)]
 pub struct Imports {
     all: Mutex<HashMap<String, Arc<Import>>>,

@@ -156,7 +156,7 @@ impl Request {
 
     /// Returns `true` if the browser belongs to the user of the machine under which the server runs. If
     /// clients must log in, the user of the database must also be an administrator of the server: a
-    /// proxy on this machine can have the same user of the machine, whoever sits behind it.
+    /// proxy can run under the user of the server, and its browsers belong to other people.
     pub fn is_owner(&self) -> bool {
         let services = &self.site().services;
         let is_direct = FORWARDED

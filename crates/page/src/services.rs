@@ -22,8 +22,8 @@ pub struct PageServices {
     pub requires_login: Box<dyn Fn() -> bool + Send + Sync>,
     /// The user of the program itself, which may do everything. `None` if it needs no login.
     pub own_login: Option<Credentials>,
-    /// Opens a file that was indexed. Fails if its signature is not valid: whoever may write documents
-    /// can write any path and stamp, but no signature.
+    /// Opens a file that was indexed. Fails if its signature is not valid: a client that can write
+    /// documents can write any path and stamp, but no signature.
     pub open_file: OpenFunction,
     /// The data folder, for what is beside the database: saved searches and synonyms.
     pub data_folder: PathBuf,

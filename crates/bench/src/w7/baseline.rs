@@ -15,7 +15,7 @@ const QUERIES: &str = "w7-queries.txt";
 const THREADS: usize = 2;
 
 /// Writes the queries for the programs, and returns the path.
-fn write_queries(options: &Options, queries: &Queries) -> Result<String, BenchError> {
+pub fn write_queries(options: &Options, queries: &Queries) -> Result<String, BenchError> {
     let path = options.rivals.join(QUERIES);
     std::fs::write(&path, queries.text()).at(path.display())?;
     Ok(path.display().to_string())
@@ -34,11 +34,11 @@ fn run_on(
     })
 }
 
-/// Runs tantivy. Returns `None` if it is not compiled.
+/// Runs tantivy on the queries in a file. Returns `None` if it is not compiled.
 pub fn run(
     options: &Options,
     corpus: &Natural,
-    queries: &Queries,
+    queries: &str,
     round: Duration,
 ) -> Result<Option<Figures>, BenchError> {
     eprintln!("tantivy in process, the same documents and queries");
@@ -47,7 +47,7 @@ pub fn run(
         folder.argument(),
         options.cores.unwrap_or(THREADS).to_string(),
         options.memory_bytes.to_string(),
-        write_queries(options, queries)?,
+        queries.to_owned(),
         round.as_secs_f64().to_string(),
         options.writers.to_string(),
     ];
@@ -58,11 +58,11 @@ pub fn run(
     Ok(figures)
 }
 
-/// Runs Windrow's layer of queries. Returns `None` if it is not compiled.
+/// Runs Windrow's layer of queries on those in a file. Returns `None` if it is not compiled.
 pub fn run_inside(
     options: &Options,
     corpus: &Natural,
-    queries: &Queries,
+    queries: &str,
     round: Duration,
 ) -> Result<Option<Figures>, BenchError> {
     eprintln!("Windrow in process, the same documents and queries");
@@ -70,7 +70,7 @@ pub fn run_inside(
     let arguments = [
         folder.argument(),
         options.memory_bytes.to_string(),
-        write_queries(options, queries)?,
+        queries.to_owned(),
         round.as_secs_f64().to_string(),
     ];
     run_on(options, corpus, "inside-search", &arguments)

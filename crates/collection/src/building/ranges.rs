@@ -21,7 +21,7 @@ const SHARE_RANGES_MIN: usize = 2;
 /// A range of keys, without its end.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
-/// The ranges that nobody has read yet.
+/// The ranges that no thread and no follower has read yet.
 pub(super) struct RangeQueue {
     left: Mutex<VecDeque<Range>>,
     total: usize,
