@@ -4,14 +4,17 @@ import json
 import os
 import pathlib
 import resource
+import socket
 import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+for folder in (".", "../wire"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / folder))
 
+from certificates import make as make_certificates  # noqa: E402
 from test_folders import windrow  # noqa: E402
-from windrow_server import Server  # noqa: E402
+from windrow_server import Server, free_port  # noqa: E402
 
 
 @pytest.fixture
@@ -115,6 +118,83 @@ def test_a_clock_before_the_last_run_is_a_problem(work):
         runs = MongoClient(port=server.port).files.runs
         runs.update_one({}, {"$set": {"ended": datetime.datetime(2100, 1, 1)}})
         assert examine(work, code=1)["clock"]["level"] == "problem"
+
+
+def write_server_config(work, certificate=None, **more):
+    config = {"storage": {"dbPath": str(work / "data")}, "net": {"port": free_port(), "bindIp": "127.0.0.1"},
+              "security": {"authorization": "enabled"},
+              "systemLog": {"destination": "file", "path": str(work / "server.log")}}
+    if certificate:
+        config["net"]["tls"] = {"mode": "requireTLS", "certificateKeyFile": str(certificate)}
+    for key, value in more.items():
+        config[key] = {**config.get(key, {}), **value}
+    path = work / "windrow.conf"
+    # JSON is YAML.
+    path.write_text(json.dumps(config))
+    return path
+
+
+def examine_server(work, path, code=0, **options):
+    checks = examine(work, "--server-config", path, code=code, **options)
+    return {name: check for name, check in checks.items() if check["level"] not in ("ok", "skipped")}
+
+
+def test_the_configuration_of_a_server(work):
+    make_certificates(work / "tls")
+    config = write_server_config(work, work / "tls/server.pem", net={"port": free_port()})
+    checks = examine(work, "--server-config", config)
+    for name in ("server options", "address", "access", "log"):
+        assert checks[name]["level"] == "ok", checks[name]
+    config = write_server_config(work, work / "tls/server.pem")
+    checks = examine(work, "--server-config", config)
+    assert checks["certificate"]["level"] == "ok" and "days" in checks["certificate"]["message"]
+
+    wrong = examine_server(work, write_server_config(work, work / "tls/none.pem"), code=1)
+    assert list(wrong) == ["certificate"] and "none.pem" in wrong["certificate"]["message"]
+    config = write_server_config(work, systemLog={"path": str(work / "missing/server.log")})
+    assert list(examine_server(work, config, code=1)) == ["log"]
+    config = write_server_config(work, net={"bindIp": "0.0.0.0"}, security={"authorization": "disabled"})
+    assert "network" in examine_server(work, config)["access"]["message"]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        config = write_server_config(work, net={"port": listener.getsockname()[1]})
+        assert list(examine_server(work, config, code=1)) == ["address"]
+    config.write_text("net: {prot: 1}")
+    assert "prot" in examine_server(work, config, code=1)["server options"]["message"]
+
+
+def test_connections_need_open_files(work):
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
+    config = write_server_config(work)
+    wrong = examine_server(work, config, preexec_fn=lower)["open files"]
+    assert wrong["level"] == "warning" and "10,000 connections" in wrong["message"]
+    config = write_server_config(work, net={"maxIncomingConnections": 100})
+    assert "open files" not in examine_server(work, config, preexec_fn=lower)
+
+
+def test_the_configuration_of_a_running_server(work):
+    with Server(work) as server:
+        config = write_server_config(work, net={"port": server.port})
+        assert not examine_server(work, config)
+        assert "open in a server" in examine(work, "--server-config", config)["data folder"]["message"]
+
+
+def test_an_encrypted_folder_needs_its_key(work):
+    keys = [work / "key", work / "other"]
+    for key in keys:
+        assert windrow("encryption", "new-key", key).returncode == 0
+    with Server(work, options=["--encryption-key-file", str(keys[0])]) as server:
+        server.stop()
+    for arguments in ([], ["--encryption-key-file", keys[1]]):
+        check = examine(work, *arguments, code=1)["data folder"]
+        assert "--encryption-key-file" in check["advice"], check
+    assert examine(work, "--encryption-key-file", keys[0])["data folder"]["level"] == "ok"
+    assert not examine_server(work, write_server_config(work, security={"encryptionKeyFile": str(keys[0])}))
+    keys[0].chmod(0o644)
+    check = examine(work, "--encryption-key-file", keys[0], code=1)["encryption key"]
+    assert "644" in check["message"]
 
 
 def test_a_wrong_command_line_is_reported():

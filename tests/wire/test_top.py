@@ -198,3 +198,13 @@ def test_a_server_that_goes_away_and_comes_back(tmp_path):
             assert terminal.wait_for_end() == 0
         finally:
             terminal.close()
+
+
+def test_the_status_of_a_folder_without_indexed_files_is_that_of_its_server(tmp_path):
+    with Server(tmp_path) as server:
+        ended = windrow("status", "--data", str(server.data), "--json")
+        assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["connections"]["current"] >= 1
+        server.stop()
+        ended = windrow("status", "--data", str(server.data))
+        assert ended.returncode == 1 and "no files are indexed" in ended.stderr

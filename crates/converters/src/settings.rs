@@ -222,7 +222,7 @@ impl Converter {
         let named = self.kind.as_deref().and_then(DocumentKind::from_name);
         named.unwrap_or_else(|| match self.media_type.as_str() {
             "application/pdf" => DocumentKind::Pdf,
-            "image/vnd.djvu" | "image/x-djvu" | "image/x.djvu" => DocumentKind::Document,
+            "image/vnd.djvu" | "image/x-djvu" | "image/x.djvu" => DocumentKind::Djvu,
             other => match other.split_once('/').map(|(class, _)| class) {
                 Some("image") => DocumentKind::Image,
                 Some("audio") => DocumentKind::Audio,
@@ -236,11 +236,13 @@ impl Converter {
 
     fn entry(&self) -> SettingsEntry {
         let known = formats_with_type(&self.media_type);
-        let own = self.extensions.iter().cloned();
+        let mut extensions = self.extensions.clone();
+        let others = known.extensions.into_iter();
+        extensions.extend(others.filter(|it| !self.extensions.contains(it)));
         let text = serde_json::to_string(self).unwrap_or_default();
         SettingsEntry {
             name: self.media_type.clone(),
-            extensions: own.chain(known.extensions).collect(),
+            extensions,
             formats: known.names,
             folder: None,
             text: describe_availability(text, &[self.program()]),
@@ -337,7 +339,7 @@ mod tests {
         assert!(converter.reads("djv", &[]));
         assert!(converter.reads("", &["image/x", "image/vnd.djvu"]));
         assert!(!converter.reads("", &["image/x"]));
-        assert_eq!(converter.document_kind(), DocumentKind::Document);
+        assert_eq!(converter.document_kind(), DocumentKind::Djvu);
         let pdf = Converter::new("application/pdf", &["x", "%f"]).unwrap();
         assert_eq!(pdf.document_kind(), DocumentKind::Pdf);
     }

@@ -155,5 +155,5 @@ pub use profiling::ProfilingLevel;
 pub use server::Server;
 pub use state::{RuntimeSettings, Services, State, StatusSection};
 pub use stop::Stop;
-pub use tls::{KeyPassword, TlsError, TlsMode, TlsSettings, TlsVersion};
+pub use tls::{CERTIFICATE_WARNING_TIME, KeyPassword, TlsError, TlsMode, TlsSettings, TlsVersion};
 pub use traces::{SpanQueue, Traces};

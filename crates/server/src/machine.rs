@@ -110,16 +110,9 @@ pub fn kernel_text() -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The size of a memory page, from the auxiliary vector of the process: pairs of words, the value
-/// of `AT_PAGESZ`.
-pub fn page_bytes() -> Option<u64> {
-    const AT_PAGESZ: u64 = 6;
-    let bytes = fs::read("/proc/self/auxv").ok()?;
-    let word = |bytes: &[u8]| bytes.first_chunk().copied().map(u64::from_ne_bytes);
-    bytes.chunks_exact(16).find_map(|pair| {
-        let (key, value) = pair.split_at(8);
-        (word(key)? == AT_PAGESZ).then(|| word(value))?
-    })
+/// The size of a memory page.
+pub fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
 }
 
 /// Maximum number of open files of the process.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use windrow_access::User;
 use windrow_collection::{Engine, EngineOptions, SharedState};
@@ -37,7 +37,7 @@ use crate::sessions::Sessions;
 use crate::statistics::StatisticsSources;
 use crate::stop::Stop;
 use crate::suspension::Suspension;
-use crate::tls::{Tls, TlsError};
+use crate::tls::{CERTIFICATE_WARNING_TIME, Tls, TlsError};
 use crate::traces::Traces;
 use crate::transactions::SessionTransactions;
 use crate::usage::Usage;
@@ -337,9 +337,6 @@ impl State {
     }
 }
 
-/// The remaining time of a certificate from which on it is to be replaced.
-const EXPIRY_WARNING: Duration = Duration::from_secs(30 * 24 * 3600);
-
 impl State {
     /// Logs a warning if the certificate of the server is no longer valid soon.
     pub(crate) fn warn_before_expiry(&self) {
@@ -348,7 +345,7 @@ impl State {
         };
         let left = certificate.not_after.duration_since(SystemTime::now());
         let left = left.unwrap_or_default();
-        if left >= EXPIRY_WARNING {
+        if left >= CERTIFICATE_WARNING_TIME {
             return;
         }
         let attr = doc! {

@@ -13,7 +13,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -135,6 +135,19 @@ impl Tls {
         Ok(())
     }
 }
+
+impl TlsSettings {
+    /// Reads the files, and returns until when the certificate of the server is valid.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be used, also if the certificate is not valid now.
+    pub fn valid_until(&self) -> Result<SystemTime, TlsError> {
+        Ok(load(self)?.certificate.not_after)
+    }
+}
+
+/// The remaining time of a certificate from which on it is to be replaced: 30 days.
+pub const CERTIFICATE_WARNING_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
 fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
     let provider = Arc::new(ring::default_provider());

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
-use windrow_storage::RealDisk;
+use windrow_storage::{MasterKey, RealDisk};
 
 use crate::address_file::{self, ServerAddress};
 use crate::command_line::Failure;
@@ -27,19 +27,13 @@ pub enum DataFolder {
 impl DataFolder {
     /// Opens the folder, or finds the server that has it open.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
-        DataFolder::open_with_threads(folder, memory_bytes, None)
+        let options = engine_options(memory_bytes, encryption::key_from_environment()?);
+        DataFolder::open_with(folder, &options).map_err(Failure::runtime)
     }
 
-    /// As [`open`](Self::open), with so many threads for the work in the background.
-    pub fn open_with_threads(
-        folder: &Path,
-        memory_bytes: u64,
-        threads: Option<usize>,
-    ) -> Result<DataFolder, Failure> {
-        let disk = Arc::new(RealDisk::new(folder).map_err(Failure::runtime)?);
-        let mut options = EngineOptions::with_memory(memory_bytes);
-        options.threads = threads.unwrap_or(options.threads);
-        options.storage.encryption = encryption::key_from_environment()?;
+    /// As [`open`](Self::open), with these options of the engine.
+    pub fn open_with(folder: &Path, options: &EngineOptions) -> Result<DataFolder, Error> {
+        let disk = Arc::new(RealDisk::new(folder)?);
         let started = Instant::now();
         loop {
             match Engine::open(disk.clone(), options.clone()) {
@@ -53,12 +47,19 @@ impl DataFolder {
                 Err(error) => {
                     return match find_server_address(folder, &error) {
                         Some(address) => Ok(DataFolder::Server(address)),
-                        None => Err(Failure::runtime(error)),
+                        None => Err(error),
                     };
                 }
             }
         }
     }
+}
+
+/// Returns the options of an engine with so much memory, and with the key of an encrypted folder.
+pub fn engine_options(memory_bytes: u64, key: Option<Arc<MasterKey>>) -> EngineOptions {
+    let mut options = EngineOptions::with_memory(memory_bytes);
+    options.storage.encryption = key;
+    options
 }
 
 /// Returns the process that has the folder open.

@@ -6,6 +6,7 @@
 mod check;
 mod data;
 mod programs;
+mod server;
 mod system;
 
 use std::io::{self, Write as _};
@@ -17,6 +18,7 @@ use lexopt::prelude::*;
 use crate::command_line::{Failure, Subcommand};
 use crate::config::{self, Config};
 use check::{Check, Level};
+use data::FoundData;
 
 pub const DOCTOR: Subcommand = Subcommand {
     name: "doctor",
@@ -27,9 +29,10 @@ pub const DOCTOR: Subcommand = Subcommand {
 const HELP: &str = "\
 Checks what would make Windrow fail or be slow: the configuration, the data folder, the disk, limits
 of memory, open files and watched folders, the clock, and the converters of further formats with
-their sandbox. It repairs nothing.
+their sandbox. With the configuration of a server, its options, addresses, certificate, keys and log
+are checked, too. It repairs nothing. Run it as the user that runs the server.
 
-Usage: windrow doctor [--data DIR] [--config FILE] [--json]
+Usage: windrow doctor [--data DIR] [--config FILE] [--server-config FILE] [--json]
 
 The exit code is 0 if nothing is wrong, and 1 if something is. Warnings do not count.
 
@@ -37,18 +40,26 @@ Options:
   --data DIR       the data folder [default: that of the configuration]
   --config FILE    the configuration, see `windrow config --help` [default:
                    $XDG_CONFIG_HOME/windrow/index.toml, if it exists]
+  --server-config FILE
+                   the configuration of a server, as `windrow serve --config FILE` reads it
+  --encryption-key-file FILE
+                   the key of an encrypted data folder [default: that of the server's configuration,
+                   or the file that WINDROW_ENCRYPTION_KEY_FILE names]
   --json           print a JSON document
   -h, --help       show this help
 
 Examples:
   windrow doctor
   windrow doctor --data ./data --json
+  windrow doctor --server-config /etc/windrow/windrow.conf
 ";
 
 #[derive(Debug, Default, PartialEq)]
 struct Options {
     data_folder: Option<PathBuf>,
     config: Option<PathBuf>,
+    server_config: Option<PathBuf>,
+    encryption_key_file: Option<PathBuf>,
     json: bool,
 }
 
@@ -77,6 +88,12 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 options.data_folder = Some(PathBuf::from(arguments.value()?));
             }
             Long("config") => options.config = Some(PathBuf::from(arguments.value()?)),
+            Long("server-config") => {
+                options.server_config = Some(PathBuf::from(arguments.value()?));
+            }
+            Long("encryption-key-file" | "encryptionKeyFile") => {
+                options.encryption_key_file = Some(PathBuf::from(arguments.value()?));
+            }
             Long("json") => options.json = true,
             other => return Err(other.unexpected().into()),
         }
@@ -89,17 +106,33 @@ fn examine(options: &Options) -> Vec<Check> {
     let mut checks = vec![system::check_version()];
     let configured = check_configuration(options.config.as_deref(), &mut checks);
     let config = configured.unwrap_or_default();
-    let data_folder = options.data_folder.clone().or_else(|| config.data.clone());
-    let newest_run_ms = match &data_folder {
-        Some(folder) => data::check_folder(folder, &mut checks),
+    let server = options.server_config.as_deref();
+    let server = server.and_then(|file| server::check_configuration(file, &mut checks));
+    let named = options.data_folder.clone();
+    let data_folder = named
+        .or_else(|| server.as_ref().map(|server| server.data_folder.clone()))
+        .or_else(|| config.data.clone());
+    let key = options.encryption_key_file.clone();
+    let key = key.or_else(|| server.as_ref()?.encryption_key_file.clone());
+    let found = match &data_folder {
+        Some(folder) => {
+            let has_store = server.as_ref().is_some_and(|server| server.store.is_some());
+            data::check_folder(folder, key.as_deref(), has_store, &mut checks)
+        }
         None => {
             checks.push(Check::skipped("data folder", "none is named or configured"));
-            None
+            FoundData::default()
         }
     };
-    checks.push(system::check_clock(newest_run_ms));
-    checks.push(system::check_memory(config.memory.map(|size| size.0)));
-    checks.push(system::check_open_files());
+    checks.push(system::check_clock(found.newest_run_ms));
+    let memory = server.as_ref().map(|server| server.memory_bytes);
+    let memory = memory.or_else(|| config.memory.map(|size| size.0));
+    checks.push(system::check_memory(memory));
+    let connections = server.as_ref().map(|server| server.connections_max);
+    checks.push(system::check_open_files(connections));
+    if let Some(server) = &server {
+        server::check(server, found.is_served, &mut checks);
+    }
     checks.push(system::check_watches(&config));
     programs::check(&config.programs, &mut checks);
     checks
@@ -143,9 +176,19 @@ mod tests {
         let options = Options {
             data_folder: Some("d".into()),
             config: Some("c".into()),
+            server_config: Some("s".into()),
+            encryption_key_file: Some("k".into()),
             json: true,
         };
-        check_parsed(parse, &["--data=d", "--config", "c", "--json"], Ok(options));
+        let given = [
+            "--data=d",
+            "--config",
+            "c",
+            "--server-config=s",
+            "--encryption-key-file=k",
+            "--json",
+        ];
+        check_parsed(parse, &given, Ok(options));
         check_parsed(parse, &[], Ok(Options::default()));
         check_parsed(parse, &["d"], Err("d"));
     }

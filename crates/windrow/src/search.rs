@@ -35,7 +35,7 @@ use options::{Action, Options, Output, parse};
 use output::ResultWriter;
 use similar::similar_to_file;
 
-pub use searcher::Searcher;
+pub use searcher::{Searcher, not_indexed_failure};
 pub use stored_text::read_stored_text;
 
 pub const SEARCH: Subcommand = Subcommand {

@@ -20,6 +20,7 @@ mod traces;
 mod web;
 mod web_options;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +31,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use windrow_collection::{Engine, EngineOptions, Error, Position, StorageError};
 use windrow_document::doc;
 use windrow_page::PageServer;
@@ -47,7 +50,8 @@ use crate::encryption;
 use help::HELP;
 use metrics::start_metrics;
 use new_folder::NewFolder;
-use options::{Options, parse};
+pub use options::Options;
+use options::parse;
 use pid_file::PidFile;
 use problem_log::{log_problem, set_log};
 use reload::Reloader;
@@ -69,6 +73,13 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     };
     serve(options)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a configuration file as `windrow serve --config FILE` does.
+pub fn read_configuration(file: &Path) -> Result<Options, Failure> {
+    let parser = lexopt::Parser::from_args([OsStr::new("--config"), file.as_os_str()]);
+    let options = parse(parser)?;
+    options.ok_or_else(|| Failure::Usage("it asks for help".to_owned()))
 }
 
 /// Exit codes of mongod: no socket could be opened, the data folder has another format, the data
@@ -98,6 +109,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     log_start(log, &options);
     warn_of_readers(log, &options.data_folder);
     forbid_core_dumps(log);
+    raise_open_files(log, options.connections_max);
     let pid_file = options
         .pid_file
         .as_deref()
@@ -246,13 +258,11 @@ fn warn_of_readers(log: &Log, folder: &Path) {
 /// The id of the log line about a data folder that others can reach. MongoDB has no such event.
 const SHARED_FOLDER: i32 = 9_000_016;
 
-/// Forbids core dumps: they would contain keys, passwords and documents.
+/// Forbids core dumps: they would contain keys, passwords and documents. The system hands dumps to a
+/// program such as systemd-coredump whatever the limit of their size is, so the process is made one
+/// that is not dumped. Other processes of the user cannot read its memory then, either.
 fn forbid_core_dumps(log: &Log) {
-    let limit = Rlimit {
-        current: Some(0),
-        maximum: getrlimit(Resource::Core).maximum,
-    };
-    if let Err(error) = setrlimit(Resource::Core, limit) {
+    if let Err(error) = set_no_core_dumps() {
         let attr = doc! { "error": (error.to_string()) };
         let message = "Core dumps cannot be forbidden";
         log.write(
@@ -266,8 +276,45 @@ fn forbid_core_dumps(log: &Log) {
     }
 }
 
+fn set_no_core_dumps() -> rustix::io::Result<()> {
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: getrlimit(Resource::Core).maximum,
+    };
+    setrlimit(Resource::Core, limit)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
 /// The id of the log line about core dumps. MongoDB has no such event.
 const CORE_DUMPS: i32 = 9_000_014;
+
+/// Raises the limit of open files as far as the process may: each connection needs one, and shells
+/// start programs with a limit of 1,024. Warns if it does not suffice.
+fn raise_open_files(log: &Log, connections_max: usize) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let limit = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum,
+        Err(_) => current,
+    };
+    let needed = connections_max as u64 + DATA_FILES;
+    if let Some(limit) = limit.filter(|&limit| limit < needed) {
+        let text = format!(
+            "At most {limit} files can be open, and {connections_max} connections need {needed}: \
+             raise the limit (ulimit -Hn, LimitNOFILE of systemd), or set net.maxIncomingConnections"
+        );
+        log.startup_warning(OPEN_FILES, &text);
+    }
+}
+
+/// The open files of a server without connections, about.
+pub const DATA_FILES: u64 = 1024;
+
+/// The id of MongoDB's startup warning about the limit of open files.
+const OPEN_FILES: i32 = 22_178;
 
 /// Where commands of this machine reach the server. If they cannot log in there, the file has no
 /// password: see [`Config::local_user_by_ip`].
@@ -447,4 +494,18 @@ fn log_start(log: &Log, options: &Options) {
         "Options set by command line",
         attr,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::dumpable_behavior;
+
+    use super::*;
+
+    #[test]
+    fn the_process_is_not_dumped() {
+        set_no_core_dumps().unwrap();
+        assert_eq!(getrlimit(Resource::Core).current, Some(0));
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    }
 }

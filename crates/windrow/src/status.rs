@@ -14,10 +14,12 @@ use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config;
+use crate::data_folder::DataFolder;
+use crate::memory;
 use crate::progress_bar::format_grouped;
-use crate::search::Searcher;
+use crate::search::{Searcher, not_indexed_failure};
 use crate::server_report::{Report, page};
-use crate::server_target::{TargetOptions, connection_help};
+use crate::server_target::{ResolvedTarget, TargetOptions, connection_help};
 
 pub const STATUS: Subcommand = Subcommand {
     name: "status",
@@ -32,7 +34,7 @@ not installed, skipped files by format, the size of the data folder, and what th
 `windrow index` did. If the system has no sandbox for converters, a line says so.
 
 If a SERVER is named (HOST:PORT, or a connection string without a password), its state is shown
-instead: operations and latencies of one second, connections, memory, work in the background, disk,
+instead, and so is that of a server whose data folder has no indexed files: operations and latencies of one second, connections, memory, work in the background, disk,
 running operations. The user needs the role clusterMonitor.
 
 Usage: windrow status [--data DIR] [--json]
@@ -72,24 +74,43 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let text = match &options.subject {
-        Subject::Folder(folder) => {
-            let status = read_status(folder)?;
-            match options.json {
-                true => format!("{}\n", status.to_document()),
-                false => status.format(),
-            }
-        }
-        Subject::Server(target) => {
-            let report = Report::measure(&target.resolve()?, INTERVAL)?;
-            match options.json {
-                true => format!("{}\n", report.to_document()),
-                false => page::text(&report),
-            }
-        }
+        Subject::Folder(folder) => show_folder(folder, options.json)?,
+        Subject::Server(target) => show_server(&target.resolve()?, options.json)?,
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what is indexed in a data folder. If that is nothing, the server that has it open is shown.
+fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
+    if !folder.is_dir() {
+        return Err(not_indexed_failure(folder));
+    }
+    let opened = DataFolder::open(folder, memory::default_memory_bytes())?;
+    let server = match &opened {
+        DataFolder::Server(address) => Some(address.clone()),
+        DataFolder::Local(_) => None,
+    };
+    match (Searcher::in_opened(opened)?, server) {
+        (Some(searcher), _) => {
+            let status = read_status(folder, searcher)?;
+            Ok(match json {
+                true => format!("{}\n", status.to_document()),
+                false => status.format(),
+            })
+        }
+        (None, Some(server)) => show_server(&ResolvedTarget::OfFolder(server), json),
+        (None, None) => Err(not_indexed_failure(folder)),
+    }
+}
+
+fn show_server(target: &ResolvedTarget, json: bool) -> Result<String, Failure> {
+    let report = Report::measure(target, INTERVAL)?;
+    Ok(match json {
+        true => format!("{}\n", report.to_document()),
+        false => page::text(&report),
+    })
 }
 
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
@@ -144,8 +165,7 @@ struct Status {
     last_run: Option<DocumentBuf>,
 }
 
-fn read_status(data_folder: &Path) -> Result<Status, Failure> {
-    let mut searcher = Searcher::open(data_folder)?;
+fn read_status(data_folder: &Path, mut searcher: Searcher) -> Result<Status, Failure> {
     let failures = StoreCollection::Failures;
     let missing = doc! { "class": (FailureClass::MissingConverter.as_str()) };
     let missing_converters = group(&mut searcher, failures, &missing, "$reason")?;

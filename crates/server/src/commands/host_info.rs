@@ -33,11 +33,10 @@ fn extra(kernel: &str) -> DocumentBuf {
     add("cpuFeatures", machine::processor("flags"));
     add("cpuFrequencyMHz", machine::processor("cpu MHz"));
     extra.push("kernelVersion", kernel);
-    if let Some(bytes) = machine::page_bytes() {
-        extra.push("pageSize", bytes as i64);
-        let pages = machine::memory_kb().saturating_mul(1024).checked_div(bytes);
-        extra.push("numPages", pages.unwrap_or(0) as i32);
-    }
+    let bytes = machine::page_bytes();
+    extra.push("pageSize", bytes as i64);
+    let pages = machine::memory_kb().saturating_mul(1024).checked_div(bytes);
+    extra.push("numPages", pages.unwrap_or(0) as i32);
     if let Some(files) = machine::open_files_max() {
         extra.push("maxOpenFiles", files as i32);
     }

@@ -1,15 +1,19 @@
 //! Checks of folders: the data folder, and those whose files are indexed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{Access, access, statvfs};
+use windrow_collection::{Error, StorageError};
 use windrow_document::{Document, ValueRef, array};
 use windrow_ingest::RUNS_NAME;
+use windrow_storage::MasterKey;
 
 use super::check::Check;
-use crate::client;
+use crate::address_file;
 use crate::command_line::Failure;
-use crate::data_folder::DataFolder;
+use crate::data_folder::{DataFolder, engine_options};
+use crate::encryption;
 use crate::memory;
 use crate::progress_bar::format_grouped;
 use crate::search::Searcher;
@@ -20,19 +24,34 @@ const DISK: &str = "free disk";
 const FREE_BYTES_MIN: u64 = 256 << 20;
 const FREE_BYTES_LOW: u64 = 2 << 30;
 
-/// Checks the data folder. Returns when the newest run of `windrow index` ended.
-pub fn check_folder(folder: &Path, checks: &mut Vec<Check>) -> Option<i64> {
+/// What is known of a data folder that could be read.
+#[derive(Debug, Default, PartialEq)]
+pub struct FoundData {
+    /// When the newest run of `windrow index` ended.
+    pub newest_run_ms: Option<i64>,
+    /// Whether a server has it open.
+    pub is_served: bool,
+}
+
+/// Checks the data folder of one server or, with `has_store`, of one of several over an object store.
+pub fn check_folder(
+    folder: &Path,
+    key_file: Option<&Path>,
+    has_store: bool,
+    checks: &mut Vec<Check>,
+) -> FoundData {
+    let nothing = FoundData::default();
     if !folder.is_dir() {
         let message = format!("{} does not exist yet", folder.display());
         checks.push(Check::skipped(FOLDER, message));
-        return None;
+        return nothing;
     }
     checks.push(check_disk(folder));
     if let Err(error) = access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
         let message = format!("{}: {error}", folder.display());
         let advice = "this user must be able to read and write it";
         checks.push(Check::problem(FOLDER, message, advice));
-        return None;
+        return nothing;
     }
     if folder
         .read_dir()
@@ -42,35 +61,97 @@ pub fn check_folder(folder: &Path, checks: &mut Vec<Check>) -> Option<i64> {
             FOLDER,
             format!("{} is empty", folder.display()),
         ));
-        return None;
+        return nothing;
     }
-    checks.push(check_opens(folder));
-    read_newest_run(folder)
+    let key = match key_file {
+        Some(file) => encryption::read_key(file).map(Some),
+        None => encryption::key_from_environment(),
+    };
+    match key {
+        Ok(key) => check_opens(folder, key, has_store, checks),
+        Err(failure) => {
+            let advice = "this user must be able to read it, and other users must not";
+            checks.push(Check::problem("encryption key", failure, advice));
+            nothing
+        }
+    }
 }
 
-/// Opens the folder, which verifies the checksums of its log and catalog.
-fn check_opens(folder: &Path) -> Check {
-    let opened = DataFolder::open(folder, memory::default_memory_bytes());
-    let closed = opened.and_then(|opened| match opened {
-        DataFolder::Local(engine) => engine.close().map(|()| "").map_err(Failure::runtime),
-        DataFolder::Server(address) => {
-            let connected = client::connect(&address).map_err(Failure::runtime);
-            connected.map(|_| ", open in a server")
+/// Opens the folder, which verifies the checksums of its log and catalog, and reads from it.
+fn check_opens(
+    folder: &Path,
+    key: Option<Arc<MasterKey>>,
+    has_store: bool,
+    checks: &mut Vec<Check>,
+) -> FoundData {
+    let shown = folder.display();
+    if has_store && address_file::read_address(folder, None).is_none() {
+        // Without the object store it is only a part of the data.
+        let message = format!("{shown}: its server is not running, and only that can open it");
+        checks.push(Check::skipped(FOLDER, message));
+        return FoundData::default();
+    }
+    let options = engine_options(memory::default_memory_bytes(), key);
+    let read = match DataFolder::open_with(folder, &options) {
+        Ok(DataFolder::Local(engine)) => {
+            let newest = read_newest_run(DataFolder::Local(engine.clone()));
+            let found = FoundData {
+                newest_run_ms: newest.ok().flatten(),
+                is_served: false,
+            };
+            engine.close().map(|()| found).map_err(|it| explain(&it))
         }
-    });
-    match closed {
-        Ok(served) => Check::good(FOLDER, format!("{} opens{served}", folder.display())),
-        Err(failure) => {
-            let message = format!("{}: {failure}", folder.display());
-            let advice = "restore a backup, or index the folders into a new data folder";
-            Check::problem(FOLDER, message, advice)
+        Ok(server) => {
+            let newest = read_newest_run(server);
+            let found = newest.map(|newest_run_ms| FoundData {
+                newest_run_ms,
+                is_served: true,
+            });
+            found.map_err(|failure| (failure.to_string(), SERVER_ADVICE))
+        }
+        Err(error) => Err(explain(&error)),
+    };
+    match read {
+        Ok(found) => {
+            let served = if found.is_served {
+                ", open in a server"
+            } else {
+                ""
+            };
+            checks.push(Check::good(FOLDER, format!("{shown} opens{served}")));
+            found
+        }
+        Err((reason, advice)) => {
+            checks.push(Check::problem(FOLDER, format!("{shown}: {reason}"), advice));
+            FoundData::default()
         }
     }
+}
+
+const SERVER_ADVICE: &str = "the server that has the folder open does not answer; see its log";
+
+/// Returns why a folder does not open, and what helps.
+fn explain(error: &Error) -> (String, &'static str) {
+    let advice = match error {
+        Error::Storage(StorageError::Encrypted { .. } | StorageError::WrongKey { .. }) => {
+            "name the file of its key with --encryption-key-file"
+        }
+        Error::Storage(StorageError::NotEncrypted { .. }) => {
+            "leave the key out; only a new data folder can be encrypted"
+        }
+        Error::Storage(StorageError::InUse { .. }) => {
+            "if a process of another command has it open, wait until it ends"
+        }
+        _ => "restore a backup, or index the folders into a new data folder",
+    };
+    (error.to_string(), advice)
 }
 
 /// Returns the end of the newest run. A folder without indexed files has none.
-fn read_newest_run(folder: &Path) -> Option<i64> {
-    let mut searcher = Searcher::open(folder).ok()?;
+fn read_newest_run(opened: DataFolder) -> Result<Option<i64>, Failure> {
+    let Some(mut searcher) = Searcher::in_opened(opened)? else {
+        return Ok(None);
+    };
     let mut newest = None;
     let newest_first = array![{ "$sort": { "ended": -1 } }, { "$limit": 1 }];
     let mut read = |run: Document<'_>| {
@@ -79,10 +160,8 @@ fn read_newest_run(folder: &Path) -> Option<i64> {
         }
         false
     };
-    searcher
-        .aggregate_on(RUNS_NAME, &newest_first, &mut read)
-        .ok()?;
-    newest
+    searcher.aggregate_on(RUNS_NAME, &newest_first, &mut read)?;
+    Ok(newest)
 }
 
 fn check_disk(folder: &Path) -> Check {
@@ -148,7 +227,8 @@ mod tests {
         let missing = check_source(&folder.path().join("x")).unwrap();
         assert_eq!(missing.level, Level::Warning);
         let mut checks = Vec::new();
-        assert_eq!(check_folder(folder.path(), &mut checks), None);
+        let found = check_folder(folder.path(), None, false, &mut checks);
+        assert_eq!(found, FoundData::default());
         assert!(
             checks
                 .iter()
@@ -156,7 +236,7 @@ mod tests {
         );
         std::fs::write(folder.path().join("odd"), "").unwrap();
         checks.clear();
-        check_folder(folder.path(), &mut checks);
+        check_folder(folder.path(), None, false, &mut checks);
         assert!(
             checks.iter().any(|check| check.level == Level::Problem),
             "{checks:?}"

@@ -11,13 +11,12 @@ use super::check::Check;
 use crate::config::Config;
 use crate::memory;
 use crate::progress_bar::format_grouped;
+use crate::serve::DATA_FILES;
 
 /// 2026-01-01, before this program was written.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
 /// Clocks that are set by the network jump by less.
 const CLOCK_JUMP_MS: i64 = 60_000;
-/// Connections and data files need one each.
-const OPEN_FILES_MIN: u64 = 1024;
 
 pub fn check_version() -> Check {
     let system = uname();
@@ -92,16 +91,33 @@ fn rate_memory(database: u64, machine: u64, limit: Option<u64>) -> Check {
     Check::good(NAME, message)
 }
 
-pub fn check_open_files() -> Check {
-    const NAME: &str = "open files";
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < OPEN_FILES_MIN => {
-            let advice = "raise it to 1,024 or more (ulimit -n, LimitNOFILE of systemd)";
-            Check::warning(NAME, format!("{} at most", format_grouped(limit)), advice)
-        }
-        Some(limit) => Check::good(NAME, format!("{} at most", format_grouped(limit))),
-        None => Check::good(NAME, "no limit"),
+/// Compares the limit of open files with what the data folder needs and with the largest number of
+/// connections of a server.
+pub fn check_open_files(connections_max: Option<usize>) -> Check {
+    let limit = getrlimit(Resource::Nofile);
+    match connections_max {
+        // `windrow serve` raises its limit as far as it may.
+        Some(connections) => rate_open_files(limit.maximum, connections as u64),
+        None => rate_open_files(limit.current, 0),
     }
+}
+
+fn rate_open_files(limit: Option<u64>, connections: u64) -> Check {
+    const NAME: &str = "open files";
+    let Some(most) = limit else {
+        return Check::good(NAME, "no limit");
+    };
+    let message = format!("{} at most", format_grouped(most));
+    if most < DATA_FILES {
+        let advice = "raise it to 1,024 or more (ulimit -n, LimitNOFILE of systemd)";
+        return Check::warning(NAME, message, advice);
+    }
+    if most < connections.saturating_add(DATA_FILES) {
+        let message = format!("{message}, for {} connections", format_grouped(connections));
+        let advice = "raise it to 1,024 more than the connections (LimitNOFILE of systemd), or set net.maxIncomingConnections";
+        return Check::warning(NAME, message, advice);
+    }
+    Check::good(NAME, message)
 }
 
 /// Compares the number of folders that `windrow index --watch` watches with the limit of the system.
@@ -193,6 +209,20 @@ mod tests {
             (GIB, 4 * GIB, Some(GIB / 2), Level::Problem),
         ] {
             assert_eq!(rate_memory(database, machine, limit).level, expected);
+        }
+    }
+
+    #[test]
+    fn connections_need_open_files() {
+        for (limit, connections, expected) in [
+            (None, u64::MAX, Level::Good),
+            (Some(1023), 0, Level::Warning),
+            (Some(1024), 0, Level::Good),
+            (Some(11_023), 10_000, Level::Warning),
+            (Some(11_024), 10_000, Level::Good),
+        ] {
+            let check = rate_open_files(limit, connections);
+            assert_eq!(check.level, expected, "{limit:?} {connections}");
         }
     }
 

@@ -12,8 +12,8 @@ use super::options::Options;
 use super::pauses::Pauses;
 use crate::command_line::Failure;
 use crate::config::{Config, IoPriority, read_configured};
-use crate::data_folder::DataFolder;
-use crate::{extract_worker, memory};
+use crate::data_folder::{DataFolder, engine_options};
+use crate::{encryption, extract_worker, memory};
 
 /// The settings of a run.
 pub struct Settings {
@@ -91,7 +91,9 @@ impl Settings {
 
     /// Opens the data folder, or finds the server that has it open.
     pub fn open_data_folder(&self) -> Result<DataFolder, Failure> {
-        DataFolder::open_with_threads(&self.data_folder, self.memory_bytes, self.index_threads)
+        let mut options = engine_options(self.memory_bytes, encryption::key_from_environment()?);
+        options.threads = self.index_threads.unwrap_or(options.threads);
+        DataFolder::open_with(&self.data_folder, &options).map_err(Failure::runtime)
     }
 
     /// Reads or creates the key that signs indexed files. The data folder must exist.

@@ -34,10 +34,16 @@ impl Searcher {
         if !data_folder.is_dir() {
             return Err(not_indexed_failure(data_folder));
         }
-        match DataFolder::open(data_folder, memory::default_memory_bytes())? {
+        let opened = DataFolder::open(data_folder, memory::default_memory_bytes())?;
+        Searcher::in_opened(opened)?.ok_or_else(|| not_indexed_failure(data_folder))
+    }
+
+    /// Searches an open data folder. Returns `None` if no files are indexed in it.
+    pub fn in_opened(opened: DataFolder) -> Result<Option<Searcher>, Failure> {
+        match opened {
             DataFolder::Local(engine) => {
                 if !has_documents(&engine)? {
-                    return Err(not_indexed_failure(data_folder));
+                    return Ok(None);
                 }
                 if has_outdated_index(&engine)? {
                     eprintln!(
@@ -46,14 +52,14 @@ impl Searcher {
                     );
                 }
                 let collections = Arc::new(EngineCollections::new(engine));
-                Ok(Searcher::new(Documents::Local(collections)))
+                Ok(Some(Searcher::new(Documents::Local(collections))))
             }
             DataFolder::Server(address) => {
                 let mut client = client::connect(&address).map_err(Failure::runtime)?;
                 if !server_has_documents(&mut client)? {
-                    return Err(not_indexed_failure(data_folder));
+                    return Ok(None);
                 }
-                Ok(Searcher::new(Documents::Server(client)))
+                Ok(Some(Searcher::new(Documents::Server(client))))
             }
         }
     }
@@ -173,7 +179,7 @@ fn aggregate_local(
 }
 
 /// Creates the failure of a search in a data folder without indexed files.
-fn not_indexed_failure(data_folder: &Path) -> Failure {
+pub fn not_indexed_failure(data_folder: &Path) -> Failure {
     let data_folder = data_folder.display();
     Failure::Runtime(format!(
         "no files are indexed in {data_folder}; run `windrow index FOLDER --data {data_folder}` first"
