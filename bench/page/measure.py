@@ -34,6 +34,7 @@ WORDS = ["kernel", "memory allocation", "driver device", "file system", "return 
          "python class", "error message", "regist", "network socket"]
 FIRST_PAINT_MS, TYPING_MS, WEIGHT_KB, CORE_PERCENT, MEGABYTES = 200, 50, 150, 5, 100
 LIVE_SECONDS = 30
+PAINT_ROUNDS = 9
 
 
 def weight(server):
@@ -105,7 +106,8 @@ def measure(arguments):
     command = [str(arguments.windrow), "index", str(files), "--data", str(folder / "data")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with PageServer(folder, memory=1 << 30) as server:
-        typing = chromium.run("typing", server, WORK / "pictures", words=WORDS, pause=150)
+        typing = chromium.run("typing", server, WORK / "pictures", words=WORDS, pause=150,
+                              rounds=PAINT_ROUNDS)
         result = {
             "files": arguments.files, "searches": typing["count"], "first_paint_ms": typing["paint"],
             "typing_p50_ms": typing["p50"], "typing_p95_ms": typing["p95"], "typing_max_ms": typing["max"],
@@ -119,7 +121,7 @@ def measure(arguments):
 
 def table(result):
     rows = [
-        ("first paint of the search", f"{result['first_paint_ms']:.0f} ms", f"{FIRST_PAINT_MS} ms"),
+        ("first paint of the search, median", f"{result['first_paint_ms']:.0f} ms", f"{FIRST_PAINT_MS} ms"),
         ("results after a letter, median", f"{result['typing_p50_ms']:.1f} ms", ""),
         ("results after a letter, 95 %", f"{result['typing_p95_ms']:.1f} ms", f"{TYPING_MS} ms"),
         ("weight of the page, compressed", f"{result['weight_kb']:.0f} KB", f"{WEIGHT_KB} KB"),

@@ -86,8 +86,16 @@ const scenarios = {
   async typing() {
     // The browser runs already when a person opens the page. Its cache is empty.
     await (await open("/search")).context().close();
-    const page = await open("/search");
-    await page.waitForTimeout(500);
+    const paints = [];
+    let page = null;
+    for (let round = 0; round < (settings.rounds ?? 1); round++) {
+      await page?.context().close();
+      page = await open("/search");
+      await page.waitForTimeout(500);
+      paints.push(await page.evaluate(() =>
+        performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+    }
+    paints.sort((a, b) => a - b);
     await page.focus("#q");
     for (const word of settings.words) {
       await page.fill("#q", "");
@@ -100,10 +108,9 @@ const scenarios = {
     }
     const times = await page.evaluate(() => performance.getEntriesByName("search").map((it) => it.duration));
     times.sort((a, b) => a - b);
-    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
     const names = await page.$$eval(".hit a.open", (links) => links.map((link) => link.textContent));
     return { count: times.length, p50: times[times.length >> 1], p95: times[Math.floor(times.length * 0.95)],
-      max: times.at(-1), paint, names, address: page.url() };
+      max: times.at(-1), paint: paints[paints.length >> 1], names, address: page.url() };
   },
 
   // Everything by keys.
