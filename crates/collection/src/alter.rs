@@ -16,7 +16,7 @@ use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::new_collection::random_uuid;
 use crate::rows::{CollectionRow, IndexRow};
-use crate::transaction_locks::Interrupt;
+use crate::transaction_locks::WaitControl;
 
 /// The option of a collection that ends with the process.
 const TEMPORARY: &str = "temp";
@@ -240,7 +240,7 @@ impl Collection {
     /// documents that exceed it, and all indexes but the one on `_id`. As in MongoDB, the
     /// collection gets a new UUID, which invalidates plans and index filters of the old one. If
     /// `interrupt` ends the deletion, the next insert continues it.
-    pub fn cap_to(&self, bytes: u64, interrupt: &dyn Interrupt) -> Result<(), Error> {
+    pub fn cap_to(&self, bytes: u64, wait_control: &dyn WaitControl) -> Result<(), Error> {
         let names = self
             .all_indexes()
             .into_iter()
@@ -250,7 +250,7 @@ impl Collection {
             .try_for_each(|name| self.drop_index(&name))?;
         self.become_capped(bytes)?;
         self.cap()
-            .map_or(Ok(()), |cap| self.trim(&cap, 0, interrupt))
+            .map_or(Ok(()), |cap| self.trim(&cap, 0, wait_control))
     }
 
     /// Changes options and UUID. Change streams see a collection of a temporary name that takes

@@ -5,7 +5,7 @@ use windrow_mql::Error as LanguageError;
 
 use crate::error::Error;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank};
-use crate::transaction_locks::{Interrupt, while_waiting};
+use crate::transaction_locks::{WaitControl, while_waiting};
 
 const BAD_VALUE: i32 = 2;
 const CANNOT_GROW: i32 = 10_003;
@@ -97,8 +97,8 @@ impl Default for CappedInserts {
 
 impl CappedInserts {
     /// Waits until no other insert runs. Each insert leaves the collection within its limits.
-    pub fn begin(&self, interrupt: &dyn Interrupt) -> OrderedGuard<'_> {
-        let waiting = || while_waiting(interrupt, || self.inserting.lock());
+    pub fn begin(&self, wait_control: &dyn WaitControl) -> OrderedGuard<'_> {
+        let waiting = || while_waiting(wait_control, || self.inserting.lock());
         self.inserting.try_lock().unwrap_or_else(waiting)
     }
 }

@@ -27,7 +27,7 @@ use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
 use crate::scans::Scans;
 use crate::state::{Frozen, IndexState, State};
-use crate::transaction_locks::{DdlBarrier, DdlGuard, Interrupt, TransactionLocks};
+use crate::transaction_locks::{DdlBarrier, DdlGuard, TransactionLocks, WaitControl};
 
 /// The number of locks that the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;
@@ -235,8 +235,8 @@ impl Collection {
 
     /// Waits until no open transaction uses the collection, and excludes new ones until the guard
     /// is dropped. Required before the collection's definition changes.
-    pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
-        self.ddl_barrier.exclude(interrupt)
+    pub fn exclude(&self, wait_control: &dyn WaitControl) -> Result<DdlGuard<'_>, Error> {
+        self.ddl_barrier.exclude(wait_control)
     }
 
     /// Records that the name, options or indexes have changed in the catalog.

@@ -162,7 +162,7 @@ pub use scans::Scans;
 pub use statement_result::{Image, StatementResult};
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use transaction::Transaction;
-pub use transaction_locks::{DdlGuard, Interrupt};
+pub use transaction_locks::{DdlGuard, WaitControl};
 pub use validate::{Checks, DocumentFindings, IndexReport, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::postings::PostingBatch;

@@ -18,26 +18,26 @@ use windrow_invariant::Bug;
 use crate::error::Error;
 use crate::ids::MapId;
 
-/// Limits how long an operation waits for others.
-pub trait Interrupt {
-    /// Called now and then during a wait. `true` ends the wait.
+/// Ends the wait of an operation for others, and is told of it.
+pub trait WaitControl {
+    /// Called now and then during a wait. `true` ends it: the operation was killed, or its time is over.
     fn is_interrupted(&self) -> bool;
 
     /// Called when a wait begins and when it ends.
     fn set_waiting(&self, _waits: bool) {}
 }
 
-impl<F: Fn() -> bool> Interrupt for F {
+impl<F: Fn() -> bool> WaitControl for F {
     fn is_interrupted(&self) -> bool {
         self()
     }
 }
 
 /// Runs `wait`, and marks the operation as waiting meanwhile.
-pub fn while_waiting<T>(interrupt: &dyn Interrupt, wait: impl FnOnce() -> T) -> T {
-    interrupt.set_waiting(true);
+pub fn while_waiting<T>(wait_control: &dyn WaitControl, wait: impl FnOnce() -> T) -> T {
+    wait_control.set_waiting(true);
     let waited = wait();
-    interrupt.set_waiting(false);
+    wait_control.set_waiting(false);
     waited
 }
 
@@ -66,11 +66,11 @@ impl TransactionWaiter {
     }
 
     /// Waits for the end of the transaction. Fails if the wait is interrupted.
-    pub fn wait(&self, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        while_waiting(interrupt, || {
+    pub fn wait(&self, wait_control: &dyn WaitControl) -> Result<(), Error> {
+        while_waiting(wait_control, || {
             let mut has_ended = self.has_ended.lock();
             while !*has_ended {
-                if interrupt.is_interrupted() {
+                if wait_control.is_interrupted() {
                     return Err(Error::WaitGivenUp);
                 }
                 self.changed.wait_for(&mut has_ended, ASK_EVERY);
@@ -187,15 +187,15 @@ impl DdlBarrier {
 
     /// Waits until no transaction uses the collection, and prevents new uses until the guard is
     /// dropped.
-    pub fn exclude(&self, interrupt: &dyn Interrupt) -> Result<DdlGuard<'_>, Error> {
+    pub fn exclude(&self, wait_control: &dyn WaitControl) -> Result<DdlGuard<'_>, Error> {
         let mut state = self.state.lock();
         state.changing += 1;
         let exclusion = DdlGuard(self);
         if state.transactions == 0 {
             return Ok(exclusion);
         }
-        let is_free = while_waiting(interrupt, || {
-            while state.transactions > 0 && !interrupt.is_interrupted() {
+        let is_free = while_waiting(wait_control, || {
+            while state.transactions > 0 && !wait_control.is_interrupted() {
                 self.changed.wait_for(&mut state, ASK_EVERY);
             }
             state.transactions == 0

@@ -82,10 +82,10 @@ impl Collection {
             let errors = vec![(0, error)];
             return Ok(Inserted { count: 0, errors });
         }
-        let inserting = self.capped_inserts.begin(options.interrupt);
+        let inserting = self.capped_inserts.begin(options.wait_control);
         let inserted = self.insert_with_waits(&documents, ordered, options)?;
         if inserted.count > 0 {
-            self.trim(&cap, inserted.count, options.interrupt)?;
+            self.trim(&cap, inserted.count, options.wait_control)?;
         }
         drop(inserting);
         Ok(inserted)
@@ -115,7 +115,7 @@ impl Collection {
         loop {
             match self.insert_untrimmed(documents, ordered, options)? {
                 Attempt::Done(inserted) => return Ok(inserted),
-                Attempt::HeldBy(transaction) => transaction.wait(options.interrupt)?,
+                Attempt::HeldBy(transaction) => transaction.wait(options.wait_control)?,
             }
         }
     }
@@ -127,7 +127,7 @@ impl Collection {
         options: &WriteOptions<'_>,
     ) -> Result<Attempt, Error> {
         self.admit()?;
-        let waiting = || while_waiting(options.interrupt, || self.schema.read());
+        let waiting = || while_waiting(options.wait_control, || self.schema.read());
         let _schema = self.schema.try_read().unwrap_or_else(waiting);
         let state = self.state();
         if state.dropped {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Interrupt, Modification,
-    Namespace, Renaming, WriteOptions,
+    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Modification, Namespace, Renaming,
+    WaitControl, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -281,10 +281,10 @@ fn an_interrupted_trim_continues_at_the_next_insert() {
     let collection = engine
         .create(&named("a.capped"), options.as_document())
         .unwrap();
-    let insert = |number: i32, interrupt: &dyn Interrupt| {
+    let insert = |number: i32, wait_control: &dyn WaitControl| {
         let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
         let terms = WriteOptions {
-            interrupt,
+            wait_control,
             ..WriteOptions::default()
         };
         assert_eq!(

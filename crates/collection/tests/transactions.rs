@@ -101,7 +101,7 @@ const IMPATIENT: WriteOptions<'static> = WriteOptions {
     validation: windrow_collection::DocumentValidation::Enabled,
     transaction: None,
     statements: None,
-    interrupt: &|| true,
+    wait_control: &|| true,
 };
 
 struct Setting {

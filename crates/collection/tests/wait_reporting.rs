@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Engine, EngineOptions, Error, Interrupt, Namespace, WriteOptions,
+    Change, Engine, EngineOptions, Error, Namespace, WaitControl, WriteOptions,
 };
 use windrow_document::{Document, ValueRef, doc};
 use windrow_storage::MemoryDisk;
@@ -15,7 +15,7 @@ use windrow_storage::MemoryDisk;
 #[derive(Default)]
 struct WaitLog(Mutex<Vec<bool>>);
 
-impl Interrupt for WaitLog {
+impl WaitControl for WaitLog {
     fn is_interrupted(&self) -> bool {
         false
     }
@@ -37,7 +37,7 @@ fn a_writer_waits_for_a_document() {
     let id = found.unwrap().unwrap();
     let (first, second) = (WaitLog::default(), WaitLog::default());
     let on = |told| WriteOptions {
-        interrupt: told,
+        wait_control: told,
         ..WriteOptions::default()
     };
     let mut batch = collection.batch_with(on(&first));

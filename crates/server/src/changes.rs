@@ -152,7 +152,7 @@ pub fn change_found(
     };
     let mut batch = collection.batch_with(WriteOptions {
         validation,
-        interrupt: operation,
+        wait_control: operation,
         ..WriteOptions::default()
     });
     batch.trust_snapshot(running.stored_at(find));

@@ -190,7 +190,7 @@ impl<'a> Context<'a> {
             validation,
             statements: saving.statements,
             transaction: self.transaction().map(|it| &**it),
-            interrupt: self.operation,
+            wait_control: self.operation,
         }
     }
 

@@ -116,7 +116,7 @@ fn delete_batch(
     let mut cursor = find.clone().open(&snapshot)?;
     let terms = WriteOptions {
         // A transaction may lock an expired document.
-        interrupt: &|| state.stop.is_requested(),
+        wait_control: &|| state.stop.is_requested(),
         ..WriteOptions::default()
     };
     let (mut batch, mut count) = (collection.batch_with(terms), 0);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
-use windrow_collection::Interrupt;
+use windrow_collection::WaitControl;
 use windrow_wire::CommandError;
 
 use crate::metrics::Kind;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use windrow_access::UserName;
-use windrow_collection::Interrupt;
+use windrow_collection::WaitControl;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
@@ -359,7 +359,7 @@ impl Operation {
     }
 }
 
-impl Interrupt for Operation {
+impl WaitControl for Operation {
     fn is_interrupted(&self) -> bool {
         self.check().is_err()
     }

@@ -20,7 +20,7 @@ const NO_WAIT: WriteOptions<'static> = WriteOptions {
     validation: DocumentValidation::Enabled,
     transaction: None,
     statements: None,
-    interrupt: &|| true,
+    wait_control: &|| true,
 };
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [

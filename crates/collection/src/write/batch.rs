@@ -246,7 +246,7 @@ impl<'c> Batch<'c> {
     /// Releases all locks, and waits for a transaction to end.
     fn wait_for(&mut self, transaction: &TransactionWaiter) -> Result<(), Error> {
         self.commit()?;
-        transaction.wait(self.options.interrupt)
+        transaction.wait(self.options.wait_control)
     }
 
     /// Acquires the document's lock, once no other transaction has locked the document.
@@ -286,14 +286,14 @@ impl<'c> Batch<'c> {
                 Some(guard) => guard,
                 None => {
                     self.commit()?;
-                    while_waiting(self.options.interrupt, || lock.lock())
+                    while_waiting(self.options.wait_control, || lock.lock())
                 }
             };
             self.locks.insert(slot, guard);
         }
         if self.schema.is_none() {
             let schema = &self.collection.schema;
-            let waiting = || while_waiting(self.options.interrupt, || schema.read_recursive());
+            let waiting = || while_waiting(self.options.wait_control, || schema.read_recursive());
             self.schema = Some(schema.try_read_recursive().unwrap_or_else(waiting));
             self.since = Instant::now();
         }

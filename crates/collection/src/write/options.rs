@@ -5,7 +5,7 @@ use std::fmt;
 use crate::record::statements::Statements;
 use crate::rules::DocumentValidation;
 use crate::transaction::Transaction;
-use crate::transaction_locks::Interrupt;
+use crate::transaction_locks::WaitControl;
 
 /// The options of a write. By default it is validated, outside of transactions, and waits without
 /// limit.
@@ -18,7 +18,7 @@ pub struct WriteOptions<'a> {
     /// The statements of a retryable write, whose results are recorded. Not in a transaction.
     pub statements: Option<Statements<'a>>,
     /// Limits how long the write waits for transactions that have locked what it changes.
-    pub interrupt: &'a dyn Interrupt,
+    pub wait_control: &'a dyn WaitControl,
 }
 
 impl Default for WriteOptions<'_> {
@@ -27,7 +27,7 @@ impl Default for WriteOptions<'_> {
             validation: DocumentValidation::Enabled,
             transaction: None,
             statements: None,
-            interrupt: &|| false,
+            wait_control: &|| false,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::batch::Change;
 use crate::cap::Cap;
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::transaction_locks::Interrupt;
+use crate::transaction_locks::WaitControl;
 
 impl Collection {
     /// Deletes the oldest documents until the rest is within the limits. If it is interrupted, the
@@ -20,7 +20,7 @@ impl Collection {
         &self,
         cap: &Cap,
         come: usize,
-        interrupt: &dyn Interrupt,
+        wait_control: &dyn WaitControl,
     ) -> Result<(), Error> {
         let (mut count, mut bytes) = (self.count(), self.bytes());
         if !cap.is_exceeded(count, bytes) {
@@ -31,7 +31,7 @@ impl Collection {
         let mut batch = self.batch();
         let mut trimmed = 0;
         while cap.is_exceeded(count, bytes)
-            && (trimmed < come || !interrupt.is_interrupted())
+            && (trimmed < come || !wait_control.is_interrupted())
             && oldest.next()?
         {
             trimmed += 1;

@@ -151,7 +151,7 @@ impl CappedCopy {
             return Ok(());
         }
         let terms = WriteOptions {
-            interrupt: context.operation,
+            wait_control: context.operation,
             ..WriteOptions::default()
         };
         let inserted = self

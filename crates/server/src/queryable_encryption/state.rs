@@ -123,7 +123,7 @@ pub fn insert_all(
 pub fn terms<'t>(context: &Context<'t>) -> WriteOptions<'t> {
     WriteOptions {
         transaction: context.transaction().map(Arc::as_ref),
-        interrupt: context.operation,
+        wait_control: context.operation,
         ..WriteOptions::default()
     }
 }

@@ -66,7 +66,7 @@ impl OutputTarget {
     ) -> Result<(), CommandError> {
         let terms = WriteOptions {
             validation: self.validation,
-            interrupt: operation,
+            wait_control: operation,
             ..WriteOptions::default()
         };
         let inserted = collection
