@@ -22,6 +22,8 @@ const DATABASE: &str = "w7";
 const COLLECTION: &str = "documents";
 /// The best of these rounds counts. Another one before them warms up.
 const ROUNDS: usize = 3;
+/// If no merge ends within this time, none is running.
+const STILL: Duration = Duration::from_millis(1_500);
 /// Any id: an index has one.
 const INDEX_ID: ObjectId = ObjectId([7; 12]);
 
@@ -82,7 +84,20 @@ fn build(folder: &std::path::Path, memory: u64) -> Result<Arc<Engine>, Failure> 
         on_phase: &|_| {},
     };
     collection.create_indexes(vec![definition], &control)?;
+    settle(&engine);
     Ok(engine)
+}
+
+/// Waits until no merge has ended for a while: then none is running.
+fn settle(engine: &Engine) {
+    let (mut merges, mut since) = (engine.statistics().merges, Instant::now());
+    while since.elapsed() < STILL {
+        std::thread::sleep(STILL / 10);
+        let now = engine.statistics().merges;
+        if now != merges {
+            (merges, since) = (now, Instant::now());
+        }
+    }
 }
 
 /// What is asked for, by the name of the figures, and its requests.
