@@ -1,5 +1,6 @@
 """Mails, their attachments and archives, indexed by `windrow index` and found by `windrow search`."""
 
+import gzip
 import io
 import mailbox
 import pathlib
@@ -81,3 +82,49 @@ def test_an_attachment_refers_to_its_mail(indexed):
         assert attachment["attached_to"]["message_id"] == MAIL_ID.strip("<>")
         message = documents.find_one({"_id": attachment["attached_to"]["_id"]})
         assert message["subject"] == "Archives" and message["bcc"] == ["quillsecret@example.org"]
+
+
+FIXTURES = pathlib.Path(__file__).parents[2] / "crates/extract/tests/fixtures"
+
+
+@pytest.fixture(scope="module", params=["items.pst", "items.ost"])
+def data_file(request, tmp_path_factory):
+    """A data file of Outlook."""
+    work = tmp_path_factory.mktemp("outlook")
+    (work / "files").mkdir()
+    content = gzip.decompress((FIXTURES / f"{request.param}.gz").read_bytes())
+    (work / "files" / "items").write_bytes(content)
+    index(work / "files", work)
+    return work
+
+
+@pytest.mark.parametrize("query, path", [
+    ("subject:größe from:lovelace to:bob date:2024-01-02", "!/Inbox#65536"),
+    ("roggen", "!/Inbox#65536!/1/Größen.csv"),
+    ("köln", "!/Inbox#65537"),
+    ("хлеб", "!/Inbox#65538"),
+    ("navy hopper", "!/Inbox/Bread_Rye#65539"),
+    ("kitchen flour date:2024", "!/Inbox/Bread_Rye#65540"),
+])
+def test_an_item_of_a_data_file_of_outlook_is_found(data_file, query, path):
+    found = windrow("search", "-l", query, "--data", data_file / "data")
+    assert found.stdout == f"{data_file}/files/items/{path}\n"
+
+
+def test_an_attachment_in_a_data_file_refers_to_its_mail(data_file):
+    with Server(data_file) as server:
+        documents = server.client().files.documents
+        attachment = documents.find_one({"filename": "Größen.csv"})
+        mail = documents.find_one({"_id": attachment["attached_to"]["_id"]})
+        assert mail["subject"] == "Re: Größe der Brote"
+        assert documents.count_documents({}) == 48
+
+
+def test_a_cut_off_data_file_is_a_failure_that_says_so(tmp_path):
+    (tmp_path / "files").mkdir()
+    content = gzip.decompress((FIXTURES / "items.pst.gz").read_bytes())
+    (tmp_path / "files" / "cut.pst").write_bytes(content[:len(content) // 2])
+    index(tmp_path / "files", tmp_path)
+    with Server(tmp_path) as server:
+        [failure] = server.client().files.failures.find()
+        assert failure["reason"].startswith("damaged Outlook data file: ")

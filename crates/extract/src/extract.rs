@@ -106,10 +106,11 @@ pub fn extract_stream<'a>(
     Ok(extraction.counts)
 }
 
-/// Like [`extract`], for a picture, sound or video of any size, of which only parts are read.
+/// Like [`extract`], for a file of any size of which only parts are read: a picture, sound, video or data
+/// file of Outlook. [`Limits::input_bytes_max`] limits a document instead of the file.
 ///
 /// # Errors
-/// Fails with [`ExtractError::Deadline`].
+/// Fails with [`ExtractError::Deadline`], and like [`extract`] for files with several documents.
 pub fn extract_parts<'a>(
     format: PartsFormat,
     name: &str,
@@ -135,8 +136,8 @@ pub enum ReadMode {
     Parts(PartsFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
-    /// The same, and [shares](Limits::share) divide it. A file of any other mode but a stream belongs to
-    /// the first share as a whole.
+    /// The same, and [shares](Limits::share) divide it. They also divide streams and data files of Outlook.
+    /// Any other file belongs to the first share as a whole.
     Archive,
 }
 
@@ -172,7 +173,9 @@ pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>
     let found = detected.and_then(|format| Ok((format, format.extractor()?)));
     match found {
         Ok((_, Extractor::Stream(extract))) => ReadMode::Stream(StreamFormat(extract)),
-        Ok((format, Extractor::Parts(_))) => ReadMode::Parts(PartsFormat(format)),
+        Ok((format, Extractor::Parts(_) | Extractor::Database(_))) => {
+            ReadMode::Parts(PartsFormat(format))
+        }
         Err(ExtractError::Unsupported(format)) => ReadMode::Skip(format),
         Ok((_, Extractor::Archive(_))) => ReadMode::Archive,
         // Any other error is reported by `extract`.

@@ -18,6 +18,7 @@
 
 pub(crate) mod ar;
 pub(crate) mod bibliography;
+mod bytes;
 mod cells;
 mod code_page;
 pub(crate) mod compressed;

@@ -88,6 +88,8 @@ pub(crate) enum Extractor {
     Parts(PartsExtractor),
     /// The file contains documents, and only one of them has to be in memory.
     Stream(StreamExtractor),
+    /// The same, but the parts of a document are at many places of the file. Shares divide it.
+    Database(DatabaseExtractor),
 }
 
 /// Returns the text, title and metadata of a file. The caller sets
@@ -119,6 +121,10 @@ impl<R: Read + Seek> ReadSeek for R {}
 /// Like [`ContainerExtractor`], but reads the file from a stream.
 pub(crate) type StreamExtractor =
     fn(&mut Extraction<'_>, &Location, &mut dyn BufRead) -> Result<(), ExtractError>;
+
+/// Like [`ContainerExtractor`], but reads only parts of the file at a time.
+pub(crate) type DatabaseExtractor =
+    fn(&mut Extraction<'_>, &Location, &mut dyn ReadSeek) -> Result<(), ExtractError>;
 
 impl Format {
     /// The name as used in messages: `PDF`, `zip archive`.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use zip::ZipArchive;
 
 use crate::error::ExtractError;
+use crate::extractors::outlook::data_file_fixture::VERSIONS;
+use crate::extractors::outlook::data_file_tests::write_damaged;
 use crate::fixtures::{build_pdf, build_tar, build_tnef, build_zip, gzip};
 use crate::limits::Limits;
 
@@ -235,6 +237,25 @@ fn damaged_mails_are_read_without_a_panic_or_hang() {
         (0x9005, properties),
     ]);
     check("winmail.dat", &tnef, damage);
+}
+
+/// The content of blocks is damaged as well, with checksums that are right.
+#[test]
+fn damaged_data_files_of_outlook_are_read_without_a_panic_or_hang() {
+    for version in VERSIONS {
+        let valid = write_damaged(version, &mut |_| ());
+        check("a.pst", &valid, damage);
+        check("a.pst", &valid, |_, random| {
+            let (mut number, damaged) = (0, random.below(60));
+            write_damaged(version, &mut |block| {
+                if number % 60 == damaged && !block.is_empty() {
+                    *block = damage(block, random);
+                    block.truncate(8000);
+                }
+                number += 1;
+            })
+        });
+    }
 }
 
 #[test]

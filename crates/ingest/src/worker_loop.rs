@@ -286,7 +286,7 @@ fn read_file(
         ..FileContext::new(limits)
     };
     match mode {
-        ReadMode::Parts(_) | ReadMode::WholeFile | ReadMode::Convert if limits.share.index > 0 => {
+        ReadMode::WholeFile | ReadMode::Convert if limits.share.index > 0 => {
             Ok(ExtractionCounts::default())
         }
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),

@@ -4,7 +4,6 @@
 //! Sources: MS-CFB, MS-DOC, MS-XLS, MS-PPT and MS-OLEPS,
 //! <https://learn.microsoft.com/en-us/openspecs/office_file_formats>.
 
-mod bytes;
 mod properties;
 mod sheets;
 mod slides;

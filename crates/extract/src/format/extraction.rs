@@ -76,6 +76,16 @@ impl Location {
         }
     }
 
+    /// An item of a file with folders in it, by the path of its folder and its number in the file.
+    pub(crate) fn for_item(&self, folder: &str, number: u64) -> Self {
+        let mut folder_location = self.clone();
+        if !folder.is_empty() {
+            let outer = self.inner_path.as_deref().unwrap_or("");
+            folder_location.inner_path = Some(format!("{outer}!/{folder}"));
+        }
+        folder_location.for_message(number)
+    }
+
     /// The inner path of a member.
     fn member_path(&self) -> String {
         debug_assert!(self.inner_path.is_some(), "a member has no path");
@@ -293,7 +303,7 @@ impl<'a> Extraction<'a> {
     ) -> Result<(), ExtractError> {
         let is_divided = matches!(
             format.extractor,
-            Some(Extractor::Archive(_) | Extractor::Stream(_))
+            Some(Extractor::Archive(_) | Extractor::Stream(_) | Extractor::Database(_))
         );
         if self.is_of_other_share() && !is_divided {
             return Ok(());
@@ -324,7 +334,9 @@ impl<'a> Extraction<'a> {
                 self.emit_document(location, document);
                 Ok(())
             }
-            Extractor::Parts(_) => self.call_parts(format, location, &mut Cursor::new(bytes)),
+            Extractor::Parts(_) | Extractor::Database(_) => {
+                self.call_parts(format, location, &mut Cursor::new(bytes))
+            }
             Extractor::Container(extract) | Extractor::Archive(extract) => {
                 extract(self, location, bytes)
             }
@@ -339,7 +351,8 @@ impl<'a> Extraction<'a> {
         location: &Location,
         reader: &mut dyn ReadSeek,
     ) -> Result<(), ExtractError> {
-        if self.is_of_other_share() {
+        let is_divided = matches!(format.extractor, Some(Extractor::Database(_)));
+        if self.is_of_other_share() && !is_divided {
             return Ok(());
         }
         self.read_with_programs(format, location, None, |extraction| {
@@ -353,12 +366,15 @@ impl<'a> Extraction<'a> {
         location: &Location,
         reader: &mut dyn ReadSeek,
     ) -> Result<(), ExtractError> {
-        let Extractor::Parts(extract) = format.extractor()? else {
-            return Err(ExtractError::Unsupported(format.name));
-        };
-        let document = catch_panic(format.name, || extract(reader, &self.limits))?;
-        self.emit_document(location, document);
-        Ok(())
+        match format.extractor()? {
+            Extractor::Parts(extract) => {
+                let document = catch_panic(format.name, || extract(reader, &self.limits))?;
+                self.emit_document(location, document);
+                Ok(())
+            }
+            Extractor::Database(extract) => extract(self, location, reader),
+            _ => Err(ExtractError::Unsupported(format.name)),
+        }
     }
 
     /// Returns the format of a file or member.

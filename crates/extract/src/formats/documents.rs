@@ -2,7 +2,7 @@
 
 use super::rows::{at_start, binary};
 use crate::extractors::{djvu, legacy_office, outlook, pdf, rtf};
-use crate::format::Extractor::{Container, Document};
+use crate::format::Extractor::{Container, Database, Document};
 use crate::format::{Detection, Format};
 
 pub(super) const FORMATS: &[Format] = &[
@@ -40,6 +40,13 @@ pub(super) const FORMATS: &[Format] = &[
         mime_types: &["application/vnd.ms-outlook"],
         detection: Detection::CompoundStream("__properties_version1.0"),
         extractor: Some(Container(outlook::extract_message)),
+    },
+    Format {
+        name: "Outlook data file",
+        extensions: &["pst", "ost"],
+        mime_types: &["application/vnd.ms-outlook-pst"],
+        detection: binary(&[at_start(b"!BDN")]),
+        extractor: Some(Database(outlook::extract_data_file)),
     },
     Format {
         name: "TNEF attachment",

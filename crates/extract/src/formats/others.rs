@@ -13,9 +13,6 @@ pub(super) const FORMATS: &[Format] = &[
         &[at_start(b"\xca\xfe\xba\xbe")],
     ),
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
-    // Archives.
-    // Its parts refer to each other, and it is far larger than a file that is read into memory.
-    unsupported("Outlook data file", &[at_start(b"!BDN")]),
     // Documents.
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),

@@ -8,7 +8,7 @@
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use super::bytes::{decode_utf16, length_at, slice_at, u16_at, u32_at, u64_at};
+use crate::extractors::bytes::{decode_utf16, length_at, slice_at, u16_at, u32_at, u64_at};
 use crate::extractors::code_page::find_encoding;
 use crate::metadata_text::{append_keywords, clean_property};
 use crate::output::ExtractedDocument;

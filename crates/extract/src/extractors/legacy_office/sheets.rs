@@ -5,9 +5,9 @@
 
 mod strings;
 
-use super::bytes::{length_at, slice_at, u8_at, u16_at, u32_at, u64_at};
 use super::malformed;
 use crate::error::ExtractError;
+use crate::extractors::bytes::{length_at, slice_at, u8_at, u16_at, u32_at, u64_at};
 use crate::extractors::cells::{CellFormats, SharedStrings, strip_header_codes};
 use crate::limits::Limits;
 use crate::text_builder::FlowBuilder;

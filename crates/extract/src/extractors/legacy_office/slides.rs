@@ -12,9 +12,9 @@
 
 use std::collections::HashMap;
 
-use super::bytes::{decode_latin, decode_utf16, length_at, slice_at, u16_at, u32_at};
 use super::malformed;
 use crate::error::ExtractError;
+use crate::extractors::bytes::{decode_latin, decode_utf16, length_at, slice_at, u16_at, u32_at};
 use crate::limits::Limits;
 use crate::text_builder::FlowBuilder;
 

@@ -4,9 +4,11 @@
 //! pieces. One of two table streams contains the list of the pieces. The body comes first, then
 //! notes, headers, comments and text boxes.
 
-use super::bytes::{decode_latin, decode_utf16, length_at, slice_at, u8_at, u16_at, u32_at};
 use super::malformed;
 use crate::error::ExtractError;
+use crate::extractors::bytes::{
+    decode_latin, decode_utf16, length_at, slice_at, u8_at, u16_at, u32_at,
+};
 use crate::limits::Limits;
 use crate::text_builder::{FlowBuilder, Separator};
 

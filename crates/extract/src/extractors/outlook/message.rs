@@ -8,16 +8,13 @@
 //! __attach_version1.0_#NNNNNNNN  a folder with the properties of an attachment
 //! ```
 
-use std::io::{Cursor, Read};
-use std::sync::Arc;
-
 use cfb::CompoundFile;
+use std::io::{Cursor, Read};
 
-use super::properties::{Properties, PropertyValue, build_document, id, kind};
+use super::item::{attachment_location, emit_item};
+use super::properties::{Properties, PropertyValue, id, kind};
 use crate::error::ExtractError;
-use crate::extractors::mail;
 use crate::format::extraction::{Extraction, Location, catch_panic};
-use crate::output::MailReference;
 
 const FORMAT: &str = "Outlook message";
 const PROPERTIES: &str = "__properties_version1.0";
@@ -69,16 +66,7 @@ fn extract_item(
         recipient.encoding = item.encoding;
         recipients.push(recipient);
     }
-    let mut document = build_document(&item, &recipients, &extraction.limits)?;
-    if let Some(header) = item.text(id::TRANSPORT_HEADERS) {
-        mail::complete_metadata(&mut document.metadata, header.as_bytes());
-    }
-    let mut inner = location.clone();
-    inner.mail = Some(Arc::new(MailReference {
-        inner_path: location.inner_path.clone(),
-        message_id: document.metadata.message_id.clone(),
-    }));
-    extraction.emit_document(location, document);
+    let inner = emit_item(extraction, location, &item, &recipients)?;
     let attachments = names
         .iter()
         .filter(|name| name.starts_with(ATTACHMENT_PREFIX));
@@ -109,12 +97,7 @@ fn extract_attachment(
     if attachment.is_inline_image() {
         return Ok(());
     }
-    let unnamed = if is_item { "message.msg" } else { "part" };
-    let name = attachment
-        .attachment_name()
-        .unwrap_or_else(|| unnamed.to_string());
-    let mut location = extraction.member_location(location, &format!("{number}/{name}"));
-    location.name = name;
+    let location = attachment_location(extraction, location, number, &attachment, is_item);
     if is_item {
         let result = extract_item(extraction, &location, file, &item, ITEM_HEADER_BYTES);
         return extraction.record_result(&location, result);

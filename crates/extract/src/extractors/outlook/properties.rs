@@ -1,26 +1,21 @@
-//! Properties of Outlook's items (MAPI), and the mail that they describe. Source: MS-OXPROPS,
+//! Properties of Outlook's items (MAPI). Source: MS-OXPROPS,
 //! <https://learn.microsoft.com/en-us/openspecs/exchange_server_protocols/ms-oxprops>.
 
 use std::collections::HashMap;
 
 use encoding_rs::{Encoding, UTF_16LE};
 
-use super::compressed_rtf;
-use crate::encoding::{self, truncate};
-use crate::error::ExtractError;
+use crate::encoding;
 use crate::extractors::code_page::find_encoding;
-use crate::extractors::{html, rtf};
-use crate::format::Input;
-use crate::format::extraction::catch_panic;
-use crate::limits::Limits;
 use crate::metadata_text::clean_property;
-use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 /// Identifiers of properties.
 pub(super) mod id {
+    pub const MESSAGE_CLASS: u16 = 0x001a;
     pub const SUBJECT: u16 = 0x0037;
     pub const CLIENT_SUBMIT_TIME: u16 = 0x0039;
     pub const SENT_REPRESENTING_NAME: u16 = 0x0042;
+    pub const START: u16 = 0x0060;
     pub const SENT_REPRESENTING_ADDRESS: u16 = 0x0065;
     pub const TRANSPORT_HEADERS: u16 = 0x007d;
     pub const RECIPIENT_TYPE: u16 = 0x0c15;
@@ -42,6 +37,7 @@ pub(super) mod id {
     pub const ATTACH_DATA: u16 = 0x3701;
     pub const ATTACH_FILE_NAME: u16 = 0x3704;
     pub const ATTACH_LONG_NAME: u16 = 0x3707;
+    pub const ATTACH_METHOD: u16 = 0x3705;
     pub const ATTACH_MEDIA_TYPE: u16 = 0x370e;
     pub const ATTACH_CONTENT_ID: u16 = 0x3712;
     pub const SMTP_ADDRESS: u16 = 0x39fe;
@@ -49,6 +45,10 @@ pub(super) mod id {
     pub const MESSAGE_CODE_PAGE: u16 = 0x3ffd;
     pub const SENDER_SMTP_ADDRESS: u16 = 0x5d01;
     pub const SENT_REPRESENTING_SMTP_ADDRESS: u16 = 0x5d02;
+
+    // Named properties have another identifier in each file. These are their own numbers, see MS-OXPROPS.
+    pub const CONTACT_ADDRESSES: [u16; 4] = [0x801b, 0x8083, 0x8093, 0x80a3];
+    pub const LOCATION: u16 = 0x8208;
 }
 
 /// Types of properties.
@@ -141,14 +141,14 @@ impl Properties {
     }
 
     /// Returns a time in milliseconds since 1970-01-01 UTC.
-    fn time_ms(&self, id: u16) -> Option<i64> {
+    pub(super) fn time_ms(&self, id: u16) -> Option<i64> {
         let intervals = self.number(id)?.checked_sub(UNIX_EPOCH_INTERVALS)?;
         i64::try_from(intervals / 10_000).ok()
     }
 
     /// Returns `Name <address>` of these properties. Addresses of Exchange (`/O=…`) mean nothing to
     /// people.
-    fn address(&self, names: &[u16], addresses: &[u16]) -> Option<String> {
+    pub(super) fn address(&self, names: &[u16], addresses: &[u16]) -> Option<String> {
         let first = |ids: &[u16]| ids.iter().find_map(|id| self.text(*id));
         let is_internet = |address: &String| address.contains('@');
         let address = addresses
@@ -162,94 +162,4 @@ impl Properties {
         };
         clean_property(&format)
     }
-}
-
-/// The kinds of recipients.
-const TO: u64 = 1;
-const CC: u64 = 2;
-const BCC: u64 = 3;
-
-/// Builds the document of a mail.
-pub(super) fn build_document(
-    item: &Properties,
-    recipients: &[Properties],
-    limits: &Limits,
-) -> Result<ExtractedDocument, ExtractError> {
-    let mut text = read_body(item, limits)?;
-    let truncated = truncate(&mut text, limits.text_bytes_max);
-    let metadata = read_metadata(item, recipients);
-    Ok(ExtractedDocument {
-        title: metadata.subject.clone(),
-        metadata,
-        truncated,
-        ..ExtractedDocument::new(DocumentKind::Mail, text)
-    })
-}
-
-fn read_metadata(item: &Properties, recipients: &[Properties]) -> DocumentMetadata {
-    let sender = item.address(
-        &[id::SENT_REPRESENTING_NAME, id::SENDER_NAME],
-        &[
-            id::SENT_REPRESENTING_SMTP_ADDRESS,
-            id::SENDER_SMTP_ADDRESS,
-            id::SENT_REPRESENTING_ADDRESS,
-            id::SENDER_ADDRESS,
-        ],
-    );
-    let of_kind = |kind: u64, display: u16| -> Vec<String> {
-        let same = |it: &&Properties| it.number(id::RECIPIENT_TYPE).unwrap_or(TO) & 0xf == kind;
-        let address = |it: &Properties| {
-            it.address(&[id::DISPLAY_NAME], &[id::SMTP_ADDRESS, id::EMAIL_ADDRESS])
-        };
-        let found: Vec<String> = recipients.iter().filter(same).filter_map(address).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        let names = item.text(display).unwrap_or_default();
-        names.split(';').filter_map(clean_property).collect()
-    };
-    let ids = |id: u16| -> Vec<String> {
-        let text = item.text(id).unwrap_or_default();
-        let ids = text
-            .split_whitespace()
-            .map(|id| id.trim_matches(['<', '>']));
-        ids.filter_map(clean_property).collect()
-    };
-    let times = [id::CLIENT_SUBMIT_TIME, id::DELIVERY_TIME, id::CREATION_TIME];
-    DocumentMetadata {
-        from: sender.into_iter().collect(),
-        to: of_kind(TO, id::DISPLAY_TO),
-        cc: of_kind(CC, id::DISPLAY_CC),
-        bcc: of_kind(BCC, id::DISPLAY_BCC),
-        subject: item.text(id::SUBJECT).as_deref().and_then(clean_property),
-        date_ms: times.iter().find_map(|id| item.time_ms(*id)),
-        message_id: ids(id::MESSAGE_ID).into_iter().next(),
-        in_reply_to: ids(id::IN_REPLY_TO),
-        references: ids(id::REFERENCES),
-        ..DocumentMetadata::default()
-    }
-}
-
-/// Returns the plain body, otherwise that of the HTML or RTF body.
-fn read_body(item: &Properties, limits: &Limits) -> Result<String, ExtractError> {
-    if let Some(text) = item.text(id::BODY) {
-        return Ok(text.replace("\r\n", "\n").trim_end().to_string());
-    }
-    let name = "";
-    if let Some(bytes) = item.bytes(id::HTML) {
-        let text = item.text(id::HTML);
-        let bytes = text.as_deref().map_or(bytes, str::as_bytes);
-        return Ok(catch_panic("HTML", || html::extract(&Input { name, bytes }, limits))?.text);
-    }
-    let rtf = item
-        .bytes(id::RTF_COMPRESSED)
-        .and_then(compressed_rtf::decompress);
-    if let Some(bytes) = rtf {
-        let input = Input {
-            name,
-            bytes: &bytes,
-        };
-        return Ok(catch_panic("RTF document", || rtf::extract(&input, limits))?.text);
-    }
-    Ok(String::new())
 }

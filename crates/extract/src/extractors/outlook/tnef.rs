@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use super::properties::{Properties, PropertyValue, build_document, id, kind};
+use super::item::build_document;
+use super::properties::{Properties, PropertyValue, id, kind};
 use crate::error::ExtractError;
 use crate::extractors::code_page::find_encoding;
 use crate::format::extraction::{Extraction, Location};

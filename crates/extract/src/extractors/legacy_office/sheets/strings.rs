@@ -6,9 +6,7 @@
 //! flags   bit 0: UTF-16, otherwise one byte each; bit 2: phonetic; bit 3: runs
 //! ```
 
-use crate::extractors::legacy_office::bytes::{
-    decode_latin, decode_utf16, slice_at, u8_at, u16_at,
-};
+use crate::extractors::bytes::{decode_latin, decode_utf16, slice_at, u8_at, u16_at};
 
 const FLAG_UTF16: u8 = 1;
 const FLAG_PHONETIC: u8 = 4;

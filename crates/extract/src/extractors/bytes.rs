@@ -2,41 +2,41 @@
 
 use encoding_rs::{UTF_16LE, WINDOWS_1252};
 
-pub(super) fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
+pub(crate) fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
 }
 
-pub(super) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let rest = bytes.get(offset..)?.first_chunk()?;
     Some(u16::from_le_bytes(*rest))
 }
 
-pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let rest = bytes.get(offset..)?.first_chunk()?;
     Some(u32::from_le_bytes(*rest))
 }
 
-pub(super) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     let rest = bytes.get(offset..)?.first_chunk()?;
     Some(u64::from_le_bytes(*rest))
 }
 
 /// Like [`u32_at`], for lengths and offsets.
-pub(super) fn length_at(bytes: &[u8], offset: usize) -> Option<usize> {
+pub(crate) fn length_at(bytes: &[u8], offset: usize) -> Option<usize> {
     usize::try_from(u32_at(bytes, offset)?).ok()
 }
 
 /// Returns `length` bytes from `offset` on.
-pub(super) fn slice_at(bytes: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
+pub(crate) fn slice_at(bytes: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
     bytes.get(offset..offset.checked_add(length)?)
 }
 
-pub(super) fn decode_utf16(bytes: &[u8]) -> String {
+pub(crate) fn decode_utf16(bytes: &[u8]) -> String {
     UTF_16LE.decode_without_bom_handling(bytes).0.into_owned()
 }
 
 /// Decodes bytes that are the low halves of UTF-16, or the code page of Western Europe.
-pub(super) fn decode_latin(bytes: &[u8]) -> String {
+pub(crate) fn decode_latin(bytes: &[u8]) -> String {
     WINDOWS_1252
         .decode_without_bom_handling(bytes)
         .0
