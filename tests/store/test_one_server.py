@@ -1,5 +1,6 @@
 """A database in an object store with one server at a time."""
 
+import random
 import subprocess
 
 import bson
@@ -51,6 +52,54 @@ def test_folded_data_is_read_from_the_store(store, prefix, tmp_path):
         cached = tmp_path / "other" / "data" / "cache"
         read = sum(path.stat().st_size for path in cached.iterdir())
         assert read <= max(runs, 1 << 20) + (8 << 20)
+
+
+def test_cold_find_reads_each_run_once(store, prefix, tmp_path):
+    """A find by _id on runs of less than 1 MB costs one request for the run of the index and one for
+    that of the documents."""
+    with StoreServer(tmp_path / "one", store, prefix) as server:
+        documents = ({"_id": i, "filler": random.Random(i).randbytes(900)} for i in range(1000))
+        server.client().test.c.insert_many(documents)
+        server.client().test.command("compact", "c")
+        assert server.stop() == 0
+    with StoreServer(tmp_path / "other", store, prefix) as server:
+        client = server.client()
+        before = statistics_of(client)
+        assert client.test.c.find_one({"_id": 777})["filler"] == random.Random(777).randbytes(900)
+        after = statistics_of(client)
+        assert 1 <= after["cache"]["misses"] - before["cache"]["misses"] <= 2
+        assert after["bytesRead"] - before["bytesRead"] < 2_500_000
+        assert client.test.c.find_one({"_id": 12})
+        assert statistics_of(client)["cache"]["misses"] == after["cache"]["misses"]
+
+
+def statistics_of(client):
+    return client.admin.command("serverStatus")["windrow"]["store"]
+
+
+def test_cache_limit_is_kept_by_the_server_that_writes(store, prefix, tmp_path):
+    """The primary had kept all runs that it wrote, whatever --cache-bytes said."""
+    options = ["--cache-bytes", "16MB", "--change-history-bytes-max", "0"]
+    with StoreServer(tmp_path / "one", store, prefix, options=options) as server:
+        collection = server.client().test.c
+        source = random.Random(1)
+        for start in range(0, 40_000, 2_000):
+            collection.insert_many({"_id": i, "n": i % 100, "filler": source.randbytes(1000)}
+                                   for i in range(start, start + 2_000))
+            server.client().test.command("compact", "c")
+        written = folder_bytes(store.objects / prefix / "runs")
+        assert written > 30_000_000
+        assert collection.count_documents({}) == 40_000
+        assert sum(document["n"] for document in collection.find()) == 40_000 * 99 // 2
+        data = tmp_path / "one" / "data"
+        assert folder_bytes(data / "runs") + folder_bytes(data / "cache") <= 16_000_000
+        cache = statistics_of(server.client())["cache"]
+        assert cache["bytes"] <= cache["bytesMax"] == 16_000_000
+        assert cache["misses"] > 0 and cache["hits"] > cache["misses"]
+
+
+def folder_bytes(folder):
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 def test_default_write_concern_waits_for_the_store(store, prefix, tmp_path):
@@ -106,6 +155,7 @@ def test_bad_settings_are_refused(store, prefix, tmp_path):
         return ended.stderr
 
     assert "needs --store" in refused("--cache-bytes", "1GB")
+    assert "16MB" in refused("--store", "s3://bucket/x", "--cache-bytes", "1MB")
     assert "s3://" in refused("--store", "ftp://host/x")
     assert "option" in refused("--store", "s3://bucket/x", "--store-option", "no_such=1")
     assert "HOST:PORT" in refused("--store", "s3://bucket/x", "--advertise", "here")

@@ -527,6 +527,7 @@ impl Engine {
                 taken_back: count(&counters.shares_taken_back),
                 built: count(&counters.shares_built),
             },
+            store: core.storage.store_statistics(),
             making_entries: counters.making_entries.total(),
             folding: counters.folding.total(),
             merging: counters.merging.total(),

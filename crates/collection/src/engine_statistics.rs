@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windrow_storage::Position;
+use windrow_storage::{Position, StoreStatistics};
 
 /// Statistics of an engine. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,8 @@ pub struct Statistics {
     pub delayed_writes: u64,
     /// The shares of index builds.
     pub shares: ShareCounts,
+    /// What the server has done with the object store. `None` if the database is not in one.
+    pub store: Option<StoreStatistics>,
     /// The total time of creating index entries in the background.
     pub making_entries: Duration,
     /// The total time of folds.

@@ -168,7 +168,8 @@ pub use views::View;
 pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
 pub use windrow_storage::{
-    ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError,
+    ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError, StoreCache,
+    StoreRequests, StoreStatistics,
 };
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, WriteOptions};
 

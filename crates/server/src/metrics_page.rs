@@ -4,6 +4,7 @@
 //! Names follow the conventions of Prometheus: a unit in the plural, and `_total` for counters.
 
 mod exposition;
+mod store;
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -34,6 +35,7 @@ pub fn metrics_page(state: &State) -> String {
     documents(&mut page, state);
     engine(&mut page, &state.services.engine.statistics());
     index_builds(&mut page, state);
+    store::add(&mut page, state);
     if let Some(traces) = &state.services.traces {
         let help = "Spans of commands, by what became of them.";
         page.family("windrow_trace_spans_total", Kind::Counter, help);

@@ -174,6 +174,7 @@ impl Cluster {
             return;
         }
         match &running.role {
+            Role::Primary(_) if self.with(|state| state.members[server].is_reading) => {}
             Role::Primary(_) => self.step_as_primary(server, &running),
             Role::Follower(_) if self.with(|state| state.members[server].is_calling) => {}
             Role::Follower(copy) => self.step_as_follower(server, &running, copy),

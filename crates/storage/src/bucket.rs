@@ -1,5 +1,6 @@
 //! The interface to an object store: [`Bucket`].
 
+pub(crate) mod counted;
 pub(crate) mod memory;
 #[cfg(feature = "object-store")]
 pub(crate) mod remote;

@@ -65,11 +65,14 @@ mod runs;
 
 mod catalog;
 
+mod store_statistics;
+
 mod storage;
 
 mod inspection;
 mod replica;
 
+pub use bucket::counted::StoreRequests;
 pub use bucket::memory::{MemoryBucket, Outcome, Weather};
 #[cfg(feature = "object-store")]
 pub use bucket::remote::RemoteBucket;
@@ -97,3 +100,4 @@ pub use runs::{
 pub use shared_log::members::{Builder, MemberState};
 pub use shared_log::uploader::{ClusterOptions, Confirmation, Uploads};
 pub use storage::{SharedState, Storage, StorageOptions};
+pub use store_statistics::{StoreCache, StoreStatistics};

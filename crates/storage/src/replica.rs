@@ -13,8 +13,9 @@
 //! saves them, and the copy is loaded again.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::bucket::counted::CountedBucket;
 use crate::bucket::{Bucket, Patience, retry};
 use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
 use crate::compared_log::ComparedLog;
@@ -158,9 +159,11 @@ impl Replica {
     pub fn open(
         disk: Arc<dyn Disk>,
         storage_options: StorageOptions,
-        options: ClusterOptions,
+        mut options: ClusterOptions,
     ) -> Result<Replica, StorageError> {
-        let bucket = options.bucket.clone();
+        let counted = Arc::new(CountedBucket::new(options.bucket));
+        let bucket: Arc<dyn Bucket> = counted.clone();
+        options.bucket = bucket.clone();
         probe::probe(&bucket)?;
         let database = database::open(bucket.as_ref())?;
         let state = match LocalState::read(&disk)? {
@@ -197,7 +200,7 @@ impl Replica {
         state.save(&disk)?;
         let cache = ChunkCache::open(&disk, options.cache_bytes)?;
         let patience = options.patience.clone();
-        let objects = Arc::new(RunObjects::new(bucket, cache, patience));
+        let objects = Arc::new(RunObjects::new(counted, cache, patience));
         let mut storage = Storage::open_in(
             folder,
             disk.clone(),
@@ -278,6 +281,11 @@ impl Replica {
                 seen.primary.clone_from(&object.address);
             }
         });
+        if let Some(newest) = object.records.last() {
+            let now = (self.storage_options.log.clock)();
+            let delay_ms = now.saturating_sub(newest.payload.millis);
+            self.storage.note_delay(Duration::from_millis(delay_ms));
+        }
         self.newest = (object.header.number, object.header.first);
         self.end = LogEnd::after(&object);
         self.note_progress()?;

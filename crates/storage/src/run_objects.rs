@@ -3,25 +3,27 @@
 //! begin with the epoch of the server that wrote the run.
 
 pub(crate) mod chunk_cache;
+mod remote_file;
 mod shares;
 
 use std::collections::HashSet;
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::bucket::counted::{CountedBucket, StoreRequests};
 use crate::bucket::{Bucket, Patience, retry};
 use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::log::{Log, Position};
 use crate::run_id::RunId;
+use crate::store_statistics::StoreCache;
 
 use chunk_cache::{CHUNK_BYTES, ChunkCache, ChunkId};
+use remote_file::RemoteFile;
 use shares::Shares;
 
 pub(crate) const FOLDER: &str = "runs";
@@ -49,8 +51,12 @@ pub(crate) fn epoch_of(run: RunId) -> u64 {
 
 /// The runs of a data folder in the object store.
 pub(crate) struct RunObjects {
-    bucket: Arc<dyn Bucket>,
+    bucket: Arc<CountedBucket>,
     cache: ChunkCache,
+    /// The largest size of runs and parts of runs on the local disk, in bytes.
+    cache_bytes_max: u64,
+    /// The size of the runs that are on the local disk as a whole, in bytes.
+    local_bytes: AtomicU64,
     patience: Arc<dyn Patience + Send + Sync>,
     /// Runs that the catalog does not refer to any more.
     removed: Mutex<Vec<RemovedRun>>,
@@ -72,12 +78,14 @@ struct RemovedRun {
 
 impl RunObjects {
     pub fn new(
-        bucket: Arc<dyn Bucket>,
+        bucket: Arc<CountedBucket>,
         cache: ChunkCache,
         patience: Arc<dyn Patience + Send + Sync>,
     ) -> Self {
         Self {
             bucket,
+            cache_bytes_max: cache.bytes_max(),
+            local_bytes: AtomicU64::new(0),
             cache,
             patience,
             removed: Mutex::default(),
@@ -112,22 +120,39 @@ impl RunObjects {
         retry(&patience, || self.bucket.put_file(&name(run), file))
     }
 
-    /// Opens a run. Returns `None` if there is no such object.
-    pub fn open(self: &Arc<Self>, run: RunId) -> Result<Option<Arc<dyn DiskFile>>, StorageError> {
-        let size = retry(self.patience.as_ref(), || self.bucket.size(&name(run)))?;
-        let open = |bytes| {
-            Arc::new(RemoteFile {
-                objects: self.clone(),
-                run,
-                bytes,
-            }) as Arc<dyn DiskFile>
-        };
-        Ok(size.map(open))
+    /// Returns the size of a run in bytes, or `None` if there is no such object.
+    pub fn size(&self, run: RunId) -> Result<Option<u64>, StorageError> {
+        retry(self.patience.as_ref(), || self.bucket.size(&name(run)))
+    }
+
+    /// Returns a run of `bytes` bytes, for reading.
+    pub fn file(self: &Arc<Self>, run: RunId, bytes: u64) -> Arc<dyn DiskFile> {
+        Arc::new(RemoteFile::new(self.clone(), run, bytes))
+    }
+
+    /// Returns the largest size of the runs that are on the local disk as a whole, in bytes. The
+    /// rest of the cache is for parts of others.
+    pub fn local_bytes_max(&self) -> u64 {
+        self.cache_bytes_max / 4 * 3
+    }
+
+    /// Gives the parts of runs the room that whole runs of `bytes` bytes leave.
+    pub fn set_local_bytes(&self, bytes: u64) {
+        self.local_bytes.store(bytes, Ordering::Relaxed);
+        let rest = self.cache_bytes_max.saturating_sub(bytes);
+        self.cache.set_bytes_max(rest.max(self.cache_bytes_max / 4));
+    }
+
+    /// Removes the parts of a run with the bytes of a range from the local disk.
+    pub fn discard(&self, run: RunId, range: Range<u64>) {
+        for chunk in range.start / CHUNK_BYTES..=range.end / CHUNK_BYTES {
+            self.cache.remove(ChunkId { run, chunk });
+        }
     }
 
     /// Records that the catalog does not refer to a run any more.
-    pub fn remove(&self, run: RunId, bytes: u64) {
-        self.cache.forget(run, bytes);
+    pub fn remove(&self, run: RunId) {
+        self.cache.forget(run);
         if !self.writable.load(Ordering::Acquire) {
             return;
         }
@@ -171,105 +196,19 @@ impl RunObjects {
         self.delete_earlier_reports(epoch)
     }
 
-    /// Returns the size of the cache on the local disk in bytes.
-    pub fn cache_bytes(&self) -> u64 {
-        self.cache.bytes()
+    /// Returns the requests of this server to the object store.
+    pub fn requests(&self) -> StoreRequests {
+        self.bucket.requests()
     }
-}
 
-/// A run object, for reading.
-struct RemoteFile {
-    objects: Arc<RunObjects>,
-    run: RunId,
-    bytes: u64,
-}
-
-impl RemoteFile {
-    /// Reads the chunks from `first` to `last` from the object store in one request.
-    fn load(&self, first: u64, last: u64) -> io::Result<Bytes> {
-        let range = first * CHUNK_BYTES..((last + 1) * CHUNK_BYTES).min(self.bytes);
-        let objects = &self.objects;
-        let loaded = retry(objects.patience.as_ref(), || {
-            objects.bucket.get_range(&name(self.run), range.clone())
-        });
-        let missing = || {
-            let place = objects.bucket.place(&name(self.run));
-            io::Error::other(StorageError::RunDeleted { place })
-        };
-        let bytes = loaded.map_err(io::Error::other)?.ok_or_else(missing)?;
-        for (index, content) in bytes.chunks(CHUNK_BYTES as usize).enumerate() {
-            let id = ChunkId {
-                run: self.run,
-                chunk: first + index as u64,
-            };
-            objects.cache.put(id, content);
+    /// Returns what is known of the runs and parts of runs on the local disk.
+    pub fn cache_statistics(&self) -> StoreCache {
+        let (hits, misses) = self.cache.reads();
+        StoreCache {
+            bytes: self.cache.bytes() + self.local_bytes.load(Ordering::Relaxed),
+            bytes_max: self.cache_bytes_max,
+            hits,
+            misses,
         }
-        Ok(bytes)
     }
-}
-
-fn copy_part(from: &[u8], from_offset: u64, offset: u64, to: &mut [u8]) {
-    // The part of `to`, which begins at `offset`, that `from` covers.
-    let start = from_offset.max(offset);
-    let end = (from_offset + from.len() as u64).min(offset + to.len() as u64);
-    if start >= end {
-        return;
-    }
-    let source = from.get((start - from_offset) as usize..(end - from_offset) as usize);
-    let target = to.get_mut((start - offset) as usize..(end - offset) as usize);
-    if let (Some(source), Some(target)) = (source, target) {
-        target.copy_from_slice(source);
-    }
-}
-
-impl DiskFile for RemoteFile {
-    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-        let end = self.bytes.min(offset.saturating_add(bytes.len() as u64));
-        if offset >= end {
-            return Ok(0);
-        }
-        let (first, last) = (offset / CHUNK_BYTES, (end - 1) / CHUNK_BYTES);
-        let mut chunk = first;
-        while chunk <= last {
-            let id = |chunk| ChunkId {
-                run: self.run,
-                chunk,
-            };
-            if let Some(content) = self.objects.cache.get(id(chunk)) {
-                copy_part(&content, chunk * CHUNK_BYTES, offset, bytes);
-                chunk += 1;
-                continue;
-            }
-            let is_missing = |at: &u64| !self.objects.cache.has(id(*at));
-            let until = (chunk + 1..=last).take_while(is_missing).last();
-            let until = until.unwrap_or(chunk);
-            let content = self.load(chunk, until)?;
-            copy_part(&content, chunk * CHUNK_BYTES, offset, bytes);
-            chunk = until + 1;
-        }
-        Ok((end - offset) as usize)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.bytes)
-    }
-
-    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn set_len(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-}
-
-fn read_only() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::ReadOnlyFilesystem,
-        "objects of runs are never changed",
-    )
 }

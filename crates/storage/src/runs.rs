@@ -4,17 +4,19 @@
 
 mod block;
 mod cache;
+mod local_files;
+mod run_file;
 mod writer;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
 
-use crate::disk::{Disk, DiskFile, DiskLock, at};
-use crate::encryption::{Cipher, DataKeys, FileKind};
+use crate::disk::{Disk, DiskLock, at};
+use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::run_objects::RunObjects;
 
@@ -25,6 +27,8 @@ pub use block::{
 pub use writer::RunWriter;
 
 use cache::BlockCache;
+use local_files::LocalFiles;
+use run_file::RunFile;
 
 pub(crate) const FOLDER: &str = "runs";
 
@@ -76,6 +80,8 @@ struct RunStore {
     next: AtomicU64,
     /// The same runs in an object store.
     objects: Option<Arc<RunObjects>>,
+    /// The run files of the data folder, if the same runs are in an object store.
+    local: LocalFiles,
 }
 
 /// The data folder of runs.
@@ -104,16 +110,6 @@ pub enum Caching {
 struct FileEntry {
     file: Weak<RunFile>,
     pin: Option<Arc<RunFile>>,
-}
-
-struct RunFile {
-    run: RunId,
-    file: Arc<dyn DiskFile>,
-    bytes: u64,
-    /// The key of an encrypted run.
-    cipher: Option<Cipher>,
-    removed: AtomicBool,
-    shared: Weak<RunStore>,
 }
 
 /// A reference to a run. The file is not deleted while a handle to it exists.
@@ -147,10 +143,13 @@ impl Runs {
             next: AtomicU64::new(1),
             disk,
             objects,
+            local: LocalFiles::default(),
         });
         // Ids start at 1. The default id, 0, means that there is no run.
-        let newest = list(&shared.disk)?.into_iter().max().unwrap_or_default();
+        let found = list(&shared.disk)?;
+        let newest = found.iter().copied().max().unwrap_or_default();
         shared.next.store(newest.0 + 1, Ordering::Relaxed);
+        shared.count_local(&found)?;
         Ok(Self {
             shared,
             _lock: lock,
@@ -162,14 +161,7 @@ impl Runs {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn create(&self) -> Result<RunWriter, StorageError> {
-        let run = self.reserve();
-        let RunStore {
-            disk,
-            keys,
-            objects,
-            ..
-        } = &*self.shared;
-        RunWriter::create(disk.clone(), keys.as_deref(), run, objects.clone())
+        RunWriter::create(self.shared.clone(), self.reserve())
     }
 
     /// Returns the id of a run that another server writes for this one.
@@ -183,16 +175,10 @@ impl Runs {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn create_reserved(&self, run: RunId) -> Result<RunWriter, StorageError> {
-        let RunStore {
-            disk,
-            keys,
-            objects,
-            ..
-        } = &*self.shared;
-        if let Some(objects) = objects {
+        if let Some(objects) = &self.shared.objects {
             objects.begin_share(run);
         }
-        RunWriter::create(disk.clone(), keys.as_deref(), run, objects.clone())
+        RunWriter::create(self.shared.clone(), run)
     }
 
     /// Forbids the upload of a run that the primary has reserved for this server.
@@ -234,6 +220,11 @@ impl Runs {
         if let Some(objects) = &self.shared.objects {
             objects.end_share(run, is_garbage);
         }
+    }
+
+    /// Returns the same runs in an object store.
+    pub(crate) fn objects(&self) -> Option<&Arc<RunObjects>> {
+        self.shared.objects.as_ref()
     }
 
     /// Sets the id of the next run.
@@ -385,12 +376,13 @@ impl Runs {
 impl RunStore {
     fn load(self: &Arc<Self>, address: BlockAddress) -> Result<Block, StorageError> {
         let file = self.file(address.run)?;
-        let stored = block::StoredRun {
-            file: file.file.as_ref(),
-            bytes: file.bytes,
-            cipher: file.cipher.as_ref(),
-        };
-        block::read(&stored, address, || self.disk.place(&path(address.run)))
+        match file.read(self, address) {
+            // The object store has the same bytes.
+            Err(StorageError::Damaged { .. }) if self.discard_local(&file, address) => {
+                file.read(self, address)
+            }
+            read => read,
+        }
     }
 
     /// Returns the open file of a run, and opens it if necessary.
@@ -406,6 +398,7 @@ impl RunStore {
         if let Some(file) = known(&files) {
             return Ok(file);
         }
+        self.leave_evicted(&file);
         files.insert(
             run,
             FileEntry {
@@ -416,80 +409,11 @@ impl RunStore {
         Ok(file)
     }
 
-    /// Opens a run that is not in the data folder.
-    fn open_object(&self, run: RunId) -> Result<Arc<dyn DiskFile>, StorageError> {
-        let objects = self.objects.as_ref();
-        let place = self.disk.place(&path(run));
-        match objects.map(|objects| objects.open(run)).transpose()? {
-            Some(Some(file)) => Ok(file),
-            Some(None) => Err(StorageError::RunDeleted { place }),
-            None => Err(StorageError::damaged(place, "the file is missing")),
-        }
-    }
-
     fn forget(&self, run: Option<RunId>) {
         if let Some(run) = run {
             self.files.write().remove(&run);
             self.cache.forget(run);
-        }
-    }
-}
-
-impl RunFile {
-    fn open(shared: &Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
-        let path = path(run);
-        let file = match shared.disk.open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                shared.open_object(run)?
-            }
-            opened => opened.map_err(at(&shared.disk, &path))?,
-        };
-        let bytes = file.len().map_err(at(&shared.disk, &path))?;
-        let damaged = |what| StorageError::damaged(shared.disk.place(&path), what);
-        let field = writer::check_ends(file.as_ref(), run, bytes)
-            .map_err(at(&shared.disk, &path))?
-            .map_err(damaged)?;
-        let cipher = run_cipher(shared.keys.as_deref(), run, field).map_err(damaged)?;
-        let removed = AtomicBool::new(false);
-        Ok(Self {
-            run,
-            file,
-            bytes,
-            cipher,
-            removed,
-            shared: Arc::downgrade(shared),
-        })
-    }
-}
-
-/// Returns the key of a run by the field in its header. The error describes the defect.
-fn run_cipher(
-    keys: Option<&DataKeys>,
-    run: RunId,
-    field: [u8; 8],
-) -> Result<Option<Cipher>, &'static str> {
-    match keys {
-        None if field == [0; 8] => Ok(None),
-        None => Err("it is encrypted, and the data folder is not"),
-        Some(keys) => keys
-            .file_key(FileKind::Run, run.0, field)
-            .map(Some)
-            .ok_or("the data key that it uses is not in the file KEYS"),
-    }
-}
-
-impl Drop for RunFile {
-    fn drop(&mut self) {
-        if !self.removed.load(Ordering::Acquire) {
-            return;
-        }
-        if let Some(shared) = self.shared.upgrade() {
-            // If the remove fails, `retain` deletes the file at the next start.
-            let _ = shared.disk.remove(&path(self.run));
-            if let Some(objects) = &shared.objects {
-                objects.remove(self.run, self.bytes);
-            }
-            shared.forget(Some(self.run));
+            self.forget_local(run);
         }
     }
 }

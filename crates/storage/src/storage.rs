@@ -19,6 +19,7 @@ use crate::run_objects::RunObjects;
 use crate::runs::{Runs, RunsFolder, RunsOptions};
 use crate::shared_log::members::{Builder, MemberState};
 use crate::shared_log::uploader::{Confirmation, Garbage, Uploader};
+use crate::store_statistics::StoreStatistics;
 
 /// The options of the three parts of a [`Storage`].
 #[derive(Clone, Debug, Default)]
@@ -44,8 +45,6 @@ pub struct SharedState {
     pub primary: String,
     /// The servers that have announced themselves.
     pub members: Vec<MemberState>,
-    /// The size of the parts of runs that are kept on the local disk, in bytes.
-    pub cache_bytes: u64,
 }
 
 /// An open data folder. Clones share it. Its lock is released when the last of the three parts is
@@ -64,6 +63,8 @@ pub struct Storage {
     compared: Option<Arc<ComparedLog>>,
     /// What a server knows that follows another one.
     seen: Arc<Mutex<SharedState>>,
+    /// How old the newest record was when this server applied it, if it follows another one.
+    delay: Arc<Mutex<Option<Duration>>>,
     /// What this server offers to the builds of the primary.
     builder: Arc<OnceLock<Builder>>,
 }
@@ -145,6 +146,7 @@ impl Storage {
             uploader: Arc::default(),
             compared: None,
             seen: Arc::default(),
+            delay: Arc::default(),
             builder: Arc::default(),
         })
     }
@@ -204,8 +206,28 @@ impl Storage {
             primary: uploader.address().to_owned(),
             epoch: uploader.epoch(),
             members: uploader.members(),
-            cache_bytes: uploader.cache_bytes(),
         })
+    }
+
+    /// Returns what this server has done with the object store. `None` if the database is not in
+    /// one.
+    pub fn store_statistics(&self) -> Option<StoreStatistics> {
+        let objects = self.runs.objects()?;
+        let uploader = self.uploader.get();
+        Some(StoreStatistics {
+            requests: objects.requests(),
+            cache: objects.cache_statistics(),
+            uploaded: uploader.map(Uploader::uploaded),
+            delay: match uploader {
+                Some(_) => None,
+                None => *self.delay.lock(),
+            },
+        })
+    }
+
+    /// Notes how old a record was when this server applied it.
+    pub(crate) fn note_delay(&self, delay: Duration) {
+        *self.delay.lock() = Some(delay);
     }
 
     /// Waits until the records up to `position` are durable: on the disk, or in the object store if

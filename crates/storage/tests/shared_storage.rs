@@ -100,7 +100,11 @@ fn new_server_has_what_the_primary_uploaded() {
     assert_eq!(second.catalog.get(b"key").as_deref(), Some(&b"value"[..]));
     let read = second.runs.open_block(address, Caching::Past).unwrap();
     assert_eq!(&*read, &[7; 5000][..]);
-    assert!(second.shared_state().unwrap().cache_bytes > 0);
+    let statistics = second.store_statistics().unwrap();
+    assert!(statistics.cache.bytes > 0);
+    assert_eq!((statistics.cache.misses, statistics.cache.hits), (1, 0));
+    assert!(statistics.requests.bytes_read > 5000 / 255);
+    assert_eq!(statistics.requests.failed, 0);
     // Ids of runs are unique over all servers.
     let run = second.runs.create().unwrap().run();
     assert!(run > address.run);

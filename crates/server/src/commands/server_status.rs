@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use windrow_access::Action;
-use windrow_collection::ShareCounts;
+use windrow_collection::{ShareCounts, StoreStatistics};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
@@ -206,7 +206,8 @@ fn engine(state: &State) -> DocumentBuf {
     };
     rest.iter()
         .for_each(|(name, value)| engine.push(name, value));
-    if state.services.engine.is_shared() {
+    if let Some(store) = &statistics.store {
+        engine.push("store", store_of(state, store));
         let ShareCounts {
             builders,
             given,
@@ -227,6 +228,46 @@ fn engine(state: &State) -> DocumentBuf {
         engine.push("traces", traces.describe());
     }
     engine
+}
+
+/// What this server does with the object store, and how far the others were behind it when they
+/// announced themselves last.
+fn store_of(state: &State, store: &StoreStatistics) -> DocumentBuf {
+    let number = |number: u64| Value::Int64(number as i64);
+    let StoreStatistics {
+        requests,
+        cache,
+        uploaded,
+        delay,
+    } = store;
+    let mut described = doc! {
+        "requests": {
+            "writes": (number(requests.writes)), "reads": (number(requests.reads)),
+            "lists": (number(requests.lists)), "deletes": (number(requests.deletes)),
+            "failed": (number(requests.failed)),
+        },
+        "bytesWritten": (number(requests.bytes_written)),
+        "bytesRead": (number(requests.bytes_read)),
+        "cache": {
+            "bytes": (number(cache.bytes)), "bytesMax": (number(cache.bytes_max)),
+            "hits": (number(cache.hits)), "misses": (number(cache.misses)),
+        },
+    };
+    if let Some(uploaded) = uploaded {
+        described.push("uploaded", number(uploaded.0));
+    }
+    if let Some(delay) = delay {
+        described.push("delayMillis", number(delay.as_millis() as u64));
+    }
+    let engine = &state.services.engine;
+    let newest = engine.newest_time().seconds();
+    let members = engine.shared_state().unwrap_or_default().members;
+    let members = members.into_iter().map(|member| {
+        let lag = newest.saturating_sub(member.applied.seconds());
+        Value::from(doc! { "name": (member.address), "lagSeconds": (i64::from(lag)) })
+    });
+    described.push("members", members.collect::<Vec<Value>>());
+    described
 }
 
 /// The size of the data folder and the space of its file system, in bytes.

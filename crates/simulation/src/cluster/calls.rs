@@ -47,7 +47,9 @@ impl Weather for Calls {
             return Outcome::RequestLost;
         };
         if self.is_alive(&cluster) {
-            cluster.step_meanwhile(self.server);
+            let is_reading =
+                ["get_range", "size"].contains(&operation) && name.starts_with("runs/");
+            cluster.step_meanwhile(self.server, is_reading);
         }
         if !self.is_alive(&cluster) {
             return Outcome::RequestLost;
@@ -74,8 +76,9 @@ impl Patience for Calls {
 
 impl Cluster {
     /// Makes steps of other servers while a server waits for the object store. Now and then the wait
-    /// is long.
-    fn step_meanwhile(&self, server: usize) {
+    /// is long. A server that reads a run makes no steps: other readers of the block wait for it, and
+    /// would wait forever here.
+    fn step_meanwhile(&self, server: usize, is_reading: bool) {
         let steps = self.with(|state| {
             if state.is_ending || state.depth >= DEPTH_MAX {
                 return 0;
@@ -89,9 +92,11 @@ impl Cluster {
         if steps == 0 {
             return;
         }
-        let was_calling = self.with(|state| {
+        let (was_calling, was_reading) = self.with(|state| {
             state.depth += 1;
-            std::mem::replace(&mut state.members[server].is_calling, true)
+            let member = &mut state.members[server];
+            let was_reading = std::mem::replace(&mut member.is_reading, is_reading);
+            (std::mem::replace(&mut member.is_calling, true), was_reading)
         });
         let life = self.with(|state| state.members[server].life);
         // As in a server, other steps do not have the locks of this one.
@@ -100,6 +105,7 @@ impl Cluster {
             state.depth -= 1;
             if state.members[server].life == life {
                 state.members[server].is_calling = was_calling;
+                state.members[server].is_reading = was_reading;
             }
         });
     }

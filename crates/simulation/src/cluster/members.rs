@@ -26,6 +26,8 @@ pub(crate) struct Member {
     pub running: Option<Arc<Running>>,
     /// A call of its server to the object store is in progress.
     pub is_calling: bool,
+    /// Its server reads a part of a run from the object store, or asks for its size.
+    pub is_reading: bool,
 }
 
 impl Member {
@@ -35,6 +37,7 @@ impl Member {
             life: 0,
             running: None,
             is_calling: false,
+            is_reading: false,
         }
     }
 }
@@ -141,7 +144,7 @@ impl Cluster {
         ClusterOptions {
             bucket: calls::bucket(&self.objects, calls.clone(), self.mutation),
             address: format!("host{server}:27017"),
-            cache_bytes: 1 << 20,
+            cache_bytes: 1 << 15,
             heartbeat: Duration::ZERO,
             retention: Duration::ZERO,
             member_lifetime: self.member_lifetime,
@@ -188,6 +191,7 @@ impl Cluster {
             member.life += 1;
             member.disk = member.disk.crash(crash);
             member.is_calling = false;
+            member.is_reading = false;
             member.running.take()
         });
         // Its drop calls the object store, which does not answer.

@@ -1,7 +1,8 @@
 //! The cache of decompressed blocks.
 
+use foldhash::fast::FixedState;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::{Block, BlockAddress, RunId};
 use crate::error::StorageError;
@@ -12,8 +13,8 @@ const OVERHEAD_BYTES: u64 = 96;
 const BLOCK_BYTES: u64 = 32 << 10;
 
 /// Decompressed blocks by address, with their length as weight. Concurrent misses of one block load
-/// it once.
-pub(crate) struct BlockCache(Cache<BlockAddress, Block, Bytes>);
+/// it once. Hashes are the same in each process, so that simulations are deterministic.
+pub(crate) struct BlockCache(Cache<BlockAddress, Block, Bytes, FixedState>);
 
 #[derive(Clone)]
 struct Bytes;
@@ -27,7 +28,8 @@ impl Weighter<BlockAddress, Block> for Bytes {
 impl BlockCache {
     pub fn new(bytes_max: u64) -> Self {
         let count = (bytes_max / BLOCK_BYTES).max(64) as usize;
-        Self(Cache::with_weighter(count, bytes_max, Bytes))
+        let (hash, lifecycle) = (FixedState::default(), DefaultLifecycle::default());
+        Self(Cache::with(count, bytes_max, Bytes, hash, lifecycle))
     }
 
     pub fn get_or_load(

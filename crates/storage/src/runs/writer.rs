@@ -4,13 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use super::block::{BlockAddress, EncodedBlock};
-use super::{FOLDER, RunId, path, unfinished_path};
+use super::{FOLDER, RunId, RunStore, path, unfinished_path};
 use crate::checksum::checksum;
-use crate::disk::{Disk, DiskFile, at};
-use crate::encryption::{Cipher, DataKeys, FileKind};
+use crate::disk::{DiskFile, at};
+use crate::encryption::{Cipher, FileKind};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
-use crate::run_objects::RunObjects;
 
 const MAGIC: &[u8; 8] = b"WRrun-01";
 const END_MAGIC: &[u8; 8] = b"WRend-01";
@@ -22,7 +21,7 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Writes one run. [`RunWriter::finish`] makes the run visible. If the writer is dropped without
 /// it, the file is removed. [`Runs`](crate::Runs) has an example.
 pub struct RunWriter {
-    disk: Arc<dyn Disk>,
+    store: Arc<RunStore>,
     file: Arc<dyn DiskFile>,
     run: RunId,
     /// The key of an encrypted run.
@@ -32,31 +31,25 @@ pub struct RunWriter {
     offset: u64,
     block_count: u64,
     finished: bool,
-    /// Where the run is uploaded to.
-    objects: Option<Arc<RunObjects>>,
 }
 
 impl RunWriter {
-    pub(crate) fn create(
-        disk: Arc<dyn Disk>,
-        keys: Option<&DataKeys>,
-        run: RunId,
-        objects: Option<Arc<RunObjects>>,
-    ) -> Result<Self, StorageError> {
+    pub(super) fn create(store: Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
         let path = unfinished_path(run);
-        let (cipher, field) = match keys {
+        let disk = &store.disk;
+        let (cipher, field) = match &store.keys {
             None => (None, [0; 8]),
             Some(keys) => {
                 let created = keys.create_file_key(FileKind::Run, run.0);
-                let (cipher, field) = created.map_err(at(&disk, &path))?;
+                let (cipher, field) = created.map_err(at(disk, &path))?;
                 (Some(cipher), field)
             }
         };
-        let file = disk.create(&path).map_err(at(&disk, &path))?;
+        let file = disk.create(&path).map_err(at(disk, &path))?;
         let mut buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
         buffer.extend_from_slice(&header(run, field));
         Ok(Self {
-            disk,
+            store,
             file,
             run,
             cipher,
@@ -64,7 +57,6 @@ impl RunWriter {
             offset: 0,
             block_count: 0,
             finished: false,
-            objects,
         })
     }
 
@@ -112,6 +104,7 @@ impl RunWriter {
     /// 3. Rename it from its unfinished name, so that a crash never leaves an incomplete run under
     ///    the name of a run.
     /// 4. Sync the folder, because the catalog may refer to the run afterwards.
+    /// 5. If it was uploaded, remove other files of runs that were, as the limit of them says.
     ///
     /// # Errors
     /// Fails if one of the steps fails. The file is then removed.
@@ -120,24 +113,26 @@ impl RunWriter {
         self.buffer.extend_from_slice(&footer);
         self.write_buffer()?;
         let (from, to) = (unfinished_path(self.run), path(self.run));
-        self.file.sync_data().map_err(at(&self.disk, &from))?;
-        if let Some(objects) = &self.objects {
+        let disk = &self.store.disk;
+        self.file.sync_data().map_err(at(disk, &from))?;
+        if let Some(objects) = &self.store.objects {
             objects.upload(self.run, self.file.as_ref())?;
         }
-        self.disk.rename(&from, &to).map_err(at(&self.disk, &to))?;
+        disk.rename(&from, &to).map_err(at(disk, &to))?;
         self.finished = true;
-        let synced = self.disk.sync_dir(FOLDER).map_err(at(&self.disk, FOLDER));
-        if synced.is_err() {
+        if let Err(error) = disk.sync_dir(FOLDER).map_err(at(disk, FOLDER)) {
             // If the remove fails, `Runs::retain` deletes the file at the next start.
-            let _ = self.disk.remove(&to);
+            let _ = disk.remove(&to);
+            return Err(error);
         }
-        synced.map(|()| self.run)
+        self.store.add_local(self.run, self.offset);
+        Ok(self.run)
     }
 
     fn write_buffer(&mut self) -> Result<(), StorageError> {
         self.file
             .write_at(self.offset, &self.buffer)
-            .map_err(at(&self.disk, &unfinished_path(self.run)))?;
+            .map_err(at(&self.store.disk, &unfinished_path(self.run)))?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -148,7 +143,7 @@ impl Drop for RunWriter {
     fn drop(&mut self) {
         if !self.finished {
             // If the remove fails, `Runs::retain` deletes the file at the next start.
-            let _ = self.disk.remove(&unfinished_path(self.run));
+            let _ = self.store.disk.remove(&unfinished_path(self.run));
         }
     }
 }
@@ -175,28 +170,37 @@ fn footer(run: RunId, offset: u64, block_count: u64) -> [u8; FOOTER_BYTES] {
     bytes
 }
 
-/// Checks that a file of `bytes` bytes has the header and the footer of `run`. Returns the field of
-/// the header with its key. The inner error describes the defect.
-pub(crate) fn check_ends(
+/// Checks that a file has the header of `run`. Returns the field of the header with its key. The
+/// inner error describes the defect.
+pub(super) fn check_header(
     file: &dyn DiskFile,
     run: RunId,
-    bytes: u64,
 ) -> io::Result<Result<[u8; 8], &'static str>> {
-    let Some(offset) = bytes.checked_sub(FOOTER_BYTES as u64) else {
-        return Ok(Err("it is shorter than a run can be"));
-    };
     let mut first = [0; HEADER_BYTES];
     file.read_at(0, &mut first)?;
     let key_field = u64_at(&first, 16).unwrap_or_default().to_le_bytes();
-    if first != header(run, key_field) {
-        return Ok(Err(
-            "its header, the first 32 bytes, is not what was written",
-        ));
+    if first == header(run, key_field) {
+        return Ok(Ok(key_field));
     }
+    Ok(Err(
+        "its header, the first 32 bytes, is not what was written",
+    ))
+}
+
+/// Checks that a file of `bytes` bytes has the footer of `run`: it is whole. The inner error
+/// describes the defect.
+pub(super) fn check_footer(
+    file: &dyn DiskFile,
+    run: RunId,
+    bytes: u64,
+) -> io::Result<Result<(), &'static str>> {
+    let Some(offset) = bytes.checked_sub(FOOTER_BYTES as u64) else {
+        return Ok(Err("it is shorter than a run can be"));
+    };
     let mut last = [0; FOOTER_BYTES];
     file.read_at(offset, &mut last)?;
     match u64_at(&last, 24) {
-        Some(block_count) if last == footer(run, offset, block_count) => Ok(Ok(key_field)),
+        Some(block_count) if last == footer(run, offset, block_count) => Ok(Ok(())),
         _ => Ok(Err(
             "its footer, the last 40 bytes, is not what was written",
         )),

@@ -336,11 +336,6 @@ impl Uploader {
     pub fn epoch(&self) -> u64 {
         self.shared.epoch
     }
-
-    /// Returns the size of the parts of runs that are kept on the local disk, in bytes.
-    pub fn cache_bytes(&self) -> u64 {
-        self.shared.objects.cache_bytes()
-    }
 }
 
 impl Drop for Uploader {

@@ -16,10 +16,10 @@ use windrow_web::CollectorAddress;
 
 use super::audit_options::AuditDraft;
 use super::option_values::{
-    NOT_POSITIVE, accept_only, parse_audit_destination, parse_audit_filter, parse_listen,
-    parse_number, parse_parameter, parse_permissions, parse_priority, parse_profiling_level,
-    parse_rate, parse_replica_set, parse_rotation, parse_seconds, parse_switch, parse_tls_mode,
-    parse_versions_left, text,
+    NOT_POSITIVE, accept_only, parse_audit_destination, parse_audit_filter, parse_cache_bytes,
+    parse_listen, parse_number, parse_parameter, parse_permissions, parse_priority,
+    parse_profiling_level, parse_rate, parse_replica_set, parse_rotation, parse_seconds,
+    parse_switch, parse_tls_mode, parse_versions_left, text,
 };
 use super::web_options::WebDraft;
 use crate::page::WebAddress;
@@ -292,7 +292,7 @@ pub const OPTIONS: &[ServerOption] = &[
         Ok(())
     }),
     option("cache-bytes", &[], "storage.windrow.store.cacheBytes", Kind::Text, |draft, value| {
-        draft.cache_bytes = Some(byte_size::parse(text(value)?)?);
+        draft.cache_bytes = Some(parse_cache_bytes(text(value)?)?);
         Ok(())
     }),
     option("advertise", &[], "replication.windrow.advertise", Kind::Text, |draft, value| {

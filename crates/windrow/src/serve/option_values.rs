@@ -12,6 +12,7 @@ use windrow_server::{
 };
 
 use super::audit_options::AuditDestination;
+use crate::byte_size;
 
 pub const NOT_POSITIVE: &str = "is not a positive integer";
 
@@ -27,6 +28,17 @@ pub fn parse_switch(value: &OsStr) -> Result<bool, String> {
 pub fn parse_seconds(value: &OsStr) -> Result<Duration, String> {
     let seconds = text(value)?.parse().ok().filter(|seconds| *seconds > 0);
     Ok(Duration::from_secs(seconds.ok_or(NOT_POSITIVE)?))
+}
+
+/// The smallest `--cache-bytes`: the cache has parts of 1 MB.
+const CACHE_BYTES_MIN: u64 = 16_000_000;
+
+pub fn parse_cache_bytes(text: &str) -> Result<u64, String> {
+    let bytes = byte_size::parse(text)?;
+    if bytes < CACHE_BYTES_MIN {
+        return Err("is too small; the least is 16MB".to_owned());
+    }
+    Ok(bytes)
 }
 
 pub fn parse_listen(text: &str) -> Result<Vec<SocketAddr>, String> {

@@ -1,0 +1,165 @@
+//! [`RemoteFile`]: a run object that is read in parts, through the cache on the local disk.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use super::chunk_cache::{CHUNK_BYTES, ChunkId};
+use super::{RunObjects, name};
+use crate::bucket::{Bucket, retry};
+use crate::disk::DiskFile;
+use crate::error::StorageError;
+use crate::run_id::RunId;
+
+/// A scan reads so many chunks with one request at most.
+const CHUNKS_AHEAD_MAX: u64 = 8;
+
+/// A run object, for reading.
+pub(super) struct RemoteFile {
+    objects: Arc<RunObjects>,
+    run: RunId,
+    bytes: u64,
+    scan: Scan,
+}
+
+/// Recognizes a scan: requests that each begin where the one before has ended. Each of them reads
+/// twice as many chunks as the one before.
+#[derive(Default)]
+struct Scan {
+    /// The chunk after those of the newest request.
+    next: AtomicU64,
+    /// The number of chunks of the newest request.
+    chunks: AtomicU64,
+}
+
+impl Scan {
+    /// Returns the number of chunks that a request for a chunk shall read.
+    fn begin(&self, first: u64) -> u64 {
+        let is_next = first > 0 && self.next.load(Ordering::Relaxed) == first;
+        let last = self.chunks.load(Ordering::Relaxed);
+        if is_next {
+            (last * 2).clamp(1, CHUNKS_AHEAD_MAX)
+        } else {
+            1
+        }
+    }
+
+    fn end(&self, next: u64, chunks: u64) {
+        self.next.store(next, Ordering::Relaxed);
+        self.chunks.store(chunks, Ordering::Relaxed);
+    }
+}
+
+impl RemoteFile {
+    pub fn new(objects: Arc<RunObjects>, run: RunId, bytes: u64) -> Self {
+        Self {
+            objects,
+            run,
+            bytes,
+            scan: Scan::default(),
+        }
+    }
+
+    fn id(&self, chunk: u64) -> ChunkId {
+        ChunkId {
+            run: self.run,
+            chunk,
+        }
+    }
+
+    /// Returns the last chunk of a request that begins with the missing chunk `first`, for a caller
+    /// that needs those up to `last`.
+    fn end_of_request(&self, first: u64, last: u64) -> u64 {
+        let last = last.max(first + self.scan.begin(first) - 1);
+        let end = last.min((self.bytes - 1) / CHUNK_BYTES);
+        let is_missing = |chunk: &u64| !self.objects.cache.has(self.id(*chunk));
+        let missing = (first + 1..=end).take_while(is_missing);
+        missing.last().unwrap_or(first)
+    }
+
+    /// Reads the chunks from `first` to `last` from the object store with one request.
+    fn load(&self, first: u64, last: u64) -> io::Result<Bytes> {
+        let range = first * CHUNK_BYTES..((last + 1) * CHUNK_BYTES).min(self.bytes);
+        let objects = &self.objects;
+        let loaded = retry(objects.patience.as_ref(), || {
+            objects.bucket.get_range(&name(self.run), range.clone())
+        });
+        let missing = || {
+            let place = objects.bucket.place(&name(self.run));
+            io::Error::other(StorageError::RunDeleted { place })
+        };
+        let bytes = loaded.map_err(io::Error::other)?.ok_or_else(missing)?;
+        for (content, chunk) in bytes.chunks(CHUNK_BYTES as usize).zip(first..) {
+            objects.cache.put(self.id(chunk), content);
+        }
+        self.scan.end(last + 1, last + 1 - first);
+        Ok(bytes)
+    }
+}
+
+/// Copies the bytes that `from`, which begins at `from_offset`, has in common with `to`, which
+/// begins at `offset`.
+fn copy_common(from: &[u8], from_offset: u64, offset: u64, to: &mut [u8]) {
+    let start = from_offset.max(offset);
+    let end = (from_offset + from.len() as u64).min(offset + to.len() as u64);
+    if start >= end {
+        return;
+    }
+    let source = from.get((start - from_offset) as usize..(end - from_offset) as usize);
+    let target = to.get_mut((start - offset) as usize..(end - offset) as usize);
+    if let (Some(source), Some(target)) = (source, target) {
+        target.copy_from_slice(source);
+    }
+}
+
+impl DiskFile for RemoteFile {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        let end = self.bytes.min(offset.saturating_add(bytes.len() as u64));
+        if offset >= end {
+            return Ok(0);
+        }
+        let last = (end - 1) / CHUNK_BYTES;
+        let mut at = offset;
+        while at < end {
+            let chunk = at / CHUNK_BYTES;
+            let begin = chunk * CHUNK_BYTES;
+            let until = end.min(begin + CHUNK_BYTES);
+            let part = bytes.get_mut((at - offset) as usize..(until - offset) as usize);
+            let part = part.ok_or(io::ErrorKind::InvalidInput)?;
+            if self.objects.cache.read(self.id(chunk), at - begin, part) {
+                at = until;
+                continue;
+            }
+            let request_end = self.end_of_request(chunk, last);
+            let content = self.load(chunk, request_end)?;
+            copy_common(&content, begin, offset, bytes);
+            at = end.min((request_end + 1) * CHUNK_BYTES);
+        }
+        Ok((end - offset) as usize)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes)
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(read_only())
+    }
+}
+
+fn read_only() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::ReadOnlyFilesystem,
+        "objects of runs are never changed",
+    )
+}
