@@ -90,6 +90,8 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when `uploaded` or `state` changes.
     changed: Condvar,
+    /// Notified when the next object has to be created without delay.
+    urgent: Condvar,
     /// All records up to this position are in the shared log.
     uploaded: AtomicU64,
     closing: AtomicBool,
@@ -107,6 +109,8 @@ struct State {
     created: u64,
     /// An object must be created, even if there are no records: the objects that must exist.
     requested: u64,
+    /// The newest position for which a caller waits or has waited.
+    awaited: Position,
     /// The reason why the log cannot be extended any more.
     ended: Option<StorageError>,
     /// The garbage to collect.
@@ -179,6 +183,7 @@ impl Uploader {
                 ..State::default()
             }),
             changed: Condvar::new(),
+            urgent: Condvar::new(),
             uploaded: AtomicU64::new(end.position.previous().0),
             closing: AtomicBool::new(false),
         });
@@ -254,6 +259,10 @@ impl Uploader {
     /// Fails with `Fenced` if another server has taken over the log: the records are not in it.
     pub fn wait(&self, position: Position, at_most: Duration) -> Result<bool, StorageError> {
         let is_uploaded = || self.uploaded() >= position;
+        if is_uploaded() {
+            return Ok(true);
+        }
+        self.shared.hurry(position);
         self.shared
             .wait(Instant::now() + at_most, |_| is_uploaded())
     }
@@ -265,6 +274,7 @@ impl Uploader {
         let object = state.begun + 1;
         state.requested = state.requested.max(object);
         drop(state);
+        self.shared.urgent.notify_all();
         self.shared.log.wake_followers();
         Confirmation { object }
     }
@@ -310,6 +320,7 @@ impl Uploader {
             self.shared.closing.store(true, Ordering::Release);
         }
         self.shared.changed.notify_all();
+        self.shared.urgent.notify_all();
         self.shared.log.wake_followers();
         for thread in self.threads.lock().drain(..) {
             // A panic was already printed.
@@ -361,6 +372,16 @@ fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>, St
 impl Shared {
     fn uploaded(&self) -> Position {
         Position(self.uploaded.load(Ordering::Acquire))
+    }
+
+    /// Records that a caller waits for the upload of the records up to `position`.
+    fn hurry(&self, position: Position) {
+        let mut state = self.state.lock();
+        if position > state.awaited {
+            state.awaited = position;
+            drop(state);
+            self.urgent.notify_all();
+        }
     }
 
     /// Waits until `is_done`. Returns `false` if it is not at the deadline.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Shared, UntilClosed, WrittenObject};
+use super::{Shared, State, UntilClosed, WrittenObject};
 use crate::compared_log::ComparedLog;
 use crate::error::StorageError;
 use crate::log::{Follower, Position};
@@ -17,6 +17,9 @@ use crate::shared_log::{LogEnd, LogWriter};
 const OBJECT_BYTES: usize = 8 << 20;
 /// A close waits so long for the upload of the last records. They are in the local log.
 const CLOSE_TIME: Duration = Duration::from_secs(10);
+/// If no caller waits for the upload of a record, it waits so long for others. Each request costs the
+/// object store much more than the bytes in it.
+const GATHER_TIME: Duration = Duration::from_millis(20);
 /// The interval in which the state of the local copy is noted.
 const NOTE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -127,10 +130,29 @@ impl Upload {
         loop {
             // A request that comes between the check and the wait is noticed after this time.
             let step = Duration::from_millis(50).min(self.shared.options.heartbeat);
-            if is_requested() || is_closing() || self.shared.log.wait_beyond(uploaded, step) {
+            if is_requested() || is_closing() {
                 return;
             }
+            if self.shared.log.wait_beyond(uploaded, step) {
+                return self.gather(uploaded);
+            }
             if Instant::now() >= heartbeat {
+                return;
+            }
+        }
+    }
+
+    /// Waits for further records, as long as no caller waits for those after `uploaded`.
+    fn gather(&self, uploaded: Position) {
+        let deadline = Instant::now() + GATHER_TIME;
+        let shared = &self.shared;
+        let mut state = shared.state.lock();
+        let is_urgent = |state: &State| {
+            let is_awaited = state.awaited > uploaded || state.requested > state.begun;
+            is_awaited || shared.closing.load(Ordering::Acquire)
+        };
+        while !is_urgent(&state) {
+            if shared.urgent.wait_until(&mut state, deadline).timed_out() {
                 return;
             }
         }
