@@ -29,7 +29,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve screenshots test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 bench-page $(W6_BENCHES) $(BENCHES)
+.PHONY: help build run serve screenshots test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak test-cluster fuzz bench-w6 bench-page $(W6_BENCHES) $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -43,6 +43,8 @@ help:
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, and servers over a simulated object store'
 	@echo 'make soak             a loaded server is killed $(ROUNDS) times, and so is windrow index; nothing'
 	@echo '                      is lost'
+	@echo 'make test-cluster ARGUMENTS="--seconds 120"  servers over a Ceph cluster (apt-get install ceph-mon'
+	@echo '                      ceph-mgr ceph-osd radosgw ceph-common), killed in turn for 10 minutes'
 	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
 	@echo '                      nightly compiler and cargo-fuzz'
 	@echo 'make rival-tantivy corpus bench-w7  search in text beside tantivy, on Debian documentation'
@@ -89,6 +91,11 @@ lint:
 soak: build .cache/venv/ready
 	CRASH_ROUNDS=$(ROUNDS) $(PYTHON) -m pytest tests/crash
 	FOLDER_ROUNDS=$(ROUNDS) $(PYTHON) -m pytest tests/folders/test_killed.py
+
+# Servers over a Ceph cluster on the loopback addresses. Needs root for the daemons' addresses and
+# about 3 GB of memory.
+test-cluster: build .cache/venv/ready
+	$(PYTHON) tests/cluster/run.py $(ARGUMENTS)
 
 oracle: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)
