@@ -48,7 +48,8 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --build-memory MB    w1: maxIndexBuildMemoryUsageMegabytes
   --cores N            the number of cores for the server (default all)
   --show yes           w1: show the progress of the build, as reported by currentOp
-  --cases A,B          w8: of small, large, single, journaled, find, login (default small,large);
+  --cases A,B          w8: of small, small-journaled, large, single, journaled, find, login (default
+                       small,large);
                        w9: words in the names of the rows; concurrency: of insert, update, same,
                        build, text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
                        (default all)

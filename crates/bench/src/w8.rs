@@ -134,6 +134,10 @@ fn case(options: &Options, name: &str, connections: usize) -> Result<W8Result, B
     let operations = options.operations.unwrap_or(OPERATIONS);
     let (measured, hash) = match name {
         "small" => batches(options, &smalls, connections)?,
+        "small-journaled" => {
+            let journaled = case(&small, smalls.documents, BATCH, Concern::Journaled);
+            batches(options, &journaled, connections)?
+        }
         "large" => {
             let documents = options.documents_of(LARGE_DOCUMENTS);
             batches(
