@@ -80,8 +80,20 @@ fn write_file(
     time: &str,
     bytes: &[u8],
 ) -> Result<(), StorageError> {
-    let folder = folder.join("rollback").join(folder_name(storage, id));
-    let path = folder.join(format!("removed.{time}.bson"));
+    let folder = folder.join("rollback");
+    let name = collection_name(storage, id);
+    // The name of the collection of an encrypted database is in the file.
+    let named = [name.as_bytes(), b"\0", bytes].concat();
+    let sealed = storage.seal(&named)?;
+    let (folder, bytes, ending) = match &sealed {
+        Some(sealed) => (
+            folder.join(format!("collection-{}", id.0)),
+            sealed.as_slice(),
+            ".encrypted",
+        ),
+        None => (folder.join(name.replace('/', "%2F")), bytes, ""),
+    };
+    let path = folder.join(format!("removed.{time}.bson{ending}"));
     let written = fs::create_dir_all(&folder)
         .and_then(|()| fs::write(&path, bytes))
         .and_then(|()| fs::File::open(&path)?.sync_all());
@@ -96,11 +108,11 @@ fn failed(path: &Path, error: io::Error) -> StorageError {
 }
 
 /// Returns the name of the collection with its database, or its id if it does not exist.
-fn folder_name(storage: &Storage, id: CollectionId) -> String {
+fn collection_name(storage: &Storage, id: CollectionId) -> String {
     let row = storage.catalog.get(&rows::key(rows::COLLECTION, &[id.0]));
     let row = row.and_then(|value| CollectionRow::read(id, &value, &storage.catalog).ok());
     match row {
-        Some(row) => row.namespace.to_string().replace('/', "%2F"),
+        Some(row) => row.namespace.to_string(),
         None => format!("collection-{}", id.0),
     }
 }

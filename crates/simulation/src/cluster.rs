@@ -21,10 +21,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::run_of_row;
-use windrow_storage::{Bucket, MemoryBucket, inspect};
+use windrow_storage::{Bucket, MemoryBucket, inspect, unlock};
 
 use crate::clock;
 use crate::random::{Random, mix};
+use crate::world::master_key;
 
 use history::History;
 use members::{Member, Role};
@@ -71,6 +72,7 @@ pub(crate) struct Cluster {
     mutation: StoreMutation,
     /// Whether garbage waits for servers that have crashed, or for none.
     member_lifetime: Duration,
+    is_encrypted: bool,
 }
 
 pub(crate) struct State {
@@ -113,6 +115,7 @@ pub fn run(seed: u64, steps: usize, mutation: StoreMutation) -> ClusterReport {
             0 => Duration::ZERO,
             _ => Duration::MAX,
         },
+        is_encrypted: seed.is_multiple_of(3),
     });
     while cluster.with(|state| state.steps) < steps {
         cluster.step();
@@ -214,7 +217,9 @@ impl Cluster {
     /// behind.
     fn check_objects(&self) {
         let bucket: Arc<dyn Bucket> = Arc::new(self.objects.clone());
-        let report = inspect(&bucket, &run_of_row).expect("a database");
+        let key = self.is_encrypted.then(master_key);
+        let unlocked = unlock(bucket.clone(), key.as_deref()).expect("the key of the database");
+        let report = inspect(&unlocked, &run_of_row).expect("a database");
         assert!(report.missing.is_empty(), "{:?}", report.missing);
         assert!(report.orphans.is_empty(), "{:?}", report.orphans);
         let epochs = bucket.list("shares", "").expect("a list").into_iter();

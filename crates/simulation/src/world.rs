@@ -104,6 +104,11 @@ const SESSION_MEMORY_MS: u64 = 29 * 60 * 1000;
 /// The master key of encrypted data folders.
 const MASTER_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
+/// Returns the master key of encrypted databases.
+pub(crate) fn master_key() -> Arc<MasterKey> {
+    Arc::new(MasterKey::parse(MASTER_KEY).expect("32 bytes in base64"))
+}
+
 /// The maximal nesting of steps.
 const DEPTH_MAX: usize = 3;
 
@@ -357,10 +362,7 @@ fn open_engine(
     options.storage.log.clock = clock::now_ms;
     options.storage.catalog.checkpoint_bytes = settings.checkpoint_bytes;
     options.storage.runs.cache_bytes = settings.cache_bytes;
-    if settings.is_encrypted {
-        let key = MasterKey::parse(MASTER_KEY).expect("32 bytes in base64");
-        options.storage.encryption = Some(Arc::new(key));
-    }
+    options.storage.encryption = settings.is_encrypted.then(master_key);
     let engine = Engine::open(Arc::new(disk.clone()), options)?;
     // Snapshots must not expire by the real clock, or runs would not be deterministic.
     engine.set_snapshot_window(Duration::MAX);

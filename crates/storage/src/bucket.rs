@@ -1,6 +1,7 @@
 //! The interface to an object store: [`Bucket`].
 
 pub(crate) mod counted;
+pub(crate) mod encrypted;
 pub(crate) mod memory;
 #[cfg(feature = "object-store")]
 pub(crate) mod remote;

@@ -17,11 +17,13 @@
 //! - The nonce of a log record is random at each start of the process and counted up from there,
 //!   because a record that power loss tore is written again at its place.
 //! - A checkpoint has a new salt, and is encrypted once.
+//! - An object of an object store has a new salt and a new nonce each time it is written.
 //!
 //! Sources: NIST SP 800-38D (GCM), RFC 5869 (HKDF).
 
 mod data_keys;
 mod key_file;
+mod sealed;
 mod temporary;
 
 use std::fmt;
@@ -35,7 +37,10 @@ use zeroize::Zeroizing;
 use crate::fields::put;
 
 pub(crate) use data_keys::{DataKeys, FileKind};
-pub(crate) use key_file::{KEYS_PATH, KEYS_TEMPORARY, add_key, create_keys, load_keys};
+pub(crate) use key_file::{
+    KEYS_PATH, KEYS_TEMPORARY, add_key, create_keys, first_keys_text, load_keys, read_keys_text,
+};
+pub(crate) use sealed::HEADER_BYTES as SEALED_HEADER_BYTES;
 pub use temporary::{TemporaryReader, TemporaryWriter};
 
 /// The length of a key, in bytes.

@@ -21,7 +21,7 @@ const FOLDERS: [&str; 3] = ["log", "runs", "catalog"];
 pub(crate) struct OpenFolder {
     pub lock: DiskLock,
     /// The keys of an encrypted folder.
-    pub keys: Option<DataKeys>,
+    pub keys: Option<Arc<DataKeys>>,
 }
 
 /// Locks the folder, checks or writes its FORMAT file, and creates its sub-folders. A new folder is
@@ -36,16 +36,51 @@ pub(crate) fn open_folder(
     master: Option<&MasterKey>,
 ) -> Result<OpenFolder, StorageError> {
     let lock = take_lock(disk.as_ref())?;
-    let keys = match (read_format(disk)?, master) {
-        (Some(Format::Plain), None) => None,
-        (Some(Format::Encrypted), Some(master)) => Some(load_keys(disk, master)?),
-        (Some(Format::Plain), Some(_)) => return Err(not_encrypted(disk)),
-        (Some(Format::Encrypted), None) => {
-            let folder = disk.place("");
-            return Err(StorageError::Encrypted { folder });
+    let keys = match check_format(disk, master.is_some())? {
+        true => master.map(|master| load_keys(disk, master)).transpose()?,
+        false => {
+            check_new_folder(disk)?;
+            let keys = master.map(|master| create_keys(disk, master)).transpose()?;
+            start_folder(disk, keys.is_some())?;
+            keys
         }
-        (None, master) => start_folder(disk, master)?,
     };
+    finish_opening(disk, lock, keys.map(Arc::new))
+}
+
+/// Locks the copy of a database in an object store, as [`open_folder`] does. The data keys of an
+/// encrypted one are in the object store.
+pub(crate) fn open_copy(
+    disk: &Arc<dyn Disk>,
+    keys: Option<Arc<DataKeys>>,
+) -> Result<OpenFolder, StorageError> {
+    let lock = take_lock(disk.as_ref())?;
+    if !check_format(disk, keys.is_some())? {
+        check_new_folder(disk)?;
+        start_folder(disk, keys.is_some())?;
+    }
+    finish_opening(disk, lock, keys)
+}
+
+/// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and shall not be, or
+/// the other way round.
+fn check_format(disk: &Arc<dyn Disk>, is_encrypted: bool) -> Result<bool, StorageError> {
+    match (read_format(disk)?, is_encrypted) {
+        (None, _) => Ok(false),
+        (Some(Format::Plain), false) | (Some(Format::Encrypted), true) => Ok(true),
+        (Some(Format::Plain), true) => Err(not_encrypted(disk)),
+        (Some(Format::Encrypted), false) => {
+            let folder = disk.place("");
+            Err(StorageError::Encrypted { folder })
+        }
+    }
+}
+
+fn finish_opening(
+    disk: &Arc<dyn Disk>,
+    lock: DiskLock,
+    keys: Option<Arc<DataKeys>>,
+) -> Result<OpenFolder, StorageError> {
     for folder in FOLDERS {
         disk.create_dir_all(folder).map_err(at(disk, folder))?;
     }
@@ -53,9 +88,17 @@ pub(crate) fn open_folder(
     Ok(OpenFolder { lock, keys })
 }
 
-/// Locks an encrypted data folder without opening it. Fails with `NotEncrypted` if it is not one.
+/// Locks an encrypted data folder without opening it. Fails with `NotEncrypted` if it is not one, and
+/// with `Unsuitable` if it is the copy of a database in an object store, which has the keys.
 pub(crate) fn lock_encrypted(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError> {
     let lock = take_lock(disk.as_ref())?;
+    if disk.open(STATE_PATH).is_ok() {
+        let what = "it is the copy of a database in an object store, which has the keys";
+        return Err(StorageError::Unsuitable {
+            place: disk.place(""),
+            what: what.to_owned(),
+        });
+    }
     match read_format(disk)? {
         Some(Format::Encrypted) => Ok(lock),
         Some(Format::Plain) | None => Err(not_encrypted(disk)),
@@ -120,17 +163,9 @@ fn parse_format(disk: &dyn Disk, found: &[u8]) -> Result<Format, StorageError> {
     ))
 }
 
-/// Writes FORMAT into a folder that has none. Fails if the folder has files of a database without
-/// FORMAT, or files that are not of a database: the files of another program must not be mixed
-/// with ours.
-///
-/// 1. If there is a master key, write the file with the data keys.
-/// 2. Write and sync the text under a temporary name.
-/// 3. Rename it and sync the folder. A crash therefore never leaves an incomplete FORMAT file.
-fn start_folder(
-    disk: &Arc<dyn Disk>,
-    master: Option<&MasterKey>,
-) -> Result<Option<DataKeys>, StorageError> {
+/// Fails if a folder without FORMAT has files of a database, or files that are not of a database: the
+/// files of another program must not be mixed with ours.
+fn check_new_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     let mut names = disk.list("").map_err(at(disk, ""))?;
     names.sort();
     let own = [
@@ -155,12 +190,19 @@ fn start_folder(
             found: name.clone(),
         });
     }
-    let keys = master.map(|master| create_keys(disk, master)).transpose()?;
-    let format = if keys.is_some() {
+    Ok(())
+}
+
+/// Writes FORMAT into a folder that has none. The data keys of an encrypted folder are written
+/// before.
+///
+/// 1. Write and sync the text under a temporary name.
+/// 2. Rename it and sync the folder. A crash therefore never leaves an incomplete FORMAT file.
+fn start_folder(disk: &Arc<dyn Disk>, is_encrypted: bool) -> Result<(), StorageError> {
+    let format = if is_encrypted {
         FORMAT_ENCRYPTED
     } else {
         FORMAT
     };
-    replace(disk, FORMAT_TEMPORARY, FORMAT_PATH, format.as_bytes())?;
-    Ok(keys)
+    replace(disk, FORMAT_TEMPORARY, FORMAT_PATH, format.as_bytes())
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use crate::bucket::Bucket;
 use crate::catalog::LoadedRows;
+use crate::encryption::MasterKey;
 use crate::error::StorageError;
 use crate::local_state::hex;
 use crate::log::{Kind, Position};
 use crate::run_id::RunId;
 use crate::run_objects;
 use crate::shared_log::boundary::{self, Boundary, CHECKPOINTS};
+use crate::shared_log::database::Database;
 use crate::shared_log::log_object::{self, ObjectKind};
 use crate::shared_log::members::MemberState;
-use crate::shared_log::{self, LogEnd, database, members};
+use crate::shared_log::{self, LogEnd, database, members, shared_keys};
+use crate::storage::FILE_NAME;
 
 /// What [`inspect`] has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,48 @@ pub struct StoreReport {
     pub orphans: Vec<RunId>,
 }
 
+/// Returns the object store with the database as it was before encryption, for [`inspect`] and
+/// [`collect_garbage`]. If it is not encrypted, returns `bucket`.
+///
+/// # Errors
+/// Fails with `Unsuitable` if there is no database, or if it is encrypted and there is no master key,
+/// or the other way round, with `WrongKey` if the master key is another one, and if the object store
+/// fails.
+pub fn unlock(
+    bucket: Arc<dyn Bucket>,
+    master: Option<&MasterKey>,
+) -> Result<Arc<dyn Bucket>, StorageError> {
+    let database = database_in(bucket.as_ref())?;
+    let keys = shared_keys::keys_of(bucket.as_ref(), database, master)?;
+    Ok(shared_keys::with_keys(bucket, keys.as_ref()))
+}
+
+/// Decrypts the bytes of a file that [`Storage::seal`](crate::Storage::seal) has encrypted. `place`
+/// names it in errors.
+///
+/// # Errors
+/// Fails with `Damaged` if the bytes are not those of such a file of this database, and as
+/// [`unlock`] does.
+pub fn unseal(
+    bucket: &dyn Bucket,
+    master: &MasterKey,
+    bytes: &[u8],
+    place: &str,
+) -> Result<Vec<u8>, StorageError> {
+    let database = database_in(bucket)?;
+    let keys = shared_keys::keys_of(bucket, database, Some(master))?;
+    let opened = keys.ok_or("it is not encrypted");
+    let opened = opened.and_then(|keys| keys.unseal(FILE_NAME, bytes));
+    opened.map_err(|what| StorageError::damaged(place, what))
+}
+
+fn database_in(bucket: &dyn Bucket) -> Result<Database, StorageError> {
+    database::find(bucket)?.ok_or_else(|| StorageError::Unsuitable {
+        place: bucket.place(""),
+        what: "there is no database".to_owned(),
+    })
+}
+
 /// Reads the log from the newest boundary on, and compares the runs with the catalog. `run_of`
 /// returns the run that a catalog row names.
 ///
@@ -58,12 +103,7 @@ pub fn inspect(
     run_of: &dyn Fn(&[u8]) -> Option<RunId>,
 ) -> Result<StoreReport, StorageError> {
     let bucket = bucket.as_ref();
-    let Some(database) = database::find(bucket)? else {
-        return Err(StorageError::Unsuitable {
-            place: bucket.place(""),
-            what: "there is no database".to_owned(),
-        });
-    };
+    let database = database_in(bucket)?;
     let (_, boundary) = boundary::newest(bucket)?;
     let (rows, end, primary) = read_log(bucket, boundary)?;
     let named: HashSet<RunId> = rows.keys().filter_map(|key| run_of(key)).collect();
@@ -81,7 +121,7 @@ pub fn inspect(
     missing.sort_unstable();
     let is_orphan = |run: &RunId| run_objects::epoch_of(*run) < end.epoch && !named.contains(run);
     Ok(StoreReport {
-        database: hex(database),
+        database: hex(database.id),
         members: members::states(&members::all(bucket)?),
         primary,
         is_released: end.is_released,

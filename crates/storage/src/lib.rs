@@ -86,7 +86,7 @@ pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
 pub use encryption::{KEY_BYTES, MasterKey, TemporaryReader, TemporaryWriter};
 
 pub use error::StorageError;
-pub use inspection::{StoreReport, collect_garbage, inspect};
+pub use inspection::{StoreReport, collect_garbage, inspect, unlock, unseal};
 pub use key_rotation::rotate_keys;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,

@@ -20,8 +20,9 @@ use crate::bucket::{Bucket, Patience, retry};
 use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
 use crate::compared_log::ComparedLog;
 use crate::disk::Disk;
+use crate::encryption::DataKeys;
 use crate::error::StorageError;
-use crate::folder::open_folder;
+use crate::folder::open_copy;
 use crate::local_state::{Id, LocalState};
 use crate::log::{ClusterTime, Content, Follower, Kind, LogCopy, Position, Written, remove_log};
 use crate::run_objects::chunk_cache::ChunkCache;
@@ -31,12 +32,15 @@ use crate::shared_log::log_object::{ObjectKind, SharedRecord};
 use crate::shared_log::members::{Announcement, MemberState};
 use crate::shared_log::read_ahead::ReadAhead;
 use crate::shared_log::uploader::{ClusterOptions, UploadParts, Uploader};
-use crate::shared_log::{self, LogEnd, LogWriter, Takeover, database, members, probe};
+use crate::shared_log::{self, LogEnd, LogWriter, Takeover, members, probe, shared_keys};
 use crate::storage::{Storage, StorageOptions};
 
 /// A copy of a database in an object store. It follows the log until it takes it over.
 pub struct Replica {
     storage: Storage,
+    /// The object store as the caller has passed it.
+    given: Arc<dyn Bucket>,
+    /// Its object store counts requests, and encrypts if the database is encrypted.
     options: ClusterOptions,
     disk: Arc<dyn Disk>,
     storage_options: StorageOptions,
@@ -161,22 +165,25 @@ impl Replica {
         storage_options: StorageOptions,
         mut options: ClusterOptions,
     ) -> Result<Replica, StorageError> {
-        let counted = Arc::new(CountedBucket::new(options.bucket));
+        let given = options.bucket;
+        let counted = Arc::new(CountedBucket::new(given.clone()));
         let bucket: Arc<dyn Bucket> = counted.clone();
-        options.bucket = bucket.clone();
         probe::probe(&bucket)?;
-        let database = database::open(bucket.as_ref())?;
+        let master = storage_options.encryption.as_deref();
+        let (database, keys) = shared_keys::open(bucket.as_ref(), master)?;
+        let bucket = shared_keys::with_keys(bucket, keys.as_ref());
+        options.bucket = bucket.clone();
         let state = match LocalState::read(&disk)? {
-            Some(state) if state.database == database => state,
+            Some(state) if state.database == database.id => state,
             Some(_) => {
                 return Err(StorageError::Unsuitable {
                     place: disk.place(""),
                     what: format!("it is a copy of another database than {}", bucket.place("")),
                 });
             }
-            None => begin_folder(&disk, database)?,
+            None => begin_folder(&disk, database.id)?,
         };
-        let folder = open_folder(&disk, None)?;
+        let folder = open_copy(&disk, keys.clone())?;
         // Until the copy is loaded, nothing must be deleted.
         let loading = Announcement {
             state: MemberState {
@@ -191,7 +198,14 @@ impl Replica {
         members::replace_others(bucket.as_ref(), state.server, &options.address)?;
         let compared = match state.compared {
             Some(compared) => compared,
-            None => load(&disk, &storage_options, &options)?,
+            None => {
+                let copy = CopyTarget {
+                    disk: &disk,
+                    keys: keys.as_ref(),
+                    options: &storage_options,
+                };
+                load(&copy, &options)?
+            }
         };
         let state = LocalState {
             compared: Some(compared),
@@ -200,7 +214,7 @@ impl Replica {
         state.save(&disk)?;
         let cache = ChunkCache::open(&disk, options.cache_bytes)?;
         let patience = options.patience.clone();
-        let objects = Arc::new(RunObjects::new(counted, cache, patience));
+        let objects = Arc::new(RunObjects::new(bucket, counted, cache, patience));
         let mut storage = Storage::open_in(
             folder,
             disk.clone(),
@@ -222,6 +236,7 @@ impl Replica {
                 ..LogEnd::EMPTY
             },
             storage,
+            given,
             options,
             disk,
             storage_options,
@@ -429,7 +444,8 @@ impl Replica {
         }
         let Replica {
             storage,
-            options,
+            given,
+            mut options,
             disk,
             storage_options,
             compared,
@@ -439,6 +455,7 @@ impl Replica {
         } = self;
         compared.forget()?;
         drop((storage, compared, local, objects));
+        options.bucket = given;
         Replica::open(disk, storage_options, options)
     }
 }
@@ -460,20 +477,24 @@ fn begin_folder(disk: &Arc<dyn Disk>, database: Id) -> Result<LocalState, Storag
     Ok(state)
 }
 
+/// The folder that becomes a copy.
+struct CopyTarget<'a> {
+    disk: &'a Arc<dyn Disk>,
+    /// The data keys of an encrypted database.
+    keys: Option<&'a Arc<DataKeys>>,
+    options: &'a StorageOptions,
+}
+
 /// Fills a folder with a copy of the database. Returns the number of the newest log object that was
 /// read, and the position of its first record. If the log is empty, returns those of the first one.
-fn load(
-    disk: &Arc<dyn Disk>,
-    storage_options: &StorageOptions,
-    options: &ClusterOptions,
-) -> Result<(u64, Position), StorageError> {
+fn load(copy: &CopyTarget<'_>, options: &ClusterOptions) -> Result<(u64, Position), StorageError> {
     loop {
-        remove_log(disk)?;
-        remove_checkpoints(disk)?;
+        remove_log(copy.disk)?;
+        remove_checkpoints(copy.disk)?;
         let (_, boundary) = retry(options.patience.as_ref(), || {
             boundary::newest(options.bucket.as_ref())
         })?;
-        if let Some(loaded) = load_from(disk, storage_options, options, boundary)? {
+        if let Some(loaded) = load_from(copy, options, boundary)? {
             return Ok(loaded);
         }
         // Garbage was collected meanwhile.
@@ -483,8 +504,7 @@ fn load(
 /// Fills an empty folder from a boundary. Returns `None` if something that is needed was deleted
 /// meanwhile.
 fn load_from(
-    disk: &Arc<dyn Disk>,
-    storage_options: &StorageOptions,
+    target: &CopyTarget<'_>,
     options: &ClusterOptions,
     boundary: Boundary,
 ) -> Result<Option<(u64, Position)>, StorageError> {
@@ -494,7 +514,8 @@ fn load_from(
         let Some(bytes) = retry(patience, || bucket.get(&name.path()))? else {
             return still_newest(bucket, patience, boundary, "its checkpoint");
         };
-        save_encoded(disk, name.position, &bytes)?;
+        let keys = target.keys.map(Arc::as_ref);
+        save_encoded(target.disk, keys, name.position, &bytes)?;
         checkpointed = name.position;
     }
     let mut number = boundary.start.max(1);
@@ -505,8 +526,9 @@ fn load_from(
         let copy = match &mut copy {
             Some(copy) => copy,
             None => copy.insert(LogCopy::begin(
-                disk,
-                &storage_options.log,
+                target.disk,
+                target.keys.cloned(),
+                &target.options.log,
                 object.header.first,
             )?),
         };

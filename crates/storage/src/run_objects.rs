@@ -51,7 +51,9 @@ pub(crate) fn epoch_of(run: RunId) -> u64 {
 
 /// The runs of a data folder in the object store.
 pub(crate) struct RunObjects {
-    bucket: Arc<CountedBucket>,
+    bucket: Arc<dyn Bucket>,
+    /// The same object store, below the encryption.
+    counted: Arc<CountedBucket>,
     cache: ChunkCache,
     /// The largest size of runs and parts of runs on the local disk, in bytes.
     cache_bytes_max: u64,
@@ -78,12 +80,14 @@ struct RemovedRun {
 
 impl RunObjects {
     pub fn new(
-        bucket: Arc<CountedBucket>,
+        bucket: Arc<dyn Bucket>,
+        counted: Arc<CountedBucket>,
         cache: ChunkCache,
         patience: Arc<dyn Patience + Send + Sync>,
     ) -> Self {
         Self {
             bucket,
+            counted,
             cache_bytes_max: cache.bytes_max(),
             local_bytes: AtomicU64::new(0),
             cache,
@@ -198,7 +202,7 @@ impl RunObjects {
 
     /// Returns the requests of this server to the object store.
     pub fn requests(&self) -> StoreRequests {
-        self.bucket.requests()
+        self.counted.requests()
     }
 
     /// Returns what is known of the runs and parts of runs on the local disk.

@@ -227,6 +227,11 @@ impl Runs {
         self.shared.objects.as_ref()
     }
 
+    /// Returns the keys of an encrypted data folder.
+    pub(crate) fn keys(&self) -> Option<&DataKeys> {
+        self.shared.keys.as_deref()
+    }
+
     /// Sets the id of the next run.
     pub(crate) fn begin_ids_at(&self, run: RunId) {
         self.shared.next.store(run.0, Ordering::Relaxed);

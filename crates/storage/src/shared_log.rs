@@ -17,6 +17,7 @@ pub(crate) mod log_object;
 pub(crate) mod members;
 pub(crate) mod probe;
 pub(crate) mod read_ahead;
+pub(crate) mod shared_keys;
 #[cfg(test)]
 mod simulation;
 pub(crate) mod uploader;

@@ -21,6 +21,9 @@ use crate::shared_log::members::{Builder, MemberState};
 use crate::shared_log::uploader::{Confirmation, Garbage, Uploader};
 use crate::store_statistics::StoreStatistics;
 
+/// The name under which files beside the database are encrypted.
+pub(crate) const FILE_NAME: &str = "file";
+
 /// The options of the three parts of a [`Storage`].
 #[derive(Clone, Debug, Default)]
 pub struct StorageOptions {
@@ -118,7 +121,7 @@ impl Storage {
         options: StorageOptions,
         objects: Option<Arc<RunObjects>>,
     ) -> Result<Storage, StorageError> {
-        let (lock, keys) = (Arc::new(folder.lock), folder.keys.map(Arc::new));
+        let (lock, keys) = (Arc::new(folder.lock), folder.keys);
         let mut loaded = LoadedRows::checkpoint(&disk, keys.as_deref())?;
         let needed = loaded.checkpointed();
         let apply = |position, payload: &[u8]| loaded.apply(position, payload);
@@ -228,6 +231,17 @@ impl Storage {
     /// Notes how old a record was when this server applied it.
     pub(crate) fn note_delay(&self, delay: Duration) {
         *self.delay.lock() = Some(delay);
+    }
+
+    /// Encrypts bytes for a file beside the database that [`unseal`](crate::unseal) reads. `None` if
+    /// the database is not encrypted.
+    ///
+    /// # Errors
+    /// Fails if the operating system has no random bytes.
+    pub fn seal(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        let keys = self.runs.keys();
+        let sealed = keys.map(|keys| keys.seal(FILE_NAME, bytes)).transpose();
+        sealed.map_err(|error| StorageError::from_io("an encrypted file", error))
     }
 
     /// Waits until the records up to `position` are durable: on the disk, or in the object store if

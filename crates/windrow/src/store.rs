@@ -1,14 +1,18 @@
 //! `windrow store`: looks at a database in an object store, checks it, and deletes what no server
 //! needs.
 
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lexopt::prelude::*;
 use windrow_collection::{StorageError, run_of_row};
-use windrow_storage::{Bucket, StoreReport, collect_garbage, inspect};
+use windrow_storage::{Bucket, MasterKey, StoreReport, collect_garbage, inspect, unlock, unseal};
 
 use crate::command_line::{Failure, Subcommand};
+use crate::encryption;
 
 pub const STORE: Subcommand = Subcommand {
     name: "store",
@@ -18,9 +22,10 @@ pub const STORE: Subcommand = Subcommand {
 
 const HELP: &str = "Looks at a database in an object store. Servers can use it meanwhile.
 
-Usage: windrow store stat URL [--store-option NAME=VALUE…]
-       windrow store check URL [--store-option NAME=VALUE…]
-       windrow store gc URL [--store-option NAME=VALUE…]
+Usage: windrow store stat URL [options]
+       windrow store check URL [options]
+       windrow store gc URL [options]
+       windrow store decrypt URL FILE [options]
 
 Commands:
   stat   show the servers, the log and the sizes
@@ -28,12 +33,17 @@ Commands:
          something is missing or damaged
   gc     delete log objects that the newest boundary covers, and runs that a lost server has not
          registered. Servers do the same; this is for databases without a server
+  decrypt
+         write the documents of a rollback file of an encrypted database to the standard output, as
+         BSON, and the name of their collection to the standard error
 
 URL is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX. Credentials and options are
 those of `windrow serve --store`.
 
 Options:
   --store-option NAME=VALUE  a setting of the object store, such as aws_endpoint=http://127.0.0.1:9000
+  --encryption-key-file FILE  the key of an encrypted database; by default the file that
+                             WINDROW_ENCRYPTION_KEY_FILE names
   -h, --help                 show this help
 
 Examples:
@@ -41,11 +51,13 @@ Examples:
   windrow store check s3://bucket/prefix
 ";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     Stat,
     Check,
     Collect,
+    /// Decrypts a file.
+    Decrypt(PathBuf),
 }
 
 /// The parsed command line.
@@ -54,6 +66,16 @@ struct Options {
     action: Action,
     url: String,
     options: Vec<(String, String)>,
+    key_file: Option<PathBuf>,
+}
+
+impl Options {
+    fn master_key(&self) -> Result<Option<Arc<MasterKey>>, Failure> {
+        match &self.key_file {
+            Some(path) => encryption::read_key(path).map(Some),
+            None => encryption::key_from_environment(),
+        }
+    }
 }
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -61,23 +83,36 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
+    let master = options.master_key()?;
     let bucket = open_bucket(&options.url, &options.options).map_err(Failure::runtime)?;
-    let report = inspect(&bucket, &run_of_row).map_err(Failure::runtime)?;
-    match options.action {
-        Action::Stat => print!("{}", show(&report)),
-        Action::Check => return Ok(check(&report)),
+    let inspected = || inspect_unlocked(bucket.clone(), master.as_deref());
+    match &options.action {
+        Action::Stat => print!("{}", show(&inspected()?.1)),
+        Action::Check => return Ok(check(&inspected()?.1)),
         Action::Collect => {
+            let (bucket, report) = inspected()?;
             let runs = collect_garbage(&bucket, &report).map_err(Failure::runtime)?;
             let log = report.log_objects;
             println!("{runs} runs were deleted; before, there were {log} log objects");
         }
+        Action::Decrypt(file) => decrypt(bucket.as_ref(), master, file)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the object store without the encryption of its database, and what is in it.
+fn inspect_unlocked(
+    bucket: Arc<dyn Bucket>,
+    master: Option<&MasterKey>,
+) -> Result<(Arc<dyn Bucket>, StoreReport), Failure> {
+    let bucket = unlock(bucket, master).map_err(Failure::runtime)?;
+    let report = inspect(&bucket, &run_of_row).map_err(Failure::runtime)?;
+    Ok((bucket, report))
+}
+
 /// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut values, mut options) = (Vec::new(), Vec::new());
+    let (mut values, mut options, mut key_file) = (Vec::new(), Vec::new(), None);
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
@@ -86,6 +121,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 let option = parse_option(&value);
                 let fail = |reason| Failure::Usage(format!("--store-option {value:?} {reason}"));
                 options.push(option.map_err(fail)?);
+            }
+            Long("encryption-key-file" | "encryptionKeyFile") => {
+                key_file = Some(arguments.value()?.into());
             }
             Value(value) => values.push(value.string()?),
             other => return Err(other.unexpected().into()),
@@ -96,9 +134,11 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         ["stat", url] => (Action::Stat, url),
         ["check", url] => (Action::Check, url),
         ["gc", url] => (Action::Collect, url),
+        ["decrypt", url, file] => (Action::Decrypt(PathBuf::from(file)), url),
         _ => {
-            let message = "write `windrow store stat URL`, `windrow store check URL` or \
-                           `windrow store gc URL`; see `windrow store --help`";
+            let message = "write `windrow store stat URL`, `windrow store check URL`, \
+                           `windrow store gc URL` or `windrow store decrypt URL FILE`; see \
+                           `windrow store --help`";
             return Err(Failure::Usage(message.to_owned()));
         }
     };
@@ -106,6 +146,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         action,
         url: (*url).to_owned(),
         options,
+        key_file,
     }))
 }
 
@@ -113,6 +154,26 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
 pub fn parse_option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Prints the documents of a rollback file.
+fn decrypt(
+    bucket: &dyn Bucket,
+    master: Option<Arc<MasterKey>>,
+    path: &Path,
+) -> Result<(), Failure> {
+    let missing = || Failure::missing_argument("--encryption-key-file FILE", "store");
+    let master = master.ok_or_else(missing)?;
+    let place = path.display().to_string();
+    let fail = |what: String| Failure::runtime(format!("{place}: {what}"));
+    let bytes = fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let opened = unseal(bucket, &master, &bytes, &place).map_err(Failure::runtime)?;
+    let end = opened.iter().position(|byte| *byte == 0);
+    let parts = end.and_then(|end| opened.split_at_checked(end));
+    let (name, documents) = parts.ok_or_else(|| fail("it is no rollback file".to_owned()))?;
+    eprintln!("documents of {}", String::from_utf8_lossy(name));
+    let written = std::io::stdout().write_all(documents.get(1..).unwrap_or_default());
+    written.map_err(|error| fail(error.to_string()))
 }
 
 fn show(report: &StoreReport) -> String {
@@ -196,11 +257,16 @@ mod tests {
             action,
             url: "s3://b/p".to_owned(),
             options: vec![("a".to_owned(), "b=c".to_owned())],
+            key_file: Some("key".into()),
         };
-        let given = |word| ["--store-option", "a=b=c", word, "s3://b/p"];
+        let key = "--encryption-key-file=key";
+        let given = |word| ["--store-option", "a=b=c", key, word, "s3://b/p"];
         check(&given("stat"), Ok(options(Action::Stat)));
         check(&given("check"), Ok(options(Action::Check)));
         check(&given("gc"), Ok(options(Action::Collect)));
+        let decrypt = [given("decrypt").as_slice(), &["removed.bson.encrypted"]].concat();
+        let file = PathBuf::from("removed.bson.encrypted");
+        check(&decrypt, Ok(options(Action::Decrypt(file))));
         check(&["--store-option", "a", "gc", "x"], Err("NAME=VALUE"));
         check(&["stat"], Err("stat URL"));
         check(&["drop", "s3://b/p"], Err("stat URL"));

@@ -16,6 +16,7 @@ use super::Cluster;
 use super::calls::{self, Calls};
 use super::history::{Content, WriterId, content_of_engine};
 use crate::clock;
+use crate::world::master_key;
 
 /// A machine.
 pub(crate) struct Member {
@@ -125,12 +126,14 @@ impl Cluster {
     fn open(&self, server: usize, life: u64) -> Result<Option<Running>, Error> {
         let disk = self.with(|state| state.members[server].disk.clone());
         let options = self.cluster_options(server, life);
-        let replica = Replica::open(Arc::new(disk), engine_options().storage, options)?;
+        let engine_options = engine_options(self.is_encrypted);
+        let storage_options = engine_options.storage.clone();
+        let replica = Replica::open(Arc::new(disk), storage_options, options)?;
         let policy = RandomPolicy {
             cluster: self,
             server,
         };
-        match open_shared(replica, &engine_options(), &policy)? {
+        match open_shared(replica, &engine_options, &policy)? {
             Opened::Primary(engine) => Ok(self.begin_primary(server, life, engine)),
             Opened::Follower(engine, follower) => {
                 let role = Role::Follower(Mutex::new(Some(follower)));
@@ -344,7 +347,7 @@ fn running(life: u64, engine: Arc<Engine>, role: Role) -> Running {
     }
 }
 
-fn engine_options() -> EngineOptions {
+fn engine_options(is_encrypted: bool) -> EngineOptions {
     let mut options = EngineOptions {
         threads: 1,
         background: Background::Caller,
@@ -355,6 +358,7 @@ fn engine_options() -> EngineOptions {
         on_problem: |_, _| (),
         ..EngineOptions::with_memory(16 << 20)
     };
+    options.storage.encryption = is_encrypted.then(master_key);
     options.storage.log.segment_bytes = 1 << 14;
     options.storage.log.sync_interval = None;
     options.storage.log.clock = clock::now_ms;

@@ -81,7 +81,9 @@ impl Bucket for EncryptedBucket {
         };
         let opened = self.keys.unseal_beginning(name, &bytes);
         let mut opened = Bytes::from(opened.map_err(|what| self.damaged(name, what))?);
-        Ok(Some(opened.split_off(opened.len().min(range.start as usize))))
+        Ok(Some(
+            opened.split_off(opened.len().min(range.start as usize)),
+        ))
     }
 
     fn size(&self, name: &str) -> Result<Option<u64>, StorageError> {

@@ -47,16 +47,17 @@ pub(crate) fn save(
     save_bytes(disk, position, &bytes)
 }
 
-/// Writes the checkpoint of another server. Fails with `Damaged` if its bytes are not a checkpoint
-/// of `position`.
+/// Writes the checkpoint of another server. Fails with `Damaged` if its bytes, which are not
+/// encrypted, are not a checkpoint of `position`.
 pub(crate) fn save_encoded(
     disk: &Arc<dyn Disk>,
+    keys: Option<&DataKeys>,
     position: Position,
     bytes: &[u8],
 ) -> Result<(), StorageError> {
     let damaged = |what| StorageError::damaged("the checkpoint in the object store", what);
-    decode(bytes, None, position.0).map_err(damaged)?;
-    save_bytes(disk, position, bytes)
+    let rows = decode(bytes, None, position.0).map_err(damaged)?;
+    save(disk, keys, position, &rows)
 }
 
 /// Removes all checkpoints of a catalog that is not open.

@@ -15,6 +15,8 @@ pub(crate) enum FileKind {
     Segment,
     Run,
     Checkpoint,
+    /// An object of an object store, or a file for the operator.
+    Object,
 }
 
 impl FileKind {
@@ -23,6 +25,7 @@ impl FileKind {
             FileKind::Segment => b"windrow log segment",
             FileKind::Run => b"windrow run",
             FileKind::Checkpoint => b"windrow checkpoint",
+            FileKind::Object => b"windrow object",
         }
     }
 }

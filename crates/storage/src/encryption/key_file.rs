@@ -8,6 +8,7 @@
 //!
 //! The number is the generation of the key. It is bound to the wrapped key.
 
+use std::io;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -28,9 +29,25 @@ pub(crate) fn create_keys(
     disk: &Arc<dyn Disk>,
     master: &MasterKey,
 ) -> Result<DataKeys, StorageError> {
-    let keys = vec![new_key(disk, 1)?];
+    let keys = vec![new_key(1).map_err(at(disk, KEYS_PATH))?];
     save(disk, master, &keys)?;
     DataKeys::new(keys).map_err(at(disk, KEYS_PATH))
+}
+
+/// Returns the text of a file with a first data key.
+pub(crate) fn first_keys_text(master: &MasterKey) -> io::Result<String> {
+    encode(master, &[new_key(1)?])
+}
+
+/// Reads the text of a file. `place` names it in errors. Fails with `WrongKey` if the master key is
+/// not the one that wrapped the data keys.
+pub(crate) fn read_keys_text(
+    text: &[u8],
+    master: &MasterKey,
+    place: &str,
+) -> Result<DataKeys, StorageError> {
+    let keys = DataKeys::new(decode(text, master, place)?);
+    keys.map_err(|error| StorageError::from_io(place, error))
 }
 
 /// Reads the data keys. Fails with `WrongKey` if the master key is not the one that wrapped them.
@@ -57,14 +74,14 @@ pub(crate) fn add_key(
             bytes: u64::from(newest) + 1,
             bytes_max: u64::from(u16::MAX),
         })?;
-    keys.push(new_key(disk, generation)?);
+    keys.push(new_key(generation).map_err(at(disk, KEYS_PATH))?);
     save(disk, new, &keys)?;
     Ok(generation)
 }
 
-fn new_key(disk: &Arc<dyn Disk>, generation: u16) -> Result<DataKey, StorageError> {
+fn new_key(generation: u16) -> io::Result<DataKey> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
-    fill_random(key.as_mut()).map_err(at(disk, KEYS_PATH))?;
+    fill_random(key.as_mut())?;
     Ok(DataKey { generation, key })
 }
 
@@ -74,30 +91,38 @@ fn context(generation: u16) -> Vec<u8> {
 
 /// Writes the file. A crash leaves the old keys or the new ones.
 fn save(disk: &Arc<dyn Disk>, master: &MasterKey, keys: &[DataKey]) -> Result<(), StorageError> {
-    let mut text = format!("{FIRST_LINE}\n");
-    for key in keys {
-        let wrapped = wrap(master, key).map_err(at(disk, KEYS_PATH))?;
-        let line = format!("{} {}\n", key.generation, STANDARD.encode(wrapped));
-        text.push_str(&line);
-    }
+    let text = encode(master, keys).map_err(at(disk, KEYS_PATH))?;
     replace(disk, KEYS_TEMPORARY, KEYS_PATH, text.as_bytes())
 }
 
-fn wrap(master: &MasterKey, key: &DataKey) -> std::io::Result<Vec<u8>> {
+fn encode(master: &MasterKey, keys: &[DataKey]) -> io::Result<String> {
+    let mut text = format!("{FIRST_LINE}\n");
+    for key in keys {
+        let wrapped = STANDARD.encode(wrap(master, key)?);
+        text.push_str(&format!("{} {wrapped}\n", key.generation));
+    }
+    Ok(text)
+}
+
+fn wrap(master: &MasterKey, key: &DataKey) -> io::Result<Vec<u8>> {
     let mut nonce = [0; NONCE_BYTES];
     fill_random(&mut nonce)?;
     let mut bytes = key.key.clone();
     let context = context(key.generation);
     let tag = master.cipher().encrypt(nonce, &context, bytes.as_mut());
-    let tag = tag.ok_or_else(|| std::io::Error::other("a data key cannot be encrypted"))?;
+    let tag = tag.ok_or_else(|| io::Error::other("a data key cannot be encrypted"))?;
     Ok([nonce.as_slice(), bytes.as_slice(), tag.as_slice()].concat())
 }
 
 fn load(disk: &Arc<dyn Disk>, master: &MasterKey) -> Result<Vec<DataKey>, StorageError> {
     let file = disk.open(KEYS_PATH).map_err(at(disk, KEYS_PATH))?;
     let bytes = read_all(file.as_ref()).map_err(at(disk, KEYS_PATH))?;
-    let damaged = |what: &str| StorageError::damaged(disk.place(KEYS_PATH), what);
-    let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
+    decode(&bytes, master, &disk.place(KEYS_PATH))
+}
+
+fn decode(bytes: &[u8], master: &MasterKey, place: &str) -> Result<Vec<DataKey>, StorageError> {
+    let damaged = |what: &str| StorageError::damaged(place, what);
+    let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
     let mut lines = text.lines();
     if lines.next() != Some(FIRST_LINE) {
         return Err(damaged("it does not begin as a file of data keys does"));
@@ -112,7 +137,7 @@ fn load(disk: &Arc<dyn Disk>, master: &MasterKey) -> Result<Vec<DataKey>, Storag
             return Err(damaged("its keys are not in order"));
         }
         let wrong = || StorageError::WrongKey {
-            place: disk.place(KEYS_PATH),
+            place: place.to_owned(),
         };
         let key = unwrap_key(master, generation, &wrapped).ok_or_else(wrong)?;
         keys.push(DataKey { generation, key });

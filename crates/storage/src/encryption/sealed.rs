@@ -74,7 +74,9 @@ impl DataKeys {
         let parts = self.parts(name, sealed)?;
         let mut bytes = parts.rest.to_vec();
         // The mode is a stream cipher: a second encryption is the decryption.
-        let decrypted = parts.cipher.encrypt(parts.nonce, &parts.context, &mut bytes);
+        let decrypted = parts
+            .cipher
+            .encrypt(parts.nonce, &parts.context, &mut bytes);
         decrypted.ok_or("it cannot be decrypted")?;
         Ok(bytes)
     }

@@ -6,15 +6,17 @@ use super::record::{EncodedRecord, Seal, StoredPayload};
 use super::segment::{FOLDER, HEADER_BYTES, SegmentHeader, path};
 use super::{LogOptions, Position};
 use crate::disk::{Disk, DiskFile, at};
+use crate::encryption::{Cipher, DataKeys, FileKind};
 use crate::error::StorageError;
 
 /// Writes segments into a folder that has no log. The log is valid after
 /// [`finish`](LogCopy::finish).
 pub(crate) struct LogCopy {
     disk: Arc<dyn Disk>,
+    /// The keys of an encrypted data folder.
+    keys: Option<Arc<DataKeys>>,
     segment_bytes: u64,
-    number: u64,
-    file: Arc<dyn DiskFile>,
+    segment: CopiedSegment,
     offset: u64,
     /// The position of the next record.
     next: Position,
@@ -24,15 +26,16 @@ impl LogCopy {
     /// Begins a log whose first record is `first`.
     pub fn begin(
         disk: &Arc<dyn Disk>,
+        keys: Option<Arc<DataKeys>>,
         options: &LogOptions,
         first: Position,
     ) -> Result<Self, StorageError> {
-        let number = 1;
+        let segment = CopiedSegment::begin(disk, keys.as_deref(), 1, first)?;
         Ok(Self {
             disk: disk.clone(),
+            keys,
             segment_bytes: options.segment_bytes,
-            number,
-            file: begin_segment(disk, number, first)?,
+            segment,
             offset: HEADER_BYTES as u64,
             next: first,
         })
@@ -45,25 +48,31 @@ impl LogCopy {
 
     /// Adds the next record.
     pub fn add(&mut self, payload: &StoredPayload) -> Result<(), StorageError> {
-        let mut record = EncodedRecord::copy_of(payload, false);
+        let mut record = EncodedRecord::copy_of(payload, self.keys.is_some());
         if self.offset > HEADER_BYTES as u64
             && self.offset + record.len() as u64 > self.segment_bytes
         {
             self.sync()?;
-            self.number += 1;
-            self.file = begin_segment(&self.disk, self.number, self.next)?;
+            let number = self.segment.number + 1;
+            let keys = self.keys.as_deref();
+            self.segment = CopiedSegment::begin(&self.disk, keys, number, self.next)?;
             self.offset = HEADER_BYTES as u64;
         }
+        let CopiedSegment {
+            number,
+            file,
+            cipher,
+        } = &self.segment;
+        let cipher = cipher.as_deref().zip(self.keys.as_ref());
         record.seal(&Seal {
             position: self.next.0,
             synced: 0,
-            segment: self.number,
+            segment: *number,
             millis: payload.millis,
-            cipher: None,
+            cipher: cipher.map(|(cipher, keys)| (cipher, keys.next_nonce())),
         })?;
-        self.file
-            .write_at(self.offset, record.bytes()?)
-            .map_err(at(&self.disk, &path(self.number)))?;
+        file.write_at(self.offset, record.bytes()?)
+            .map_err(at(&self.disk, &path(*number)))?;
         self.offset += record.len() as u64;
         self.next = self.next.next();
         record.recycle();
@@ -77,27 +86,47 @@ impl LogCopy {
     }
 
     fn sync(&self) -> Result<(), StorageError> {
-        let path = path(self.number);
-        self.file.sync_data().map_err(at(&self.disk, &path))
+        let CopiedSegment { number, file, .. } = &self.segment;
+        file.sync_data().map_err(at(&self.disk, &path(*number)))
     }
 }
 
-fn begin_segment(
-    disk: &Arc<dyn Disk>,
+/// The segment that is written.
+struct CopiedSegment {
     number: u64,
-    first: Position,
-) -> Result<Arc<dyn DiskFile>, StorageError> {
-    let path = path(number);
-    let file = disk.create(&path).map_err(at(disk, &path))?;
-    let header = SegmentHeader {
-        number,
-        first: first.0,
-        synced: 0,
-        key_field: [0; 8],
-    };
-    file.write_at(0, &header.encode())
-        .map_err(at(disk, &path))?;
-    Ok(file)
+    file: Arc<dyn DiskFile>,
+    /// The key of an encrypted segment.
+    cipher: Option<Arc<Cipher>>,
+}
+
+impl CopiedSegment {
+    fn begin(
+        disk: &Arc<dyn Disk>,
+        keys: Option<&DataKeys>,
+        number: u64,
+        first: Position,
+    ) -> Result<Self, StorageError> {
+        let path = path(number);
+        let file = disk.create(&path).map_err(at(disk, &path))?;
+        let key = keys.map(|keys| keys.create_file_key(FileKind::Segment, number));
+        let key = key.transpose().map_err(at(disk, &path))?;
+        let (cipher, key_field) = key.map_or((None, [0; 8]), |(cipher, field)| {
+            (Some(Arc::new(cipher)), field)
+        });
+        let header = SegmentHeader {
+            number,
+            first: first.0,
+            synced: 0,
+            key_field,
+        };
+        file.write_at(0, &header.encode())
+            .map_err(at(disk, &path))?;
+        Ok(Self {
+            number,
+            file,
+            cipher,
+        })
+    }
 }
 
 /// Removes all segments of a log that is not open.

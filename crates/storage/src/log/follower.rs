@@ -106,11 +106,11 @@ impl Follower {
         Position(self.next)
     }
 
-    /// Returns the next record as it is stored, or `None` if it is not written yet.
+    /// Returns the next record as it is stored, after decryption, or `None` if it is not written yet.
     ///
-    /// Fails as [`read`](Follower::read) does, and with `Damaged` if the record is encrypted.
+    /// Fails as [`read`](Follower::read) does.
     pub(crate) fn read_stored(&mut self) -> Result<Option<StoredPayload>, StorageError> {
-        self.read_with(|record, _| record.stored_payload())
+        self.read_with(|record, cipher| record.stored_payload(cipher))
     }
 
     /// Returns what `decode` makes of the next record, or `None` if it is not written yet.

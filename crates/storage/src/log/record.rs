@@ -130,9 +130,14 @@ impl<'a> StoredRecord<'a> {
     /// Returns the decrypted and decompressed payload. `cipher` is that of the segment. The error
     /// describes the defect.
     pub fn payload(&self, cipher: Option<&Cipher>) -> Result<Vec<u8>, &'static str> {
+        self.decompress(self.decrypted(cipher)?)
+    }
+
+    /// Returns the payload after decryption, as it was compressed.
+    fn decrypted(&self, cipher: Option<&Cipher>) -> Result<Vec<u8>, &'static str> {
         match (self.header.encrypted, cipher) {
-            (false, None) => self.decompress(self.stored.to_vec()),
-            (true, Some(cipher)) => self.decompress(self.decrypt(cipher)?),
+            (false, None) => Ok(self.stored.to_vec()),
+            (true, Some(cipher)) => self.decrypt(cipher),
             (true, None) => Err("the record is encrypted, and its segment is not"),
             (false, Some(_)) => Err("the record is not encrypted, and its segment is"),
         }
@@ -153,16 +158,13 @@ impl<'a> StoredRecord<'a> {
     }
 
     /// Returns the payload of a record that is not encrypted, as it is stored.
-    pub fn stored_payload(&self) -> Result<StoredPayload, &'static str> {
-        if self.header.encrypted {
-            return Err("the record is encrypted");
-        }
+    pub fn stored_payload(&self, cipher: Option<&Cipher>) -> Result<StoredPayload, &'static str> {
         Ok(StoredPayload {
             kind: self.header.kind,
             lz4: self.header.lz4,
             raw_bytes: self.header.raw_bytes,
             millis: self.header.millis,
-            stored: self.stored.to_vec(),
+            stored: self.decrypted(cipher)?,
         })
     }
 }

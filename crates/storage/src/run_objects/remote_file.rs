@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::chunk_cache::{CHUNK_BYTES, ChunkId};
 use super::{RunObjects, name};
-use crate::bucket::{Bucket, retry};
+use crate::bucket::retry;
 use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::run_id::RunId;

@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::Mutex;
 
 use super::{RunObjects, epoch_of, name, run_from_name};
-use crate::bucket::{Bucket, Patience, retry};
+use crate::bucket::{Patience, retry};
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::u64_at;

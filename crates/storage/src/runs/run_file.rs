@@ -61,8 +61,8 @@ impl RunFile {
     }
 
     /// Opens a run that is not in the data folder. One request asks for its size, unless this server
-    /// wrote it. An object is
-    /// written as a whole, and its blocks have checksums, so nothing is read yet.
+    /// wrote it. An object is written as a whole, and its blocks have checksums, so nothing is read
+    /// yet.
     fn open_object(shared: &Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
         let place = shared.disk.place(&path(run));
         let Some(objects) = &shared.objects else {

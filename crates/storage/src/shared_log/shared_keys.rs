@@ -27,7 +27,8 @@ pub(crate) fn open(
         None => {
             if let Some(master) = master {
                 let text = first_keys_text(master);
-                let text = text.map_err(|error| StorageError::from_io(bucket.place(NAME), error))?;
+                let text =
+                    text.map_err(|error| StorageError::from_io(bucket.place(NAME), error))?;
                 // If the object exists, another server begins the database, or has begun it and
                 // crashed.
                 bucket.create(NAME, Bytes::from(text))?;
@@ -73,10 +74,7 @@ pub(crate) fn keys_of(
 }
 
 /// Returns the object store as it is read and written by those who have the keys.
-pub(crate) fn with_keys(
-    bucket: Arc<dyn Bucket>,
-    keys: Option<&Arc<DataKeys>>,
-) -> Arc<dyn Bucket> {
+pub(crate) fn with_keys(bucket: Arc<dyn Bucket>, keys: Option<&Arc<DataKeys>>) -> Arc<dyn Bucket> {
     match keys {
         Some(keys) => Arc::new(EncryptedBucket::new(bucket, keys.clone())),
         None => bucket,

@@ -38,11 +38,6 @@ pub fn store_options(
             None => Ok(None),
         };
     };
-    if draft.encryption_key_file.is_some() || draft.encryption {
-        let message = "--store cannot be combined with --encryption-key-file yet; use the \
-                       encryption of the object store";
-        return Err(Failure::Usage(message.to_owned()));
-    }
     let own = listen.first().map(SocketAddr::to_string);
     Ok(Some(StoreOptions {
         url: url.clone(),
@@ -67,13 +62,6 @@ mod tests {
             ..Draft::default()
         });
         assert!(without.unwrap_err().to_string().contains("needs --store"));
-        let encrypted = parse(Draft {
-            store: Some("s3://b/p".to_owned()),
-            encryption: true,
-            ..Draft::default()
-        });
-        let message = encrypted.unwrap_err().to_string();
-        assert!(message.contains("cannot be combined"), "{message}");
         let options = parse(Draft {
             store: Some("s3://b/p".to_owned()),
             ..Draft::default()
