@@ -257,6 +257,19 @@ fn scan_reads_ahead() {
 }
 
 #[test]
+fn concurrent_scans_read_ahead() {
+    let (server, blocks) = cold(10 * 32);
+    // Two readers in turn, each on a half of 10 MB.
+    let (one, other) = blocks.split_at(5 * 32);
+    for (one, other) in one.iter().zip(other) {
+        check(&server.storage, &vec![one.clone()]);
+        check(&server.storage, &vec![other.clone()]);
+    }
+    let requests = server.requests.take();
+    assert!(requests <= 8, "{requests}");
+}
+
+#[test]
 fn damage_on_the_local_disk_is_replaced_from_the_store() {
     let (server, blocks) = cold(30);
     check(&server.storage, &blocks);

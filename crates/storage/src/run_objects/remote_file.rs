@@ -1,10 +1,11 @@
 //! [`RemoteFile`]: a run object that is read in parts, through the cache on the local disk.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::chunk_cache::{CHUNK_BYTES, ChunkId};
 use super::{RunObjects, name};
@@ -16,39 +17,45 @@ use crate::run_id::RunId;
 /// A scan reads so many chunks with one request at most.
 const CHUNKS_AHEAD_MAX: u64 = 8;
 
+/// The scans of one run that are remembered: several threads can each read a part of it.
+const SCANS_MAX: usize = 16;
+
 /// A run object, for reading.
 pub(super) struct RemoteFile {
     objects: Arc<RunObjects>,
     run: RunId,
     bytes: u64,
-    scan: Scan,
+    scans: Scans,
 }
 
-/// Recognizes a scan: requests that each begin where the one before has ended. Each of them reads
-/// twice as many chunks as the one before.
+/// Recognizes scans: requests that each begin where another one has ended. Each of them reads twice
+/// as many chunks as the one before.
 #[derive(Default)]
+struct Scans(Mutex<VecDeque<Scan>>);
+
+/// The newest request of a scan.
 struct Scan {
-    /// The chunk after those of the newest request.
-    next: AtomicU64,
-    /// The number of chunks of the newest request.
-    chunks: AtomicU64,
+    /// The chunk after those of the request.
+    next: u64,
+    /// The number of chunks of the request.
+    chunks: u64,
 }
 
-impl Scan {
-    /// Returns the number of chunks that a request for a chunk shall read.
+impl Scans {
+    /// Returns the number of chunks that a request for the missing chunk `first` shall read.
     fn begin(&self, first: u64) -> u64 {
-        let is_next = first > 0 && self.next.load(Ordering::Relaxed) == first;
-        let last = self.chunks.load(Ordering::Relaxed);
-        if is_next {
-            (last * 2).clamp(1, CHUNKS_AHEAD_MAX)
-        } else {
-            1
-        }
+        let mut scans = self.0.lock();
+        let place = scans.iter().position(|scan| scan.next == first);
+        let scan = place.and_then(|place| scans.remove(place));
+        scan.map_or(1, |scan| (scan.chunks * 2).min(CHUNKS_AHEAD_MAX))
     }
 
     fn end(&self, next: u64, chunks: u64) {
-        self.next.store(next, Ordering::Relaxed);
-        self.chunks.store(chunks, Ordering::Relaxed);
+        let mut scans = self.0.lock();
+        if scans.len() == SCANS_MAX {
+            scans.pop_front();
+        }
+        scans.push_back(Scan { next, chunks });
     }
 }
 
@@ -58,7 +65,7 @@ impl RemoteFile {
             objects,
             run,
             bytes,
-            scan: Scan::default(),
+            scans: Scans::default(),
         }
     }
 
@@ -72,7 +79,7 @@ impl RemoteFile {
     /// Returns the last chunk of a request that begins with the missing chunk `first`, for a caller
     /// that needs those up to `last`.
     fn end_of_request(&self, first: u64, last: u64) -> u64 {
-        let last = last.max(first + self.scan.begin(first) - 1);
+        let last = last.max(first + self.scans.begin(first) - 1);
         let end = last.min((self.bytes - 1) / CHUNK_BYTES);
         let is_missing = |chunk: &u64| !self.objects.cache.has(self.id(*chunk));
         let missing = (first + 1..=end).take_while(is_missing);
@@ -94,7 +101,7 @@ impl RemoteFile {
         for (content, chunk) in bytes.chunks(CHUNK_BYTES as usize).zip(first..) {
             objects.cache.put(self.id(chunk), content);
         }
-        self.scan.end(last + 1, last + 1 - first);
+        self.scans.end(last + 1, last + 1 - first);
         Ok(bytes)
     }
 }
