@@ -279,9 +279,11 @@ def run(options, folder):
             load = Load(cluster.uri, options.seed)
             for thread in load.threads:
                 thread.start()
-            deadline = time.monotonic() + options.seconds
-            killed = disturb_until(cluster, deadline, random.Random(options.seed), log)
-            load.ends.set()
+            try:
+                deadline = time.monotonic() + options.seconds
+                killed = disturb_until(cluster, deadline, random.Random(options.seed), log)
+            finally:
+                load.ends.set()
             for thread in load.threads:
                 thread.join()
             log("the load has ended")

@@ -37,7 +37,7 @@ pub struct Connection {
 pub enum Concern {
     /// `w: 0`: never. The message has no reply.
     Unacknowledged,
-    /// The server's default: when it is written.
+    /// `w: 1`: when it is written.
     Acknowledged,
     /// `j: true`: when it is synced.
     Journaled,
@@ -72,7 +72,7 @@ pub fn insert_message(
         writer.boolean("ordered", true);
         match concern {
             Concern::Unacknowledged => writer.document("writeConcern", |out| out.int32("w", 0)),
-            Concern::Acknowledged => {}
+            Concern::Acknowledged => writer.document("writeConcern", |out| out.int32("w", 1)),
             Concern::Journaled => writer.document("writeConcern", |out| {
                 out.int32("w", 1);
                 out.boolean("j", true);

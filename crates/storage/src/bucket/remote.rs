@@ -171,7 +171,11 @@ fn build(
                 builder = builder.with_endpoint(endpoint);
             }
             let client = client.with_allow_http(allows_http);
-            let builder = builder.with_url(url).with_retry(retry);
+            let mut builder = builder.with_url(url).with_retry(retry);
+            if !allows_http && !names_unsigned_payload(&settings) {
+                // TLS protects the payload. Its hash would cost processor time at both ends.
+                builder = builder.with_unsigned_payload(true);
+            }
             let store = builder.with_client_options(client).build().map_err(text)?;
             Ok(Arc::new(store))
         }
@@ -197,6 +201,11 @@ fn build(
         }
         _ => Err(UNKNOWN_SCHEME.to_owned()),
     }
+}
+
+fn names_unsigned_payload(settings: &[(String, String)]) -> bool {
+    let is_named = |(name, _): &(String, String)| name.contains("unsigned_payload");
+    settings.iter().any(is_named) || std::env::var_os("AWS_UNSIGNED_PAYLOAD").is_some()
 }
 
 fn has_endpoint(options: &[(String, String)]) -> bool {
