@@ -5,6 +5,7 @@
 //! sources. Their ids mostly do not overlap, since record ids grow. The list then reads one source
 //! after the other and compares one number for each posting.
 
+mod extent;
 mod key_lists;
 mod rows;
 mod segments;
@@ -17,10 +18,12 @@ use windrow_storage::{Position, StorageError};
 
 use crate::entry::RecordId;
 use crate::view::View;
+pub(crate) use extent::KeptExtents;
+use extent::SourceExtent;
 pub use key_lists::KeyLists;
 use segments::SegmentCursor;
 pub use source::PostingBatch;
-use source::{SegmentBounds, SourceExtent, SourceList};
+use source::{SegmentBounds, SourceList};
 
 /// The id of a list that has ended.
 pub const END: RecordId = RecordId::MAX;
@@ -54,9 +57,6 @@ pub struct Bounds {
 
 /// The mean length is estimated from this many records.
 const RECORDS_MEASURED: u64 = 1_000;
-
-/// The bounds of lists with more groups than this are not computed.
-const BLOCKS_BOUNDED: usize = 256;
 
 impl Bounds {
     /// The bounds that hold for all postings.
@@ -333,27 +333,15 @@ impl PostingList {
         self.block_bounds
     }
 
-    /// Returns the score bound of all postings, a loose one for a long list. Must be called before
-    /// the list is moved.
+    /// Returns the score bound of all postings, a loose one for some long lists. Must be called
+    /// before the list is moved.
     pub fn bounds(&mut self) -> Bounds {
-        let bounds = self.bounds_of_blocks().unwrap_or(Bounds::LOOSE);
-        self.sources.iter_mut().for_each(SourceList::restart_bounds);
-        bounds
-    }
-
-    /// Combines the bounds of all blocks. `None` if there are too many.
-    fn bounds_of_blocks(&mut self) -> Option<Bounds> {
-        let (mut bounds, mut from) = (Bounds::default(), self.id);
-        for _ in 0..BLOCKS_BOUNDED {
-            let end = self.block_end(from);
-            if end == END {
-                return Some(bounds);
-            }
-            bounds.score = bounds.score.max(self.block_bounds.score);
-            bounds.impacts = both(bounds.impacts, self.block_bounds.impacts);
-            from = end.next();
-        }
-        None
+        let of_sources = self.of_each(SourceList::bounds).into_iter();
+        let combined = of_sources.reduce(|one, other| Bounds {
+            impacts: both(one.impacts, other.impacts),
+            score: one.score.max(other.score),
+        });
+        combined.unwrap_or_default()
     }
 
     /// Returns the number of records, or `None` if only reading all postings could tell. Must be

@@ -41,6 +41,7 @@ use crate::columns;
 use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
+use crate::postings::KeptExtents;
 use crate::restart_interval::{PieceContext, RestartInterval};
 use fences::{BlockSpan, Fences};
 
@@ -54,6 +55,8 @@ pub struct Section {
     /// Keeps the run file until the section is dropped.
     _handle: RunHandle,
     fences: OnceLock<Fences>,
+    /// The extents of long lists of postings that were asked for.
+    pub(crate) extents: KeptExtents,
 }
 
 impl std::fmt::Debug for Section {
@@ -74,6 +77,7 @@ impl Section {
             runs: runs.clone(),
             _handle: handle,
             fences: OnceLock::new(),
+            extents: KeptExtents::default(),
         })
     }
 

@@ -63,6 +63,8 @@ impl DecodedRows {
                 snapshot,
             )?,
             GroupForm::Rows(group) => {
+                // Each row has at least a byte.
+                rows.rows.reserve((group.count as usize).min(rest.len()));
                 let mut id = 0_u64;
                 for _ in 0..group.count {
                     id = id.checked_add(varint::take(&mut rest)?)?;

@@ -24,6 +24,9 @@ pub struct SegmentCursor {
     /// The last rows that were decoded in a section. A second pass through a short list finds them
     /// here.
     decoded: Option<Decoded>,
+    /// Whether a group that the cursor has met has versions, so that other snapshots may see other
+    /// postings.
+    pub has_versions: bool,
 }
 
 /// Decoded rows and the location of their group.
@@ -91,6 +94,7 @@ impl SegmentCursor {
             snapshot,
             here: Segment::End,
             decoded: None,
+            has_versions: false,
         };
         let Origin::Section(place) = &mut segments.origin else {
             return Ok(None);
@@ -121,6 +125,7 @@ impl SegmentCursor {
             snapshot,
             here: Segment::End,
             decoded: None,
+            has_versions: true,
         };
         segments.advance()?;
         Ok(Some(segments))
@@ -224,6 +229,7 @@ impl SegmentCursor {
         let Origin::Section(place) = &self.origin else {
             return Ok(());
         };
+        self.has_versions |= matches!(group.form, GroupForm::Rows(rows) if rows.has_versions);
         let here = match group.form {
             GroupForm::Piece => {
                 let bytes = place.bytes.get(group.start..group.end);
@@ -280,15 +286,42 @@ impl SegmentCursor {
 
     /// Returns the score bound of the segment, or of the group in it.
     pub fn bound(&self) -> Option<([Impact; 2], f64)> {
+        let group = match self.here {
+            Segment::Piece { group, .. } => group,
+            _ => 0,
+        };
+        self.bound_of(group)
+    }
+
+    /// Returns the score bound of a group of the segment. Rows are one group.
+    pub fn bound_of(&self, group: usize) -> Option<([Impact; 2], f64)> {
         match &self.here {
             Segment::End => None,
             Segment::Rows(rows) => Some(rows.bound()),
             Segment::Piece { .. } => {
-                let (piece, group) = self.piece()?;
+                let (piece, _) = self.piece()?;
                 let scores = piece.group(group)?.scores()?;
                 let score = scores.map(|(_, score)| score).fold(0.0, f64::max);
                 Some((piece.impacts(group)?, score))
             }
+        }
+    }
+
+    /// Returns the number of groups of the segment. Rows are one group.
+    pub fn groups(&self) -> usize {
+        match &self.here {
+            Segment::End => 0,
+            Segment::Rows(_) => 1,
+            Segment::Piece { .. } => self.piece().map_or(0, |(piece, _)| piece.groups()),
+        }
+    }
+
+    /// Returns the first id of the segment. `None` at the end.
+    pub fn first_id(&self) -> Option<RecordId> {
+        match &self.here {
+            Segment::End => None,
+            Segment::Piece { .. } => self.piece().map(|(piece, _)| RecordId(piece.first_id())),
+            Segment::Rows(rows) => rows.first_id(),
         }
     }
 

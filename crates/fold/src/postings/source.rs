@@ -4,9 +4,10 @@ use windrow_postings::piece::Group;
 use windrow_postings::{GROUP, Impact, LengthsPage, PAGE_IDS, Positions, PositionsReader};
 use windrow_storage::{Block, StorageError};
 
-use super::END;
+use super::extent::{SourceExtent, bounds_from, extent_from};
 use super::rows::Row;
 use super::segments::{Segment, SegmentCursor};
+use super::{Bounds, END};
 use crate::entry::RecordId;
 
 /// Reads the postings of one source forward.
@@ -27,6 +28,8 @@ pub struct SourceList {
     positions_at: Option<PositionsAt>,
     /// Computed at the first request.
     extent: Option<SourceExtent>,
+    /// Whether the list has not left the first segment.
+    is_at_first_segment: bool,
     /// The number of groups that were unpacked.
     pub groups_read: u64,
 }
@@ -58,16 +61,6 @@ struct PositionsAt {
     start: usize,
     /// The number of positions of the piece before those of the group.
     before: u32,
-}
-
-/// The range and the size of a source.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SourceExtent {
-    pub first_id: RecordId,
-    pub last_id: RecordId,
-    pub records: u64,
-    /// The number of deleted postings.
-    pub deletions: u64,
 }
 
 /// Consecutive postings of one group.
@@ -133,6 +126,7 @@ impl SourceList {
             positions: PositionsReader::default(),
             positions_at: None,
             extent: None,
+            is_at_first_segment: true,
             groups_read: 0,
         };
         list.enter(RecordId::MIN)?;
@@ -174,6 +168,7 @@ impl SourceList {
 
     #[inline(never)]
     fn next_segment(&mut self) -> Result<RecordId, StorageError> {
+        self.is_at_first_segment = false;
         let next_group = match &mut self.place.here {
             Segment::End => return Ok(END),
             Segment::Piece { group, .. } => {
@@ -208,6 +203,7 @@ impl SourceList {
 
     #[inline(never)]
     fn seek_segment(&mut self, id: RecordId) -> Result<RecordId, StorageError> {
+        self.is_at_first_segment = false;
         // The look-ahead has skipped the segments before it already.
         if let Some(look) = self.look.take()
             && look.span().is_some_and(|(first, _)| first <= id)
@@ -491,11 +487,6 @@ impl SourceList {
         Ok(true)
     }
 
-    /// Moves the look-ahead back to the list.
-    pub fn restart_bounds(&mut self) {
-        self.look = None;
-    }
-
     /// Moves the look-ahead to the first segment or group that may have this id or a greater one,
     /// and returns its bound. `None` if there is none.
     pub fn bounds_from(&mut self, id: RecordId) -> Result<Option<SegmentBounds>, StorageError> {
@@ -535,21 +526,16 @@ impl SourceList {
         if let Some(extent) = self.extent {
             return Ok(extent);
         }
-        let mut extent = SourceExtent {
-            first_id: self.id,
-            ..SourceExtent::default()
-        };
-        let mut segments = self.place.clone();
-        while let Some(last_id) = segments.last_id() {
-            let (records, deletions) = segments.len();
-            extent.last_id = last_id;
-            extent.records += records as u64;
-            extent.deletions += deletions as u64;
-            segments.advance()?;
-        }
-        self.place.share_decoded(&segments);
+        let extent = extent_from(&mut self.place, self.is_at_first_segment)?;
         self.extent = Some(extent);
         Ok(extent)
+    }
+
+    /// Returns the score bound of all postings, a loose one for some long lists. Must be called
+    /// before the list is moved.
+    pub fn bounds(&mut self) -> Result<Bounds, StorageError> {
+        let extent = self.extent()?;
+        bounds_from(&mut self.place, &extent)
     }
 }
 

@@ -61,27 +61,32 @@ fn every_read_matches_the_model() {
     }
 }
 
+/// Writes postings of a key, and folds them.
+fn fold_postings(map: &mut Map, ids: &[RecordId], random: &mut Random) {
+    map.position = Position(map.position.0 + 1);
+    let settled = map.position;
+    let mut builder = EntryBufferBuilder::new(settled, 0);
+    for id in ids {
+        builder.add(Entry {
+            key: b"t2",
+            id: *id,
+            position: settled,
+            deleted: false,
+            payload: &posting(*id, random),
+        });
+    }
+    map.tail
+        .parts_up_to(settled, |_| (vec![builder.finish().into()], settled));
+    map.fold();
+}
+
 /// Many postings of a key are packed, and a seek unpacks only the groups that it moves to.
 #[test]
 fn packed_postings_are_skipped() {
     let (mut map, mut random) = (Map::new(Places::Postings), Random(5));
     let ids = (0..3_000).map(|number| RecordId(number * 7 + number % 5));
     let ids: Vec<RecordId> = ids.collect();
-    let mut builder = EntryBufferBuilder::new(Position(1), 0);
-    for id in &ids {
-        builder.add(Entry {
-            key: b"t2",
-            id: *id,
-            position: Position(1),
-            deleted: false,
-            payload: &posting(*id, &mut random),
-        });
-    }
-    map.position = Position(1);
-    let settled = map.position;
-    map.tail
-        .parts_up_to(settled, |_| (vec![builder.finish().into()], settled));
-    map.fold();
+    fold_postings(&mut map, &ids, &mut random);
     let view = map.view();
     let mut list = view.postings(b"t2").unwrap();
     assert_eq!(list.count(), Some(ids.len() as u64));
@@ -91,6 +96,42 @@ fn packed_postings_are_skipped() {
     }
     assert_eq!(list.groups_read(), 4);
     assert_eq!(list.seek(ids[ids.len() - 1].next()), END);
+}
+
+/// The extent of a long list is kept by its section. Lists that have moved do not change it.
+#[test]
+fn extents_of_long_lists_stay_the_same() {
+    let (mut map, mut random) = (Map::new(Places::Postings), Random(6));
+    let ids: Vec<RecordId> = (0..2_000).map(|number| RecordId(number * 3)).collect();
+    fold_postings(&mut map, &ids, &mut random);
+    let view = map.view();
+    let mut moved = view.postings(b"t2").unwrap();
+    moved.seek(ids[1_900]);
+    assert!(moved.count_at_most() <= 2_000);
+    let mut first = view.postings(b"t2").unwrap();
+    let (count, bounds) = (first.count(), first.bounds());
+    assert_eq!(count, Some(2_000));
+    for _ in 0..2 {
+        let mut again = view.postings(b"t2").unwrap();
+        assert_eq!((again.count(), again.bounds()), (count, bounds));
+        assert_eq!(again.id(), ids[0]);
+        assert_eq!(again.seek(ids[1_000]), ids[1_000]);
+    }
+}
+
+/// A record that is first in two sections counts once.
+#[test]
+fn an_updated_first_record_is_counted_once() {
+    let (mut map, mut random) = (Map::new(Places::Postings), Random(7));
+    fold_postings(&mut map, &[RecordId(5), RecordId(9)], &mut random);
+    fold_postings(&mut map, &[RecordId(5), RecordId(6)], &mut random);
+    let mut list = map.view().postings(b"t2").unwrap();
+    assert!(matches!(list.count(), None | Some(3)), "{:?}", list.count());
+    let mut ids = vec![list.id()];
+    while list.next() != END {
+        ids.push(list.id());
+    }
+    assert_eq!(ids, [5, 6, 9].map(RecordId));
 }
 
 /// A section without tombstones is counted without reading all of it.
