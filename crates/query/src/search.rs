@@ -29,8 +29,8 @@ use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
-    Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Postings,
-    Terms, TieOrder, best, collect, count,
+    Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
+    Postings, Terms, TieOrder, best, collect, compile_unscored, count,
 };
 
 use crate::Error;
@@ -258,6 +258,9 @@ fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
     }
 }
 
+/// The compiled query of a search.
+type CompiledSearch<'s> = Compiled<IndexSource<'s>, Bm25Similarity>;
+
 /// A search of an index at a snapshot.
 pub struct OpenSearch {
     /// The search.
@@ -338,7 +341,10 @@ impl OpenSearch {
         } else if self.search.suggest.is_some() {
             (self.source.count(), None)
         } else {
-            (self.run(interrupt, |node, stop| count(node, stop))?, None)
+            (
+                self.run_unscored(interrupt, |node, stop| count(node, stop))?,
+                None,
+            )
         };
         let count = count as i64;
         let mut metadata = match self.search.count {
@@ -359,7 +365,7 @@ impl OpenSearch {
         let (matched, total) = match self.search.operator.kind {
             OperatorKind::All => (MatchedRecords::All, self.source.count()),
             _ => {
-                let set = self.run(interrupt, |node, stop| collect(node, stop))?;
+                let set = self.run_unscored(interrupt, |node, stop| collect(node, stop))?;
                 let total = set.len();
                 (MatchedRecords::Set(set), total)
             }
@@ -431,15 +437,25 @@ impl OpenSearch {
     fn run<T>(
         &self,
         interrupt: &dyn Interrupt,
-        run: impl FnOnce(
-            &mut windrow_search::Compiled<IndexSource<'_>, Bm25Similarity>,
-            &mut dyn FnMut() -> bool,
-        ) -> Result<T, Interrupted>,
+        run: impl FnOnce(&mut CompiledSearch<'_>, &mut dyn FnMut() -> bool) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         self.over_lists(interrupt, |query, source, _, stop| {
             let (scores, limits) = (Bm25Similarity::default(), Limits::default());
             let mut node = windrow_search::compile(query, source, &scores, &limits, &mut *stop)?;
             run(&mut node, stop).map_err(|Interrupted| CompileError::Interrupted)
+        })
+    }
+
+    /// As [`run`](Self::run), for records without their scores.
+    fn run_unscored<T>(
+        &self,
+        interrupt: &dyn Interrupt,
+        run: impl FnOnce(&mut CompiledSearch<'_>, &mut dyn FnMut() -> bool) -> Result<T, Interrupted>,
+    ) -> Result<T, Error> {
+        self.over_lists(interrupt, |query, source, _, stop| {
+            let (scores, limits) = (Bm25Similarity::default(), Limits::default());
+            let node = compile_unscored(query, source, &scores, &limits, &mut *stop);
+            run(&mut node?, stop).map_err(|Interrupted| CompileError::Interrupted)
         })
     }
 

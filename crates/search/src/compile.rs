@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm};
 use crate::postings::Postings;
 use crate::query::{PhraseQuery, Query};
-use crate::score::Similarity;
+use crate::score::{FieldStatistics, Similarity};
 use crate::source::Source;
 use crate::term::Term;
 
@@ -56,14 +56,23 @@ pub fn compile<I: Source, S: Similarity>(
     limits: &Limits,
     should_stop: impl FnMut() -> bool,
 ) -> Outcome<I, S> {
-    let mut compiler = Compiler {
-        source,
-        similarity,
-        limits,
-        interrupt: Interrupt::new(should_stop),
-        lists: 0,
-    };
-    compiler.compile(query, Context::default())
+    Compiler::new(source, similarity, limits, should_stop).compile(query, Context::default())
+}
+
+/// Compiles a query of which only the records count, as [`compile`] does. The scores of its records
+/// mean nothing, and the source is not asked for the statistics that they need.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_unscored<I: Source, S: Similarity>(
+    query: &Query,
+    source: &I,
+    similarity: &S,
+    limits: &Limits,
+    should_stop: impl FnMut() -> bool,
+) -> Outcome<I, S> {
+    let context = Context::default().filter();
+    Compiler::new(source, similarity, limits, should_stop).compile(query, context)
 }
 
 /// The lists of so many terms at most are open at the same time. The records of more terms are
@@ -114,9 +123,27 @@ struct Compiler<'c, I, S, A> {
     interrupt: Interrupt<A>,
     /// The number of lists that are open.
     lists: usize,
+    /// The statistics of fields that the source was asked for.
+    statistics: Vec<(String, FieldStatistics)>,
 }
 
-impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
+impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
+    fn new(
+        source: &'c I,
+        similarity: &'c S,
+        limits: &'c Limits,
+        should_stop: A,
+    ) -> Compiler<'c, I, S, A> {
+        Compiler {
+            source,
+            similarity,
+            limits,
+            interrupt: Interrupt::new(should_stop),
+            lists: 0,
+            statistics: Vec::new(),
+        }
+    }
+
     fn compile(&mut self, query: &Query, mut context: Context) -> Outcome<I, S> {
         context.depth += 1;
         if context.depth > self.limits.depth {
@@ -160,7 +187,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             return Ok(Node::Empty);
         };
         let records = list.count_at_most();
-        let scorer = self.scorer(field, context.boost, &[records])?;
+        let scorer = self.scorer(field, context, &[records])?;
         Ok(Node::Term(Box::new(Term::new(list, scorer))))
     }
 
@@ -181,14 +208,28 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     }
 
     fn scorer(
-        &self,
+        &mut self,
         field: &str,
-        boost: f32,
+        context: Context,
         records: &[u64],
     ) -> Result<S::Scorer, CompileError<I::Error>> {
+        let statistics = if context.is_filter {
+            FieldStatistics::default()
+        } else {
+            self.statistics(field)?
+        };
+        Ok(self.similarity.scorer(context.boost, statistics, records))
+    }
+
+    /// Returns the statistics of a field. The source is asked once.
+    fn statistics(&mut self, field: &str) -> Result<FieldStatistics, CompileError<I::Error>> {
+        if let Some((_, known)) = self.statistics.iter().find(|(known, _)| known == field) {
+            return Ok(*known);
+        }
         let statistics = self.source.statistics(field);
         let statistics = statistics.map_err(CompileError::Source)?;
-        Ok(self.similarity.scorer(boost, statistics, records))
+        self.statistics.push((field.to_owned(), statistics));
+        Ok(statistics)
     }
 
     fn phrase(&mut self, phrase: &PhraseQuery, context: Context) -> Outcome<I, S> {
@@ -214,7 +255,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         if terms.is_empty() {
             return Ok(Node::Empty);
         }
-        let scorer = self.scorer(field, context.boost, &records)?;
+        let scorer = self.scorer(field, context, &records)?;
         Ok(Node::Phrase(Box::new(Phrase::new(terms, *slop, scorer))))
     }
 }

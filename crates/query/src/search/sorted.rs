@@ -39,7 +39,7 @@ impl OpenSearch {
         after: Option<&[u8]>,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
-        let (matched, mut read) = self.run(interrupt, |node, stop| {
+        let (matched, mut read) = self.run_unscored(interrupt, |node, stop| {
             let postings = node.postings();
             Ok((collect(node, stop)?, postings))
         })?;

@@ -67,6 +67,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     /// Returns the records with any of a few terms.
     fn union_of(&mut self, field: &str, terms: &[Vec<u8>], context: Context) -> Outcome<I, S> {
         let score = context.constant_score();
+        let context = context.filter();
         if let [term] = terms {
             let node = self.term(field, term, context)?;
             return Ok(constant(node, score));
@@ -74,7 +75,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         let mut lists = Vec::new();
         for term in terms {
             if let Some(list) = self.open(field, term)? {
-                lists.push(Term::new(list, self.scorer(field, 1.0, &[1])?));
+                lists.push(Term::new(list, self.scorer(field, context, &[1])?));
             }
         }
         match lists.len() {
@@ -201,8 +202,11 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             let Some(list) = self.open(&query.field, &term.term)? else {
                 continue;
             };
-            let boost = context.boost * term.similarity;
-            let scorer = self.scorer(&query.field, boost, &[records])?;
+            let similar = Context {
+                boost: context.boost * term.similarity,
+                ..context
+            };
+            let scorer = self.scorer(&query.field, similar, &[records])?;
             nodes.push(Node::Term(Box::new(Term::new(list, scorer))));
         }
         Ok(any(nodes))

@@ -2,7 +2,6 @@
 
 use super::{CompileError, Compiled, Compiler, Context, Limits};
 use crate::explanation::Explanation;
-use crate::interrupt::Interrupt;
 use crate::matches::Matches;
 use crate::operators::Node;
 use crate::postings::{END, Postings};
@@ -60,13 +59,8 @@ impl<'d, I: Source> Explainer<'d, I> {
         describe: &'d dyn Fn(&Query) -> String,
         should_stop: impl FnMut() -> bool,
     ) -> Result<Explainer<'d, I>, CompileError<I::Error>> {
-        let mut compiler = Compiler {
-            source,
-            similarity: &Bm25Similarity::default(),
-            limits,
-            interrupt: Interrupt::new(should_stop),
-            lists: 0,
-        };
+        let similarity = Bm25Similarity::default();
+        let mut compiler = Compiler::new(source, &similarity, limits, should_stop);
         let root = compiler.part(query, Context::default())?;
         Ok(Explainer { root, describe })
     }
@@ -116,8 +110,7 @@ impl<I: Source, A: FnMut() -> bool> Compiler<'_, I, Bm25Similarity, A> {
     ) -> Outcome<I> {
         let mut list = self.open(field, term)?;
         let records = list.as_mut().map_or(0, Postings::count_at_most);
-        let statistics = self.source.statistics(field);
-        let statistics = statistics.map_err(CompileError::Source)?;
+        let statistics = self.statistics(field)?;
         Ok(Part::Term {
             list,
             scorer: ExplainedBm25::new(context.boost, statistics, vec![records]),
@@ -139,8 +132,7 @@ impl<I: Source, A: FnMut() -> bool> Compiler<'_, I, Bm25Similarity, A> {
             let list = self.open(field, &word.term)?;
             records.push(list.map_or(0, |mut list| list.count_at_most()));
         }
-        let statistics = self.source.statistics(field);
-        let statistics = statistics.map_err(CompileError::Source)?;
+        let statistics = self.statistics(field)?;
         Ok(Part::Phrase {
             node: self.phrase(phrase, context)?,
             scorer: ExplainedBm25::new(context.boost, statistics, records),
@@ -151,8 +143,7 @@ impl<I: Source, A: FnMut() -> bool> Compiler<'_, I, Bm25Similarity, A> {
     fn fuzzy_part(&mut self, fuzzy: &FuzzyQuery, context: Context) -> Outcome<I> {
         let similar = self.similar(fuzzy)?;
         let records = similar.iter().map(|term| term.records).max().unwrap_or(0);
-        let statistics = self.source.statistics(&fuzzy.field);
-        let statistics = statistics.map_err(CompileError::Source)?;
+        let statistics = self.statistics(&fuzzy.field)?;
         let mut should = Vec::new();
         for term in similar {
             let boost = context.boost * term.similarity;
