@@ -14,6 +14,7 @@
 //! Besides the indexes whose keys change, a new version of a document changes only that map.
 
 mod entries;
+mod shares;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::record::{Commit, Operation};
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };
+use shares::{divide_inserts, for_each_share, shares_of};
 
 pub(crate) use entries::append_id_key;
 
@@ -229,7 +231,8 @@ impl Generation {
         })
     }
 
-    /// Creates the entries of an index, on several threads if the commits have many bytes.
+    /// Creates the entries of an index, on several threads if the commits have many bytes. Until the entries
+    /// of a share are in order, they take a multiple of its memory, so no share is large.
     /// `last_entries`: the number of entries of the last creation.
     fn make_parts(
         &self,
@@ -237,7 +240,8 @@ impl Generation {
         commits: &[Arc<Commit>],
         last_entries: usize,
     ) -> Vec<TailPart> {
-        let shares = shares_of(commits, self.threads);
+        let pieces = divide_inserts(commits);
+        let shares = shares_of(&pieces, self.threads);
         let expected = (last_entries + last_entries / 4) / shares.len().max(1);
         let make = |commits: &[Arc<Commit>]| {
             TailPart::from(if index.definition.clustered {
@@ -246,22 +250,7 @@ impl Generation {
                 index_entries(index, commits, expected)
             })
         };
-        let Some((first, others)) = shares.split_first() else {
-            return Vec::new();
-        };
-        std::thread::scope(|scope| {
-            let make = &make;
-            let started: Vec<_> = others
-                .iter()
-                .map(|share| scope.spawn(move || make(share)))
-                .collect();
-            let mut parts = vec![make(first)];
-            parts.extend(started.into_iter().map(|thread| match thread.join() {
-                Ok(part) => part,
-                Err(panic) => std::panic::resume_unwind(panic),
-            }));
-            parts
-        })
+        for_each_share(&shares, self.threads, make)
     }
 
     /// Returns the existing tail parts of an index, without creating more.
@@ -412,29 +401,6 @@ const SEARCHES: u64 = 4;
 /// At most this fraction of a generation's commits may have unhashed keys.
 const UNASKED_PART: usize = 4;
 
-/// The minimal bytes of commits per thread.
-const SHARE_BYTES: usize = 256 << 10;
-
-/// Divides commits into at most `threads` consecutive shares of about equal bytes.
-fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
-    let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
-    let count = (bytes / SHARE_BYTES).clamp(1, threads.max(1));
-    let (mut shares, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
-    for left in (1..=count).rev() {
-        let (wanted, mut taken) = (rest_bytes / left, 0);
-        let within = rest.iter().take_while(|commit| {
-            let begins_within = taken < wanted || left == 1;
-            taken += if begins_within { commit.bytes } else { 0 };
-            begins_within
-        });
-        let (share, others) = rest.split_at(within.count());
-        (rest, rest_bytes) = (others, rest_bytes - taken);
-        shares.push(share);
-    }
-    shares.retain(|share| !share.is_empty());
-    shares
-}
-
 /// Returns the commits after a position.
 fn behind(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
@@ -445,46 +411,4 @@ fn behind(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
 fn reached(commits: &[Arc<Commit>], position: Position) -> Position {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn commits(bytes: &[usize]) -> Vec<Arc<Commit>> {
-        let commit = |(position, bytes): (u64, &usize)| {
-            Arc::new(Commit {
-                position: Position(position),
-                operations: Vec::new(),
-                bytes: *bytes,
-            })
-        };
-        (1..).zip(bytes).map(commit).collect()
-    }
-
-    fn sizes(commits: &[Arc<Commit>], threads: usize) -> Vec<usize> {
-        let shares = shares_of(commits, threads);
-        assert_eq!(
-            shares
-                .concat()
-                .iter()
-                .map(|it| it.position)
-                .collect::<Vec<_>>(),
-            commits.iter().map(|it| it.position).collect::<Vec<_>>(),
-        );
-        shares.iter().map(|share| share.len()).collect()
-    }
-
-    #[test]
-    fn commits_are_divided_by_bytes_in_order() {
-        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 2), [4, 4]);
-        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 3), [3, 3, 2]);
-        let first_large = commits(&[6 * SHARE_BYTES, SHARE_BYTES, SHARE_BYTES]);
-        assert_eq!(sizes(&first_large, 2), [1, 2]);
-        let last_large = commits(&[1, 1, 6 * SHARE_BYTES]);
-        assert_eq!(sizes(&last_large, 2), [3]);
-        assert_eq!(sizes(&commits(&[8 * SHARE_BYTES]), 4), [1]);
-        assert_eq!(sizes(&commits(&[SHARE_BYTES / 8; 8]), 4), [8]);
-        assert_eq!(sizes(&[], 4), [0; 0]);
-    }
 }

@@ -1,5 +1,6 @@
 //! `windrow index`: makes the files of folders searchable.
 
+mod allocator;
 mod explanation;
 mod options;
 mod pauses;
@@ -34,6 +35,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{}", format_help());
         return Ok(ExitCode::SUCCESS);
     };
+    allocator::use_one_arena();
     if options.remove {
         remove_folders(&options)?;
     } else if options.watch {

@@ -1,0 +1,228 @@
+//! Shares of commits, whose entries several threads create.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use windrow_fold::RecordId;
+
+use crate::record::{self, Commit, Operation};
+
+/// The minimal bytes of commits per thread.
+const SHARE_BYTES: usize = 256 << 10;
+
+/// The bytes of commits of which a thread creates the entries at a time.
+const SHARE_BYTES_MAX: usize = 1 << 20;
+
+/// Divides commits into consecutive shares of about equal bytes: one for each thread, or more if the shares
+/// would be large.
+pub(super) fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
+    let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
+    let count_max = threads.max(bytes.div_ceil(SHARE_BYTES_MAX)).max(1);
+    let count = (bytes / SHARE_BYTES).clamp(1, count_max);
+    let (mut shares, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
+    for left in (1..=count).rev() {
+        let (wanted, mut taken) = (rest_bytes / left, 0);
+        let within = rest.iter().take_while(|commit| {
+            let begins_within = taken < wanted || left == 1;
+            taken += if begins_within { commit.bytes } else { 0 };
+            begins_within
+        });
+        let (share, others) = rest.split_at(within.count());
+        (rest, rest_bytes) = (others, rest_bytes - taken);
+        shares.push(share);
+    }
+    shares.retain(|share| !share.is_empty());
+    shares
+}
+
+/// Calls `make` for each share, on as many threads. Returns the results in the order of the shares.
+pub(super) fn for_each_share<T: Send>(
+    shares: &[&[Arc<Commit>]],
+    threads: usize,
+    make: impl Fn(&[Arc<Commit>]) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(share) = shares.get(number) else {
+                return made;
+            };
+            made.push((number, make(share)));
+        }
+    };
+    let mut made = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(shares.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut made = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => made.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        made
+    });
+    made.sort_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, made)| made).collect()
+}
+
+/// Divides commits that insert many documents, so that their entries can be created in shares. The pieces
+/// have the position of their commit, and share its memory.
+pub(super) fn divide_inserts(commits: &[Arc<Commit>]) -> Cow<'_, [Arc<Commit>]> {
+    let is_large = |commit: &Arc<Commit>| commit.bytes >= 2 * SHARE_BYTES;
+    if !commits.iter().any(is_large) {
+        return Cow::Borrowed(commits);
+    }
+    let mut pieces = Vec::new();
+    for commit in commits {
+        match commit.operations.as_slice() {
+            [
+                Operation::Insert {
+                    first, documents, ..
+                },
+            ] if is_large(commit) => push_pieces(&mut pieces, commit, *first, documents),
+            _ => pieces.push(commit.clone()),
+        }
+    }
+    Cow::Owned(pieces)
+}
+
+fn push_pieces(
+    pieces: &mut Vec<Arc<Commit>>,
+    commit: &Commit,
+    mut first: RecordId,
+    documents: &Bytes,
+) {
+    let mut start = 0;
+    let numbered = record::documents(documents).zip(first.and_following());
+    for ((offset, document), id) in numbered {
+        let end = offset + document.as_bytes().len();
+        if end - start < SHARE_BYTES && end < documents.len() {
+            continue;
+        }
+        pieces.push(Arc::new(Commit {
+            position: commit.position,
+            operations: vec![Operation::Insert {
+                first,
+                documents: documents.slice(start..end),
+                // Entries are created of the documents.
+                hashes: Vec::new(),
+            }],
+            bytes: end - start,
+        }));
+        (start, first) = (end, id.next());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_document::DocumentBuf;
+    use windrow_fold::Position;
+
+    use super::*;
+
+    fn commits(bytes: &[usize]) -> Vec<Arc<Commit>> {
+        let commit = |(position, bytes): (u64, &usize)| {
+            Arc::new(Commit {
+                position: Position(position),
+                operations: Vec::new(),
+                bytes: *bytes,
+            })
+        };
+        (1..).zip(bytes).map(commit).collect()
+    }
+
+    fn sizes(commits: &[Arc<Commit>], threads: usize) -> Vec<usize> {
+        let shares = shares_of(commits, threads);
+        assert_eq!(
+            shares
+                .concat()
+                .iter()
+                .map(|it| it.position)
+                .collect::<Vec<_>>(),
+            commits.iter().map(|it| it.position).collect::<Vec<_>>(),
+        );
+        shares.iter().map(|share| share.len()).collect()
+    }
+
+    #[test]
+    fn commits_are_divided_by_bytes_in_order() {
+        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 2), [4, 4]);
+        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 3), [3, 3, 2]);
+        let first_large = commits(&[6 * SHARE_BYTES, SHARE_BYTES, SHARE_BYTES]);
+        assert_eq!(sizes(&first_large, 2), [1, 2]);
+        let last_large = commits(&[1, 1, 6 * SHARE_BYTES]);
+        assert_eq!(sizes(&last_large, 2), [3]);
+        assert_eq!(sizes(&commits(&[8 * SHARE_BYTES]), 4), [1]);
+        assert_eq!(sizes(&commits(&[SHARE_BYTES / 8; 8]), 4), [8]);
+        assert_eq!(sizes(&[], 4), [0; 0]);
+        // No share is large.
+        assert_eq!(sizes(&commits(&[SHARE_BYTES; 16]), 2), [4; 4]);
+        assert_eq!(sizes(&commits(&[SHARE_BYTES_MAX; 3]), 1), [1; 3]);
+    }
+
+    /// One insert of documents of 40 KB.
+    fn insert(position: u64, first: u64, count: usize) -> Arc<Commit> {
+        let text = "x".repeat(40 << 10);
+        let mut document = DocumentBuf::new();
+        document.push("text", text.as_str());
+        let documents = Bytes::from(document.as_bytes().repeat(count));
+        Arc::new(Commit {
+            position: Position(position),
+            bytes: documents.len(),
+            operations: vec![Operation::Insert {
+                first: RecordId(first),
+                documents,
+                hashes: Vec::new(),
+            }],
+        })
+    }
+
+    /// The record ids and positions of all documents.
+    fn ids(commits: &[Arc<Commit>]) -> Vec<(u64, u64)> {
+        let mut ids = Vec::new();
+        for commit in commits {
+            for operation in &commit.operations {
+                let Operation::Insert {
+                    first, documents, ..
+                } = operation
+                else {
+                    panic!("only inserts")
+                };
+                let count = record::count_documents(documents).expect("whole documents");
+                ids.extend((first.0..).take(count).map(|id| (id, commit.position.0)));
+            }
+        }
+        ids
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_the_shares() {
+        let commits = commits(&[SHARE_BYTES_MAX; 40]);
+        let shares = shares_of(&commits, 3);
+        let first = |share: &[Arc<Commit>]| share.first().map(|commit| commit.position.0);
+        let found = for_each_share(&shares, 3, first);
+        assert_eq!(found, (1..=40).map(Some).collect::<Vec<_>>());
+        assert!(for_each_share(&[], 3, first).is_empty());
+    }
+
+    #[test]
+    fn large_inserts_are_divided_between_documents() {
+        let commits = [insert(1, 10, 2), insert(2, 12, 60), insert(3, 72, 1)];
+        let pieces = divide_inserts(&commits);
+        assert!(pieces.len() > 8, "{}", pieces.len());
+        assert_eq!(ids(&pieces), ids(&commits));
+        let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
+        assert_eq!(bytes, commits.iter().map(|it| it.bytes).sum::<usize>());
+        let shares = shares_of(&pieces, 2);
+        let share_bytes = |share: &&[Arc<Commit>]| share.iter().map(|it| it.bytes).sum::<usize>();
+        let sizes: Vec<usize> = shares.iter().map(share_bytes).collect();
+        assert!(sizes[0].abs_diff(sizes[1]) <= 2 * SHARE_BYTES, "{sizes:?}");
+        assert_eq!(divide_inserts(&commits[..1]).len(), 1);
+    }
+}
