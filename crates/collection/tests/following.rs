@@ -256,6 +256,9 @@ fn follower_has_what_the_primary_wrote_and_takes_over() {
     update(&promoted, "c", 5, 80);
     promoted.fold().unwrap();
     insert(&promoted, "new", 0, 10);
+    // What is not in the object store yet is lost when another server takes over.
+    let limit = Duration::from_secs(60);
+    assert!(promoted.wait_durable(promoted.written(), limit).unwrap());
     let last = Follower::open(&bucket);
     let last = last.promote();
     same(&promoted, &last);
