@@ -59,7 +59,8 @@
 //! 2. In memory: [`entry_buffer`], [`sorted_buffer`], [`tail_part`], [`tail`]; `key_sort`, `radix`
 //!    and [`prefetch`] below them.
 //! 3. In files: [`block`] writes blocks; `groups`, [`block_layout`] and [`restart_interval`] read
-//!    them; [`columns`] is their packed form; [`section`], [`sections`].
+//!    them; [`columns`] is their packed form; [`section`], [`sections`]; `extents` are what a section
+//!    keeps of its lists of postings.
 //! 4. Reading: [`snapshots`], `tombstone_ranges`, [`cursor`], [`view`], [`postings`].
 //! 5. Writing sections: [`merge`], [`sorter`].
 #![forbid(unsafe_code)]
@@ -72,6 +73,7 @@ pub mod cursor;
 pub mod entry;
 pub mod entry_buffer;
 pub mod entry_digest;
+mod extents;
 mod filter;
 mod groups;
 mod key_sort;

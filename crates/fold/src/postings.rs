@@ -13,13 +13,12 @@ mod source;
 
 use std::sync::Arc;
 
-use windrow_postings::Impact;
 use windrow_storage::{Position, StorageError};
 
 use crate::entry::RecordId;
+pub use crate::extents::Bounds;
+use crate::extents::{SourceExtent, both};
 use crate::view::View;
-pub(crate) use extent::KeptExtents;
-use extent::SourceExtent;
 pub use key_lists::KeyLists;
 use segments::SegmentCursor;
 pub use source::PostingBatch;
@@ -46,34 +45,8 @@ pub struct PostingList {
     block_bounds: Bounds,
 }
 
-/// An upper bound of the scores of some postings. See [`PostingList::block_end`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bounds {
-    /// Pairs of a frequency and a field length that dominate those of the postings.
-    pub impacts: [Impact; 2],
-    /// The greatest stored score.
-    pub score: f64,
-}
-
 /// The mean length is estimated from this many records.
 const RECORDS_MEASURED: u64 = 1_000;
-
-impl Bounds {
-    /// The bounds that hold for all postings.
-    pub const LOOSE: Bounds = Bounds {
-        impacts: [
-            Impact {
-                frequency: u8::MAX,
-                length: 0,
-            },
-            Impact {
-                frequency: 0,
-                length: 0,
-            },
-        ],
-        score: f64::INFINITY,
-    };
-}
 
 impl View {
     /// Opens the postings of a key. The payloads of the map must be postings.
@@ -420,10 +393,4 @@ impl PostingList {
 
 fn records_of(extents: &[SourceExtent]) -> u64 {
     extents.iter().map(|extent| extent.records).sum()
-}
-
-/// Combines two pairs of impacts into one that bounds both.
-fn both(one: [Impact; 2], other: [Impact; 2]) -> [Impact; 2] {
-    let all = one.into_iter().chain(other);
-    windrow_postings::impact::bounds(all.filter(|impact| impact.frequency > 0))
 }

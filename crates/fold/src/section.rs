@@ -40,8 +40,8 @@ use crate::block_layout::BlockLayout;
 use crate::columns;
 use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
+use crate::extents::KeptExtents;
 use crate::filter::{self, HashedKey};
-use crate::postings::KeptExtents;
 use crate::restart_interval::{PieceContext, RestartInterval};
 use fences::{BlockSpan, Fences};
 

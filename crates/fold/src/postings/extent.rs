@@ -3,66 +3,16 @@
 //! All segments are visited for them. Those of a long list in a section are kept with the section,
 //! which does not change, if all snapshots see the same postings.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
 use windrow_storage::StorageError;
 
 use super::segments::{Segment, SegmentCursor};
-use super::{Bounds, both};
 use crate::entry::RecordId;
-
-/// The range and the size of a source.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SourceExtent {
-    pub first_id: RecordId,
-    pub last_id: RecordId,
-    pub records: u64,
-    /// The number of deleted postings.
-    pub deletions: u64,
-    /// The number of groups of packed postings, and of groups of rows.
-    groups: usize,
-    /// Whether all snapshots see the same postings.
-    is_constant: bool,
-}
-
-/// The extents and score bounds of long lists of a section, by key.
-#[derive(Debug, Default)]
-pub struct KeptExtents(Mutex<HashMap<Box<[u8]>, KeptExtent>>);
-
-#[derive(Clone, Copy, Debug)]
-struct KeptExtent {
-    extent: SourceExtent,
-    /// Computed at the first request.
-    bounds: Option<Bounds>,
-}
+use crate::extents::{Bounds, KeptExtent, KeptExtents, SourceExtent, both};
 
 /// Lists with fewer groups are visited again each time.
 const GROUPS_KEPT_MIN: usize = 4;
-/// If there are so many keys, all are forgotten.
-const KEYS_MAX: usize = 1_024;
-/// The extents of longer keys are not kept.
-const KEY_BYTES_MAX: usize = 256;
-
 /// The bounds of lists with more groups than this are not computed each time.
 const GROUPS_BOUNDED: usize = 256;
-
-impl KeptExtents {
-    fn get(&self, key: &[u8]) -> Option<KeptExtent> {
-        self.0.lock().get(key).copied()
-    }
-
-    fn keep(&self, key: &[u8], kept: KeptExtent) {
-        if key.len() > KEY_BYTES_MAX {
-            return;
-        }
-        let mut by_key = self.0.lock();
-        if by_key.len() >= KEYS_MAX && !by_key.contains_key(key) {
-            by_key.clear();
-        }
-        by_key.insert(key.into(), kept);
-    }
-}
 
 /// Returns the extent of the postings from the segment of a cursor on. `is_whole` tells that this is
 /// the first segment. The cursor takes the rows that were decoded last.

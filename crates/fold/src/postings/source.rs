@@ -4,11 +4,13 @@ use windrow_postings::piece::Group;
 use windrow_postings::{GROUP, Impact, LengthsPage, PAGE_IDS, Positions, PositionsReader};
 use windrow_storage::{Block, StorageError};
 
-use super::extent::{SourceExtent, bounds_from, extent_from};
+use super::END;
+use super::extent::{bounds_from, extent_from};
 use super::rows::Row;
 use super::segments::{Segment, SegmentCursor};
-use super::{Bounds, END};
+
 use crate::entry::RecordId;
+use crate::extents::{Bounds, SourceExtent};
 
 /// Reads the postings of one source forward.
 #[derive(Clone, Debug)]

@@ -22,6 +22,7 @@ pub(crate) mod fixture;
 mod heap;
 mod index;
 mod layout;
+mod page;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -1,18 +1,13 @@
 //! A file and what was read of it.
 
-use std::collections::HashMap;
 use std::io::SeekFrom;
-use std::rc::Rc;
 
 use super::cipher::Cipher;
-use super::index::{Index, Page};
 use super::layout::{HEADER_BYTES, Header, Layout};
+use super::page::{Index, PageCache};
 use super::{FORMAT, damaged};
 use crate::error::ExtractError;
 use crate::format::ReadSeek;
-
-/// Bytes of pages that are in memory. They suffice for the upper levels of the indexes of large files.
-const PAGE_CACHE_BYTES_MAX: usize = 4 << 20;
 
 pub(super) struct DataFile<'r> {
     reader: &'r mut dyn ReadSeek,
@@ -42,10 +37,7 @@ impl<'r> DataFile<'r> {
             cipher: header.cipher,
             node_index: header.node_index,
             block_index: header.block_index,
-            pages: PageCache {
-                pages: HashMap::new(),
-                pages_max: PAGE_CACHE_BYTES_MAX / header.layout.page_bytes,
-            },
+            pages: PageCache::new(header.layout),
             bytes,
             damage: None,
         })
@@ -78,24 +70,5 @@ impl<'r> DataFile<'r> {
 
     pub(super) fn take_damage(&mut self) -> Option<ExtractError> {
         self.damage.take()
-    }
-}
-
-/// Pages of the indexes by their positions.
-pub(super) struct PageCache {
-    pages: HashMap<u64, Rc<Page>>,
-    pages_max: usize,
-}
-
-impl PageCache {
-    pub(super) fn get(&self, position: u64) -> Option<Rc<Page>> {
-        self.pages.get(&position).cloned()
-    }
-
-    pub(super) fn insert(&mut self, position: u64, page: Rc<Page>) {
-        if self.pages.len() >= self.pages_max {
-            self.pages.clear();
-        }
-        self.pages.insert(position, page);
     }
 }

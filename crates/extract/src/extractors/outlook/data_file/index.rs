@@ -9,21 +9,14 @@
 
 use std::rc::Rc;
 
-use super::checksum::checksum;
+use super::damaged;
 use super::file::DataFile;
-use super::{FORMAT, damaged};
+use super::page::{Index, Page};
 use crate::error::ExtractError;
 use crate::extractors::bytes::{u8_at, u16_at, u32_at};
 
 /// Indexes have at most 8 levels. With 15 entries a page, that is more than a file can have.
 const LEVELS_MAX: u8 = 8;
-
-/// An index of a file, as the kind of its pages.
-#[derive(Clone, Copy)]
-pub(super) enum Index {
-    Blocks = 0x80,
-    Nodes = 0x81,
-}
 
 /// The identifier of a node. Its five low bits are its kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,24 +78,6 @@ pub(super) struct NodeEntry {
 pub(super) struct BlockEntry {
     pub(super) position: u64,
     pub(super) bytes: usize,
-}
-
-/// A page of an index.
-pub(super) struct Page {
-    bytes: Vec<u8>,
-    level: u8,
-    entry_bytes: usize,
-    entries: usize,
-}
-
-impl Page {
-    fn entry(&self, number: usize) -> Option<&[u8]> {
-        let start = number.checked_mul(self.entry_bytes)?;
-        let entry = self
-            .bytes
-            .get(start..start.checked_add(self.entry_bytes)?)?;
-        (number < self.entries).then_some(entry)
-    }
 }
 
 impl DataFile<'_> {
@@ -195,7 +170,7 @@ impl DataFile<'_> {
             Some(page) => page,
             None => {
                 let bytes = self.read_at(position, self.layout.page_bytes)?;
-                let page = Rc::new(self.parse_page(bytes)?);
+                let page = Rc::new(Page::parse(bytes, self.layout)?);
                 self.pages.insert(position, Rc::clone(&page));
                 page
             }
@@ -206,34 +181,6 @@ impl DataFile<'_> {
             return Err(damaged("a page of an index is not where it should be"));
         }
         Ok(page)
-    }
-
-    fn parse_page(&self, bytes: Vec<u8>) -> Result<Page, ExtractError> {
-        let layout = self.layout;
-        let stored = u32_at(&bytes, layout.page_checksum_offset);
-        let covered = bytes.get(..layout.page_trailer_offset).unwrap_or_default();
-        if stored != Some(0) && stored != Some(checksum(covered)) {
-            return Err(damaged("the checksum of a page of an index is wrong"));
-        }
-        let fields = (
-            u8_at(&bytes, layout.entry_bytes_offset + 1),
-            u8_at(&bytes, layout.entry_bytes_offset),
-            layout.entry_count(&bytes),
-        );
-        let (Some(level), Some(entry_bytes), Some(entries)) = fields else {
-            return Err(ExtractError::malformed(FORMAT, "a page is cut off"));
-        };
-        let entry_bytes = usize::from(entry_bytes);
-        let fits = entry_bytes * entries <= layout.entry_count_offset;
-        if !fits || entry_bytes == 0 && entries > 0 {
-            return Err(damaged("a page of an index has too many entries"));
-        }
-        Ok(Page {
-            bytes,
-            level,
-            entry_bytes,
-            entries,
-        })
     }
 }
 
