@@ -129,6 +129,13 @@ pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<St
     Some(text)
 }
 
+/// Returns the address of the file of a document, if the file is as it was indexed.
+pub fn address_of_unchanged(request: &Request, document: &StoredDocument) -> Option<String> {
+    let is_file = document.text("inner").is_empty();
+    let file = is_file.then(|| open_indexed(request, document)).flatten();
+    file.map(|_| file_address(document.text("_id"), false))
+}
+
 /// Opens the file of a document, if it is as it was indexed. Returns its size, too.
 fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u64)> {
     let [size, modified, changed, inode] = STAMP.map(|name| document.number(name));

@@ -8,7 +8,7 @@ use windrow_file_query::TimeContext;
 
 use super::address::{DOCUMENT_PATH, PATH, SearchAddress};
 use super::document::{Member, StoredDocument};
-use super::file::{file_address, read_text_file};
+use super::file::{address_of_unchanged, file_address, read_text_file};
 use super::formatted::{format_html, format_markdown};
 use super::marked_text::marked_text;
 use super::source::IndexedFiles;
@@ -185,11 +185,14 @@ impl Preview<'_> {
 
     fn picture(&self) -> Markup {
         let document = self.document;
-        let is_shown =
-            document.text("inner").is_empty() && PICTURES.contains(&document.text("ext"));
+        let is_picture =
+            document.text("kind") == "image" && PICTURES.contains(&document.text("ext"));
+        let address = is_picture
+            .then(|| address_of_unchanged(self.request, document))
+            .flatten();
         html! {
-            @if is_shown && document.text("kind") == "image" {
-                p .picture { img src=(file_address(document.text("_id"), false)) alt=(document.text("title")); }
+            @if let Some(address) = address {
+                p .picture { img src=(address) alt=(document.text("title")); }
             }
         }
     }
@@ -208,8 +211,7 @@ impl Preview<'_> {
             @if text.trim().is_empty() {
                 p .muted { (texts::EMPTY_TEXT) }
             } @else if document.text("kind") == "pdf" {
-                @let is_file = document.text("inner").is_empty();
-                div .drawn-pages data-pdf=[is_file.then(|| file_address(document.text("_id"), false))] { (pages(text, hits)) }
+                div .drawn-pages data-pdf=[address_of_unchanged(self.request, document)] { (pages(text, hits)) }
             } @else if document.text("kind") == "djvu" && text.contains('\x0c') {
                 (pages(text, hits))
             } @else {
