@@ -226,6 +226,10 @@ const scenarios = {
   // A file is imported with its progress, and another one is cancelled.
   async importing() {
     const page = await open(settings.path);
+    // The bytes take a while on any machine.
+    const network = await page.context().newCDPSession(page);
+    const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4e6 };
+    await network.send("Network.emulateNetworkConditions", conditions);
     await page.setInputFiles("#import-file", settings.file);
     await page.getByRole("button", { name: "Import", exact: true }).click();
     await page.locator("#import-progress progress").waitFor();
