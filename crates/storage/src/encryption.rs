@@ -36,7 +36,7 @@ use zeroize::Zeroizing;
 
 use crate::fields::put;
 
-pub(crate) use data_keys::{DataKeys, FileKind};
+pub(crate) use data_keys::{DataKeys, FileKind, new_file_key};
 pub(crate) use key_file::{
     KEYS_PATH, KEYS_TEMPORARY, add_key, create_keys, first_keys_text, load_keys, read_keys_text,
 };

@@ -6,57 +6,27 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::master_key;
+use common::{cluster_options, master_key, primary};
 use windrow_storage::{
-    BlockAddress, Bucket, Caching, ClusterOptions, Compression, Disk, Followed, MemoryBucket,
-    MemoryDisk, Patience, Position, Promotion, Replica, RowChange, RunId, Stale, Storage,
-    StorageError, StorageOptions, Uploads, encode_block, inspect, rotate_keys, unlock, unseal,
+    BlockAddress, Bucket, Caching, Compression, Disk, Followed, MemoryBucket, MemoryDisk, Position,
+    Replica, RowChange, RunId, Stale, Storage, StorageError, StorageOptions, encode_block, inspect,
+    rotate_keys, unlock, unseal,
 };
 
 /// A text that must not be in the object store.
 const SECRET: &[u8] = b"the secret that nobody may read";
-
-struct Never;
-
-impl Patience for Never {
-    fn again(&self, _: u32, _: &StorageError) -> bool {
-        false
-    }
-}
 
 fn open(
     disk: &MemoryDisk,
     bucket: &MemoryBucket,
     key: Option<char>,
 ) -> Result<Replica, StorageError> {
-    let options = ClusterOptions {
-        bucket: Arc::new(bucket.clone()),
-        address: "host:27017".to_owned(),
-        cache_bytes: 64 << 20,
-        heartbeat: Duration::from_millis(20),
-        retention: Duration::ZERO,
-        patience: Arc::new(Never),
-        member_lifetime: Duration::from_secs(600),
-        log_objects_max: 20,
-        uploads: Uploads::Threads,
-    };
     let storage_options = StorageOptions {
         encryption: key.map(master_key),
         ..StorageOptions::default()
     };
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    Replica::open(disk, storage_options, options)
-}
-
-fn primary(mut replica: Replica) -> Storage {
-    loop {
-        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
-        replica = match replica.take_over().unwrap() {
-            Promotion::Won(primary) => return primary.into_storage().unwrap(),
-            Promotion::Behind(replica) => *replica,
-            Promotion::Stale(_, stale) => panic!("{stale:?}"),
-        };
-    }
+    Replica::open(disk, storage_options, cluster_options(bucket))
 }
 
 fn refusal(disk: &MemoryDisk, bucket: &MemoryBucket, key: Option<char>) -> String {

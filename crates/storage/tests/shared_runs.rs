@@ -5,25 +5,15 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use common::Random;
+use common::{Random, cluster_options};
 use windrow_storage::{
-    BlockAddress, Caching, ClusterOptions, Compression, Disk, Followed, MemoryBucket, MemoryDisk,
-    Outcome, Patience, Promotion, Replica, RunId, Storage, StorageError, StorageOptions, Uploads,
-    Weather, encode_block,
+    BlockAddress, Caching, ClusterOptions, Compression, Disk, MemoryBucket, MemoryDisk, Outcome,
+    Replica, RunId, Storage, StorageOptions, Weather, encode_block,
 };
 
 const MB: u64 = 1 << 20;
 const CACHE_BYTES: u64 = 16 * MB;
-
-struct Never;
-
-impl Patience for Never {
-    fn again(&self, _: u32, _: &StorageError) -> bool {
-        false
-    }
-}
 
 /// Counts the requests for parts of objects.
 #[derive(Default)]
@@ -56,28 +46,13 @@ struct Server {
 fn primary(disk: &MemoryDisk, bucket: &MemoryBucket) -> Server {
     let requests = Arc::new(Requests::default());
     let options = ClusterOptions {
-        bucket: Arc::new(bucket.with_weather(requests.clone())),
-        address: "host:27017".to_owned(),
         cache_bytes: CACHE_BYTES,
-        heartbeat: Duration::from_millis(20),
-        retention: Duration::ZERO,
-        patience: Arc::new(Never),
-        member_lifetime: Duration::from_secs(600),
-        log_objects_max: 20,
-        uploads: Uploads::Threads,
+        ..cluster_options(&bucket.with_weather(requests.clone()))
     };
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut replica = Replica::open(shared, StorageOptions::default(), options).unwrap();
-    let storage = loop {
-        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
-        replica = match replica.take_over().unwrap() {
-            Promotion::Won(primary) => break primary.into_storage().unwrap(),
-            Promotion::Behind(replica) => *replica,
-            Promotion::Stale(_, stale) => panic!("{stale:?}"),
-        };
-    };
+    let replica = Replica::open(shared, StorageOptions::default(), options).unwrap();
     Server {
-        storage,
+        storage: common::primary(replica),
         requests,
         disk: disk.clone(),
     }

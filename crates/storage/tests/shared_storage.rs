@@ -1,14 +1,17 @@
 //! A database in an object store: servers that take it over from each other.
 
+mod common;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::{cluster_options, primary};
 use windrow_storage::{
     Bucket, Caching, ClusterOptions, Compression, Disk, Followed, LogOptions, MemoryBucket,
-    MemoryDisk, Outcome, Patience, Position, Promotion, Replica, RowChange, Stale, Storage,
-    StorageError, StorageOptions, Uploads, Weather, encode_block,
+    MemoryDisk, Outcome, Patience, Position, Replica, RowChange, Stale, Storage, StorageError,
+    StorageOptions, Weather, encode_block,
 };
 
 /// Tries again for a while.
@@ -23,15 +26,8 @@ impl Patience for Tries {
 
 fn options(bucket: &MemoryBucket) -> ClusterOptions {
     ClusterOptions {
-        bucket: Arc::new(bucket.clone()),
-        address: "host:27017".to_owned(),
-        cache_bytes: 64 << 20,
-        heartbeat: Duration::from_millis(20),
-        retention: Duration::ZERO,
         patience: Arc::new(Tries(1000)),
-        member_lifetime: Duration::from_secs(600),
-        log_objects_max: 20,
-        uploads: Uploads::Threads,
+        ..cluster_options(bucket)
     }
 }
 
@@ -48,18 +44,6 @@ fn storage_options() -> StorageOptions {
 fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Replica::open(disk, storage_options(), options(bucket)).unwrap()
-}
-
-/// Follows the log to its end and takes it over.
-fn primary(mut replica: Replica) -> Storage {
-    loop {
-        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
-        replica = match replica.take_over().unwrap() {
-            Promotion::Won(primary) => return primary.into_storage().unwrap(),
-            Promotion::Behind(replica) => *replica,
-            Promotion::Stale(_, stale) => panic!("{stale:?}"),
-        };
-    }
 }
 
 fn append(storage: &Storage, text: &str) -> Position {

@@ -19,6 +19,20 @@ pub(crate) enum FileKind {
     Object,
 }
 
+/// Creates the key of a new file, if there are data keys. Returns it with the field for the header of
+/// the file, which has zeros if the file is not encrypted.
+pub(crate) fn new_file_key(
+    keys: Option<&DataKeys>,
+    kind: FileKind,
+    number: u64,
+) -> io::Result<(Option<Cipher>, [u8; 8])> {
+    let Some(keys) = keys else {
+        return Ok((None, [0; 8]));
+    };
+    let (cipher, field) = keys.create_file_key(kind, number)?;
+    Ok((Some(cipher), field))
+}
+
 impl FileKind {
     fn label(self) -> &'static [u8] {
         match self {

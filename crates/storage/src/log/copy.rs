@@ -6,7 +6,7 @@ use super::record::{EncodedRecord, Seal, StoredPayload};
 use super::segment::{FOLDER, HEADER_BYTES, SegmentHeader, path};
 use super::{LogOptions, Position};
 use crate::disk::{Disk, DiskFile, at};
-use crate::encryption::{Cipher, DataKeys, FileKind};
+use crate::encryption::{Cipher, DataKeys, FileKind, new_file_key};
 use crate::error::StorageError;
 
 /// Writes segments into a folder that has no log. The log is valid after
@@ -63,7 +63,7 @@ impl LogCopy {
             file,
             cipher,
         } = &self.segment;
-        let cipher = cipher.as_deref().zip(self.keys.as_ref());
+        let cipher = cipher.as_ref().zip(self.keys.as_ref());
         record.seal(&Seal {
             position: self.next.0,
             synced: 0,
@@ -96,7 +96,7 @@ struct CopiedSegment {
     number: u64,
     file: Arc<dyn DiskFile>,
     /// The key of an encrypted segment.
-    cipher: Option<Arc<Cipher>>,
+    cipher: Option<Cipher>,
 }
 
 impl CopiedSegment {
@@ -108,11 +108,8 @@ impl CopiedSegment {
     ) -> Result<Self, StorageError> {
         let path = path(number);
         let file = disk.create(&path).map_err(at(disk, &path))?;
-        let key = keys.map(|keys| keys.create_file_key(FileKind::Segment, number));
-        let key = key.transpose().map_err(at(disk, &path))?;
-        let (cipher, key_field) = key.map_or((None, [0; 8]), |(cipher, field)| {
-            (Some(Arc::new(cipher)), field)
-        });
+        let created = new_file_key(keys, FileKind::Segment, number);
+        let (cipher, key_field) = created.map_err(at(disk, &path))?;
         let header = SegmentHeader {
             number,
             first: first.0,

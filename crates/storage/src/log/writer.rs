@@ -11,7 +11,7 @@ use super::record::{EncodedRecord, Kind, Seal};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
 use super::{Position, Shared};
 use crate::disk::{DiskFile, at};
-use crate::encryption::{Cipher, FileKind};
+use crate::encryption::{Cipher, FileKind, new_file_key};
 use crate::error::StorageError;
 
 /// The state of the leader of a group.
@@ -168,14 +168,9 @@ impl Writer {
     fn begin_segment(&self, shared: &Shared, number: u64) -> Result<WritePlace, StorageError> {
         let file = take_file(shared, number)?;
         let synced = shared.synced.load(Ordering::Acquire);
-        let created = shared.keys.as_ref().map(|keys| {
-            let created = keys.create_file_key(FileKind::Segment, number);
-            created.map_err(at(&shared.disk, &path(number)))
-        });
-        let (cipher, key_field) = match created.transpose()? {
-            None => (None, [0; 8]),
-            Some((cipher, field)) => (Some(Arc::new(cipher)), field),
-        };
+        let created = new_file_key(shared.keys.as_deref(), FileKind::Segment, number);
+        let (cipher, key_field) = created.map_err(at(&shared.disk, &path(number)))?;
+        let cipher = cipher.map(Arc::new);
         let header = SegmentHeader {
             number,
             first: self.next,

@@ -25,6 +25,7 @@ pub(super) struct LocalFiles {
     clock: AtomicU64,
 }
 
+#[derive(Clone, Copy)]
 struct LocalFile {
     bytes: u64,
     /// When the file was written.
@@ -68,10 +69,9 @@ impl LocalFiles {
         self.files.lock().values().map(|file| file.bytes).sum()
     }
 
-    /// Returns each file with the time when it was written.
-    fn all(&self) -> Vec<(RunId, u64)> {
+    fn all(&self) -> Vec<(RunId, LocalFile)> {
         let files = self.files.lock();
-        files.iter().map(|(run, file)| (*run, file.added)).collect()
+        files.iter().map(|(run, file)| (*run, *file)).collect()
     }
 }
 
@@ -102,11 +102,17 @@ impl RunStore {
         let Some(objects) = &self.objects else {
             return;
         };
-        while self.local.bytes() > objects.local_bytes_max() {
-            let files = self.local.all().into_iter();
-            let oldest = files.min_by_key(|(run, added)| (self.last_read(*run).max(*added), *run));
-            let Some((run, _)) = oldest else { break };
-            self.remove_local(run);
+        let mut bytes = self.local.bytes();
+        if bytes > objects.local_bytes_max() {
+            let mut files = self.local.all();
+            files.sort_by_cached_key(|(run, file)| (self.last_read(*run).max(file.added), *run));
+            for (run, file) in files {
+                if bytes <= objects.local_bytes_max() {
+                    break;
+                }
+                self.remove_local(run);
+                bytes -= file.bytes;
+            }
         }
         objects.set_local_bytes(self.local.bytes());
     }

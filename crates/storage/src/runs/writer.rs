@@ -7,7 +7,7 @@ use super::block::{BlockAddress, EncodedBlock};
 use super::{FOLDER, RunId, RunStore, path, unfinished_path};
 use crate::checksum::checksum;
 use crate::disk::{DiskFile, at};
-use crate::encryption::{Cipher, FileKind};
+use crate::encryption::{Cipher, FileKind, new_file_key};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
 
@@ -37,14 +37,8 @@ impl RunWriter {
     pub(super) fn create(store: Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
         let path = unfinished_path(run);
         let disk = &store.disk;
-        let (cipher, field) = match &store.keys {
-            None => (None, [0; 8]),
-            Some(keys) => {
-                let created = keys.create_file_key(FileKind::Run, run.0);
-                let (cipher, field) = created.map_err(at(disk, &path))?;
-                (Some(cipher), field)
-            }
-        };
+        let created = new_file_key(store.keys.as_deref(), FileKind::Run, run.0);
+        let (cipher, field) = created.map_err(at(disk, &path))?;
         let file = disk.create(&path).map_err(at(disk, &path))?;
         let mut buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
         buffer.extend_from_slice(&header(run, field));

@@ -4,10 +4,11 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windrow_storage::{
-    CatalogOptions, LogOptions, MasterKey, MemoryDisk, RunsOptions, Storage, StorageError,
-    StorageOptions,
+    CatalogOptions, ClusterOptions, Followed, LogOptions, MasterKey, MemoryBucket, MemoryDisk,
+    Patience, Promotion, Replica, RunsOptions, Storage, StorageError, StorageOptions, Uploads,
 };
 
 thread_local! {
@@ -73,6 +74,42 @@ pub fn open(disk: &MemoryDisk) -> Storage {
 
 pub fn try_open(disk: &MemoryDisk) -> Result<Storage, StorageError> {
     Storage::open(Arc::new(disk.clone()), small())
+}
+
+/// Gives up at the first failure of the object store.
+pub struct Never;
+
+impl Patience for Never {
+    fn again(&self, _: u32, _: &StorageError) -> bool {
+        false
+    }
+}
+
+/// Returns the options of a server over an object store.
+pub fn cluster_options(bucket: &MemoryBucket) -> ClusterOptions {
+    ClusterOptions {
+        bucket: Arc::new(bucket.clone()),
+        address: "host:27017".to_owned(),
+        cache_bytes: 64 << 20,
+        heartbeat: Duration::from_millis(20),
+        retention: Duration::ZERO,
+        patience: Arc::new(Never),
+        member_lifetime: Duration::from_secs(600),
+        log_objects_max: 20,
+        uploads: Uploads::Threads,
+    }
+}
+
+/// Follows the log to its end and takes it over.
+pub fn primary(mut replica: Replica) -> Storage {
+    loop {
+        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
+        replica = match replica.take_over().unwrap() {
+            Promotion::Won(primary) => return primary.into_storage().unwrap(),
+            Promotion::Behind(replica) => *replica,
+            Promotion::Stale(_, stale) => panic!("{stale:?}"),
+        };
+    }
 }
 
 /// Opens the folder, expects an error, and returns its text.
