@@ -1,5 +1,7 @@
 //! Access to a data folder: opened in this process, or through the server that has it open.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -53,6 +55,12 @@ impl DataFolder {
             }
         }
     }
+}
+
+/// Returns the mode of a folder that other users can reach.
+pub fn mode_for_others(folder: &Path) -> Option<u32> {
+    let mode = fs::metadata(folder).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
 }
 
 /// Returns the options of an engine with so much memory, and with the key of an encrypted folder.

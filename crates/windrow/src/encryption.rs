@@ -129,6 +129,15 @@ pub fn read_key(path: &Path) -> Result<Arc<MasterKey>, Failure> {
     key.map(Arc::new).ok_or_else(wrong)
 }
 
+/// Reads the key in the file that the command line names, or else that the environment names. `None` if
+/// neither names one.
+pub fn find_key(named: Option<&Path>) -> Result<Option<Arc<MasterKey>>, Failure> {
+    match named {
+        Some(path) => read_key(path).map(Some),
+        None => key_from_environment(),
+    }
+}
+
 /// Reads the key that the environment names, if it names one.
 pub fn key_from_environment() -> Result<Option<Arc<MasterKey>>, Failure> {
     let path = std::env::var_os(KEY_FILE_VARIABLE).filter(|path| !path.is_empty());

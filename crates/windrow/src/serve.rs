@@ -21,9 +21,7 @@ mod web;
 mod web_options;
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -46,6 +44,7 @@ use windrow_web::MetricsServer;
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
+use crate::data_folder;
 use crate::encryption;
 use help::HELP;
 use metrics::start_metrics;
@@ -242,11 +241,7 @@ fn explain_bind(error: io::Error) -> Failure {
 /// Warns if other users can reach the files of an existing data folder. Their administrator may want
 /// that, so the folder is used as it is.
 fn warn_of_readers(log: &Log, folder: &Path) {
-    let Ok(metadata) = fs::metadata(folder) else {
-        return;
-    };
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if let Some(mode) = data_folder::mode_for_others(folder) {
         let folder = folder.display();
         log.startup_warning(
             SHARED_FOLDER,
@@ -384,10 +379,8 @@ fn open_engine(
         history_bytes: options.history_bytes,
         ..EngineOptions::with_memory(options.memory_bytes)
     };
-    engine_options.storage.encryption = match &options.encryption_key_file {
-        Some(path) => Some(encryption::read_key(path)?),
-        None => encryption::key_from_environment()?,
-    };
+    engine_options.storage.encryption =
+        encryption::find_key(options.encryption_key_file.as_deref())?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let started = Instant::now();
     let open = || match &options.store {

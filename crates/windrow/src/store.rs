@@ -69,21 +69,12 @@ struct Options {
     key_file: Option<PathBuf>,
 }
 
-impl Options {
-    fn master_key(&self) -> Result<Option<Arc<MasterKey>>, Failure> {
-        match &self.key_file {
-            Some(path) => encryption::read_key(path).map(Some),
-            None => encryption::key_from_environment(),
-        }
-    }
-}
-
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     let Some(options) = parse(arguments)? else {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    let master = options.master_key()?;
+    let master = encryption::find_key(options.key_file.as_deref())?;
     let bucket = open_bucket(&options.url, &options.options).map_err(Failure::runtime)?;
     let inspected = || inspect_unlocked(bucket.clone(), master.as_deref());
     match &options.action {

@@ -63,11 +63,7 @@ pub fn check_folder(
         ));
         return nothing;
     }
-    let key = match key_file {
-        Some(file) => encryption::read_key(file).map(Some),
-        None => encryption::key_from_environment(),
-    };
-    match key {
+    match encryption::find_key(key_file) {
         Ok(key) => check_opens(folder, key, has_store, checks),
         Err(failure) => {
             let advice = "this user must be able to read it, and other users must not";

@@ -1,10 +1,8 @@
 //! Checks of a server's configuration: options, addresses, access, the certificate, and the files that
 //! it reads and writes.
 
-use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -12,6 +10,7 @@ use rustix::fs::{Access, access};
 use windrow_server::{AccessControl, CERTIFICATE_WARNING_TIME, LogTarget, TlsMode, TlsSettings};
 
 use super::check::Check;
+use crate::data_folder::mode_for_others;
 use crate::secret_file;
 use crate::serve::{self, Options};
 
@@ -122,12 +121,13 @@ fn check_certificate(tls: &TlsSettings) -> Check {
 
 /// Returns a warning if other users can reach the data folder.
 fn check_permissions(folder: &Path) -> Option<Check> {
-    let mode = fs::metadata(folder).ok()?.permissions().mode() & 0o777;
+    let mode = mode_for_others(folder)?;
     let message = format!(
         "other users can reach {}, its mode is {mode:03o}",
         folder.display()
     );
-    (mode & 0o077 != 0).then(|| Check::warning("data folder", message, "chmod -R go= forbids it"))
+    let advice = "chmod -R go= forbids it";
+    Some(Check::warning("data folder", message, advice))
 }
 
 /// Returns why the token of metrics cannot be read.
