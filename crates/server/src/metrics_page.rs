@@ -33,9 +33,10 @@ pub fn metrics_page(state: &State) -> String {
     operations(&mut page, state);
     durations(&mut page, state);
     documents(&mut page, state);
-    engine(&mut page, &state.services.engine.statistics());
+    let statistics = state.services.engine.statistics();
+    engine(&mut page, &statistics);
     index_builds(&mut page, state);
-    store::add(&mut page, state);
+    store::add(&mut page, state, &statistics);
     if let Some(traces) = &state.services.traces {
         let help = "Spans of commands, by what became of them.";
         page.family("windrow_trace_spans_total", Kind::Counter, help);

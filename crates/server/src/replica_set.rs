@@ -7,12 +7,29 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use windrow_collection::{ClusterTime, MemberState, SharedState};
+use windrow_collection::{ClusterTime, Engine, MemberState, SharedState};
 use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Timestamp, Value, doc};
 
 use crate::clock;
 use crate::config::Config;
 use crate::machine;
+
+/// How far another server was behind this one when it announced itself last.
+pub struct MemberLag {
+    pub address: String,
+    pub seconds: u32,
+}
+
+/// Returns the lag of each other server of the database. There are none without an object store.
+pub fn member_lags(engine: &Engine) -> Vec<MemberLag> {
+    let newest = engine.newest_time().seconds();
+    let members = engine.shared_state().unwrap_or_default().members;
+    let lag = |member: MemberState| MemberLag {
+        address: member.address,
+        seconds: newest.saturating_sub(member.applied.seconds()),
+    };
+    members.into_iter().map(lag).collect()
+}
 
 /// The replica set.
 #[derive(Clone, Debug)]

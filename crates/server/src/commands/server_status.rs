@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
 use crate::metrics::{Metrics, int};
+use crate::replica_set::{MemberLag, member_lags};
 use crate::state::State;
 use crate::tls::Tls;
 use crate::transactions::TransactionCounts;
@@ -259,12 +260,9 @@ fn store_of(state: &State, store: &StoreStatistics) -> DocumentBuf {
     if let Some(delay) = delay {
         described.push("delayMillis", number(delay.as_millis() as u64));
     }
-    let engine = &state.services.engine;
-    let newest = engine.newest_time().seconds();
-    let members = engine.shared_state().unwrap_or_default().members;
-    let members = members.into_iter().map(|member| {
-        let lag = newest.saturating_sub(member.applied.seconds());
-        Value::from(doc! { "name": (member.address), "lagSeconds": (i64::from(lag)) })
+    let members = member_lags(&state.services.engine).into_iter();
+    let members = members.map(|MemberLag { address, seconds }| {
+        Value::from(doc! { "name": (address), "lagSeconds": (i64::from(seconds)) })
     });
     described.push("members", members.collect::<Vec<Value>>());
     described

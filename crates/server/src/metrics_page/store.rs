@@ -3,17 +3,17 @@
 use windrow_collection::{ShareCounts, Statistics, StoreCache, StoreRequests, StoreStatistics};
 
 use super::exposition::{Kind, Page};
+use crate::replica_set::{MemberLag, member_lags};
 use crate::state::State;
 
 /// Adds the metrics of the object store, if the database is in one.
-pub fn add(page: &mut Page, state: &State) {
-    let statistics = state.services.engine.statistics();
-    let Some(store) = statistics.store else {
+pub fn add(page: &mut Page, state: &State, statistics: &Statistics) {
+    let Some(store) = &statistics.store else {
         return;
     };
     requests(page, &store.requests);
     cache(page, &store.cache);
-    log(page, &statistics, &store);
+    log(page, statistics, store);
     members(page, state);
     shares(page, &statistics.shares);
 }
@@ -64,14 +64,10 @@ fn log(page: &mut Page, statistics: &Statistics, store: &StoreStatistics) {
 }
 
 fn members(page: &mut Page, state: &State) {
-    let engine = &state.services.engine;
-    let newest = engine.newest_time();
-    let shared = engine.shared_state().unwrap_or_default();
     let help = "How far a server was behind this one when it announced itself last.";
     page.family("windrow_store_member_lag_seconds", Kind::Gauge, help);
-    for member in &shared.members {
-        let lag = newest.seconds().saturating_sub(member.applied.seconds());
-        page.sample(&[("member", &member.address)], lag);
+    for MemberLag { address, seconds } in member_lags(&state.services.engine) {
+        page.sample(&[("member", &address)], seconds);
     }
 }
 
