@@ -8,8 +8,9 @@
 //! __attach_version1.0_#NNNNNNNN  a folder with the properties of an attachment
 //! ```
 
-use cfb::CompoundFile;
 use std::io::{Cursor, Read};
+
+use cfb::CompoundFile;
 
 use super::item::{attachment_location, emit_item};
 use super::properties::{Properties, PropertyValue, id, kind};

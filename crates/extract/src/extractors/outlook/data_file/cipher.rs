@@ -32,20 +32,27 @@ impl Cipher {
 
     /// Decodes a block. `block_id` is its identifier.
     pub(super) fn decode(self, bytes: &mut [u8], block_id: u64) {
+        self.apply(&INVERSE, bytes, block_id);
+    }
+
+    #[cfg(test)]
+    pub(super) fn encode(self, bytes: &mut [u8], block_id: u64) {
+        self.apply(&PERMUTATION, bytes, block_id);
+    }
+
+    fn apply(self, table: &[u8; 256], bytes: &mut [u8], block_id: u64) {
         match self {
             Cipher::None => {}
-            Cipher::Permute => {
-                for byte in bytes {
-                    *byte = look_up(&INVERSE, *byte);
-                }
-            }
+            Cipher::Permute => bytes
+                .iter_mut()
+                .for_each(|byte| *byte = look_up(table, *byte)),
             Cipher::Cyclic => apply_cyclic(bytes, block_id as u32),
         }
     }
 }
 
 /// Encodes or decodes.
-pub(super) fn apply_cyclic(bytes: &mut [u8], key: u32) {
+fn apply_cyclic(bytes: &mut [u8], key: u32) {
     let mut key = (key ^ (key >> 16)) as u16;
     for byte in bytes {
         let [low, high] = key.to_le_bytes();
@@ -115,17 +122,6 @@ const MIXTURE: [u8; 256] = [
 ];
 
 #[cfg(test)]
-pub(super) fn encode(cipher: Cipher, bytes: &mut [u8], block_id: u64) {
-    match cipher {
-        Cipher::None => {}
-        Cipher::Permute => bytes
-            .iter_mut()
-            .for_each(|byte| *byte = look_up(&PERMUTATION, *byte)),
-        Cipher::Cyclic => apply_cyclic(bytes, block_id as u32),
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -134,7 +130,7 @@ mod tests {
         let text: Vec<u8> = (0..=255).cycle().take(600).collect();
         for cipher in [Cipher::None, Cipher::Permute, Cipher::Cyclic] {
             let mut bytes = text.clone();
-            encode(cipher, &mut bytes, 0x1234_5678);
+            cipher.encode(&mut bytes, 0x1234_5678);
             cipher.decode(&mut bytes, 0x1234_5678);
             assert_eq!(bytes, text);
         }

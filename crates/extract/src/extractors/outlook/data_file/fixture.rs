@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::checksum::checksum;
-use super::cipher::{Cipher, encode};
+use super::cipher::Cipher;
 use super::layout::Layout;
 use crate::extractors::outlook::properties::kind;
 
@@ -177,11 +177,8 @@ impl<'d> FileWriter<'d> {
         let mut data = content.to_vec();
         (self.damage)(&mut data);
         if !is_internal {
-            encode(
-                Cipher::from_code(self.version.cipher).unwrap(),
-                &mut data,
-                id,
-            );
+            let cipher = Cipher::from_code(self.version.cipher).unwrap();
+            cipher.encode(&mut data, id);
         }
         let expanded_bytes = data.len();
         if layout.expanded_bytes_offset.is_some() && !is_internal {
