@@ -30,7 +30,7 @@ use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
-    Postings, Terms, TieOrder, best, collect, compile_unscored, count,
+    Postings, Scores, Terms, TieOrder, best, collect, count,
 };
 
 use crate::Error;
@@ -284,7 +284,9 @@ impl OpenSearch {
             after,
             ..BestOptions::new(count, TieOrder::LowestId)
         };
-        self.run(interrupt, |node, stop| best(node, &options, stop))
+        self.run(interrupt, Scores::Wanted, |node, stop| {
+            best(node, &options, stop)
+        })
     }
 
     /// Returns up to `count` records of the result: those after the sort key `after`, or the first
@@ -342,7 +344,7 @@ impl OpenSearch {
             (self.source.count(), None)
         } else {
             (
-                self.run_unscored(interrupt, |node, stop| count(node, stop))?,
+                self.run(interrupt, Scores::Unwanted, |node, stop| count(node, stop))?,
                 None,
             )
         };
@@ -365,7 +367,9 @@ impl OpenSearch {
         let (matched, total) = match self.search.operator.kind {
             OperatorKind::All => (MatchedRecords::All, self.source.count()),
             _ => {
-                let set = self.run_unscored(interrupt, |node, stop| collect(node, stop))?;
+                let set = self.run(interrupt, Scores::Unwanted, |node, stop| {
+                    collect(node, stop)
+                })?;
                 let total = set.len();
                 (MatchedRecords::Set(set), total)
             }
@@ -437,24 +441,13 @@ impl OpenSearch {
     fn run<T>(
         &self,
         interrupt: &dyn Interrupt,
+        scores: Scores,
         run: impl FnOnce(&mut CompiledSearch<'_>, &mut dyn FnMut() -> bool) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         self.over_lists(interrupt, |query, source, _, stop| {
-            let (scores, limits) = (Bm25Similarity::default(), Limits::default());
-            let mut node = windrow_search::compile(query, source, &scores, &limits, &mut *stop)?;
-            run(&mut node, stop).map_err(|Interrupted| CompileError::Interrupted)
-        })
-    }
-
-    /// As [`run`](Self::run), for records without their scores.
-    fn run_unscored<T>(
-        &self,
-        interrupt: &dyn Interrupt,
-        run: impl FnOnce(&mut CompiledSearch<'_>, &mut dyn FnMut() -> bool) -> Result<T, Interrupted>,
-    ) -> Result<T, Error> {
-        self.over_lists(interrupt, |query, source, _, stop| {
-            let (scores, limits) = (Bm25Similarity::default(), Limits::default());
-            let node = compile_unscored(query, source, &scores, &limits, &mut *stop);
+            let (similarity, limits) = (Bm25Similarity::default(), Limits::default());
+            let node =
+                windrow_search::compile(query, source, &similarity, &limits, scores, &mut *stop);
             run(&mut node?, stop).map_err(|Interrupted| CompileError::Interrupted)
         })
     }

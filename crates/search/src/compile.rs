@@ -32,7 +32,7 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// ```
 /// use windrow_search::memory::MemoryIndex;
 /// use windrow_search::{
-///     BestOptions, Bm25Similarity, Limits, Query, TieOrder, best, compile,
+///     BestOptions, Bm25Similarity, Limits, Query, Scores, TieOrder, best, compile,
 /// };
 ///
 /// let mut index = MemoryIndex::default();
@@ -40,7 +40,9 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// index.add(2, "title", &["cold", "coffee", "with", "milk"]);
 /// let query = Query::all(vec![Query::term("title", "coffee"), Query::term("title", "cold")]);
 /// let similarity = Bm25Similarity::default();
-/// let mut compiled = compile(&query, &index, &similarity, &Limits::default(), || false).unwrap();
+/// let limits = Limits::default();
+/// let mut compiled =
+///     compile(&query, &index, &similarity, &limits, Scores::Wanted, || false).unwrap();
 /// let options = BestOptions::new(10, TieOrder::LowestId);
 /// let found = best(&mut compiled, &options, || false).unwrap();
 /// assert_eq!(found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2]);
@@ -54,25 +56,24 @@ pub fn compile<I: Source, S: Similarity>(
     source: &I,
     similarity: &S,
     limits: &Limits,
+    scores: Scores,
     should_stop: impl FnMut() -> bool,
 ) -> Outcome<I, S> {
-    Compiler::new(source, similarity, limits, should_stop).compile(query, Context::default())
+    let context = match scores {
+        Scores::Wanted => Context::default(),
+        Scores::Unwanted => Context::default().filter(),
+    };
+    Compiler::new(source, similarity, limits, should_stop).compile(query, context)
 }
 
-/// Compiles a query of which only the records count, as [`compile`] does. The scores of its records
-/// mean nothing, and the source is not asked for the statistics that they need.
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_unscored<I: Source, S: Similarity>(
-    query: &Query,
-    source: &I,
-    similarity: &S,
-    limits: &Limits,
-    should_stop: impl FnMut() -> bool,
-) -> Outcome<I, S> {
-    let context = Context::default().filter();
-    Compiler::new(source, similarity, limits, should_stop).compile(query, context)
+/// Whether the scores of records are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scores {
+    /// They are.
+    Wanted,
+    /// Only the records are. Their scores mean nothing, and the source is not asked for the statistics
+    /// that scores need.
+    Unwanted,
 }
 
 /// The lists of so many terms at most are open at the same time. The records of more terms are

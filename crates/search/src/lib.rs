@@ -40,7 +40,7 @@ pub mod terms;
 pub mod top;
 
 pub use batch::Batch;
-pub use compile::{CompileError, Compiled, Explainer, Limits, compile, compile_unscored};
+pub use compile::{CompileError, Compiled, Explainer, Limits, Scores, compile};
 pub use explanation::Explanation;
 pub use highlight::{Highlighter, Passage, Token, passages};
 pub use ids::{IdRange, IdSet, Ids, SetIds};

@@ -11,8 +11,8 @@ use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
     BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
-    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, Scorer, TextSimilarity, TieOrder, all, best,
-    compile, count,
+    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, Scorer, Scores, TextSimilarity, TieOrder, all,
+    best, compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -289,16 +289,18 @@ fn queries_agree() {
         for _ in 0..60 {
             let query = query(random, 3);
             let similarity = Bm25Similarity::default();
-            let compiled = || {
+            let compiled_with = |scores| {
                 compile(
                     &query,
                     &model.index,
                     &similarity,
                     &Limits::default(),
+                    scores,
                     || false,
                 )
                 .unwrap()
             };
+            let compiled = || compiled_with(Scores::Wanted);
             let expected: Vec<(u64, f64)> = model
                 .records
                 .keys()
@@ -335,6 +337,8 @@ fn queries_agree() {
                 .copied()
                 .collect();
             assert_eq!(explained, ids(&expected), "{query}");
+            let mut unscored = compiled_with(Scores::Unwanted);
+            assert_eq!(count(&mut unscored, || false), Ok(expected.len() as u64));
             assert_eq!(
                 count(&mut compiled(), || false),
                 Ok(expected.len() as u64),
@@ -371,8 +375,9 @@ fn similar_words_are_scored_by_similarity() {
     }
     let check = |query: Query, expected: &[u64]| {
         let similarity = Bm25Similarity::default();
-        let mut compiled =
-            compile(&query, &index, &similarity, &Limits::default(), || false).unwrap();
+        let (limits, scores) = (Limits::default(), Scores::Wanted);
+        let compiled = compile(&query, &index, &similarity, &limits, scores, || false);
+        let mut compiled = compiled.unwrap();
         let options = BestOptions::new(10, TieOrder::LowestId);
         let found = best(&mut compiled, &options, || false).unwrap();
         let ids: Vec<u64> = found.hits.iter().map(|hit| hit.id).collect();
@@ -403,7 +408,14 @@ fn queries_beyond_the_limits_are_refused() {
         depth: 10,
     };
     let compile = |query: &Query| {
-        let outcome = compile(query, &index, &TextSimilarity, &limits, || false);
+        let outcome = compile(
+            query,
+            &index,
+            &TextSimilarity,
+            &limits,
+            Scores::Wanted,
+            || false,
+        );
         outcome.map(|mut compiled| count(&mut compiled, || false).unwrap())
     };
     let terms = |count: usize| {
@@ -448,6 +460,7 @@ fn queries_beyond_the_limits_are_refused() {
         &index,
         &TextSimilarity,
         &Limits::default(),
+        Scores::Wanted,
         || true,
     );
     assert_eq!(stopped.err(), Some(CompileError::Interrupted));

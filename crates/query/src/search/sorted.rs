@@ -6,7 +6,7 @@
 //! - Otherwise the sort key of each matching record is computed while the records are found.
 
 use windrow_document::Document;
-use windrow_search::{END, Hit, Ids, Matches, all, collect};
+use windrow_search::{END, Hit, Ids, Matches, Scores, all, collect};
 
 use super::sort::{FirstHits, KeyOrder, SearchSort, SortRequest, SortedHit};
 use super::{OpenSearch, Page};
@@ -39,7 +39,7 @@ impl OpenSearch {
         after: Option<&[u8]>,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
-        let (matched, mut read) = self.run_unscored(interrupt, |node, stop| {
+        let (matched, mut read) = self.run(interrupt, Scores::Unwanted, |node, stop| {
             let postings = node.postings();
             Ok((collect(node, stop)?, postings))
         })?;
@@ -76,7 +76,7 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let (mut outcome, mut pace) = (Ok(()), Pace::default());
-        let postings_read = self.run(interrupt, |node, stop| {
+        let postings_read = self.run(interrupt, Scores::Wanted, |node, stop| {
             let postings = node.postings();
             all(node, stop, |hit| {
                 if outcome.is_ok() {
@@ -118,7 +118,7 @@ impl OpenSearch {
         // Lists can only be read forward.
         let mut in_order: Vec<&mut SortedHit> = hits.iter_mut().collect();
         in_order.sort_unstable_by_key(|sorted| sorted.hit.id);
-        self.run(interrupt, |node, _| {
+        self.run(interrupt, Scores::Wanted, |node, _| {
             for sorted in in_order {
                 if node.seek(sorted.hit.id) == sorted.hit.id {
                     sorted.hit.score = node.score();
