@@ -8,14 +8,14 @@ use std::sync::Arc;
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
 
+use crate::catalog::ddl_event::{DdlEvent, DdlKind};
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows::{CollectionRow, IndexRow};
 use crate::collection::Collection;
-use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::index::Index;
-use crate::namespace::Namespace;
 use crate::new_collection::random_uuid;
-use crate::rows::{CollectionRow, IndexRow};
 use crate::transaction_locks::WaitControl;
 
 /// The option of a collection that ends with the process.

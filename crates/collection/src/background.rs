@@ -6,14 +6,15 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::building;
 use crate::building::share_work;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::merging::MergeEffort;
+use crate::maintenance::merging::MergeEffort;
+use crate::maintenance::{folding, merging};
 use crate::panic_boundary::catch_panic;
 use crate::state::IndexState;
-use crate::{building, folding, merging};
 
 /// Starts the background threads.
 pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>>, Error> {

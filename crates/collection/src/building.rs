@@ -33,14 +33,14 @@ use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, conflict};
 use windrow_storage::{Position, RowChange};
 
+use crate::catalog::ddl_event::{DdlEvent, DdlKind};
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
-use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::error::Error;
 use crate::index::Index;
 use crate::panic_boundary::catch_panic;
-use crate::rows;
 use crate::state::IndexState;
 
 /// The result of `create_indexes`.

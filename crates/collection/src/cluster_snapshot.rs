@@ -5,11 +5,11 @@ use std::sync::Arc;
 use windrow_fold::{Snapshot, SnapshotLifetime};
 use windrow_storage::{ClusterTime, Position};
 
+use crate::catalog::namespace::Namespace;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::namespace::Namespace;
 use crate::read::Reader;
 
 /// A snapshot of all collections and views. It can be read for as long as a snapshot may live.

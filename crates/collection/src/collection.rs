@@ -12,22 +12,22 @@ use windrow_fold::{RecordId, SectionOptions, SnapshotLifetime};
 use windrow_storage::Position;
 
 use crate::cap::{Cap, CappedInserts};
-use crate::claims::Claims;
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows::{CollectionRow, FoldedRow};
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedLock, OrderedRwLock, Rank};
-use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::record::statements::StatementRecord;
 use crate::record::{Commit, Effect, Operation};
-use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
 use crate::scans::Scans;
 use crate::state::{Frozen, IndexState, State};
 use crate::transaction_locks::{DdlBarrier, DdlGuard, TransactionLocks, WaitControl};
+use crate::unique_keys::claims::Claims;
 
 /// The number of locks that the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;

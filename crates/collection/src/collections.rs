@@ -7,13 +7,13 @@ use parking_lot::RwLock;
 
 use windrow_fold::Position;
 
+use crate::catalog::namespace::{self, Namespace};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::ids::CollectionId;
 use crate::lock_order::{OrderedLock, Rank};
 use crate::name_history::NameHistory;
-use crate::namespace::{self, Namespace};
 
 /// The collections of an engine.
 pub(crate) struct Collections {

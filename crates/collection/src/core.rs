@@ -16,16 +16,16 @@ use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
 use crate::building::taken_shares::TakenShares;
+use crate::catalog::retired_names::RetiredNames;
+use crate::catalog::rows::{self, NamedRow};
 use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
 use crate::options::{Background as BackgroundWork, EngineOptions};
 use crate::pinned_snapshots::PinnedSnapshots;
-use crate::recent_key_filter::FilterBudget;
-use crate::retired_names::RetiredNames;
 use crate::retries::Retries;
-use crate::rows::{self, NamedRow};
+use crate::unique_keys::recent_key_filter::FilterBudget;
 
 /// What all collections share.
 pub(crate) struct Core {

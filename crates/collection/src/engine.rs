@@ -13,25 +13,26 @@ use windrow_fold::SnapshotLifetime;
 use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, SharedState, Storage};
 
 use crate::building::share_work;
+use crate::catalog::ddl_event::{DdlEvent, DdlKind};
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
-use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::dropped_collection::release_dropped;
 use crate::engine_statistics::{ShareCounts, Statistics};
 use crate::error::Error;
 use crate::following::Following;
 use crate::ids::{CollectionId, MapId};
-use crate::merging::MergeEffort;
-use crate::namespace::Namespace;
+use crate::maintenance::merging::MergeEffort;
+use crate::maintenance::{folding, merging, repair};
 use crate::options::{Background, EngineOptions};
 use crate::record::transaction::Origin;
 use crate::retries::{LastOperation, RecordedResult};
-use crate::rows;
 use crate::state::IndexState;
 use crate::transaction::Transaction;
-use crate::{background, building, folding, merging, new_collection, recovery, repair};
+use crate::{background, building, new_collection, recovery};
 
 /// An open database directory. Dropping it closes it.
 ///

@@ -12,16 +12,16 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_mql::update::UpdateDescription;
 use windrow_storage::{ClusterTime, Content, Follower, Position, StorageError, Written};
 
+use crate::catalog::ddl_event::{DdlEvent, DdlKind};
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows::NamedRow;
 use crate::collections::Collections;
-use crate::ddl_event::{DdlEvent, DdlKind};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::event_detail::{self, DeletionDetail};
 use crate::ids::CollectionId;
-use crate::namespace::Namespace;
 use crate::record::transaction::{self, Kind, Origin};
 use crate::record::{self, Operation};
-use crate::rows::NamedRow;
 
 /// A change event.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,6 +20,7 @@ use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
 use windrow_storage::{Applier, Catalog, Content, Position, Publish, RunId, StorageError, Written};
 
+use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -29,7 +30,6 @@ use crate::ids::{CollectionId, MapId};
 use crate::record::transaction;
 use crate::recovery;
 use crate::retries;
-use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::state::{IndexState, State};
 
 /// Applies the records of another server's log to an engine. [`Engine::open_following`](crate::Engine::open_following) makes it.

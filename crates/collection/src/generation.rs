@@ -26,10 +26,10 @@ use windrow_index::Definition;
 
 use crate::ids::MapId;
 use crate::index::Index;
-use crate::key_probe::KeyProbe;
-use crate::key_set::KeySet;
-use crate::recent_key_filter::FoldedKeys;
 use crate::record::{Commit, Operation};
+use crate::unique_keys::key_probe::KeyProbe;
+use crate::unique_keys::key_set::KeySet;
+use crate::unique_keys::recent_key_filter::FoldedKeys;
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };

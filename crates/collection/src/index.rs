@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use windrow_fold::Position;
 use windrow_index::Definition;
 
+use crate::catalog::rows::IndexRow;
 use crate::ids::MapId;
-use crate::recent_key_filter::RecentKeyFilter;
-use crate::rows::IndexRow;
+use crate::unique_keys::recent_key_filter::RecentKeyFilter;
 
 /// An index of a collection.
 #[derive(Debug)]

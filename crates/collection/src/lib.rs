@@ -59,21 +59,22 @@
 //!
 //! # Modules in reading order
 //!
-//! 1. Formats: `ids`, `namespace`, `record` (the log record of a commit), `statement_result`,
-//!    `event_detail`, `rows` (catalog rows), `ddl_event`.
+//! 1. Formats: `ids`, `record` (the log record of a commit), `statement_result`, `event_detail`,
+//!    `catalog` (rows, names and events).
 //! 2. In memory: `index`, `generation` (the tails of a collection), `state`, `collection`, `core`,
 //!    `collections`, `options`.
 //! 3. Reading: `read`, `pinned_snapshots`, `cluster_snapshot`, `name_history`.
-//! 4. Writing: `write`, `rules`, `cap`, `admission`, `lock_order`. Unique keys: `claims`,
-//!    `key_set`, `key_probe`, `recent_key_filter`. Retryable writes: `retries`.
+//! 4. Writing: `write`, `rules`, `cap`, `admission`, `lock_order`, `unique_keys`, `retries`
+//!    (retryable writes).
 //! 5. Transactions: `transaction`, `transaction_locks`.
-//! 6. Maintenance: `background`, `folding`, `merging`, `version_gc`, `recovery`, `repair`,
-//!    `validate`, `duplicate_keys`, `rollback`.
-//! 7. Catalog: `engine`, `new_collection`, `alter`, `building` (index builds), `views`,
-//!    `retired_names`, `compression`.
-//! 8. Observing: `events` (change streams), `statistics`, `engine_statistics`, `scans`.
-//! 9. Databases in an object store: `following` applies the log of another server, `follower` opens
-//!    the database and takes it over.
+//! 6. Work in the background: `maintenance` (folds, merges and repair), `background` (its threads),
+//!    `building` (index builds).
+//! 7. Opening and changing: `engine`, `recovery`, `new_collection`, `alter`, `dropped_collection`,
+//!    `views`, `compression`.
+//! 8. Checking: `validate`, `duplicate_keys`, `rollback`.
+//! 9. Observing: `events` (change streams), `statistics`, `engine_statistics`, `scans`.
+//! 10. Databases in an object store: `following` applies the log of another server, `follower`
+//!     opens the database and takes it over.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -82,13 +83,12 @@ mod alter;
 mod background;
 mod building;
 mod cap;
-mod claims;
+mod catalog;
 mod cluster_snapshot;
 mod collection;
 mod collections;
 mod compression;
 mod core;
-mod ddl_event;
 mod dropped_collection;
 mod duplicate_keys;
 mod engine;
@@ -96,31 +96,23 @@ mod engine_statistics;
 mod error;
 mod event_detail;
 mod events;
-mod folding;
 mod follower;
 mod following;
 mod generation;
 mod ids;
 mod index;
-mod key_probe;
-mod key_set;
 mod lock_order;
-mod merging;
+mod maintenance;
 mod name_history;
-mod namespace;
 mod new_collection;
 mod options;
 mod panic_boundary;
 mod pinned_snapshots;
 mod read;
-mod recent_key_filter;
 mod record;
 mod recovery;
-mod repair;
-mod retired_names;
 mod retries;
 mod rollback;
-mod rows;
 mod rules;
 mod scans;
 mod state;
@@ -128,8 +120,8 @@ mod statement_result;
 mod statistics;
 mod transaction;
 mod transaction_locks;
+mod unique_keys;
 mod validate;
-mod version_gc;
 mod views;
 mod write;
 
@@ -137,10 +129,12 @@ pub use alter::{DocumentChange, Modification, Renaming};
 pub use building::pool::BuildPriority;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
+pub use catalog::ddl_event::DdlKind;
+pub use catalog::namespace::{Namespace, VIEWS};
+pub use catalog::rows::run_of as run_of_row;
 pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
 pub use compression::from_options as compression_from_options;
-pub use ddl_event::DdlKind;
 pub use engine::{Engine, Work};
 pub use engine_statistics::{ShareCounts, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};
@@ -149,7 +143,6 @@ pub use follower::{Follower, Opened, OpeningPolicy, Succession, open_shared};
 pub use following::Following;
 pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress, ShareProgress};
-pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor};
@@ -157,7 +150,6 @@ pub use record::statements::{RetainedImage, Statements};
 pub use record::transaction::Origin;
 pub use retries::{LastOperation, RecordedResult};
 pub use rollback::write_rollback_files;
-pub use rows::run_of as run_of_row;
 pub use scans::Scans;
 pub use statement_result::{Image, StatementResult};
 pub use statistics::{CollectionStatistics, IndexStatistics};

@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 
 use windrow_fold::Position;
 
+use crate::catalog::namespace::Namespace;
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::namespace::Namespace;
 
 /// The maximal number of names.
 const NAMES_MAX: usize = 10_000;

@@ -7,12 +7,12 @@ use windrow_fold::Position;
 use windrow_index::Definition;
 use windrow_storage::RowChange;
 
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows::{self, CollectionRow, FoldedRow};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
-use crate::namespace::Namespace;
-use crate::rows::{self, CollectionRow, FoldedRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
 

@@ -21,8 +21,8 @@ use crate::error::Error;
 use crate::generation::{Backlog, Generation, append_id_key};
 use crate::ids::MapId;
 use crate::index::Index;
-use crate::key_probe::KeyProbe;
 use crate::state::{IndexState, State};
+use crate::unique_keys::key_probe::KeyProbe;
 use cursors::{BEHIND_MARKS, record_of};
 
 pub use cursors::{EntryCursor, RecordCursor};

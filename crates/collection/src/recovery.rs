@@ -10,6 +10,7 @@ use windrow_fold::{Direction, Section};
 use windrow_index::Definition;
 use windrow_storage::{Position, Storage, StorageError};
 
+use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -24,7 +25,6 @@ use crate::record::net::net;
 use crate::record::statements;
 use crate::record::transaction::{self, Kind, Origin};
 use crate::retries;
-use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
 

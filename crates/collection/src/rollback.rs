@@ -13,10 +13,10 @@ use std::path::Path;
 use bytes::Bytes;
 use windrow_storage::{Position, Storage, StorageError};
 
+use crate::catalog::rows::{self, CollectionRow};
 use crate::ids::CollectionId;
 use crate::record::transaction::{Kind, kind_of};
 use crate::record::{self, Operation};
-use crate::rows::{self, CollectionRow};
 
 /// Writes the documents of the log from `from` on into files below `folder`. `time` names them.
 /// Returns the number of documents.

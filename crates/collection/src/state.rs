@@ -7,10 +7,10 @@ use windrow_fold::sections::Sections;
 use windrow_index::Definition;
 use windrow_invariant::Bug;
 
+use crate::catalog::rows::FoldedRow;
 use crate::generation::Generation;
 use crate::ids::MapId;
 use crate::index::Index;
-use crate::rows::FoldedRow;
 
 /// The state of a collection.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ use windrow_fold::{Position, RecordId, Snapshot};
 use windrow_invariant::Bug;
 use windrow_storage::PAYLOAD_BYTES_MAX;
 
+use crate::catalog::namespace::Namespace;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -26,7 +27,6 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::ids::{CollectionId, MapId};
-use crate::namespace::Namespace;
 use crate::read::{OwnWrites, Reader};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use windrow_document::{Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 use windrow_fold::RecordId;
 
+use crate::catalog::namespace::Namespace;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::rules::collation_of;
 use crate::write::Change;

@@ -12,13 +12,13 @@ mod batch;
 mod checks;
 mod difference;
 mod entries;
+mod insert_keys;
 mod key_locking;
 mod options;
 mod plan;
 mod snapshot_validity;
 mod trim;
 mod unique;
-mod unique_keys;
 
 pub use crate::rules::DocumentValidation;
 pub use batch::{Batch, Change, Outcome};

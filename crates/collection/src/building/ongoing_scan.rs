@@ -11,13 +11,13 @@ use windrow_storage::RowChange;
 use super::control::BuildControl;
 use super::entries::{Collected, EntryTarget};
 use super::ranges::{Range, RangeQueue};
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::read::Reader;
-use crate::rows;
 
 /// The error code that stops work on a large document.
 pub(super) const INTERRUPTED: i32 = 11601;

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
+use crate::catalog::rows;
 use crate::core::Core;
 use crate::generation::BEHIND_ALL;
 use crate::index::Index;
-use crate::rows;
 
 /// Bounds are stored in catalog rows, which are small, so longer ones are truncated.
 const PLACE_BYTES_MAX: usize = 256;

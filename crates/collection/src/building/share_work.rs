@@ -18,6 +18,7 @@ use super::entries::{Collected, EntryTarget, read_range};
 use super::ongoing_scan::INTERRUPTED;
 use super::share_report::{BuiltShare, ShareReport, ShareState};
 use super::taken_shares::TakenShare;
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -27,7 +28,6 @@ use crate::index::Index;
 use crate::lock_order::as_another_thread;
 use crate::panic_boundary::catch_panic;
 use crate::read::Reader;
-use crate::rows;
 
 /// The version of what creates entries. A primary gives shares only to servers of its own version.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -25,12 +25,12 @@ use super::ongoing_scan::Scan;
 use super::ranges::Range;
 use super::share_report::{BuiltShare, ShareReport, ShareState};
 use super::share_work::VERSION;
+use crate::catalog::rows::{self, ShareRow};
 use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::{Index, ShareProgress};
 use crate::options::Background;
 use crate::read::Reader;
-use crate::rows::{self, ShareRow};
 
 /// The interval in which the primary looks for what followers have announced.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use windrow_storage::{Catalog, RunId, StorageError};
 
-use crate::rows::{self, ShareRow};
+use crate::catalog::rows::{self, ShareRow};
 
 /// The shares that this process has taken.
 #[derive(Default)]

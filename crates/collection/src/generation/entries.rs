@@ -11,9 +11,9 @@ use windrow_invariant::Bug;
 use windrow_mql::interrupt::without_interrupt;
 
 use crate::index::Index;
-use crate::key_probe::KeyProbe;
-use crate::key_set::KeySet;
 use crate::record::{self, Commit, IndexChange, Operation};
+use crate::unique_keys::key_probe::KeyProbe;
+use crate::unique_keys::key_set::KeySet;
 
 fn base_of(commits: &[Arc<Commit>]) -> Position {
     commits

@@ -17,11 +17,11 @@ use windrow_index::{Definition, conflict};
 
 use super::{State, Transaction, conflict as write_conflict};
 use crate::building::CreatedIndexes;
+use crate::catalog::namespace::{Namespace, check_case};
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::namespace::{Namespace, check_case};
 use crate::new_collection;
-use crate::rows;
 
 impl Transaction {
     /// Creates a collection.

@@ -22,7 +22,6 @@ use super::key_locking::{KeyLocker, awaited};
 use super::options::WriteOptions;
 use super::snapshot_validity::SnapshotValidity;
 use super::unique::{CheckedKey, UniquenessCheck};
-use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
@@ -32,6 +31,7 @@ use crate::read::Reader;
 use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
 use crate::transaction_locks::{LockTarget, TransactionWaiter, while_waiting};
+use crate::unique_keys::claims::{self, Claim};
 
 /// How to change a document.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,10 +9,9 @@ use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
 use super::entries::entries_of;
+use super::insert_keys::InsertKeys;
 use super::key_locking::{KeyLocker, KeyOwnership, holder};
 use super::plan::{InsertPlan, document_at};
-use super::unique_keys::UniqueKeys;
-use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
 use crate::index::Index;
@@ -20,6 +19,7 @@ use crate::read::Reader;
 use crate::state::IndexState;
 use crate::transaction::{Transaction, conflict};
 use crate::transaction_locks::TransactionWaiter;
+use crate::unique_keys::claims::Claim;
 
 impl Collection {
     /// Claims the unique keys of an insert's documents, and removes documents from the plan whose
@@ -38,7 +38,7 @@ impl Collection {
             state.index.enforces_uniqueness() && !is_settled
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
-        let mut wanted = UniqueKeys::new(indexes);
+        let mut keys = InsertKeys::new(indexes);
         let document = |(offset, length, _): &(usize, usize, usize)| {
             document_at(documents, *offset, *length).map(Document::from_validated)
         };
@@ -47,51 +47,51 @@ impl Collection {
             .iter()
             .map(document)
             .collect::<Result<_, Bug>>()?;
-        wanted.want(&accepted)?;
-        let has_duplicates = wanted.claim(claiming.claim)?;
+        keys.add(&accepted)?;
+        let has_duplicates = keys.claim(claiming.claim)?;
         if claiming.transaction.is_none()
-            && let Some(holder) = wanted.awaited(self)?
+            && let Some(holder) = keys.awaited(self)?
         {
             return Ok(Planned::HeldBy(holder));
         }
         if let Some(transaction) = claiming.transaction {
             // Claimed before any lookup: an earlier holder of a key has committed by then, and is
             // visible.
-            wanted.sort();
-            wanted.hold(&KeyLocker::new(self, transaction)?)?;
+            keys.sort();
+            keys.hold(&KeyLocker::new(self, transaction)?)?;
         }
         let check = UniquenessCheck::new(self)?;
-        wanted.pass_absent(&check.newest)?;
-        if claiming.transaction.is_some() || has_duplicates || wanted.need_lookup() {
-            wanted.sort();
-            self.remove_duplicates(&mut wanted, documents, ordered, &check, &mut plan)?;
+        keys.pass_absent(&check.newest)?;
+        if claiming.transaction.is_some() || has_duplicates || keys.need_lookup() {
+            keys.sort();
+            self.remove_duplicates(&mut keys, documents, ordered, &check, &mut plan)?;
         }
-        plan.hashes = wanted.hashes()?;
+        plan.hashes = keys.hashes()?;
         Ok(Planned::Plan(plan))
     }
 
     /// Removes documents from the plan that have an existing key.
     fn remove_duplicates(
         &self,
-        wanted: &mut UniqueKeys<'_>,
+        keys: &mut InsertKeys<'_>,
         documents: &Bytes,
         ordered: bool,
         check: &UniquenessCheck<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
-        let of_documents = wanted.of_documents(plan.accepted.len())?;
+        let of_documents = keys.of_documents(plan.accepted.len())?;
         let mut accepted = Vec::with_capacity(plan.accepted.len());
-        for (place, keys) in std::mem::take(&mut plan.accepted)
+        for (place, numbers) in std::mem::take(&mut plan.accepted)
             .into_iter()
             .zip(of_documents)
         {
-            match self.take_keys(wanted, &keys, check)? {
+            match self.take_keys(keys, &numbers, check)? {
                 None => accepted.push(place),
-                Some(double) => {
+                Some(existing) => {
                     let (offset, length, number) = place;
                     let bytes = document_at(documents, offset, length)?;
                     let error =
-                        self.duplicate_error(wanted, double, Document::from_validated(bytes))?;
+                        self.duplicate_error(keys, existing, Document::from_validated(bytes))?;
                     plan.errors.push((number, error));
                 }
             }
@@ -111,12 +111,12 @@ impl Collection {
     /// Takes a document's keys. Returns the number of one that exists already.
     fn take_keys(
         &self,
-        wanted: &mut UniqueKeys<'_>,
-        keys: &[usize],
+        keys: &mut InsertKeys<'_>,
+        numbers: &[usize],
         check: &UniquenessCheck<'_>,
     ) -> Result<Option<usize>, Error> {
-        for number in keys {
-            let (index, bytes, key) = wanted.key(*number)?;
+        for number in numbers {
+            let (index, bytes, key) = keys.key(*number)?;
             let key_to_check = CheckedKey {
                 index,
                 key: bytes,
@@ -127,18 +127,18 @@ impl Collection {
                 return Ok(Some(*number));
             }
         }
-        keys.iter().try_for_each(|number| wanted.take(*number))?;
+        numbers.iter().try_for_each(|number| keys.take(*number))?;
         Ok(None)
     }
 
     /// Returns the error of a document with an existing key.
     fn duplicate_error(
         &self,
-        wanted: &UniqueKeys<'_>,
+        keys: &InsertKeys<'_>,
         number: usize,
         document: Document<'_>,
     ) -> Result<Error, Error> {
-        let (index, key, _) = wanted.key(number)?;
+        let (index, key, _) = keys.key(number)?;
         let entries = entries_of(index, document, &mut Scratch::default())?;
         // Only the message needs the shape; without it, 1.0 is shown as 1.
         let shape = entries.get(key).map(Vec::as_slice).unwrap_or_default();

@@ -33,8 +33,8 @@ use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::ids::MapId;
 use crate::index::Index;
+use crate::maintenance::{folding, merging};
 use crate::state::State;
-use crate::{folding, merging};
 
 /// Rebuilds these maps of a collection. `should_stop` is called now and then; it returns the reason
 /// to stop.

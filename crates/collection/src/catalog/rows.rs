@@ -25,8 +25,8 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_fold::{Position, RecordId, SectionDescriptor};
 use windrow_storage::{Catalog, RowChange, RunId, StorageError};
 
+use crate::catalog::namespace::Namespace;
 use crate::ids::{CollectionId, MapId};
-use crate::namespace::Namespace;
 
 pub const COLLECTION: u8 = b'c';
 pub const OPTIONS: u8 = b'o';
@@ -38,7 +38,7 @@ pub const BUILD: u8 = b'b';
 pub const SHARE: u8 = b'g';
 pub const CREATION: u8 = b't';
 pub const NAMED: u8 = b'h';
-/// The key of the row with the latest [`DdlEvent`](crate::ddl_event::DdlEvent).
+/// The key of the row with the latest [`DdlEvent`](crate::catalog::ddl_event::DdlEvent).
 pub const DDL_EVENT: &[u8] = b"e";
 pub const HISTORY_KEPT: &[u8] = b"k";
 const NEXT_ID: &[u8] = b"n";

@@ -8,7 +8,6 @@ use windrow_index::Scratch;
 use windrow_invariant::Bug;
 
 use super::key_locking::{KeyLocker, KeyOwnership, awaited};
-use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
@@ -16,10 +15,11 @@ use crate::read::Reader;
 use crate::record::KeyHashes;
 use crate::state::IndexState;
 use crate::transaction_locks::TransactionWaiter;
+use crate::unique_keys::claims::{self, Claim};
 
 /// The unique keys of the documents of an insert. Keys have numbers: those of one index are
 /// consecutive, and in order once they are [sorted](Self::sort).
-pub(super) struct UniqueKeys<'i> {
+pub(super) struct InsertKeys<'i> {
     indexes: Vec<&'i IndexState>,
     /// The bytes of all keys.
     bytes: Vec<u8>,
@@ -58,10 +58,10 @@ impl KeyEntry {
     }
 }
 
-impl<'i> UniqueKeys<'i> {
+impl<'i> InsertKeys<'i> {
     /// Creates an empty list. If the index on `_id` is included, it must be the first.
-    pub fn new(indexes: Vec<&'i IndexState>) -> UniqueKeys<'i> {
-        UniqueKeys {
+    pub fn new(indexes: Vec<&'i IndexState>) -> InsertKeys<'i> {
+        InsertKeys {
             indexes,
             bytes: Vec::new(),
             keys: Vec::new(),
@@ -70,12 +70,12 @@ impl<'i> UniqueKeys<'i> {
     }
 
     /// Adds the unique keys of documents.
-    pub fn want(&mut self, documents: &[Document<'_>]) -> Result<(), Error> {
+    pub fn add(&mut self, documents: &[Document<'_>]) -> Result<(), Error> {
         let (bytes, keys) = (&mut self.bytes, &mut self.keys);
         for (index, state) in self.indexes.iter().enumerate() {
             let definition = &state.index.definition;
             for (document, of) in documents.iter().enumerate() {
-                let mut want = |key: &[u8], _: &[u8]| {
+                let mut push = |key: &[u8], _: &[u8]| {
                     keys.push(KeyEntry {
                         index,
                         start: bytes.len(),
@@ -89,7 +89,7 @@ impl<'i> UniqueKeys<'i> {
                     });
                     bytes.extend_from_slice(key);
                 };
-                definition.keys(*of, &mut self.scratch, &mut want)?;
+                definition.keys(*of, &mut self.scratch, &mut push)?;
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ impl<'i> UniqueKeys<'i> {
 
     /// Sorts the keys, and finds equal ones. A key that one document has twice counts once.
     pub fn sort(&mut self) {
-        let UniqueKeys { bytes, keys, .. } = self;
+        let InsertKeys { bytes, keys, .. } = self;
         let order = |one: &KeyEntry, other: &KeyEntry| {
             let indexes = one.index.cmp(&other.index);
             indexes.then_with(|| one.bytes(bytes).cmp(other.bytes(bytes)))
@@ -176,7 +176,7 @@ impl<'i> UniqueKeys<'i> {
 
     /// Claims all keys. Returns whether two of them may be equal.
     pub fn claim(&mut self, claim: &mut Claim<'_>) -> Result<bool, Bug> {
-        let wanted = |key: &KeyEntry| {
+        let claimed = |key: &KeyEntry| {
             let index = &self.index_of(key)?.index;
             Ok(claims::ClaimedKey {
                 key: key.hashed(&self.bytes),
@@ -184,8 +184,8 @@ impl<'i> UniqueKeys<'i> {
                 is_of_ids: index.definition.is_of_ids(),
             })
         };
-        let wanted: Vec<_> = self.keys.iter().map(wanted).collect::<Result<_, Bug>>()?;
-        let added = claim.add(&wanted);
+        let claimed: Vec<_> = self.keys.iter().map(claimed).collect::<Result<_, Bug>>()?;
+        let added = claim.add(&claimed);
         for number in added.new_ids {
             self.key_mut(number)?.look_up = false;
         }
@@ -226,7 +226,7 @@ impl<'i> UniqueKeys<'i> {
 
     /// Looks all keys up together, and marks the absent ones. The others are looked up one by one.
     pub fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
-        let UniqueKeys {
+        let InsertKeys {
             indexes,
             bytes,
             keys,
@@ -278,15 +278,15 @@ fn no_index(index: usize, indexes: usize) -> Bug {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::Claims;
+    use crate::unique_keys::claims::Claims;
     use windrow_invariant::tolerate_bugs;
 
     /// The key of an unknown index used to be neither claimed nor looked up, so a second document
     /// with it was inserted.
     #[test]
     fn a_key_without_an_index_is_a_bug() {
-        let mut wanted = UniqueKeys::new(Vec::new());
-        wanted.keys.push(KeyEntry {
+        let mut keys = InsertKeys::new(Vec::new());
+        keys.keys.push(KeyEntry {
             index: 0,
             start: 0,
             length: 0,
@@ -299,11 +299,11 @@ mod tests {
         });
         let claims = Claims::default();
         tolerate_bugs(|| {
-            wanted.claim(&mut claims.begin()).unwrap_err();
-            wanted.hashes().unwrap_err();
-            wanted.key(0).unwrap_err();
-            wanted.take(1).unwrap_err();
-            wanted.of_documents(0).unwrap_err();
+            keys.claim(&mut claims.begin()).unwrap_err();
+            keys.hashes().unwrap_err();
+            keys.key(0).unwrap_err();
+            keys.take(1).unwrap_err();
+            keys.of_documents(0).unwrap_err();
         });
         // Nothing was claimed, so another claim does not wait.
         assert!(claims.begin().grow(b"a", b"b"));

@@ -12,6 +12,7 @@ use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
 use windrow_storage::Position;
 
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::{CHAINS_MANY, Core};
@@ -19,7 +20,6 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::panic_boundary::panicked;
-use crate::rows;
 use crate::state::State;
 
 /// Which maps to merge.

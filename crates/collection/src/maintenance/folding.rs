@@ -24,6 +24,7 @@ use windrow_fold::{EntryKeyBuf, RunSink, Section, SectionDescriptor, SectionOpti
 use windrow_invariant::Bug;
 use windrow_storage::{Compression, Position};
 
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -31,7 +32,6 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::retries;
-use crate::rows;
 use crate::state::{Frozen, State};
 
 /// A map to fold.

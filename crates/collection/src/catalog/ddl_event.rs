@@ -10,8 +10,8 @@ use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_storage::{Catalog, ROW_BYTES_MAX, RowChange};
 
-use crate::namespace::Namespace;
-use crate::rows::{self, CollectionRow, NamedRow};
+use crate::catalog::namespace::Namespace;
+use crate::catalog::rows::{self, CollectionRow, NamedRow};
 
 /// The kinds of catalog changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

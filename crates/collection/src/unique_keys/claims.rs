@@ -14,8 +14,8 @@ use parking_lot::{Condvar, Mutex};
 use windrow_fold::HashedKey;
 
 use crate::ids::MapId;
-use crate::key_set::IdentityHasherBuilder;
 use crate::lock_order::{HeldRank, Rank};
+use crate::unique_keys::key_set::IdentityHasherBuilder;
 
 /// The claimed keys of one commit. Dropping it releases them.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use parking_lot::RwLock;
 use windrow_fold::Position;
 use windrow_storage::{Catalog, RowChange, StorageError};
 
+use crate::catalog::rows::{self, NamedRow};
 use crate::ids::CollectionId;
-use crate::rows::{self, NamedRow};
 
 /// The former names of collections that were dropped or renamed, while the log retains records from
 /// before.
