@@ -60,39 +60,41 @@ fn spawn(
 
 /// The delay of a kind of work after it has failed. A bug usually recurs, so the delay doubles with
 /// each failure in a row.
-struct Rest {
+struct Backoff {
     next: Duration,
 }
 
-impl Rest {
+impl Backoff {
     const FIRST: Duration = Duration::from_millis(200);
     const MAX: Duration = Duration::from_secs(60);
-    /// How often a delayed thread checks whether to end.
-    const LOOK: Duration = Duration::from_millis(200);
+    /// The interval at which a delayed thread checks whether to end.
+    const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-    fn new() -> Rest {
-        Rest { next: Rest::FIRST }
+    fn new() -> Backoff {
+        Backoff {
+            next: Backoff::FIRST,
+        }
     }
 
     /// Resets the delay after work that succeeded.
     fn reset(&mut self) {
-        self.next = Rest::FIRST;
+        self.next = Backoff::FIRST;
     }
 
     /// Returns the delay after an error.
     fn after(&mut self, error: &Error) -> Duration {
         match error {
             Error::Bug(_) => {
-                let rest = self.next;
-                self.next = (2 * rest).min(Rest::MAX);
-                rest
+                let delay = self.next;
+                self.next = (2 * delay).min(Backoff::MAX);
+                delay
             }
-            _ => Rest::FIRST,
+            _ => Backoff::FIRST,
         }
     }
 
     /// Reports an error, and waits.
-    fn rest(&mut self, core: &Core, what: &str, error: &Error) {
+    fn wait_after(&mut self, core: &Core, what: &str, error: &Error) {
         (core.options.on_problem)(what, error);
         let until = Instant::now() + self.after(error);
         while !core.is_closing() {
@@ -100,7 +102,7 @@ impl Rest {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(Rest::LOOK));
+            std::thread::sleep(left.min(Backoff::CHECK_INTERVAL));
         }
     }
 }
@@ -108,7 +110,7 @@ impl Rest {
 /// Folds when tails are large or old, or the log in an object store is long.
 fn keep_folding(collections: &Arc<Collections>) {
     let core = &collections.core;
-    let (mut last_fold, mut rest) = (Instant::now(), Rest::new());
+    let (mut last_fold, mut backoff) = (Instant::now(), Backoff::new());
     while !core.is_closing() {
         core.background.fold.wait(Duration::from_millis(500));
         let full = core.tail_bytes() >= core.fold_from_bytes();
@@ -118,8 +120,8 @@ fn keep_folding(collections: &Arc<Collections>) {
             continue;
         }
         match catch_panic("a fold", || folding::fold_or_record(collections)) {
-            Ok(_) => rest.reset(),
-            Err(error) => rest.rest(core, "folding failed", &error),
+            Ok(_) => backoff.reset(),
+            Err(error) => backoff.wait_after(core, "folding failed", &error),
         }
         last_fold = Instant::now();
         core.background.folded.raise();
@@ -128,22 +130,23 @@ fn keep_folding(collections: &Arc<Collections>) {
 }
 
 /// Unused space is returned after this time without writes.
-const QUIET: Duration = Duration::from_secs(5);
-/// The delay after that has failed. On a full disk each attempt takes the space that is left.
-const REST: Duration = Duration::from_secs(600);
+const QUIET_TIME: Duration = Duration::from_secs(5);
+/// The delay of that work after it has failed. On a full disk each attempt takes the space that is
+/// left.
+const SPACE_MERGE_DELAY: Duration = Duration::from_secs(600);
 
 /// Merges after each fold, concurrently with the next folds.
 fn keep_merging(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut written, mut since) = (core.storage.log.written(), Instant::now());
-    let (mut failed, mut rest) = (None::<Instant>, Rest::new());
+    let (mut failed, mut backoff) = (None::<Instant>, Backoff::new());
     while !core.is_closing() {
         core.background.merge.wait(Duration::from_millis(500));
         if written != core.storage.log.written() {
             (written, since) = (core.storage.log.written(), Instant::now());
         }
-        let rests = failed.is_some_and(|failed| failed.elapsed() < REST);
-        let effort = if since.elapsed() >= QUIET && !rests {
+        let is_delayed = failed.is_some_and(|failed| failed.elapsed() < SPACE_MERGE_DELAY);
+        let effort = if since.elapsed() >= QUIET_TIME && !is_delayed {
             MergeEffort::Space
         } else {
             MergeEffort::Readers
@@ -153,12 +156,12 @@ fn keep_merging(collections: &Arc<Collections>) {
             let work = || merging::merge_all(collections, effort, &|| true);
             merged = match catch_panic("a merge", work) {
                 Ok(merged) => {
-                    rest.reset();
+                    backoff.reset();
                     merged
                 }
                 Err(error) => {
                     failed = Some(Instant::now());
-                    rest.rest(core, "merging failed", &error);
+                    backoff.wait_after(core, "merging failed", &error);
                     false
                 }
             };
@@ -170,15 +173,15 @@ fn keep_merging(collections: &Arc<Collections>) {
 /// Creates the entries of indexes soon after commits, so that no reader and no fold has to create
 /// many. Also ends snapshots that are too old.
 fn keep_creating_entries(collections: &Arc<Collections>) {
-    let (core, mut rest) = (&collections.core, Rest::new());
+    let (core, mut backoff) = (&collections.core, Backoff::new());
     while !core.is_closing() {
         core.background
             .create_entries
             .wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
         match catch_panic("creating entries", || Ok(create_entries(collections))) {
-            Ok(_) => rest.reset(),
-            Err(error) => rest.rest(core, "creating entries failed", &error),
+            Ok(_) => backoff.reset(),
+            Err(error) => backoff.wait_after(core, "creating entries failed", &error),
         }
     }
 }
@@ -217,16 +220,16 @@ mod tests {
     fn the_delay_after_a_bug_doubles() {
         let bug = Error::Bug(tolerate_bugs(|| Bug::new("a test")));
         let full = Error::Interrupted("a test".to_owned());
-        let mut rest = Rest::new();
-        let first = rest.after(&bug);
-        assert_eq!(rest.after(&bug), 2 * first);
-        assert_eq!(rest.after(&bug), 4 * first);
-        assert_eq!(rest.after(&full), first);
+        let mut backoff = Backoff::new();
+        let first = backoff.after(&bug);
+        assert_eq!(backoff.after(&bug), 2 * first);
+        assert_eq!(backoff.after(&bug), 4 * first);
+        assert_eq!(backoff.after(&full), first);
         for _ in 0..20 {
-            rest.after(&bug);
+            backoff.after(&bug);
         }
-        assert_eq!(rest.after(&bug), Rest::MAX);
-        rest.reset();
-        assert_eq!(rest.after(&bug), first);
+        assert_eq!(backoff.after(&bug), Backoff::MAX);
+        backoff.reset();
+        assert_eq!(backoff.after(&bug), first);
     }
 }

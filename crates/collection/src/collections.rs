@@ -20,12 +20,12 @@ pub(crate) struct Collections {
     pub core: Arc<Core>,
     /// Held from the check that a name is free until a collection or view has it.
     pub naming: OrderedLock,
-    all: RwLock<All>,
+    all: RwLock<CollectionTable>,
     name_history: NameHistory,
 }
 
 #[derive(Default)]
-struct All {
+struct CollectionTable {
     by_name: BTreeMap<Namespace, Arc<Collection>>,
     by_id: HashMap<CollectionId, Arc<Collection>>,
 }

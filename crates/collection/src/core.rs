@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
-use crate::options::{Background as BackgroundWork, EngineOptions};
+use crate::options::{Background, EngineOptions};
 use crate::pinned_snapshots::PinnedSnapshots;
 use crate::retries::Retries;
 use crate::unique_keys::recent_key_filter::FilterBudget;
@@ -61,13 +61,13 @@ pub(crate) struct Core {
     pub taken_shares: TakenShares,
     pub retired_names: RetiredNames,
     pub retries: Arc<Retries>,
-    pub background: Background,
+    pub background: BackgroundSignals,
     pub counters: Counters,
 }
 
 /// The signals that wake background threads, report their progress and stop them.
 #[derive(Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundSignals {
     pub fold: Signal,
     pub folded: Signal,
     pub merge: Signal,
@@ -210,7 +210,7 @@ impl Core {
             taken_shares: TakenShares::default(),
             retired_names: RetiredNames::default(),
             retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
-            background: Background::default(),
+            background: BackgroundSignals::default(),
             options,
             counters: Counters::default(),
         }
@@ -528,7 +528,7 @@ impl Core {
 
     /// Returns whether waiting for a transaction is futile, because no other thread could end it.
     pub fn cannot_progress(&self) -> bool {
-        self.is_closing() || self.options.background == BackgroundWork::Caller
+        self.is_closing() || self.options.background == Background::Caller
     }
 
     /// Stops running merges early, and prevents new ones until the guard is dropped.

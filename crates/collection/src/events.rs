@@ -88,13 +88,13 @@ pub enum Step {
 }
 
 /// Returns whether events of a collection match.
-type Wants = Box<dyn Fn(&Namespace) -> bool + Send>;
+type NamespaceFilter = Box<dyn Fn(&Namespace) -> bool + Send>;
 
 /// A cursor over change events. It starts at a position in the log and follows new commits.
 pub struct Events {
     collections: Arc<Collections>,
     follower: Follower,
-    wants: Wants,
+    wants: NamespaceFilter,
     /// The remaining events of the log record that was read last.
     pending: VecDeque<Event>,
     /// Apart from `pending`, all events before this time have been returned.
@@ -136,7 +136,7 @@ impl Events {
 
     fn read(&mut self, written: Written) -> Result<(), Error> {
         let (time, millis) = (written.time(), written.millis);
-        let mut events = Commit {
+        let mut events = CommitEvents {
             number: 0,
             origin: None,
             time,
@@ -176,7 +176,7 @@ impl Events {
         &mut self,
         position: Position,
         payload: Bytes,
-        events: &mut Commit,
+        events: &mut CommitEvents,
     ) -> Result<(), Error> {
         let collection = record::collection_of(&payload);
         let named = collection.and_then(|id| self.name(id, position));
@@ -204,7 +204,7 @@ impl Events {
 }
 
 /// What the events of one log record share.
-struct Commit {
+struct CommitEvents {
     /// The number of the next event.
     number: u64,
     origin: Option<Origin>,
@@ -212,7 +212,7 @@ struct Commit {
     millis: u64,
 }
 
-impl Commit {
+impl CommitEvents {
     fn event(&mut self, named: &NamedRow, kind: EventKind) -> Event {
         self.number += 1;
         Event {
@@ -318,7 +318,7 @@ impl Engine {
         Ok(record.map(|record| record.time()))
     }
 
-    fn events_from(&self, position: Position, wants: Wants) -> Events {
+    fn events_from(&self, position: Position, wants: NamespaceFilter) -> Events {
         Events {
             collections: self.collections.clone(),
             follower: self.core.storage.log.follow(position),

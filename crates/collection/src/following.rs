@@ -28,11 +28,12 @@ use crate::dropped_collection::release_dropped;
 use crate::error::Error;
 use crate::ids::{CollectionId, MapId};
 use crate::record::transaction;
-use crate::recovery;
+use crate::recovery::{self, SectionsByMap};
 use crate::retries;
 use crate::state::{IndexState, State};
 
-/// Applies the records of another server's log to an engine. [`Engine::open_following`](crate::Engine::open_following) makes it.
+/// Applies the records of another server's log to an engine.
+/// [`Engine::open_following`](crate::Engine::open_following) creates it.
 pub struct Following {
     collections: Arc<Collections>,
     /// Collections to which transactions have written since the engine was opened.
@@ -180,8 +181,6 @@ impl Applier for Following {
         oldest.map_or(written, |position| position.previous())
     }
 }
-
-type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
 /// What a catalog change affects.
 #[derive(Default)]

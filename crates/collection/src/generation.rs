@@ -51,7 +51,7 @@ pub struct Generation {
     /// The index on `_id` if it contains the documents.
     clustered: Option<Arc<Definition>>,
     indexes: Mutex<BTreeMap<MapId, Arc<IndexTail>>>,
-    held: Held,
+    memory: TailMemory,
     /// The number of threads that create entries of many commits.
     threads: usize,
 }
@@ -60,7 +60,7 @@ pub struct Generation {
 #[derive(Debug)]
 struct IndexTail {
     tail: Tail,
-    keys: Mutex<Keys>,
+    keys: Mutex<CommitKeys>,
     settled_bytes: AtomicU64,
     /// The log bytes searched for keys since the last creation of entries.
     searched_bytes: AtomicU64,
@@ -68,18 +68,20 @@ struct IndexTail {
     last_entries: AtomicUsize,
 }
 
-/// What the commits do for which no entries exist yet.
+/// What the commits without entries do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Backlog {
     Nothing,
     /// They only insert documents.
     Inserts,
+    /// Some of them update or delete documents.
     Changes,
 }
 
-/// The keys of the commits after one position up to another, computed at the first check.
+/// The keys of the commits after the position `from` up to `position`. The first uniqueness check
+/// computes them.
 #[derive(Debug)]
-struct Keys {
+struct CommitKeys {
     set: KeySet,
     from: Position,
     position: Position,
@@ -87,13 +89,13 @@ struct Keys {
 
 /// The memory of one generation's tails, also counted in the sum over all.
 #[derive(Debug)]
-struct Held {
+struct TailMemory {
     all: Arc<AtomicU64>,
     /// `None` once the generation is folded and no longer counted.
     own: Mutex<Option<u64>>,
 }
 
-impl Held {
+impl TailMemory {
     fn add(&self, bytes: u64) {
         if let Some(own) = self.own.lock().as_mut() {
             *own += bytes;
@@ -104,11 +106,11 @@ impl Held {
 
 impl Generation {
     /// Creates an empty generation after the position `start`. `clustered` is the index on `_id` if
-    /// it contains the documents. `held` counts the memory of all generations.
+    /// it contains the documents. `memory` counts that of all generations.
     pub fn new(
         start: Position,
         clustered: Option<Arc<Definition>>,
-        held: &Arc<AtomicU64>,
+        memory: &Arc<AtomicU64>,
     ) -> Generation {
         Generation {
             start,
@@ -117,8 +119,8 @@ impl Generation {
             records: Tail::new(start),
             clustered,
             indexes: Mutex::default(),
-            held: Held {
-                all: held.clone(),
+            memory: TailMemory {
+                all: memory.clone(),
                 own: Mutex::new(Some(0)),
             },
             threads: 1,
@@ -126,8 +128,8 @@ impl Generation {
     }
 
     /// Returns a generation with the commits after `position`.
-    pub fn after(&self, position: Position, held: &Arc<AtomicU64>) -> Generation {
-        let next = Generation::new(position, self.clustered.clone(), held);
+    pub fn after(&self, position: Position, memory: &Arc<AtomicU64>) -> Generation {
+        let next = Generation::new(position, self.clustered.clone(), memory);
         for commit in self.commits_since(position) {
             next.push_shared(commit);
         }
@@ -156,20 +158,20 @@ impl Generation {
         commits.push(commit);
         drop(commits);
         self.record_bytes.fetch_add(bytes, Ordering::Release);
-        self.held.add(bytes);
+        self.memory.add(bytes);
     }
 
     /// Stops counting its memory, after it was folded or dropped.
     pub fn retire(&self) {
-        if let Some(own) = self.held.own.lock().take() {
-            let all = self.held.all.fetch_sub(own, Ordering::Relaxed);
+        if let Some(own) = self.memory.own.lock().take() {
+            let all = self.memory.all.fetch_sub(own, Ordering::Relaxed);
             debug_assert!(all >= own, "{own} of {all} bytes of tails");
         }
     }
 
     /// Returns the memory of log records and entries in bytes.
     pub fn bytes(&self) -> u64 {
-        self.held.own.lock().unwrap_or(0)
+        self.memory.own.lock().unwrap_or(0)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -197,7 +199,7 @@ impl Generation {
     /// Returns the commits after a position.
     pub fn commits_since(&self, position: Position) -> Vec<Arc<Commit>> {
         let commits = self.commits.read();
-        behind(&commits, position).to_vec()
+        commits_after(&commits, position).to_vec()
     }
 
     /// Returns the tail parts of the map by record id. They include all commits up to `position`.
@@ -224,16 +226,16 @@ impl Generation {
             let entries = made.iter().map(TailPart::len).sum();
             tail.last_entries.store(entries, Ordering::Relaxed);
             let made_bytes: usize = made.iter().map(TailPart::bytes).sum();
-            self.held.add(made_bytes as u64);
+            self.memory.add(made_bytes as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
             tail.searched_bytes.store(0, Ordering::Relaxed);
             (made, settled)
         })
     }
 
-    /// Creates the entries of an index, on several threads if the commits have many bytes. Until the entries
-    /// of a share are in order, they take a multiple of its memory, so no share is large.
-    /// `last_entries`: the number of entries of the last creation.
+    /// Creates the entries of an index, on several threads if the commits have many bytes. Until the
+    /// entries of a share are in order, they take a multiple of its memory, so no share is large.
+    /// `last_entries` is the number of entries of the last creation.
     fn make_parts(
         &self,
         index: &Index,
@@ -254,26 +256,28 @@ impl Generation {
     }
 
     /// Returns the existing tail parts of an index, without creating more.
-    pub fn index_made(&self, index: &Index) -> Arc<Vec<Arc<TailPart>>> {
+    pub fn existing_index_parts(&self, index: &Index) -> Arc<Vec<Arc<TailPart>>> {
         self.index_tail(index).tail.made().0
     }
 
-    /// Returns what the commits do for which an index has no entries yet.
+    /// Returns what the commits do of which an index has no entries yet.
     pub fn backlog(&self, index: &Index) -> Backlog {
         let settled = self.index_tail(index).tail.settled();
         let commits = self.commits.read();
-        let commits = behind(&commits, settled);
+        let commits = commits_after(&commits, settled);
         let mut operations = commits.iter().flat_map(|commit| &commit.operations);
-        match operations.all(|it| matches!(it, Operation::Insert { .. })) {
-            true if commits.is_empty() => Backlog::Nothing,
-            true => Backlog::Inserts,
-            false => Backlog::Changes,
+        if commits.is_empty() {
+            Backlog::Nothing
+        } else if operations.all(|it| matches!(it, Operation::Insert { .. })) {
+            Backlog::Inserts
+        } else {
+            Backlog::Changes
         }
     }
 
     /// Returns tail parts with all entries of one key up to `position`. The last part contains that
     /// key's entries of the commits without parts.
-    pub fn index_of(
+    pub fn index_parts_of_key(
         &self,
         index: &Index,
         position: Position,
@@ -300,23 +304,24 @@ impl Generation {
         &self,
         index: &Index,
         position: Position,
-        wanted: &[HashedKey<'_>],
-        held: &mut [bool],
+        keys: &[HashedKey<'_>],
+        possible: &mut [bool],
     ) {
         let tail = self.index_tail(index);
-        let mut keys = tail.keys.lock();
-        self.take_in(index, position, &mut keys);
-        keys.set.mark_possible(wanted, held);
+        let mut known = tail.keys.lock();
+        self.add_keys_up_to(index, position, &mut known);
+        known.set.mark_possible(keys, possible);
     }
 
-    fn take_in(&self, index: &Index, position: Position, keys: &mut Keys) {
-        if keys.position < position {
-            let commits = self.commits_since(keys.position);
+    /// Adds the keys of the commits up to `position` that `known` lacks.
+    fn add_keys_up_to(&self, index: &Index, position: Position, known: &mut CommitKeys) {
+        if known.position < position {
+            let commits = self.commits_since(known.position);
             for commit in &commits {
-                add_hashes(index, commit, &mut keys.set);
+                add_hashes(index, commit, &mut known.set);
             }
-            keys.position = reached(&commits, position);
-            self.held.add(keys.set.take_growth() as u64);
+            known.position = reached(&commits, position);
+            self.memory.add(known.set.take_growth() as u64);
         }
     }
 
@@ -325,14 +330,14 @@ impl Generation {
     pub fn folded_keys(&self, index: &Index) -> Option<FoldedKeys> {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
-        let is_asked_for = {
+        let are_mostly_hashed = {
             let commits = self.commits.read();
-            behind(&commits, keys.position).len() * UNASKED_PART <= commits.len()
+            commits_after(&commits, keys.position).len() * UNHASHED_PART <= commits.len()
         };
-        if !is_asked_for {
+        if !are_mostly_hashed {
             return None;
         }
-        self.take_in(index, self.newest(), &mut keys);
+        self.add_keys_up_to(index, self.newest(), &mut keys);
         Some(FoldedKeys {
             from: keys.from,
             until: self.newest(),
@@ -366,7 +371,7 @@ impl Generation {
     fn index_tail(&self, index: &Index) -> Arc<IndexTail> {
         let make = || {
             let position = self.start.max(index.since);
-            let keys = Keys {
+            let keys = CommitKeys {
                 set: KeySet::default(),
                 from: position,
                 position,
@@ -399,10 +404,10 @@ impl Generation {
 /// which takes as long as ten searches.
 const SEARCHES: u64 = 4;
 /// At most this fraction of a generation's commits may have unhashed keys.
-const UNASKED_PART: usize = 4;
+const UNHASHED_PART: usize = 4;
 
 /// Returns the commits after a position.
-fn behind(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
+fn commits_after(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
     &commits[first..]
 }

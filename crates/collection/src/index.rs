@@ -21,13 +21,13 @@ pub struct Index {
     pub definition: Arc<Definition>,
     /// The index follows the log after this position. Its build reads everything before.
     pub since: Position,
-    life: Arc<Life>,
+    lifecycle: Arc<Lifecycle>,
 }
 
 /// What an index keeps when its definition changes. Holders of the older definition share it, so
 /// they see later changes.
 #[derive(Debug)]
-struct Life {
+struct Lifecycle {
     ready: AtomicBool,
     /// The first position at which the index is complete.
     ready_from: AtomicU64,
@@ -82,7 +82,7 @@ impl Index {
             shares: Mutex::default(),
             started: Instant::now(),
         };
-        let life = Life {
+        let lifecycle = Lifecycle {
             ready: AtomicBool::new(ready),
             ready_from: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
@@ -96,59 +96,59 @@ impl Index {
             map,
             definition,
             since,
-            life: Arc::new(life),
+            lifecycle: Arc::new(lifecycle),
         }
     }
 
     /// Returns the same index with another definition that creates the same entries.
     pub fn with_definition(&self, definition: Definition) -> Index {
         let definition = Arc::new(definition);
-        *self.life.newest.lock() = definition.clone();
+        *self.lifecycle.newest.lock() = definition.clone();
         Index {
             map: self.map,
             definition,
             since: self.since,
-            life: self.life.clone(),
+            lifecycle: self.lifecycle.clone(),
         }
     }
 
     /// Counts a plan that uses the index.
     pub fn record_use(&self) {
-        self.life.uses.fetch_add(1, Ordering::Relaxed);
+        self.lifecycle.uses.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of plans that used the index since
     /// [`counting_since`](Self::counting_since).
     pub fn uses(&self) -> u64 {
-        self.life.uses.load(Ordering::Relaxed)
+        self.lifecycle.uses.load(Ordering::Relaxed)
     }
 
     /// Returns since when uses are counted: since the engine opened, the index was created, or it
     /// was last hidden or unhidden.
     pub fn counting_since(&self) -> Instant {
-        *self.life.counting.lock()
+        *self.lifecycle.counting.lock()
     }
 
     /// Resets the count of uses.
     pub fn count_anew(&self) {
-        let mut counting = self.life.counting.lock();
-        self.life.uses.store(0, Ordering::Relaxed);
+        let mut counting = self.lifecycle.counting.lock();
+        self.lifecycle.uses.store(0, Ordering::Relaxed);
         *counting = Instant::now();
     }
 
     /// Returns the progress of the build.
     pub fn progress(&self) -> &Progress {
-        &self.life.progress
+        &self.lifecycle.progress
     }
 
     /// Returns the filters of recently added keys.
     pub fn recent_key_filter(&self) -> &RecentKeyFilter {
-        &self.life.recent
+        &self.lifecycle.recent
     }
 
     /// Returns whether queries may use the index.
     pub fn is_ready(&self) -> bool {
-        self.life.ready.load(Ordering::Acquire)
+        self.lifecycle.ready.load(Ordering::Acquire)
     }
 
     /// Returns whether writers check for duplicate keys. During a build they do not: the end of the
@@ -160,30 +160,32 @@ impl Index {
     /// Marks the index as ready. `position` is the newest position, after everything that the build
     /// has read.
     pub fn set_ready(&self, position: Position) {
-        self.life.ready_from.store(position.0, Ordering::Release);
-        self.life.ready.store(true, Ordering::Release);
+        self.lifecycle
+            .ready_from
+            .store(position.0, Ordering::Release);
+        self.lifecycle.ready.store(true, Ordering::Release);
     }
 
     /// Returns the first position at which a ready index may be read. The build may have missed
     /// earlier versions.
     pub fn ready_from(&self) -> Position {
-        Position(self.life.ready_from.load(Ordering::Acquire))
+        Position(self.lifecycle.ready_from.load(Ordering::Acquire))
     }
 
     /// Returns whether the index was dropped or is about to be. Its build stops then.
     pub fn is_dropped(&self) -> bool {
-        self.life.dropped.load(Ordering::Acquire)
+        self.lifecycle.dropped.load(Ordering::Acquire)
     }
 
     /// Marks the index as dropped, which stops its build.
     pub fn set_dropped(&self) {
-        self.life.dropped.store(true, Ordering::Release);
+        self.lifecycle.dropped.store(true, Ordering::Release);
     }
 
     /// Returns its current catalog row.
     pub fn row(&self) -> IndexRow {
         IndexRow {
-            specification: self.life.newest.lock().specification.clone(),
+            specification: self.lifecycle.newest.lock().specification.clone(),
             ready: self.is_ready(),
             since: self.since,
         }

@@ -163,7 +163,7 @@ pub use windrow_storage::{
     ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError, StoreCache,
     StoreRequests, StoreStatistics,
 };
-pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, WriteOptions};
+pub use write::{Batch, Change, DocumentValidation, InsertResult, Outcome, WriteOptions};
 
 /// The largest document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;

@@ -463,7 +463,7 @@ impl Reader {
         if view.get().is_none() && definition.has_plain_keys() && self.backlog_only_inserts(state) {
             // If all paths that can contain arrays do, the commits without entries cannot add one.
             let made = self.view(&state.sections, |generation, _| {
-                generation.index_made(&state.index)
+                generation.existing_index_parts(&state.index)
             });
             let multikey = multikey_of(&made, definition)?;
             if multikey.is_whole(&definition.fields) {
@@ -533,7 +533,7 @@ impl Reader {
         };
         Ok(match probe {
             Some(probe) => Cow::Owned(self.view(&state.sections, |generation, position| {
-                generation.index_of(&state.index, position, &probe)
+                generation.index_parts_of_key(&state.index, position, &probe)
             })),
             None => Cow::Borrowed(self.index_view(index)?),
         })

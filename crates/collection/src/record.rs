@@ -228,7 +228,7 @@ pub fn collection_of(payload: &[u8]) -> Option<CollectionId> {
 /// payload.
 pub fn decode(position: Position, payload: Bytes) -> Option<(Commit, Effect)> {
     let bytes = payload.len();
-    let mut reader = Reader {
+    let mut reader = PayloadReader {
         payload,
         at: ID_BYTES,
     };
@@ -252,12 +252,12 @@ pub fn decode(position: Position, payload: Bytes) -> Option<(Commit, Effect)> {
     ))
 }
 
-struct Reader {
+struct PayloadReader {
     payload: Bytes,
     at: usize,
 }
 
-impl Reader {
+impl PayloadReader {
     fn byte(&mut self) -> Option<u8> {
         let byte = *self.payload.get(self.at)?;
         self.at += 1;

@@ -57,14 +57,14 @@ const SESSION_BYTES: u64 = 200;
 /// The recorded results of all sessions.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    all: Mutex<All>,
+    all: Mutex<SessionTable>,
     /// The version that the catalog contains, and its section.
     saved: Mutex<(u64, Option<SectionDescriptor>)>,
     bytes_max: u64,
 }
 
 #[derive(Debug, Default)]
-struct All {
+struct SessionTable {
     sessions: HashMap<[u8; 16], Session>,
     /// The sessions, by the position of the newest record of each.
     by_age: BTreeMap<Position, [u8; 16]>,
@@ -79,11 +79,11 @@ struct Session {
     /// The position of the session's newest log record, and its time.
     position: Position,
     millis: u64,
-    outcome: Outcome,
+    outcome: SessionOutcome,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Outcome {
+enum SessionOutcome {
     Committed,
     Wrote {
         done: BTreeMap<i32, StatementResult>,
@@ -104,7 +104,7 @@ impl Retries {
     /// but may arrive twice.
     pub fn record(&self, statements: StatementRecord, position: Position, millis: u64) {
         let StatementRecord { origin, done } = statements;
-        let nothing = || Outcome::Wrote {
+        let nothing = || SessionOutcome::Wrote {
             done: BTreeMap::new(),
             is_incomplete: false,
         };
@@ -114,7 +114,7 @@ impl Retries {
         };
         let mut added = 0;
         let mut replaced = 0;
-        if let Outcome::Wrote {
+        if let SessionOutcome::Wrote {
             done: known,
             is_incomplete,
         } = &mut session.outcome
@@ -137,9 +137,9 @@ impl Retries {
     /// Records that a transaction was committed.
     pub fn record_committed(&self, origin: Origin, position: Position, millis: u64) {
         let mut all = self.all.lock();
-        let session = all.advance(origin, position, millis, || Outcome::Committed);
+        let session = all.advance(origin, position, millis, || SessionOutcome::Committed);
         if let Some(session) = session {
-            let before = std::mem::replace(&mut session.outcome, Outcome::Committed).bytes();
+            let before = std::mem::replace(&mut session.outcome, SessionOutcome::Committed).bytes();
             all.bytes -= before;
         }
     }
@@ -149,8 +149,8 @@ impl Retries {
         let all = self.all.lock();
         let session = all.sessions.get(session)?;
         Some(match session.outcome {
-            Outcome::Committed => LastOperation::Committed(session.number),
-            Outcome::Wrote { .. } => LastOperation::Wrote(session.number),
+            SessionOutcome::Committed => LastOperation::Committed(session.number),
+            SessionOutcome::Wrote { .. } => LastOperation::Wrote(session.number),
         })
     }
 
@@ -162,8 +162,8 @@ impl Retries {
             return RecordedResult::Nothing;
         };
         match &session.outcome {
-            Outcome::Committed => RecordedResult::Nothing,
-            Outcome::Wrote {
+            SessionOutcome::Committed => RecordedResult::Nothing,
+            SessionOutcome::Wrote {
                 done,
                 is_incomplete,
             } => match done.get(&statement) {
@@ -229,7 +229,7 @@ impl Retries {
     }
 }
 
-impl All {
+impl SessionTable {
     /// Returns the session for an update with a record's results; it is empty if the record's
     /// number is new. Returns `None` if the record is older than the session's newest.
     fn advance(
@@ -237,7 +237,7 @@ impl All {
         origin: Origin,
         position: Position,
         millis: u64,
-        nothing: impl FnOnce() -> Outcome,
+        nothing: impl FnOnce() -> SessionOutcome,
     ) -> Option<&mut Session> {
         let id = origin.session;
         let known = self.sessions.get(&id);
@@ -299,7 +299,7 @@ impl All {
                 return;
             }
             if let Some(mut session) = self.take(&id) {
-                if let Outcome::Wrote {
+                if let SessionOutcome::Wrote {
                     done,
                     is_incomplete,
                 } = &mut session.outcome
@@ -319,11 +319,11 @@ impl Session {
     }
 }
 
-impl Outcome {
+impl SessionOutcome {
     fn bytes(&self) -> u64 {
         match self {
-            Outcome::Committed => 0,
-            Outcome::Wrote { done, .. } => done.values().map(bytes_of).sum(),
+            SessionOutcome::Committed => 0,
+            SessionOutcome::Wrote { done, .. } => done.values().map(bytes_of).sum(),
         }
     }
 }

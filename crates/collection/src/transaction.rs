@@ -30,7 +30,7 @@ use crate::ids::{CollectionId, MapId};
 use crate::read::{OwnWrites, Reader};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};
-use crate::state::State as CollectionState;
+use crate::state::State;
 use crate::statement_result::StatementResult;
 use crate::transaction_locks::{LockOutcome, LockTarget, TransactionWaiter};
 
@@ -53,11 +53,11 @@ pub struct Transaction {
     /// The snapshot it reads at, if not the newest at its begin.
     cluster_snapshot: Option<Arc<ClusterSnapshot>>,
     ticket: Arc<TransactionWaiter>,
-    state: Mutex<State>,
+    state: Mutex<TransactionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TransactionState {
     /// By collection id.
     parts: BTreeMap<CollectionId, Part>,
     /// The collections that it has created, which nobody else sees.
@@ -110,9 +110,9 @@ impl Transaction {
             snapshot,
             cluster_snapshot,
             ticket: Arc::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(TransactionState {
                 record_bytes: HEADER_BYTES,
-                ..State::default()
+                ..TransactionState::default()
             }),
         }
     }
@@ -243,7 +243,7 @@ impl Transaction {
     }
 
     /// Reserves bytes of the log record, and memory. Fails if the record would be too long.
-    fn grow_record(&self, state: &mut State, bytes: usize) -> Result<(), Error> {
+    fn grow_record(&self, state: &mut TransactionState, bytes: usize) -> Result<(), Error> {
         state.record_bytes += bytes;
         if state.record_bytes > BYTES_MAX {
             return Err(Error::TransactionTooLarge {
@@ -255,7 +255,7 @@ impl Transaction {
     }
 
     /// Reserves memory. Fails if there is none.
-    fn grow(&self, state: &mut State, bytes: usize) -> Result<(), Error> {
+    fn grow(&self, state: &mut TransactionState, bytes: usize) -> Result<(), Error> {
         let all = &self.core.transaction_bytes;
         let before = all.fetch_add(bytes as u64, Ordering::Relaxed);
         state.bytes += bytes as u64;
@@ -272,7 +272,7 @@ impl Transaction {
     }
 
     /// Releases all locks, and wakes the threads that wait for them.
-    fn end(&self, state: &mut State) {
+    fn end(&self, state: &mut TransactionState) {
         if std::mem::replace(&mut state.has_ended, true) {
             return;
         }
@@ -288,14 +288,14 @@ impl Transaction {
         let all = &self.core.transaction_bytes;
         let before = all.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "{bytes} of {before} bytes of transactions");
-        *state = State {
+        *state = TransactionState {
             has_ended: true,
-            ..State::default()
+            ..TransactionState::default()
         };
         self.ticket.end();
     }
 
-    fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
+    fn state(&self) -> Result<MutexGuard<'_, TransactionState>, Error> {
         let state = self.state.lock();
         if state.has_ended {
             Err(Error::Interrupted("the transaction has ended".to_owned()))
@@ -319,11 +319,11 @@ pub(crate) fn conflict(collection: &Collection, what: &str) -> Error {
     ))
 }
 
-impl State {
+impl TransactionState {
     /// Adds the part of a collection.
     fn add(&mut self, collection: &Arc<Collection>, transaction: &Transaction, uses: bool) {
         let position = transaction.snapshot.position();
-        let clustered = CollectionState::clustered_by(&collection.state().indexes);
+        let clustered = State::clustered_by(&collection.state().indexes);
         // The transaction counts the memory of this tail.
         let tail = Generation::new(position, clustered, &Arc::default());
         let part = Part {

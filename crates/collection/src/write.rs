@@ -38,13 +38,13 @@ use crate::record;
 use crate::state::IndexState;
 use crate::transaction::Transaction;
 use crate::transaction_locks::{TransactionWaiter, while_waiting};
-use checks::Checks;
+use checks::WriteChecks;
 use plan::{IdKeys, InsertPlan};
-use unique::{Claiming, Planned};
+use unique::{ClaimContext, PlanAttempt};
 
 /// The result of an insert.
 #[derive(Debug, Default)]
-pub struct Inserted {
+pub struct InsertResult {
     /// The number of inserted documents.
     pub count: usize,
     /// The documents that were not inserted, by their index in the request, and why.
@@ -53,7 +53,7 @@ pub struct Inserted {
 
 /// The result of one attempt to insert.
 enum Attempt {
-    Done(Inserted),
+    Done(InsertResult),
     /// Nothing was inserted, because a transaction has locked a key.
     HeldBy(Arc<TransactionWaiter>),
 }
@@ -64,7 +64,7 @@ impl Collection {
     ///
     /// When it returns, the commit is in the log and visible to new readers;
     /// [`Engine::sync`](crate::Engine::sync) makes it durable.
-    pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
+    pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<InsertResult, Error> {
         self.insert_with(documents, ordered, &WriteOptions::default())
     }
 
@@ -74,13 +74,13 @@ impl Collection {
         documents: Bytes,
         ordered: bool,
         options: &WriteOptions<'_>,
-    ) -> Result<Inserted, Error> {
+    ) -> Result<InsertResult, Error> {
         let Some(cap) = self.cap() else {
             return self.insert_with_waits(&documents, ordered, options);
         };
         if let Err(error) = self.check_writes_of(options.transaction) {
             let errors = vec![(0, error)];
-            return Ok(Inserted { count: 0, errors });
+            return Ok(InsertResult { count: 0, errors });
         }
         let inserting = self.capped_inserts.begin(options.wait_control);
         let inserted = self.insert_with_waits(&documents, ordered, options)?;
@@ -111,7 +111,7 @@ impl Collection {
         documents: &Bytes,
         ordered: bool,
         options: &WriteOptions<'_>,
-    ) -> Result<Inserted, Error> {
+    ) -> Result<InsertResult, Error> {
         loop {
             match self.insert_untrimmed(documents, ordered, options)? {
                 Attempt::Done(inserted) => return Ok(inserted),
@@ -134,26 +134,26 @@ impl Collection {
             return Err(Error::NamespaceNotFound(self.namespace().to_string()));
         }
         let mut claim = self.claims.begin();
-        let mut checks = Checks::of(&state.indexes);
+        let mut checks = WriteChecks::of(&state.indexes);
         let rules = self.rules();
         checks.cap = rules.cap();
         checks.rules = Some((&*rules, options.validation))
             .filter(|(rules, validation)| rules.validates() && validation.is_asked());
-        let claiming = Claiming {
+        let claiming = ClaimContext {
             claim: &mut claim,
             transaction: options.transaction,
         };
         let planned = self.plan_insert(documents, ordered, checks, &state.indexes, claiming)?;
         let mut plan = match planned {
-            Planned::Plan(plan) => plan,
-            Planned::HeldBy(transaction) => return Ok(Attempt::HeldBy(transaction)),
+            PlanAttempt::Plan(plan) => plan,
+            PlanAttempt::HeldBy(transaction) => return Ok(Attempt::HeldBy(transaction)),
         };
         let count = plan.count;
         if count > 0 {
             let accepted = plan.accepted_bytes(documents)?;
             self.append_insert(accepted, &mut plan, options)?;
         }
-        Ok(Attempt::Done(Inserted {
+        Ok(Attempt::Done(InsertResult {
             count,
             errors: plan.errors,
         }))
@@ -214,10 +214,10 @@ impl Collection {
         &self,
         documents: &Bytes,
         ordered: bool,
-        mut checks: Checks<'_>,
+        mut checks: WriteChecks<'_>,
         indexes: &[IndexState],
-        claiming: Claiming<'_, '_>,
-    ) -> Result<Planned, Error> {
+        claiming: ClaimContext<'_, '_>,
+    ) -> Result<PlanAttempt, Error> {
         let mut ids = IdKeys::default();
         let of_ids = indexes.first().map(|state| &*state.index.definition);
         let mut plan = InsertPlan::default();
@@ -239,7 +239,7 @@ impl Collection {
             && ids.grows()
             && claiming.claim.grow(ids.first(), ids.last());
         if growing && !checks.unique {
-            return Ok(Planned::Plan(plan));
+            return Ok(PlanAttempt::Plan(plan));
         }
         self.claim_unique(documents, ordered, growing, indexes, claiming, plan)
     }

@@ -90,7 +90,7 @@ pub(super) enum NextWork {
     /// Read a range.
     Range(Range),
     /// Build a share that a follower builds.
-    Share(TakenShare),
+    Share(DuplicatedShare),
     /// Ask again after [`Sharing::wait`].
     Wait,
     /// Everything is done, or done by others.
@@ -98,7 +98,7 @@ pub(super) enum NextWork {
 }
 
 /// A share that a worker builds as well.
-pub(super) struct TakenShare {
+pub(super) struct DuplicatedShare {
     run: RunId,
     range: Range,
 }
@@ -473,7 +473,7 @@ impl SharingState {
             None => NextWork::None,
             Some(share) => {
                 share.is_duplicated = true;
-                NextWork::Share(TakenShare {
+                NextWork::Share(DuplicatedShare {
                     run: share.run,
                     range: share.range.clone(),
                 })
@@ -486,14 +486,14 @@ impl SharingState {
 pub(super) struct Duplicate<'d, 's> {
     scan: &'d Scan<'s>,
     sharing: &'d Sharing<'s>,
-    share: TakenShare,
+    share: DuplicatedShare,
     documents: AtomicU64,
     /// This server has begun to write the share: what the follower has written is garbage.
     is_claimed: AtomicBool,
 }
 
 impl<'d, 's> Duplicate<'d, 's> {
-    pub fn new(scan: &'d Scan<'s>, sharing: &'d Sharing<'s>, share: TakenShare) -> Self {
+    pub fn new(scan: &'d Scan<'s>, sharing: &'d Sharing<'s>, share: DuplicatedShare) -> Self {
         Duplicate {
             scan,
             sharing,

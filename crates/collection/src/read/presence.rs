@@ -40,22 +40,23 @@ impl Reader {
         map: MapId,
         keys: &[HashedKey<'_>],
     ) -> Result<Vec<bool>, Error> {
-        let mut held = vec![false; keys.len()];
+        let mut possible = vec![false; keys.len()];
         let found = self.0.indexes.iter().find(|it| it.map() == map);
         let ReaderIndex { state } = found.ok_or_else(|| {
             // Answering "absent" for an unknown index would admit duplicates.
             Bug::new(format!("the reader of a key lookup lacks map {map}"))
         })?;
         for generation in self.0.state.generations() {
-            generation.mark_possible(&state.index, self.position(), keys, &mut held);
+            generation.mark_possible(&state.index, self.position(), keys, &mut possible);
         }
         let recent = state.index.recent_key_filter().get();
         let known = recent.as_ref().map(|recent| recent.may_contain(keys));
-        let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
-        let is_asked = |number: usize| held.get(number) == Some(&false);
+        let is_in_filters = |number: usize| known.as_ref().and_then(|known| known.get(number));
+        // The others need no lookup: a generation may contain them.
+        let is_undecided = |number: usize| possible.get(number) == Some(&false);
         // The filters cover most sections, and contain few of the keys.
         let of_covered = SortedKeys::select(keys, |number| {
-            is_known(number) == Some(&true) && is_asked(number)
+            is_in_filters(number) == Some(&true) && is_undecided(number)
         });
         let mut of_others = None;
         let mut found: Vec<usize> = Vec::new();
@@ -63,14 +64,14 @@ impl Reader {
         let present = state.sections.present().iter().map(|it| (it, false));
         for (section, is_past) in past.map(|it| (it, true)).chain(present) {
             let folded = section.descriptor().position;
-            let asked = match &recent {
+            let searched = match &recent {
                 Some(recent) if !is_past && recent.covers(folded) => &of_covered,
-                _ => of_others.get_or_insert_with(|| SortedKeys::select(keys, is_asked)),
+                _ => of_others.get_or_insert_with(|| SortedKeys::select(keys, is_undecided)),
             };
-            let numbers = keys_in_section(section, self.position(), &asked.keys)?;
-            found.extend(numbers.iter().map(|it| asked.numbers[*it]));
+            let numbers = keys_in_section(section, self.position(), &searched.keys)?;
+            found.extend(numbers.iter().map(|it| searched.numbers[*it]));
         }
-        found.into_iter().for_each(|number| held[number] = true);
-        Ok(held)
+        found.into_iter().for_each(|number| possible[number] = true);
+        Ok(possible)
     }
 }

@@ -12,7 +12,7 @@ use super::{IndexChange, Operation, documents};
 
 /// The net change of a document that existed before the commit or was inserted by it.
 #[derive(Default)]
-struct Changed {
+struct NetChange {
     /// The last version, or `None` if the document was deleted.
     document: Option<Bytes>,
     /// The last payload by map and key, or `None` if the key was removed.
@@ -25,7 +25,7 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     if !has_doubles(&operations) {
         return operations;
     }
-    let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<RecordId, Changed>::new());
+    let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<RecordId, NetChange>::new());
     for operation in operations {
         match operation {
             Operation::Insert {
@@ -79,7 +79,7 @@ fn has_doubles(operations: &[Operation]) -> bool {
 fn insert(
     first: RecordId,
     buffer: &Bytes,
-    changed: &mut BTreeMap<RecordId, Changed>,
+    changed: &mut BTreeMap<RecordId, NetChange>,
     operations: &mut Vec<Operation>,
 ) {
     let (mut run, mut run_first, mut end) = (0, first, 0);
@@ -106,7 +106,7 @@ fn insert(
     push(run_first, buffer.slice(run..end));
 }
 
-impl Changed {
+impl NetChange {
     fn take(&mut self, document: Option<Bytes>, changes: Vec<IndexChange>) {
         self.document = document;
         for change in changes {

@@ -16,7 +16,7 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_invariant::Bug;
 
 use super::transaction::Origin;
-use super::{ID_BYTES, Operation, Reader, documents};
+use super::{ID_BYTES, Operation, PayloadReader, documents};
 use crate::statement_result::{Image, StatementResult};
 
 pub(super) const STATEMENTS: u8 = 6;
@@ -160,7 +160,7 @@ pub fn read(payload: &Bytes, operations: &[Operation]) -> Option<Option<Statemen
         return None;
     }
     let at = ID_BYTES + 1;
-    let mut reader = Reader {
+    let mut reader = PayloadReader {
         payload: payload.clone(),
         at,
     };
@@ -193,7 +193,7 @@ fn id_of(document: Document<'_>) -> DocumentBuf {
     id
 }
 
-impl Reader {
+impl PayloadReader {
     /// Reads what follows the first byte. With the operations, it builds the results; without, it
     /// only skips the bytes.
     pub(super) fn statements(

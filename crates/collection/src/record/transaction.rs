@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::{Reader, collection_of};
+use super::{PayloadReader, collection_of};
 use crate::ids::CollectionId;
 
 /// Stands where other records have a collection id.
@@ -34,7 +34,7 @@ pub struct Origin {
 
 /// A transaction, decoded from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transaction {
+pub struct TransactionRecord {
     pub origin: Origin,
     /// One commit payload per collection.
     pub parts: Vec<Bytes>,
@@ -54,7 +54,7 @@ impl Origin {
 pub enum Kind {
     /// The payload of a commit to one collection.
     Single(Bytes),
-    Several(Transaction),
+    Several(TransactionRecord),
 }
 
 /// Returns the kind of a payload, or `None` if the payload is invalid.
@@ -84,9 +84,9 @@ pub fn encode(origin: Origin, parts: Vec<(CollectionId, Vec<Bytes>)>) -> Vec<Byt
     payload
 }
 
-fn decode(payload: Bytes) -> Option<Transaction> {
+fn decode(payload: Bytes) -> Option<TransactionRecord> {
     let length = payload.len();
-    let mut reader = Reader { payload, at: 8 };
+    let mut reader = PayloadReader { payload, at: 8 };
     let origin = Origin {
         session: *reader.take(16)?.first_chunk()?,
         number: reader.u64()?.cast_signed(),
@@ -101,7 +101,7 @@ fn decode(payload: Bytes) -> Option<Transaction> {
         }
         parts.push(part);
     }
-    Some(Transaction { origin, parts })
+    Some(TransactionRecord { origin, parts })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use windrow_fold::{
 };
 use windrow_storage::{Compression, StorageError};
 
-use super::{Outcome, Retries, Session};
+use super::{Retries, Session, SessionOutcome};
 use crate::error::Error;
 use crate::ids::MapId;
 use crate::statement_result::StatementResult;
@@ -51,7 +51,7 @@ pub(crate) fn write(
     let mut writer = SectionWriter::new(sink, options);
     for (id, session) in retries.sessions() {
         push(&mut writer, &key(&id, SESSION, None), &encode(&session))?;
-        let Outcome::Wrote { done, .. } = &session.outcome else {
+        let SessionOutcome::Wrote { done, .. } = &session.outcome else {
             continue;
         };
         for (statement, one) in done {
@@ -92,12 +92,12 @@ fn encode(session: &Session) -> Vec<u8> {
     bytes.extend_from_slice(&session.position.0.to_le_bytes());
     bytes.extend_from_slice(&session.millis.to_le_bytes());
     bytes.push(match session.outcome {
-        Outcome::Committed => COMMITTED,
-        Outcome::Wrote {
+        SessionOutcome::Committed => COMMITTED,
+        SessionOutcome::Wrote {
             is_incomplete: false,
             ..
         } => WROTE,
-        Outcome::Wrote { .. } => WROTE_MORE,
+        SessionOutcome::Wrote { .. } => WROTE_MORE,
     });
     bytes
 }
@@ -143,7 +143,7 @@ fn take(
         }
         (&STATEMENT, number) => {
             let (of, session) = current.as_mut()?;
-            let Outcome::Wrote { done, .. } = &mut session.outcome else {
+            let SessionOutcome::Wrote { done, .. } = &mut session.outcome else {
                 return None;
             };
             let statement = i32::from_be_bytes(number.try_into().ok()?) ^ i32::MIN;
@@ -161,8 +161,8 @@ fn decode(payload: &[u8]) -> Option<Session> {
     let (position, rest) = rest.split_first_chunk::<8>()?;
     let (millis, rest) = rest.split_first_chunk::<8>()?;
     let outcome = match rest {
-        [COMMITTED] => Outcome::Committed,
-        [kind @ (WROTE | WROTE_MORE)] => Outcome::Wrote {
+        [COMMITTED] => SessionOutcome::Committed,
+        [kind @ (WROTE | WROTE_MORE)] => SessionOutcome::Wrote {
             done: BTreeMap::new(),
             is_incomplete: *kind == WROTE_MORE,
         },

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use windrow_fold::Position;
 
-use super::{Part, State, Transaction};
+use super::{Part, Transaction, TransactionState};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::record::net::net;
@@ -47,7 +47,7 @@ impl Transaction {
     }
 
     /// Appends the log record if there is anything to write.
-    pub(super) fn append(&self, state: &mut State) -> Result<(), Error> {
+    pub(super) fn append(&self, state: &mut TransactionState) -> Result<(), Error> {
         // A created collection has a part, even an empty one, because the record must name it.
         let writes = |part: &&mut Part| !part.payload.is_empty() || !part.uses;
         let parts: Vec<&mut Part> = state.parts.values_mut().filter(writes).collect();
@@ -65,8 +65,8 @@ impl Transaction {
             });
             pieces.push((part.collection.id, payload));
         }
-        let outcome = Outcome::new(self.origin, std::mem::take(&mut state.results));
-        if let (Outcome::Wrote(record), Some((_, first))) = (&outcome, pieces.first_mut()) {
+        let outcome = CommitOutcome::new(self.origin, std::mem::take(&mut state.results));
+        if let (CommitOutcome::Wrote(record), Some((_, first))) = (&outcome, pieces.first_mut()) {
             first.insert(0, Bytes::from(encode_results(record)));
         }
         let payload = transaction::encode(self.origin, pieces);
@@ -90,7 +90,7 @@ impl Transaction {
 }
 
 /// What a session learns from a commit.
-enum Outcome {
+enum CommitOutcome {
     /// Its transaction was committed.
     Committed(Origin),
     /// Its retryable write has done these statements.
@@ -99,20 +99,20 @@ enum Outcome {
     Unrecorded,
 }
 
-impl Outcome {
-    fn new(origin: Origin, done: Vec<(i32, StatementResult)>) -> Outcome {
+impl CommitOutcome {
+    fn new(origin: Origin, done: Vec<(i32, StatementResult)>) -> CommitOutcome {
         match origin {
-            _ if !done.is_empty() => Outcome::Wrote(StatementRecord { origin, done }),
-            Origin::NO_SESSION => Outcome::Unrecorded,
-            _ => Outcome::Committed(origin),
+            _ if !done.is_empty() => CommitOutcome::Wrote(StatementRecord { origin, done }),
+            Origin::NO_SESSION => CommitOutcome::Unrecorded,
+            _ => CommitOutcome::Committed(origin),
         }
     }
 
     fn record(self, retries: &Retries, position: Position, millis: u64) {
         match self {
-            Outcome::Committed(origin) => retries.record_committed(origin, position, millis),
-            Outcome::Wrote(record) => retries.record(record, position, millis),
-            Outcome::Unrecorded => {}
+            CommitOutcome::Committed(origin) => retries.record_committed(origin, position, millis),
+            CommitOutcome::Wrote(record) => retries.record(record, position, millis),
+            CommitOutcome::Unrecorded => {}
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, conflict};
 
-use super::{State, Transaction, conflict as write_conflict};
+use super::{Transaction, TransactionState, conflict as write_conflict};
 use crate::building::CreatedIndexes;
 use crate::catalog::namespace::{Namespace, check_case};
 use crate::catalog::rows;
@@ -106,7 +106,7 @@ impl Transaction {
     }
 
     /// Commits a transaction that created collections, in the three steps above.
-    pub(super) fn append_creating(&self, state: &mut State) -> Result<(), Error> {
+    pub(super) fn append_creating(&self, state: &mut TransactionState) -> Result<(), Error> {
         let core = &*self.core;
         let _naming = self.collections.naming.lock();
         for (namespace, created) in &state.created {

@@ -21,30 +21,45 @@ use crate::unique_keys::key_set::IdentityHasherBuilder;
 #[derive(Debug)]
 pub struct Claim<'c> {
     claims: &'c Claims,
-    ticket: u64,
-    places: Vec<u64>,
-    /// The number of distinct keys.
-    different: usize,
-    /// The first and last key of a batch of increasing `_id`s.
-    range: Option<(Vec<u8>, Vec<u8>)>,
+    ticket: Ticket,
+    keys: Vec<KeyHash>,
+    /// The number of distinct hashes in `keys`.
+    distinct: usize,
+    /// The claim has a range of increasing `_id`s.
+    has_range: bool,
     /// Set while the claim holds a key or a range.
     held: Option<HeldRank>,
 }
 
 #[derive(Debug, Default)]
 pub struct Claims {
-    state: Mutex<State>,
+    state: Mutex<ClaimsState>,
     released: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    next_ticket: u64,
-    /// Place → ticket.
-    places: HashMap<u64, u64, IdentityHasherBuilder>,
-    ranges: Vec<(u64, Vec<u8>, Vec<u8>)>,
+struct ClaimsState {
+    last_ticket: Ticket,
+    keys: HashMap<KeyHash, Ticket, IdentityHasherBuilder>,
+    ranges: Vec<ClaimedRange>,
     /// The largest `_id` key that was ever claimed or is stored.
     largest: Vec<u8>,
+}
+
+/// Identifies a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ticket(u64);
+
+/// The hash of a key and its map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct KeyHash(u64);
+
+/// The `_id` keys from `first` to `last`, of a batch of increasing ones.
+#[derive(Debug)]
+struct ClaimedRange {
+    ticket: Ticket,
+    first: Vec<u8>,
+    last: Vec<u8>,
 }
 
 /// A key to claim, and its index.
@@ -56,17 +71,18 @@ pub struct ClaimedKey<'k> {
 }
 
 impl ClaimedKey<'_> {
-    fn place(&self) -> u64 {
-        self.key.hash ^ self.map.0.wrapping_mul(ODD)
+    fn hash(&self) -> KeyHash {
+        KeyHash(self.key.hash ^ self.map.0.wrapping_mul(MAP_FACTOR))
     }
 }
 
-/// Distributes the ids of maps.
-const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Distributes the ids of maps over the hashes: an odd number with irregular bits, from the golden
+/// ratio.
+const MAP_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The result of a claim.
 #[derive(Debug)]
-pub struct Added {
+pub struct ClaimResult {
     /// Two of the keys have the same hash.
     pub has_duplicates: bool,
     /// The indexes of `_id`s that are above all earlier ones, so no document can have them.
@@ -76,13 +92,13 @@ pub struct Added {
 /// Clearing a table of up to this many entries takes no longer than removing one.
 const CLEARED_FOR_ONE: usize = 64;
 
-impl State {
+impl ClaimsState {
     /// Returns whether no claim exists.
     fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.ranges.is_empty()
+        self.keys.is_empty() && self.ranges.is_empty()
     }
 
-    /// Returns [`Added::new_ids`], and records these keys as the largest.
+    /// Returns [`ClaimResult::new_ids`], and records these keys as the largest.
     fn new_ids(&mut self, keys: &[ClaimedKey<'_>]) -> Vec<usize> {
         let is_new_id = |it: &ClaimedKey<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
         let numbered = keys.iter().enumerate();
@@ -95,35 +111,35 @@ impl State {
         new_ids
     }
 
-    /// Removes the entries of one claim, of which `different` are distinct.
-    fn release(&mut self, places: &[u64], different: usize) {
-        debug_assert!(self.places.len() >= different);
-        let nobody_else_holds_any = self.places.len() == different;
-        if nobody_else_holds_any && self.places.capacity() <= CLEARED_FOR_ONE * different {
-            debug_assert!(places.iter().all(|place| self.places.contains_key(place)));
-            self.places.clear();
+    /// Removes the keys of one claim, of which `distinct` are distinct.
+    fn release(&mut self, keys: &[KeyHash], distinct: usize) {
+        debug_assert!(self.keys.len() >= distinct);
+        let has_no_others = self.keys.len() == distinct;
+        if has_no_others && self.keys.capacity() <= CLEARED_FOR_ONE * distinct {
+            debug_assert!(keys.iter().all(|key| self.keys.contains_key(key)));
+            self.keys.clear();
             return;
         }
-        let held = self.places.len();
-        for place in places {
-            self.places.remove(place);
+        let before = self.keys.len();
+        for key in keys {
+            self.keys.remove(key);
         }
         debug_assert_eq!(
-            self.places.len() + different,
-            held,
+            self.keys.len() + distinct,
+            before,
             "a claim is released that was not held, or twice"
         );
     }
 
     /// Returns whether another commit holds the key.
-    fn is_held(&self, ticket: u64, claimed: &ClaimedKey<'_>) -> bool {
-        let holder = self.places.get(&claimed.place());
+    fn is_held(&self, ticket: Ticket, claimed: &ClaimedKey<'_>) -> bool {
+        let holder = self.keys.get(&claimed.hash());
         if holder.is_some_and(|holder| *holder != ticket) {
             return true;
         }
         let key = claimed.key.key;
-        let holds = |(holder, first, last): &(u64, Vec<u8>, Vec<u8>)| {
-            *holder != ticket && first.as_slice() <= key && key <= last.as_slice()
+        let holds = |range: &ClaimedRange| {
+            range.ticket != ticket && range.first.as_slice() <= key && key <= range.last.as_slice()
         };
         claimed.is_of_ids && self.ranges.iter().any(holds)
     }
@@ -141,13 +157,13 @@ impl Claims {
     /// Returns an empty claim, to which keys are added.
     pub fn begin(&self) -> Claim<'_> {
         let mut state = self.state.lock();
-        state.next_ticket += 1;
+        state.last_ticket.0 += 1;
         Claim {
             claims: self,
-            ticket: state.next_ticket,
-            places: Vec::new(),
-            different: 0,
-            range: None,
+            ticket: state.last_ticket,
+            keys: Vec::new(),
+            distinct: 0,
+            has_range: false,
             held: None,
         }
     }
@@ -158,23 +174,25 @@ impl Claim<'_> {
     /// earlier `_id`s. Then none of them can exist. Returns `false` otherwise.
     pub fn grow(&mut self, first: &[u8], last: &[u8]) -> bool {
         let mut state = self.claims.state.lock();
-        debug_assert!(first <= last && self.range.is_none());
+        debug_assert!(first <= last && !self.has_range);
         if first <= state.largest.as_slice() && !state.largest.is_empty() {
             return false;
         }
         state.largest.clear();
         state.largest.extend_from_slice(last);
-        state
-            .ranges
-            .push((self.ticket, first.to_vec(), last.to_vec()));
-        self.range = Some((first.to_vec(), last.to_vec()));
-        self.mark_possible();
+        state.ranges.push(ClaimedRange {
+            ticket: self.ticket,
+            first: first.to_vec(),
+            last: last.to_vec(),
+        });
+        self.has_range = true;
+        self.hold_rank();
         true
     }
 
     /// Claims all keys at once, as the last step of the claim. Waits while another commit holds one
     /// of them. It holds none of them while it waits, so commits cannot deadlock.
-    pub fn add(&mut self, keys: &[ClaimedKey<'_>]) -> Added {
+    pub fn add(&mut self, keys: &[ClaimedKey<'_>]) -> ClaimResult {
         let mut state = self.claims.state.lock();
         while !state.is_empty() && keys.iter().any(|it| state.is_held(self.ticket, it)) {
             // The claim's own range contains no key for which another commit waits while it holds
@@ -184,26 +202,25 @@ impl Claim<'_> {
             }
             self.claims.released.wait(&mut state);
         }
-        let before = state.places.len();
-        let places = keys.iter().map(ClaimedKey::place);
-        self.places.extend(places.clone());
-        state
-            .places
-            .extend(places.map(|place| (place, self.ticket)));
-        let different = state.places.len() - before;
-        self.different += different;
+        let before = state.keys.len();
+        let hashes = keys.iter().map(ClaimedKey::hash);
+        self.keys.extend(hashes.clone());
+        state.keys.extend(hashes.map(|hash| (hash, self.ticket)));
+        let distinct = state.keys.len() - before;
+        self.distinct += distinct;
         let new_ids = state.new_ids(keys);
         drop(state);
-        if !self.places.is_empty() {
-            self.mark_possible();
+        if !self.keys.is_empty() {
+            self.hold_rank();
         }
-        Added {
-            has_duplicates: different < keys.len(),
+        ClaimResult {
+            has_duplicates: distinct < keys.len(),
             new_ids,
         }
     }
 
-    fn mark_possible(&mut self) {
+    /// Records that this thread holds a claim, for the check of the order of locks.
+    fn hold_rank(&mut self) {
         self.held
             .get_or_insert_with(|| HeldRank::unchecked(Rank::Claim));
     }
@@ -211,16 +228,16 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        if self.range.is_none() && self.places.is_empty() {
+        if !self.has_range && self.keys.is_empty() {
             return;
         }
         let mut state = self.claims.state.lock();
-        if self.range.is_some() {
-            let held = state.ranges.len();
-            state.ranges.retain(|(ticket, ..)| *ticket != self.ticket);
-            debug_assert_eq!(state.ranges.len() + 1, held, "a claim has one range");
+        if self.has_range {
+            let before = state.ranges.len();
+            state.ranges.retain(|range| range.ticket != self.ticket);
+            debug_assert_eq!(state.ranges.len() + 1, before, "a claim has one range");
         }
-        state.release(&self.places, self.different);
+        state.release(&self.keys, self.distinct);
         drop(state);
         self.claims.released.notify_all();
     }
@@ -283,7 +300,7 @@ mod tests {
             drop(one);
             waiting.join().unwrap();
         });
-        assert!(claims.state.lock().places.is_empty());
+        assert!(claims.state.lock().keys.is_empty());
     }
 
     #[test]
@@ -298,10 +315,10 @@ mod tests {
                 .has_duplicates
         );
         drop(one);
-        assert_eq!(claims.state.lock().places.len(), 2);
+        assert_eq!(claims.state.lock().keys.len(), 2);
         assert!(!claims.begin().add(&[key(b"a")]).has_duplicates);
         drop(two);
-        assert!(claims.state.lock().places.is_empty());
+        assert!(claims.state.lock().keys.is_empty());
     }
 
     #[test]

@@ -46,8 +46,8 @@ impl KeySet {
     }
 
     /// Marks the keys that may be present. An unmarked key is absent.
-    pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
-        self.filter.mark_possible(keys, held);
+    pub fn mark_possible(&self, keys: &[HashedKey<'_>], possible: &mut [bool]) {
+        self.filter.mark_possible(keys, possible);
     }
 
     /// Returns all hashes.

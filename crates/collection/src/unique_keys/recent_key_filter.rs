@@ -201,11 +201,11 @@ impl KnownKeys {
 
     /// Returns, for each key, whether the filters may contain it.
     pub fn may_contain(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
-        let mut held = vec![false; keys.len()];
+        let mut possible = vec![false; keys.len()];
         for since in &self.filters {
-            since.filter.keys.mark_possible(keys, &mut held);
+            since.filter.keys.mark_possible(keys, &mut possible);
         }
-        held
+        possible
     }
 }
 
@@ -235,8 +235,8 @@ mod tests {
             key: b"",
             hash: *hash,
         });
-        let held = recent.may_contain(&keys.collect::<Vec<_>>());
-        held.into_iter().filter(|held| *held).count()
+        let possible = recent.may_contain(&keys.collect::<Vec<_>>());
+        possible.into_iter().filter(|possible| *possible).count()
     }
 
     #[test]

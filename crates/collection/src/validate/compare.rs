@@ -14,7 +14,7 @@ use crate::read::{Reader, ReaderIndex};
 const SHOWN_MAX: usize = 100;
 
 /// Keys with their payloads.
-type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+type EntryList = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Visits the distinct entries of a document.
 pub fn each_entry(
@@ -23,7 +23,7 @@ pub fn each_entry(
     scratch: &mut Scratch,
     visit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), Error> {
-    let mut entries = Entries::new();
+    let mut entries = EntryList::new();
     let mut add = |key: &[u8], payload: &[u8]| entries.push((key.to_vec(), payload.to_vec()));
     let definition = index.definition();
     definition.entries(document, scratch, &mut add)?;
@@ -196,7 +196,7 @@ fn differences(
         let document = bytes.as_ref().map(|it| Document::from_validated(it));
         let entries = match document {
             Some(document) => entries_of(index, document, &mut scratch)?,
-            None => Entries::new(),
+            None => EntryList::new(),
         };
         if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
             extra.record(key, payload, id, document.and_then(|it| it.get("_id")));
@@ -210,8 +210,8 @@ fn entries_of(
     index: &ReaderIndex,
     document: Document<'_>,
     scratch: &mut Scratch,
-) -> Result<Entries, Error> {
-    let mut entries = Entries::new();
+) -> Result<EntryList, Error> {
+    let mut entries = EntryList::new();
     let is_clustered = index.definition().clustered;
     each_entry(index, document, scratch, &mut |key, payload| {
         let payload = if is_clustered { b"" } else { payload };

@@ -16,11 +16,11 @@ pub struct DuplicateKeys {
     last: Option<(Vec<u8>, RecordId)>,
     /// The entries whose key another record has, too.
     count: u64,
-    first: Option<DuplicateKey>,
+    first: Option<SharedKey>,
 }
 
 #[derive(Debug)]
-struct DuplicateKey {
+struct SharedKey {
     key: Vec<u8>,
     payload: Vec<u8>,
     records: [RecordId; 2],
@@ -52,7 +52,7 @@ impl DuplicateKeys {
 
     fn record_duplicate(&mut self, key: &[u8], payload: &[u8], records: [RecordId; 2]) {
         self.count += 1;
-        self.first.get_or_insert_with(|| DuplicateKey {
+        self.first.get_or_insert_with(|| SharedKey {
             key: key.to_vec(),
             payload: payload.to_vec(),
             records,
@@ -61,7 +61,7 @@ impl DuplicateKeys {
 
     /// Returns the error of the index, or `None` if each key has one record.
     pub fn error(&self, definition: &Definition) -> Option<String> {
-        let DuplicateKey {
+        let SharedKey {
             key,
             payload,
             records: [one, other],

@@ -21,7 +21,7 @@ use super::entries::entries_of_stored;
 use super::key_locking::{KeyLocker, awaited};
 use super::options::WriteOptions;
 use super::snapshot_validity::SnapshotValidity;
-use super::unique::{CheckedKey, UniquenessCheck};
+use super::unique::{KeyLookup, UniquenessCheck};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
@@ -426,13 +426,13 @@ impl<'c> Batch<'c> {
         let held: Vec<_> = unique.iter().map(hold).collect::<Result<_, Error>>()?;
         let check = UniquenessCheck::new(self.collection)?;
         for (UniqueKey { index, key, shape }, held) in unique.iter().zip(held) {
-            let key_to_check = CheckedKey {
+            let lookup = KeyLookup {
                 index,
                 key,
                 look_up: true,
                 held,
             };
-            if check.is_there(&key_to_check, Some(own))? {
+            if check.is_there(&lookup, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }
         }

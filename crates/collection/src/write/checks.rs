@@ -13,7 +13,7 @@ use crate::state::IndexState;
 const HARMLESS_BYTES: usize = 200;
 
 /// The checks for one collection, derived from all its indexes.
-pub(crate) struct Checks<'i> {
+pub(crate) struct WriteChecks<'i> {
     /// The validator, if it is used.
     pub rules: Option<(&'i Rules, DocumentValidation)>,
     pub cap: Option<Cap>,
@@ -22,10 +22,10 @@ pub(crate) struct Checks<'i> {
     pub unique: bool,
 }
 
-impl<'i> Checks<'i> {
-    pub fn of(indexes: &'i [IndexState]) -> Checks<'i> {
+impl<'i> WriteChecks<'i> {
+    pub fn of(indexes: &'i [IndexState]) -> WriteChecks<'i> {
         let definitions = indexes.iter().map(|state| state.index.definition.as_ref());
-        Checks {
+        WriteChecks {
             rules: None,
             cap: None,
             can_fail: definitions.filter(|it| !it.is_of_ids()).collect(),
@@ -59,7 +59,7 @@ impl<'i> Checks<'i> {
     }
 }
 
-/// Checks that the index can store the document's entries.
+/// WriteChecks that the index can store the document's entries.
 pub(crate) fn check_fits(
     definition: &Definition,
     document: Document<'_>,

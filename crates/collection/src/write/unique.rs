@@ -30,9 +30,9 @@ impl Collection {
         ordered: bool,
         ids_settled: bool,
         indexes: &[IndexState],
-        claiming: Claiming<'_, '_>,
+        claiming: ClaimContext<'_, '_>,
         mut plan: InsertPlan,
-    ) -> Result<Planned, Error> {
+    ) -> Result<PlanAttempt, Error> {
         let unique = |state: &&IndexState| {
             let is_settled = ids_settled && state.index.definition.is_of_ids();
             state.index.enforces_uniqueness() && !is_settled
@@ -52,7 +52,7 @@ impl Collection {
         if claiming.transaction.is_none()
             && let Some(holder) = keys.awaited(self)?
         {
-            return Ok(Planned::HeldBy(holder));
+            return Ok(PlanAttempt::HeldBy(holder));
         }
         if let Some(transaction) = claiming.transaction {
             // Claimed before any lookup: an earlier holder of a key has committed by then, and is
@@ -67,7 +67,7 @@ impl Collection {
             self.remove_duplicates(&mut keys, documents, ordered, &check, &mut plan)?;
         }
         plan.hashes = keys.hashes()?;
-        Ok(Planned::Plan(plan))
+        Ok(PlanAttempt::Plan(plan))
     }
 
     /// Removes documents from the plan that have an existing key.
@@ -117,13 +117,13 @@ impl Collection {
     ) -> Result<Option<usize>, Error> {
         for number in numbers {
             let (index, bytes, key) = keys.key(*number)?;
-            let key_to_check = CheckedKey {
+            let lookup = KeyLookup {
                 index,
                 key: bytes,
                 look_up: key.look_up,
                 held: key.held,
             };
-            if key.taken || check.is_there(&key_to_check, None)? {
+            if key.taken || check.is_there(&lookup, None)? {
                 return Ok(Some(*number));
             }
         }
@@ -162,14 +162,14 @@ impl Collection {
 }
 
 /// What an insert claims keys with.
-pub(super) struct Claiming<'a, 'c> {
+pub(super) struct ClaimContext<'a, 'c> {
     pub claim: &'a mut Claim<'c>,
     /// The transaction, which locks the keys until its end.
     pub transaction: Option<&'a Transaction>,
 }
 
 /// The result of planning an insert.
-pub(super) enum Planned {
+pub(super) enum PlanAttempt {
     Plan(InsertPlan),
     /// The end of this transaction decides whether a key is free. The caller must hold nothing
     /// while it waits.
@@ -183,7 +183,7 @@ pub(super) struct UniquenessCheck<'a> {
 }
 
 /// A key to look up.
-pub(super) struct CheckedKey<'a> {
+pub(super) struct KeyLookup<'a> {
     pub index: &'a Index,
     pub key: &'a [u8],
     /// Whether it must be looked up because a record may have it.
@@ -202,18 +202,11 @@ impl<'a> UniquenessCheck<'a> {
 
     /// Returns whether a record except `own` has the key. In a transaction, a record that only
     /// others can see is a conflict.
-    pub fn is_there(
-        &self,
-        key_to_check: &CheckedKey<'_>,
-        own: Option<RecordId>,
-    ) -> Result<bool, Error> {
+    pub fn is_there(&self, lookup: &KeyLookup<'_>, own: Option<RecordId>) -> Result<bool, Error> {
         let is_known = || {
-            Ok::<_, Error>(
-                key_to_check.look_up
-                    && holder(&self.newest, key_to_check.index, key_to_check.key, own)?,
-            )
+            Ok::<_, Error>(lookup.look_up && holder(&self.newest, lookup.index, lookup.key, own)?)
         };
-        match key_to_check.held {
+        match lookup.held {
             Some(KeyOwnership::Visible) => Ok(true),
             Some(KeyOwnership::AlreadyLocked) => Ok(false),
             Some(KeyOwnership::NewlyLocked) if is_known()? => {

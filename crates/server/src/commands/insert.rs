@@ -302,7 +302,7 @@ fn insert_chunk(
     documents: Bytes,
     options: InsertOptions,
     numbers: &[i32],
-) -> Result<windrow_collection::Inserted, CommandError> {
+) -> Result<windrow_collection::InsertResult, CommandError> {
     let mut attempts = 0;
     let saving = context.saving(options.storage.validation, numbers, RetainedImage::Id);
     let terms = context.terms(saving);
