@@ -12,6 +12,7 @@
 //! After a crash, the build continues with the records that no row covers.
 
 mod control;
+mod duplicate_build;
 mod entries;
 mod ongoing_scan;
 pub(crate) mod pool;
@@ -233,7 +234,8 @@ impl Collection {
         }
         let mut changes = Vec::new();
         for index in indexes {
-            changes.extend(build_rows(core, index).into_iter().map(RowChange::delete));
+            let build = rows::build_keys(index.map, &core.storage.catalog).into_iter();
+            changes.extend(build.map(RowChange::delete));
             let row = rows::IndexRow {
                 ready: true,
                 ..index.row()
@@ -367,20 +369,10 @@ fn is_replaced(index: &Index, all: &[Arc<Index>]) -> bool {
     })
 }
 
-/// Returns the keys of the rows of an unfinished build.
-fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
-    let scan = |kind| {
-        let catalog = &core.storage.catalog;
-        catalog.scan(&rows::key(kind, &[index.map.0]))
-    };
-    let rows = scan(rows::BUILD).into_iter().chain(scan(rows::SHARE));
-    rows.map(|(key, _)| key).collect()
-}
-
 /// Returns the changes that delete an index's rows, without those of its sections.
 pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -> Vec<RowChange> {
     let mut changes = index.row().delete(collection.id, index.map);
-    let build = build_rows(core, index).into_iter();
+    let build = rows::build_keys(index.map, &core.storage.catalog).into_iter();
     changes.extend(build.map(RowChange::delete));
     changes
 }

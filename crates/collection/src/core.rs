@@ -1,7 +1,7 @@
 //! What all collections share: storage, snapshots, the memory budget of tails, ids, and the signals
 //! of background work.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -223,7 +223,8 @@ impl Core {
         let log = &self.storage.log;
         let until = log.written();
         let mut changes = self.retired_names.forget_before(log.history_first());
-        changes.retain(|it| it.key != rows::key(rows::NAMED, &[collection.0, until.0]));
+        let key = NamedRow::key(collection, until);
+        changes.retain(|it| it.key != key);
         changes.push(name.put(collection, until));
         self.retired_names.retire(collection, until, name);
         changes
@@ -232,15 +233,15 @@ impl Core {
     /// Makes the log retain history if a client has ever opened a change stream. Other databases
     /// save the space, and the time to create log segments.
     pub fn restore_history(&self) {
-        if self.storage.catalog.get(rows::HISTORY_KEPT).is_some() {
+        if rows::is_history_retained(&self.storage.catalog) {
             self.storage.log.keep_history(self.options.history_bytes);
         }
     }
 
     /// Makes the log retain history from now on, also after the next start.
     pub fn retain_history(&self) -> Result<(), Error> {
-        let is_kept = || self.storage.catalog.get(rows::HISTORY_KEPT).is_some();
-        if is_kept() {
+        let is_retained = || rows::is_history_retained(&self.storage.catalog);
+        if is_retained() {
             return Ok(());
         }
         if self.storage.is_following() {
@@ -249,9 +250,9 @@ impl Core {
             return Ok(());
         }
         let _changing = self.catalog_change.lock();
-        if !is_kept() {
-            let kept = vec![RowChange::put(rows::HISTORY_KEPT, "")];
-            self.storage.catalog.change(kept, |_| {})?;
+        if !is_retained() {
+            let change = vec![rows::put_history_retained()];
+            self.storage.catalog.change(change, |_| {})?;
         }
         self.restore_history();
         Ok(())
@@ -427,13 +428,7 @@ impl Core {
         if postponed.is_empty() {
             return Ok(());
         }
-        let rows = self.storage.catalog.scan(&[rows::SECTION]);
-        let mut named: HashSet<RunId> = rows
-            .iter()
-            .filter_map(|(key, _)| rows::run_of(key))
-            .collect();
-        let shares = self.storage.catalog.scan(&[rows::SHARE]);
-        named.extend(shares.iter().filter_map(|(key, _)| rows::run_of_share(key)));
+        let named = rows::named_runs(&self.storage.catalog);
         let open = self.run_sections.lock();
         for run in postponed {
             if open.contains_key(&run) {

@@ -15,7 +15,7 @@ use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, Shar
 use crate::building::share_work;
 use crate::catalog::ddl_event::{DdlEvent, DdlKind};
 use crate::catalog::namespace::Namespace;
-use crate::catalog::rows;
+use crate::catalog::rows::{self, FoldedRow};
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -465,10 +465,7 @@ impl Engine {
             self.core
                 .retire_name(collection.id, collection.row().named()),
         );
-        changes.push(RowChange::delete(rows::key(
-            rows::FOLDED,
-            &[collection.id.0],
-        )));
+        changes.push(FoldedRow::delete(collection.id));
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
         for IndexState {

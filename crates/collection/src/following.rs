@@ -6,9 +6,9 @@
 //! - Commits enter the tails, as at a start (`recovery`).
 //! - Catalog changes create, drop and rename collections, and add and remove indexes.
 //!
-//! Sections of folds and merges are adopted later, outside of the log: as soon as no open snapshot is
-//! older than the change of the catalog. The other server did not know these snapshots, so its new
-//! sections may lack versions that they see. Until then, the old sections and the tails contain
+//! Sections of folds and merges are adopted later, outside of the log: as soon as no open snapshot
+//! is older than the change of the catalog. The other server did not know these snapshots, so its
+//! new sections may lack versions that they see. Until then, the old sections and the tails contain
 //! everything.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,7 +20,7 @@ use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
 use windrow_storage::{Applier, Catalog, Content, Position, Publish, RunId, StorageError, Written};
 
-use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow};
+use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow, RowSubject};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -195,29 +195,27 @@ struct Affected {
     has_shares: bool,
     /// Names that collections had before were added or removed.
     has_former_names: bool,
-    /// Whether the history of the log is kept.
-    keeps_history: bool,
+    /// The log is retained for change streams from now on.
+    retains_history: bool,
 }
 
 impl Affected {
+    /// Adds what the row with this key is about.
     fn add(&mut self, key: &[u8]) {
-        let Some((&kind, numbers)) = key.split_first() else {
-            return;
-        };
-        let first = numbers.first_chunk::<8>().map(|it| u64::from_be_bytes(*it));
-        match (kind, first) {
-            (rows::COLLECTION | rows::OPTIONS | rows::INDEX, Some(id)) => {
-                self.collections.insert(CollectionId(id));
+        match RowSubject::from_key(key) {
+            RowSubject::Collection(id) => {
+                self.collections.insert(id);
             }
-            (rows::SECTION, Some(map)) => {
-                self.maps.insert(MapId(map));
+            RowSubject::Section(map) => {
+                self.maps.insert(map);
             }
-            (rows::FOLDED, Some(id)) => {
-                self.folded.insert(CollectionId(id));
+            RowSubject::Folded(id) => {
+                self.folded.insert(id);
             }
-            (rows::SHARE, _) => self.has_shares = true,
-            (rows::NAMED, _) => self.has_former_names = true,
-            _ => self.keeps_history |= key == rows::HISTORY_KEPT,
+            RowSubject::Share => self.has_shares = true,
+            RowSubject::FormerName => self.has_former_names = true,
+            RowSubject::History => self.retains_history = true,
+            RowSubject::Other => {}
         }
     }
 }
@@ -233,24 +231,17 @@ fn apply_change(
     if affected.has_former_names {
         core.retired_names.load(&core.storage.catalog)?;
     }
-    if affected.keeps_history {
+    if affected.retains_history {
         core.restore_history();
     }
     if affected.has_shares {
         core.background.shares.raise();
     }
-    let row = |id: CollectionId| -> Result<Option<CollectionRow>, StorageError> {
-        let value = core
-            .storage
-            .catalog
-            .get(&rows::key(rows::COLLECTION, &[id.0]));
-        let read = |value: Arc<[u8]>| CollectionRow::read(id, &value, &core.storage.catalog);
-        value.map(read).transpose()
-    };
     // Dropped collections free their names for others.
     let mut remaining = Vec::new();
     for id in &affected.collections {
-        match (collections.by_id(*id), row(*id)?) {
+        let row = CollectionRow::get(*id, &core.storage.catalog)?;
+        match (collections.by_id(*id), row) {
             (Some(dropped), None) => drop_collection(collections, &dropped, position)?,
             (_, Some(row)) => remaining.push((*id, row)),
             (None, None) => {}
@@ -300,19 +291,17 @@ fn change_indexes(core: &Core, collection: &Collection, position: Position) -> R
     let catalog = &core.storage.catalog;
     let before = collection.state();
     let mut indexes = Vec::new();
-    for (key, value) in catalog.scan(&rows::key(rows::INDEX, &[collection.id.0])) {
-        let [_, map] = rows::numbers_of(&key)?;
-        let row = IndexRow::read(MapId(map), &value, catalog)?;
-        let known = before.indexes.iter().find(|it| it.index.map.0 == map);
-        let is_first = indexes.is_empty();
-        let place = IndexPlace {
-            map: MapId(map),
-            is_first,
+    for (map, row) in IndexRow::all_of(collection.id, catalog)? {
+        let known = before.indexes.iter().find(|it| it.index.map == map);
+        let changed = ChangedIndex {
+            map,
+            row,
+            is_first: indexes.is_empty(),
             position,
         };
-        indexes.push(index_of(core, collection, known, row, place)?);
+        indexes.push(changed.state(core, collection, known)?);
     }
-    let gone: Vec<IndexState> = before
+    let removed: Vec<IndexState> = before
         .indexes
         .iter()
         .filter(|old| !indexes.iter().any(|new| new.index.map == old.index.map))
@@ -321,7 +310,7 @@ fn change_indexes(core: &Core, collection: &Collection, position: Position) -> R
     collection.change_state(|state| state.indexes = indexes);
     for IndexState {
         index, sections, ..
-    } in gone
+    } in removed
     {
         index.set_dropped();
         sections
@@ -332,46 +321,50 @@ fn change_indexes(core: &Core, collection: &Collection, position: Position) -> R
     Ok(())
 }
 
-/// An index of the catalog.
-struct IndexPlace {
+/// An index as the catalog describes it after a change.
+struct ChangedIndex {
     map: MapId,
+    row: IndexRow,
     /// True for the index on `_id`.
     is_first: bool,
     /// The position of the change.
     position: Position,
 }
 
-fn index_of(
-    core: &Core,
-    collection: &Collection,
-    known: Option<&IndexState>,
-    row: IndexRow,
-    place: IndexPlace,
-) -> Result<IndexState, Error> {
-    let IndexPlace {
-        map,
-        is_first,
-        position,
-    } = place;
-    // An index with sections becomes ready when these are adopted.
-    let has_sections = !descriptors_of(&core.storage.catalog, map)?.is_empty();
-    let Some(known) = known else {
-        let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
-        let row = IndexRow {
-            ready: row.ready && !has_sections,
-            ..row
+impl ChangedIndex {
+    /// Returns the state of the index. `known` is the state before the change.
+    fn state(
+        self,
+        core: &Core,
+        collection: &Collection,
+        known: Option<&IndexState>,
+    ) -> Result<IndexState, Error> {
+        let ChangedIndex {
+            map,
+            row,
+            is_first,
+            position,
+        } = self;
+        // An index with sections becomes ready when these are adopted.
+        let has_sections = !rows::sections_of(map, &core.storage.catalog)?.is_empty();
+        let Some(known) = known else {
+            let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
+            let row = IndexRow {
+                ready: row.ready && !has_sections,
+                ..row
+            };
+            return Ok(recovery::index_state(map, definition, &row, Arc::default()));
         };
-        return Ok(recovery::index_state(map, definition, &row, Arc::default()));
-    };
-    let mut state = known.clone();
-    if !is_first && known.index.row().specification != row.specification {
-        let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
-        state.index = Arc::new(known.index.with_definition(definition));
+        let mut state = known.clone();
+        if !is_first && known.index.row().specification != row.specification {
+            let definition = recovery::definition_of(&collection.options(), &row, is_first)?;
+            state.index = Arc::new(known.index.with_definition(definition));
+        }
+        if row.ready && !known.index.is_ready() && !has_sections {
+            state.index.set_ready(position);
+        }
+        Ok(state)
     }
-    if row.ready && !known.index.is_ready() && !has_sections {
-        state.index.set_ready(position);
-    }
-    Ok(state)
 }
 
 /// Sections of the catalog that are opened together. What was opened is released after an error.
@@ -384,8 +377,9 @@ impl SectionOpening<'_> {
     /// Returns the sections of a map in the catalog. Those in `open` are not opened again.
     fn sections(&mut self, map: MapId, open: &[Arc<Section>]) -> Result<Vec<Arc<Section>>, Error> {
         let mut sections = Vec::new();
-        for descriptor in descriptors_of(&self.core.storage.catalog, map)? {
-            let known = open.iter().find(|it| is_same(it.descriptor(), &descriptor));
+        for descriptor in rows::sections_of(map, &self.core.storage.catalog)? {
+            let id = SectionId::new(&descriptor);
+            let known = open.iter().find(|it| SectionId::new(it.descriptor()) == id);
             sections.push(match known {
                 Some(section) => section.clone(),
                 None => {
@@ -412,15 +406,20 @@ impl SectionOpening<'_> {
     }
 }
 
-fn descriptors_of(catalog: &Catalog, map: MapId) -> Result<Vec<SectionDescriptor>, StorageError> {
-    let rows = catalog.scan(&rows::key(rows::SECTION, &[map.0]));
-    rows.iter()
-        .map(|(_, value)| rows::read_section(value))
-        .collect()
+/// Identifies a section: two descriptors of one section may differ in other fields.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct SectionId {
+    run: RunId,
+    root_offset: u64,
 }
 
-fn is_same(one: &SectionDescriptor, other: &SectionDescriptor) -> bool {
-    place_of(one) == place_of(other)
+impl SectionId {
+    fn new(descriptor: &SectionDescriptor) -> SectionId {
+        SectionId {
+            run: descriptor.run,
+            root_offset: descriptor.root_offset,
+        }
+    }
 }
 
 /// Replaces the sections of a collection by those of the catalog, and cuts off the part of its tails
@@ -434,15 +433,11 @@ fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
     let mut by_map = opening
         .of_state(&before, collection.records_map)
         .inspect_err(|_| opening.opened.iter().for_each(|it| core.forget(it)))?;
-    let catalog = &core.storage.catalog;
-    let folded = match catalog.get(&rows::key(rows::FOLDED, &[collection.id.0])) {
-        Some(value) => FoldedRow::read(&value)?,
-        None => FoldedRow::default(),
-    };
-    let adopted: HashSet<(RunId, u64)> = by_map
+    let folded = FoldedRow::get(collection.id, &core.storage.catalog)?;
+    let adopted: HashSet<SectionId> = by_map
         .values()
         .flatten()
-        .map(|section| place_of(section.descriptor()))
+        .map(|section| SectionId::new(section.descriptor()))
         .collect();
     let retired = collection.adopt_state(folded.position, |state| {
         let mut take = |map, sections: &mut Arc<Sections>| {
@@ -459,39 +454,34 @@ fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
         generation.retire();
     }
     make_ready(core, collection)?;
-    let gone = before
+    let mut removed = before
         .maps()
         .flat_map(|sections| sections.descriptors())
-        .filter(|descriptor| !adopted.contains(&place_of(descriptor)));
-    gone.into_iter().try_for_each(|it| core.close_section(it))
+        .filter(|descriptor| !adopted.contains(&SectionId::new(descriptor)));
+    removed.try_for_each(|it| core.close_section(it))
 }
 
 /// Makes the indexes ready that are ready in the catalog. Their sections are adopted.
 fn make_ready(core: &Core, collection: &Collection) -> Result<(), Error> {
-    let catalog = &core.storage.catalog;
     for IndexState { index, .. } in &collection.state().indexes {
-        let key = rows::key(rows::INDEX, &[collection.id.0, index.map.0]);
-        let Some(value) = catalog.get(&key).filter(|_| !index.is_ready()) else {
+        if index.is_ready() {
             continue;
-        };
-        if IndexRow::read(index.map, &value, catalog)?.ready {
+        }
+        let row = IndexRow::get(collection.id, index.map, &core.storage.catalog)?;
+        if row.is_some_and(|row| row.ready) {
             index.set_ready(core.storage.log.written());
         }
     }
     Ok(())
 }
 
-fn place_of(descriptor: &SectionDescriptor) -> (RunId, u64) {
-    (descriptor.run, descriptor.root_offset)
-}
-
-/// Adopts the section with the recorded results of statements. The results themselves are known from
-/// the log. The next fold replaces the section.
+/// Adopts the section with the recorded results of statements. The results themselves are known
+/// from the log. The next fold replaces the section.
 fn adopt_sessions(core: &Core) -> Result<(), Error> {
     let before = core.retries.section();
-    let newest = descriptors_of(&core.storage.catalog, retries::MAP)?.pop();
+    let newest = rows::sections_of(retries::MAP, &core.storage.catalog)?.pop();
     let is_known = match (&before, &newest) {
-        (Some(one), Some(other)) => is_same(one, other),
+        (Some(one), Some(other)) => SectionId::new(one) == SectionId::new(other),
         (one, other) => one.is_none() && other.is_none(),
     };
     if is_known {

@@ -48,10 +48,7 @@ pub(crate) fn recover(
     }
     core.storage.retain_runs(core.runs())?;
     let collections = Collections::new(core.clone());
-    for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
-        let [id] = rows::numbers_of(&key)?;
-        let id = CollectionId(id);
-        let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
+    for (id, row) in CollectionRow::all(&core.storage.catalog)? {
         open_collection(&collections, id, row, &mut sections)?;
     }
     let committed = replay(&collections, folded)?;
@@ -67,10 +64,9 @@ pub(crate) fn recover(
 
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
     let mut sections = SectionsByMap::new();
-    for (key, value) in core.storage.catalog.scan(&[rows::SECTION]) {
-        let [map, _, _] = rows::numbers_of(&key)?;
-        let section = core.open_section(rows::read_section(&value)?)?;
-        sections.entry(MapId(map)).or_default().push(section);
+    for (map, descriptor) in rows::all_sections(&core.storage.catalog)? {
+        let section = core.open_section(descriptor)?;
+        sections.entry(map).or_default().push(section);
     }
     Ok(sections)
 }
@@ -87,17 +83,11 @@ pub(crate) fn open_collection(
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
     let records = take(row.records);
     let mut indexes = Vec::new();
-    for (key, value) in core.storage.catalog.scan(&rows::key(rows::INDEX, &[id.0])) {
-        let [_, map] = rows::numbers_of(&key)?;
-        let map = MapId(map);
-        let index = IndexRow::read(map, &value, &core.storage.catalog)?;
+    for (map, index) in IndexRow::all_of(id, &core.storage.catalog)? {
         let definition = definition_of(&row.options, &index, indexes.is_empty())?;
         indexes.push(index_state(map, definition, &index, take(map)));
     }
-    let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id.0])) {
-        Some(value) => FoldedRow::read(&value)?,
-        None => FoldedRow::default(),
-    };
+    let folded = FoldedRow::get(id, &core.storage.catalog)?;
     let collection = Collection::new(id, row, folded, records, indexes, core);
     collections.insert(&collection);
     Ok(collection)
@@ -124,10 +114,11 @@ pub(crate) fn definition_of(
     row: &IndexRow,
     is_first: bool,
 ) -> Result<Definition, Error> {
-    Ok(match is_first {
-        true => of_ids(options.as_document())?,
-        false => Definition::parse(row.specification.as_document())?,
-    })
+    if is_first {
+        of_ids(options.as_document())
+    } else {
+        Ok(Definition::parse(row.specification.as_document())?)
+    }
 }
 
 /// Adds commits to the tails. Returns the collections that transactions have written to.
@@ -198,9 +189,7 @@ pub(crate) fn settle_creations(
 ) -> Result<(), Error> {
     let catalog = &collections.core.storage.catalog;
     let mut changes = Vec::new();
-    for (key, _) in catalog.scan(&[rows::CREATION]) {
-        let [id] = rows::numbers_of(&key)?;
-        let id = CollectionId(id);
+    for id in rows::creations(catalog)? {
         changes.push(rows::delete_creation(id));
         let collection = collections.by_id(id);
         if let Some(collection) = collection.filter(|_| !committed.contains(&id)) {

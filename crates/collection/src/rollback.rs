@@ -13,7 +13,7 @@ use std::path::Path;
 use bytes::Bytes;
 use windrow_storage::{Position, Storage, StorageError};
 
-use crate::catalog::rows::{self, CollectionRow};
+use crate::catalog::rows::CollectionRow;
 use crate::ids::CollectionId;
 use crate::record::transaction::{Kind, kind_of};
 use crate::record::{self, Operation};
@@ -109,10 +109,9 @@ fn failed(path: &Path, error: io::Error) -> StorageError {
 
 /// Returns the name of the collection with its database, or its id if it does not exist.
 fn collection_name(storage: &Storage, id: CollectionId) -> String {
-    let row = storage.catalog.get(&rows::key(rows::COLLECTION, &[id.0]));
-    let row = row.and_then(|value| CollectionRow::read(id, &value, &storage.catalog).ok());
-    match row {
-        Some(row) => row.namespace.to_string(),
-        None => format!("collection-{}", id.0),
+    match CollectionRow::get(id, &storage.catalog) {
+        Ok(Some(row)) => row.namespace.to_string(),
+        // The documents matter more than the name.
+        Ok(None) | Err(_) => format!("collection-{id}"),
     }
 }

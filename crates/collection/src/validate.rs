@@ -276,11 +276,11 @@ fn of_documents(
         }
         if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
             append_id_key(of_ids.definition(), document, &mut key);
-            let place = cursor.place();
+            let stored_key = cursor.bound();
             if let Some(of_ids) = expected.first_mut() {
-                of_ids.duplicates.add(&place, id, b"");
+                of_ids.duplicates.add(&stored_key, id, b"");
             }
-            if key != place {
+            if key != stored_key {
                 validation.record_corrupt(id, "stands elsewhere than its _id says");
             }
         }

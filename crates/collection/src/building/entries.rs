@@ -8,7 +8,8 @@ use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::pool::Worker;
-use super::ranges::{Range, cut};
+use super::ranges::truncate_bound;
+use crate::catalog::rows::RecordRange;
 use crate::core::Core;
 use crate::error::Error;
 use crate::ids::MapId;
@@ -40,7 +41,7 @@ pub(super) struct Collected {
     pub keys: Vec<u64>,
     scratch: Scratch,
     /// The ranges that were read.
-    pub places: Vec<Range>,
+    pub ranges: Vec<RecordRange>,
 }
 
 impl Collected {
@@ -49,7 +50,7 @@ impl Collected {
             sorters: indexes.iter().map(|_| Sorter::new()).collect(),
             keys: vec![0; indexes.len()],
             scratch: Scratch::default(),
-            places: Vec::new(),
+            ranges: Vec::new(),
         }
     }
 
@@ -103,22 +104,26 @@ impl Collected {
 /// memory is full.
 pub(super) fn read_range(
     target: &dyn EntryTarget,
-    (first, end): &Range,
+    range: &RecordRange,
     worker: &Worker<'_>,
     collected: &mut Collected,
 ) -> Result<(), Error> {
+    let RecordRange { first, end } = range;
     let mut cursor = target.reader().range(Some(first), Some(end))?;
     let (mut from, mut count, mut unchecked_bytes) = (first.clone(), 0, 0);
     while cursor.next()? {
         let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
         if bytes >= worker.bytes_max() {
-            let place = cut(cursor.place());
+            let reached = truncate_bound(cursor.bound());
             // Documents whose keys are equal after truncation may be read twice, which is
             // harmless.
-            if from < place {
-                collected.places.push((from, place.clone()));
+            if from < reached {
+                collected.ranges.push(RecordRange {
+                    first: from,
+                    end: reached.clone(),
+                });
                 target.write(collected)?;
-                from = place;
+                from = reached;
             }
         }
         let (id, document) = (cursor.id(), cursor.document());
@@ -135,7 +140,10 @@ pub(super) fn read_range(
     }
     target.record_documents(count);
     if from < *end {
-        collected.places.push((from, end.clone()));
+        collected.ranges.push(RecordRange {
+            first: from,
+            end: end.clone(),
+        });
     }
     Ok(())
 }

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use windrow_fold::SectionDescriptor;
 use windrow_invariant::Bug;
+use windrow_mql::Error as LanguageError;
+use windrow_mql::interrupt::Interrupt;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
 use super::entries::{Collected, EntryTarget};
-use super::ranges::{Range, RangeQueue};
-use crate::catalog::rows;
+use super::ranges::RangeQueue;
+use crate::catalog::rows::{self, RecordRange};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
@@ -19,9 +21,25 @@ use crate::ids::MapId;
 use crate::index::Index;
 use crate::read::Reader;
 
-/// The error code that stops work on a large document.
-pub(super) const INTERRUPTED: i32 = 11601;
-pub(super) const DROPPED: &str = "the index was dropped while it was built";
+/// The code of the error that stops the work on a large document. It is MongoDB's `Interrupted`.
+const INTERRUPTED: i32 = 11601;
+const DROPPED: &str = "the index was dropped while it was built";
+
+/// Returns the error of a build whose index was dropped.
+pub(super) fn dropped() -> Error {
+    Error::Interrupted(DROPPED.to_owned())
+}
+
+/// Returns an interrupt that stops the creation of entries once one of the indexes is dropped.
+pub(super) fn interrupt_if_dropped(indexes: Vec<Arc<Index>>) -> Interrupt {
+    Arc::new(move || {
+        if indexes.iter().any(|index| index.is_dropped()) {
+            Err(LanguageError::new(INTERRUPTED, DROPPED))
+        } else {
+            Ok(())
+        }
+    })
+}
 
 /// A scan of a build in progress.
 pub(super) struct Scan<'s> {
@@ -46,27 +64,25 @@ impl Scan<'_> {
     pub fn adopt(
         &self,
         sections: Vec<(MapId, SectionDescriptor)>,
-        places: &[Range],
+        ranges: &[RecordRange],
         mut changes: Vec<RowChange>,
     ) -> Result<(), Error> {
         let core = self.core;
         for index in self.indexes {
-            for (first, end) in places {
-                let mut key = rows::key(rows::BUILD, &[index.map.0]);
-                key.extend_from_slice(first);
-                changes.push(RowChange::put(key, end.clone()));
-            }
+            let built = ranges.iter();
+            changes.extend(built.map(|range| rows::put_built_range(index.map, range)));
         }
-        let rows = sections.iter();
-        changes.extend(rows.map(|(map, section)| rows::put_section(*map, section)));
+        let added = sections.iter();
+        changes.extend(added.map(|(map, section)| rows::put_section(*map, section)));
         let maps: Vec<MapId> = sections.iter().map(|(map, _)| *map).collect();
         let descriptors = sections.into_iter().map(|(_, section)| section).collect();
-        // The sections of another server are read from the object store: not while others wait.
+        // Before the lock: the sections of another server are read from the object store, which
+        // takes long.
         let opened = core.open_sections(descriptors);
         let _changing = core.catalog_change.lock();
         if self.is_dropped() {
             opened.give_up(core)?;
-            return Err(Error::Interrupted(DROPPED.to_owned()));
+            return Err(dropped());
         }
         let opened = core.adopt_opened(changes, opened, Vec::new())?;
         if maps.len() != opened.len() {
@@ -108,7 +124,7 @@ impl EntryTarget for Scan<'_> {
             return Err(Error::Interrupted(why));
         }
         if self.indexes.iter().any(|index| index.is_dropped()) {
-            return Err(Error::Interrupted(DROPPED.to_owned()));
+            return Err(dropped());
         }
         match &*self.failed.lock() {
             Some(_) => Err(Error::Interrupted(
@@ -127,7 +143,7 @@ impl EntryTarget for Scan<'_> {
 
     /// Sorts and writes the collected entries, and adds the sections to the indexes.
     fn write(&self, collected: &mut Collected) -> Result<(), Error> {
-        if collected.places.is_empty() {
+        if collected.ranges.is_empty() {
             return Ok(());
         }
         let sink = self.core.sink()?;
@@ -138,7 +154,7 @@ impl EntryTarget for Scan<'_> {
         }
         let keys = std::mem::replace(&mut collected.keys, vec![0; self.indexes.len()]);
         self.record_written(&keys, &sections);
-        let places = std::mem::take(&mut collected.places);
-        self.adopt(sections, &places, Vec::new())
+        let ranges = std::mem::take(&mut collected.ranges);
+        self.adopt(sections, &ranges, Vec::new())
     }
 }

@@ -8,27 +8,22 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-use crate::catalog::rows;
-use crate::core::Core;
+use crate::catalog::rows::RecordRange;
 use crate::generation::BEHIND_ALL;
-use crate::index::Index;
 
 /// Bounds are stored in catalog rows, which are small, so longer ones are truncated.
-const PLACE_BYTES_MAX: usize = 256;
-/// A share has at least so many ranges, if there are so many.
+const BOUND_BYTES_MAX: usize = 256;
+/// The minimal number of ranges of a share, if there are as many.
 const SHARE_RANGES_MIN: usize = 2;
-
-/// A range of keys, without its end.
-pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The ranges that no thread and no follower has read yet.
 pub(super) struct RangeQueue {
-    left: Mutex<VecDeque<Range>>,
+    left: Mutex<VecDeque<RecordRange>>,
     total: usize,
 }
 
 impl RangeQueue {
-    pub fn new(ranges: Vec<Range>) -> RangeQueue {
+    pub fn new(ranges: Vec<RecordRange>) -> RangeQueue {
         RangeQueue {
             total: ranges.len(),
             left: Mutex::new(ranges.into()),
@@ -44,64 +39,63 @@ impl RangeQueue {
         self.left.lock().len()
     }
 
-    pub fn pop(&self) -> Option<Range> {
+    pub fn pop(&self) -> Option<RecordRange> {
         self.left.lock().pop_front()
     }
 
-    pub fn push(&self, range: Range) {
+    pub fn push(&self, range: RecordRange) {
         self.left.lock().push_back(range);
     }
 
     /// Removes ranges from the back that follow each other, and returns them as one. `threads` is
     /// the number of threads that build, of all servers: the share is half of what each would get.
-    pub fn pop_share(&self, threads: usize) -> Option<Range> {
+    pub fn pop_share(&self, threads: usize) -> Option<RecordRange> {
         let mut left = self.left.lock();
         let count = (left.len() / (2 * threads.max(1))).max(SHARE_RANGES_MIN);
-        let (mut first, end) = left.pop_back()?;
+        let mut share = left.pop_back()?;
         for _ in 1..count {
-            match left.pop_back_if(|(_, end)| *end == first) {
-                Some((start, _)) => first = start,
+            match left.pop_back_if(|range| range.end == share.first) {
+                Some(range) => share.first = range.first,
                 None => break,
             }
         }
-        Some((first, end))
+        Some(share)
     }
 }
 
-/// Returns the ranges that sections of an unfinished build cover, in order.
-pub(super) fn covered(core: &Core, index: &Index) -> Vec<Range> {
-    let prefix = rows::key(rows::BUILD, &[index.map.0]);
-    let rows = core.storage.catalog.scan(&prefix);
-    let place = |key: &[u8]| key.split_at(prefix.len()).1.to_vec();
-    rows.iter()
-        .map(|(key, end)| (place(key), end.to_vec()))
-        .collect()
-}
-
-/// Returns the ranges that are not done, divided at the cuts, which are sorted.
-pub(super) fn ranges(done: &[Range], cuts: Vec<Vec<u8>>) -> Vec<Range> {
+/// Returns the ranges that are not built, divided at the split keys, which are sorted.
+pub(super) fn unbuilt_ranges(built: &[RecordRange], split_keys: Vec<Vec<u8>>) -> Vec<RecordRange> {
     let mut left = Vec::new();
     let mut from = Vec::new();
-    let mut cuts = cuts.into_iter().map(cut).peekable();
-    let last = (BEHIND_ALL.to_vec(), Vec::new());
-    for (first, done_end) in done.iter().cloned().chain([last]) {
-        while let Some(cut) = cuts.next_if(|cut| *cut < first) {
-            if from < cut {
-                left.push((std::mem::replace(&mut from, cut.clone()), cut));
+    let mut bounds = split_keys.into_iter().map(truncate_bound).peekable();
+    let last = RecordRange {
+        first: BEHIND_ALL.to_vec(),
+        end: Vec::new(),
+    };
+    for RecordRange { first, end } in built.iter().cloned().chain([last]) {
+        while let Some(bound) = bounds.next_if(|bound| *bound < first) {
+            if from < bound {
+                left.push(RecordRange {
+                    first: std::mem::replace(&mut from, bound.clone()),
+                    end: bound,
+                });
             }
         }
         if from < first {
-            left.push((from.clone(), first));
+            left.push(RecordRange {
+                first: from.clone(),
+                end: first,
+            });
         }
-        from = from.max(done_end);
+        from = from.max(end);
     }
     left
 }
 
 /// Truncates a bound to the length that fits a row.
-pub(super) fn cut(mut place: Vec<u8>) -> Vec<u8> {
-    place.truncate(PLACE_BYTES_MAX);
-    place
+pub(super) fn truncate_bound(mut bound: Vec<u8>) -> Vec<u8> {
+    bound.truncate(BOUND_BYTES_MAX);
+    bound
 }
 
 #[cfg(test)]
@@ -116,12 +110,15 @@ mod tests {
                     "END" => BEHIND_ALL.to_vec(),
                     end => end.as_bytes().to_vec(),
                 };
-                (from.as_bytes().to_vec(), end)
+                RecordRange {
+                    first: from.as_bytes().to_vec(),
+                    end,
+                }
             };
-            let done: Vec<Range> = done.iter().map(range).collect();
-            let expected: Vec<Range> = expected.iter().map(range).collect();
+            let done: Vec<RecordRange> = done.iter().map(range).collect();
+            let expected: Vec<RecordRange> = expected.iter().map(range).collect();
             let cuts = cuts.iter().map(|cut| cut.as_bytes().to_vec()).collect();
-            assert_eq!(ranges(&done, cuts), expected);
+            assert_eq!(unbuilt_ranges(&done, cuts), expected);
         };
         check(&[], &[], &[("", "END")]);
         check(&[], &["", "b", "d"], &[("", "b"), ("b", "d"), ("d", "END")]);
@@ -139,14 +136,19 @@ mod tests {
     #[test]
     fn shares_shrink_and_cover_everything() {
         let number = |number: u8| vec![number];
-        let mut all: Vec<Range> = (0..96).map(|it| (number(it), number(it + 1))).collect();
-        all.retain(|(first, _)| *first != number(90));
+        let mut all: Vec<RecordRange> = (0..96)
+            .map(|it| RecordRange {
+                first: number(it),
+                end: number(it + 1),
+            })
+            .collect();
+        all.retain(|range| range.first != number(90));
         let queue = RangeQueue::new(all);
         let (mut taken, mut sizes) = (Vec::new(), Vec::new());
-        while let Some((first, end)) = queue.pop_share(3) {
+        while let Some(RecordRange { first, end }) = queue.pop_share(3) {
             sizes.push(end[0] - first[0]);
             taken.extend(first[0]..end[0]);
-            taken.extend(queue.pop().map(|(first, _)| first[0]));
+            taken.extend(queue.pop().map(|range| range.first[0]));
         }
         assert_eq!(&sizes[..3], [5, 14, 12], "{sizes:?}");
         assert!(

@@ -11,15 +11,16 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use windrow_invariant::Bug;
-use windrow_mql::Error as LanguageError;
 use windrow_mql::interrupt::with_interrupt;
 
 use super::control::BuildControl;
+use super::duplicate_build::DuplicateBuild;
 use super::entries::{Collected, EntryTarget, read_range};
-use super::ongoing_scan::{DROPPED, INTERRUPTED, Scan};
+use super::ongoing_scan::{Scan, interrupt_if_dropped};
 use super::pool::Worker;
-use super::ranges::{RangeQueue, covered, ranges};
-use super::sharing::{Duplicate, NextWork, Sharing};
+use super::ranges::{RangeQueue, unbuilt_ranges};
+use super::sharing::{NextWork, Sharing};
+use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
@@ -42,7 +43,8 @@ pub(super) fn scan(
 ) -> Result<(), Error> {
     // Indexes of a resumed build may have covered different records; then each is scanned
     // separately.
-    let done: Vec<_> = indexes.iter().map(|index| covered(core, index)).collect();
+    let built = |index: &Index| rows::built_ranges(index.map, &core.storage.catalog);
+    let done: Vec<_> = indexes.iter().map(|index| built(index)).collect();
     if done.windows(2).any(|pair| pair[0] != pair[1]) {
         return indexes
             .iter()
@@ -54,7 +56,7 @@ pub(super) fn scan(
     let all_threads = threads + builders.iter().map(|it| it.threads).sum::<usize>();
     // All have covered the same. Without indexes there is nothing to scan for.
     let done = done.into_iter().next().unwrap_or_default();
-    let cuts = reader.split_keys(all_threads as u64 * RANGES_PER_WORKER)?;
+    let split_keys = reader.split_keys(all_threads as u64 * RANGES_PER_WORKER)?;
     for index in indexes {
         index
             .progress()
@@ -67,12 +69,12 @@ pub(super) fn scan(
         indexes,
         control,
         reader,
-        queue: RangeQueue::new(ranges(&done, cuts)),
+        queue: RangeQueue::new(unbuilt_ranges(&done, split_keys)),
         failed: Mutex::default(),
     };
     let sharing = Sharing::begin(&scan)?;
-    let worth = usize::try_from(collection.bytes() / BYTES_PER_WORKER).unwrap_or(usize::MAX);
-    let workers = threads.min(scan.queue.total()).min(worth.max(1));
+    let useful = usize::try_from(collection.bytes() / BYTES_PER_WORKER).unwrap_or(usize::MAX);
+    let workers = threads.min(scan.queue.total()).min(useful.max(1));
     let all = Workers {
         scan: &scan,
         sharing: &sharing,
@@ -85,8 +87,8 @@ pub(super) fn scan(
     if let Some(error) = scan.failed.into_inner() {
         return Err(error);
     }
-    let is_covered = |index: &Index| ranges(&covered(core, index), Vec::new()).is_empty();
-    if !indexes.iter().all(|it| it.is_dropped() || is_covered(it)) {
+    let is_built = |index: &Index| unbuilt_ranges(&built(index), Vec::new()).is_empty();
+    if !indexes.iter().all(|it| it.is_dropped() || is_built(it)) {
         return Err(Bug::new("a scan has ended, and ranges are left").into());
     }
     Ok(())
@@ -99,11 +101,11 @@ struct Workers<'w, 's> {
 }
 
 impl Workers<'_, '_> {
-    /// Runs so many threads. Another one looks after the shares of followers.
+    /// Runs this many threads, and another one that manages the shares of followers.
     fn run(&self, threads: usize) {
         std::thread::scope(|scope| {
             if self.sharing.is_possible() {
-                scope.spawn(|| self.look_after_shares());
+                scope.spawn(|| self.manage_shares());
             }
             let spawn = |_| scope.spawn(|| self.work());
             let workers: Vec<_> = (0..threads).map(spawn).collect();
@@ -115,9 +117,9 @@ impl Workers<'_, '_> {
         });
     }
 
-    fn look_after_shares(&self) {
-        let look = || self.sharing.look_until_over();
-        self.record(catch_panic("the shares of an index build", look));
+    fn manage_shares(&self) {
+        let poll = || self.sharing.poll_until_over();
+        self.record(catch_panic("the shares of an index build", poll));
     }
 
     fn record(&self, result: Result<(), Error>) {
@@ -127,15 +129,8 @@ impl Workers<'_, '_> {
     }
 
     fn work(&self) {
-        let indexes = self.scan.indexes.to_vec();
-        let interrupt = move || {
-            if indexes.iter().any(|index| index.is_dropped()) {
-                Err(LanguageError::new(INTERRUPTED, DROPPED))
-            } else {
-                Ok(())
-            }
-        };
-        self.record(with_interrupt(Arc::new(interrupt), || self.try_work()));
+        let interrupt = interrupt_if_dropped(self.scan.indexes.to_vec());
+        self.record(with_interrupt(interrupt, || self.try_work()));
     }
 
     fn try_work(&self) -> Result<(), Error> {
@@ -153,7 +148,7 @@ impl Workers<'_, '_> {
                 }
                 NextWork::Share(share) => {
                     scan.write(&mut collected)?;
-                    let share = Duplicate::new(scan, sharing, share);
+                    let share = DuplicateBuild::new(scan, sharing, share);
                     self.build_share(&share, &worker, &mut collected)?;
                 }
                 NextWork::None => break,
@@ -165,7 +160,7 @@ impl Workers<'_, '_> {
     /// Builds the share of a follower, unless the follower is ready before.
     fn build_share(
         &self,
-        share: &Duplicate<'_, '_>,
+        share: &DuplicateBuild<'_, '_>,
         worker: &Worker<'_>,
         collected: &mut Collected,
     ) -> Result<(), Error> {

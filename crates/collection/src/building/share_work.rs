@@ -11,14 +11,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windrow_fold::{RunSink, SectionDescriptor};
-use windrow_mql::Error as LanguageError;
 use windrow_mql::interrupt::with_interrupt;
 
 use super::entries::{Collected, EntryTarget, read_range};
-use super::ongoing_scan::INTERRUPTED;
+use super::ongoing_scan::interrupt_if_dropped;
 use super::share_report::{BuiltShare, ShareReport, ShareState};
-use super::taken_shares::TakenShare;
-use crate::catalog::rows;
+use crate::catalog::rows::{self, Share};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -34,7 +32,7 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The interval in which a builder announces its progress.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval in which the thread looks for shares if nothing wakes it.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Offers to build shares for the primary.
 pub(crate) fn offer(core: &Core) {
@@ -70,8 +68,8 @@ pub(crate) fn keep_building(collections: &Arc<Collections>) {
         }
     };
     while !core.taken_shares.is_over() {
-        core.background.shares.wait(LOOK_INTERVAL);
-        if core.storage.catalog.scan(&[rows::SHARE]).is_empty() {
+        core.background.shares.wait(POLL_INTERVAL);
+        if !rows::has_shares(&core.storage.catalog) {
             continue;
         }
         std::thread::scope(|scope| {
@@ -99,7 +97,8 @@ pub(crate) fn build_next(collections: &Collections) -> Result<bool, Error> {
         let _ = core.storage.runs.report_share(task.run, &failed.encode());
     }
     core.storage.runs.leave_share(task.run);
-    // The primary takes a share back for good reasons, and reports what is wrong with a document.
+    // A share that was taken back is no error here: the primary reports what is wrong with a
+    // document.
     let was_taken_back = core.storage.catalog.get(&task.key).is_none();
     match built {
         Err(_) if was_taken_back || core.taken_shares.is_over() => Ok(true),
@@ -107,13 +106,13 @@ pub(crate) fn build_next(collections: &Collections) -> Result<bool, Error> {
     }
 }
 
-fn build(collections: &Collections, task: &TakenShare) -> Result<(), Error> {
+fn build(collections: &Collections, task: &Share) -> Result<(), Error> {
     let core = &collections.core;
     let (collection, indexes) = find(collections, &task.row.maps)?;
     let at_block = core.options.at_block.clone();
     let sink = RunSink::new(core.storage.runs.create_reserved(task.run)?)
         .with_pause(move || as_another_thread(|| at_block.0()));
-    let share = Share {
+    let share = ShareBuild {
         core,
         task,
         reader: collection.lasting_reader()?,
@@ -127,15 +126,7 @@ fn build(collections: &Collections, task: &TakenShare) -> Result<(), Error> {
         sink,
     };
     share.report(ShareState::InProgress)?;
-    let stops = indexes.clone();
-    let interrupt = move || match stops.iter().any(|index| index.is_dropped()) {
-        true => Err(LanguageError::new(
-            INTERRUPTED,
-            super::ongoing_scan::DROPPED,
-        )),
-        false => Ok(()),
-    };
-    with_interrupt(Arc::new(interrupt), || share.read())?;
+    with_interrupt(interrupt_if_dropped(indexes.clone()), || share.read())?;
     share.finish()
 }
 
@@ -156,9 +147,9 @@ fn find(
 }
 
 /// A share in progress.
-struct Share<'s> {
+struct ShareBuild<'s> {
     core: &'s Core,
-    task: &'s TakenShare,
+    task: &'s Share,
     indexes: &'s [Arc<Index>],
     reader: Reader,
     sink: RunSink,
@@ -168,12 +159,11 @@ struct Share<'s> {
     written: Mutex<BuiltShare>,
 }
 
-impl Share<'_> {
+impl ShareBuild<'_> {
     fn read(&self) -> Result<(), Error> {
         let worker = self.core.builds.join();
         let mut collected = Collected::new(self.indexes);
-        let range = (self.task.row.from.clone(), self.task.row.end.clone());
-        read_range(self, &range, &worker, &mut collected)?;
+        read_range(self, &self.task.row.range, &worker, &mut collected)?;
         self.write(&mut collected)
     }
 
@@ -189,7 +179,7 @@ impl Share<'_> {
     /// Uploads the run and announces its sections.
     fn finish(self) -> Result<(), Error> {
         self.check()?;
-        let Share {
+        let ShareBuild {
             core,
             task,
             documents,
@@ -213,7 +203,7 @@ impl Share<'_> {
     }
 }
 
-impl EntryTarget for Share<'_> {
+impl EntryTarget for ShareBuild<'_> {
     fn indexes(&self) -> &[Arc<Index>] {
         self.indexes
     }
@@ -248,7 +238,7 @@ impl EntryTarget for Share<'_> {
             *total += std::mem::take(keys);
         }
         written.sections.extend(sections);
-        collected.places.clear();
+        collected.ranges.clear();
         Ok(())
     }
 }

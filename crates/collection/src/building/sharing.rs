@@ -13,39 +13,36 @@
 //! is ready ends the other: a share is only in one of the lists below.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use windrow_storage::{Builder, RowChange, RunId, StorageError};
 
-use super::entries::{Collected, EntryTarget};
-use super::ongoing_scan::Scan;
-use super::ranges::Range;
+use super::entries::EntryTarget;
+use super::ongoing_scan::{Scan, dropped};
 use super::share_report::{BuiltShare, ShareReport, ShareState};
 use super::share_work::VERSION;
-use crate::catalog::rows::{self, ShareRow};
+use crate::catalog::rows::{self, RecordRange, ShareRow};
 use crate::error::Error;
 use crate::ids::MapId;
-use crate::index::{Index, ShareProgress};
+use crate::index::ShareProgress;
 use crate::options::Background;
-use crate::read::Reader;
 
-/// The interval in which the primary looks for what followers have announced.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// The interval in which the primary polls the reports of followers.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A share without progress for this time is taken back.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// After so many looks without other work, a worker builds the shares of followers.
-const IDLE_LOOKS: u32 = 4;
-/// The same without threads: others make steps during each look.
-const IDLE_LOOKS_OF_CALLER: u32 = 24;
-/// A scan is shared if it has taken this time and the rest will take longer than the next
-/// constants: an earlier estimate would be wrong.
+const STALL_TIME: Duration = Duration::from_secs(10);
+/// After this many polls without other work, a worker builds the shares of followers.
+const IDLE_POLLS: u32 = 4;
+/// The same without threads: other servers make steps during each poll.
+const IDLE_POLLS_OF_CALLER: u32 = 24;
+/// The time after which the speed of a scan is estimated. Earlier estimates would be wrong.
 const FIRST_ESTIMATE: Duration = Duration::from_millis(200);
-/// The first shares are given for at least so much work, since a share costs a few requests.
+/// The first shares are given if the rest of the scan takes at least this time, because a share
+/// costs a few requests.
 const FIRST_SHARE_MIN: Duration = Duration::from_secs(1);
-/// Later shares are given for at least so much work.
+/// Later shares are given if the rest takes at least this time.
 const SHARE_MIN: Duration = Duration::from_millis(300);
 
 /// The shares of a scan.
@@ -53,7 +50,7 @@ pub(super) struct Sharing<'s> {
     scan: &'s Scan<'s>,
     began: Instant,
     state: Mutex<SharingState>,
-    /// Notified after each look.
+    /// Notified after each poll.
     changed: Condvar,
 }
 
@@ -61,22 +58,22 @@ pub(super) struct Sharing<'s> {
 struct SharingState {
     /// The shares that followers build.
     given: Vec<GivenShare>,
-    /// The number of ranges that are neither in the queue nor given, because they are on the way to
-    /// one of these or into the catalog.
+    /// The number of ranges that are neither in the queue nor given: a thread is about to put them
+    /// into one of these or into the catalog.
     moving: usize,
     /// Builders that have failed.
     excluded: HashSet<[u8; 16]>,
     has_given: bool,
-    /// The looks since a worker found the queue empty.
-    idle_looks: u32,
+    /// The number of polls since a worker found the queue empty.
+    idle_polls: u32,
     is_over: bool,
 }
 
 /// A share that a follower builds.
-struct GivenShare {
+pub(super) struct GivenShare {
     run: RunId,
     builder: Builder,
-    range: Range,
+    range: RecordRange,
     /// The documents that the follower has read. `None`: it has not begun.
     documents: Option<u64>,
     /// When it was given, or last made progress.
@@ -88,7 +85,7 @@ struct GivenShare {
 /// What a worker does next.
 pub(super) enum NextWork {
     /// Read a range.
-    Range(Range),
+    Range(RecordRange),
     /// Build a share that a follower builds.
     Share(DuplicatedShare),
     /// Ask again after [`Sharing::wait`].
@@ -99,8 +96,8 @@ pub(super) enum NextWork {
 
 /// A share that a worker builds as well.
 pub(super) struct DuplicatedShare {
-    run: RunId,
-    range: Range,
+    pub run: RunId,
+    pub range: RecordRange,
 }
 
 impl<'s> Sharing<'s> {
@@ -108,11 +105,8 @@ impl<'s> Sharing<'s> {
     pub fn begin(scan: &'s Scan<'s>) -> Result<Sharing<'s>, Error> {
         let (core, mut changes) = (scan.core, Vec::new());
         for index in scan.indexes {
-            let rows = core
-                .storage
-                .catalog
-                .scan(&rows::key(rows::SHARE, &[index.map.0]));
-            changes.extend(rows.into_iter().map(|(key, _)| RowChange::delete(key)));
+            let shares = rows::share_keys(index.map, &core.storage.catalog);
+            changes.extend(shares.into_iter().map(RowChange::delete));
         }
         if !changes.is_empty() {
             let _changing = core.catalog_change.lock();
@@ -134,7 +128,7 @@ impl<'s> Sharing<'s> {
     /// Returns what a worker does next.
     pub fn next_work(&self) -> Result<NextWork, Error> {
         if self.has_no_thread() && self.is_possible() {
-            self.look()?;
+            self.poll()?;
         }
         loop {
             if let Some(range) = self.scan.queue.pop() {
@@ -144,7 +138,7 @@ impl<'s> Sharing<'s> {
             if self.scan.queue.len() > 0 {
                 continue;
             }
-            let is_waiting = state.moving > 0 || state.idle_looks < self.idle_looks();
+            let is_waiting = state.moving > 0 || state.idle_polls < self.idle_polls_max();
             if state.given.is_empty() && state.moving == 0 {
                 return Ok(NextWork::None);
             }
@@ -166,63 +160,64 @@ impl<'s> Sharing<'s> {
         }
     }
 
-    fn idle_looks(&self) -> u32 {
-        match self.has_no_thread() {
-            true => IDLE_LOOKS_OF_CALLER,
-            false => IDLE_LOOKS,
+    fn idle_polls_max(&self) -> u32 {
+        if self.has_no_thread() {
+            IDLE_POLLS_OF_CALLER
+        } else {
+            IDLE_POLLS
         }
     }
 
-    /// Waits for the next look.
+    /// Waits for the next poll.
     pub fn wait(&self) {
         if !self.has_no_thread() {
-            self.changed.wait_for(&mut self.state.lock(), LOOK_INTERVAL);
+            self.changed.wait_for(&mut self.state.lock(), POLL_INTERVAL);
         }
     }
 
-    /// Returns whether the workers look themselves.
-    fn has_no_thread(&self) -> bool {
+    /// Returns whether the workers poll, because there is no thread for it.
+    pub fn has_no_thread(&self) -> bool {
         self.scan.core.options.background == Background::Caller
     }
 
-    /// Looks after the shares until the scan is over.
-    pub fn look_until_over(&self) -> Result<(), Error> {
+    /// Polls the shares until the scan is over.
+    pub fn poll_until_over(&self) -> Result<(), Error> {
         while !self.state.lock().is_over {
-            self.look()?;
+            self.poll()?;
             let mut state = self.state.lock();
             if !state.is_over {
-                self.changed.wait_for(&mut state, LOOK_INTERVAL);
+                self.changed.wait_for(&mut state, POLL_INTERVAL);
             }
         }
         Ok(())
     }
 
-    /// Ends [`look_until_over`](Self::look_until_over).
+    /// Ends [`poll_until_over`](Self::poll_until_over).
     pub fn set_over(&self) {
         self.state.lock().is_over = true;
         self.changed.notify_all();
     }
 
-    /// Ends the scan. If it has failed, there can be shares. Their rows are deleted with the index,
-    /// or when its build is resumed.
+    /// Ends the scan. After a failed scan, shares can be left. Their rows are deleted with the
+    /// index, or when its build is resumed.
     pub fn end(&self) {
         for share in std::mem::take(&mut self.state.lock().given) {
             self.scan.core.storage.runs.end_share(share.run, true);
         }
-        self.show();
+        self.publish_progress();
     }
 
-    /// Reads what followers have announced, and gives them further shares.
-    fn look(&self) -> Result<(), Error> {
+    /// Reads the reports of followers, and gives them further shares.
+    pub fn poll(&self) -> Result<(), Error> {
         let runs: Vec<RunId> = self.state.lock().given.iter().map(|it| it.run).collect();
         for run in runs {
-            self.look_at(run)?;
+            self.poll_share(run)?;
         }
         self.give()?;
-        self.show();
+        self.publish_progress();
         let mut state = self.state.lock();
-        state.idle_looks = match self.scan.queue.len() {
-            0 => state.idle_looks + 1,
+        state.idle_polls = match self.scan.queue.len() {
+            0 => state.idle_polls + 1,
             _ => 0,
         };
         drop(state);
@@ -230,9 +225,9 @@ impl<'s> Sharing<'s> {
         Ok(())
     }
 
-    fn look_at(&self, run: RunId) -> Result<(), Error> {
+    fn poll_share(&self, run: RunId) -> Result<(), Error> {
         let report = match self.scan.core.storage.runs.share_report(run) {
-            // The next look asks again.
+            // The next poll asks again.
             Err(StorageError::Unavailable { .. }) => return Ok(()),
             Err(_) => return self.fail(run),
             Ok(None) => None,
@@ -263,12 +258,12 @@ impl<'s> Sharing<'s> {
             share.documents = documents;
             share.progressed = Instant::now();
         }
-        let is_stalled = share.progressed.elapsed() >= PATIENCE && !share.is_duplicated;
+        let is_stalled = share.progressed.elapsed() >= STALL_TIME && !share.is_duplicated;
         drop(state);
         if is_stalled { self.fail(run) } else { Ok(()) }
     }
 
-    /// Takes a share back whose builder has failed, which gets no further ones of this scan.
+    /// Takes back a share whose builder has failed. The builder gets no further shares of this scan.
     fn fail(&self, run: RunId) -> Result<(), Error> {
         let mut state = self.state.lock();
         let builder = state.given.iter().find(|it| it.run == run);
@@ -295,7 +290,24 @@ impl<'s> Sharing<'s> {
         Ok(())
     }
 
-    /// Removes a share from those that are given. It counts as moving then.
+    /// Returns whether a follower builds the share with this run.
+    pub fn is_given(&self, run: RunId) -> bool {
+        self.state.lock().given.iter().any(|it| it.run == run)
+    }
+
+    /// Removes a share, which the caller builds. Returns `None` if it is not given any more.
+    pub fn claim(&self, run: RunId) -> Option<GivenShare> {
+        let share = self.remove(run)?;
+        self.state.lock().moving -= 1;
+        Some(share)
+    }
+
+    /// Ends the work of the follower on a share that [`claim`](Self::claim) has returned.
+    pub fn end_claimed(&self, share: GivenShare) -> Result<(), Error> {
+        self.delete_row(&share)
+    }
+
+    /// Removes a share from those that are given. Its range counts as moving then.
     fn remove(&self, run: RunId) -> Option<GivenShare> {
         let mut state = self.state.lock();
         let number = state.given.iter().position(|it| it.run == run)?;
@@ -334,9 +346,9 @@ impl<'s> Sharing<'s> {
             return self.put_back(share);
         }
         let BuiltShare { keys, sections } = built;
-        let places = std::slice::from_ref(&share.range);
+        let ranges = std::slice::from_ref(&share.range);
         let deletion = vec![self.row_deletion(run)];
-        match self.scan.adopt(sections.clone(), places, deletion) {
+        match self.scan.adopt(sections.clone(), ranges, deletion) {
             Ok(()) => {}
             // The object is missing, cannot be read or is not the run.
             Err(Error::Storage(
@@ -379,7 +391,7 @@ impl<'s> Sharing<'s> {
         }
         let theirs: usize = builders.iter().map(|it| it.threads).sum();
         let threads = core.options.threads.max(1) + theirs;
-        // One more than it builds at a time: the next one is known when one is ready.
+        // One more than it builds at a time, so it need not wait for the next one.
         while let Some(builder) = builders.iter().find(|it| self.count(it) <= it.threads) {
             if !self.give_to(builder, threads)? {
                 break;
@@ -426,13 +438,12 @@ impl<'s> Sharing<'s> {
         let row = ShareRow {
             builder: builder.id,
             maps: indexes.iter().map(|index| index.map).collect(),
-            from: range.0.clone(),
-            end: range.1.clone(),
+            range: range.clone(),
         };
         {
             let _changing = core.catalog_change.lock();
             if self.scan.is_dropped() {
-                return Err(Error::Interrupted(super::ongoing_scan::DROPPED.to_owned()));
+                return Err(dropped());
             }
             core.storage.catalog.change(vec![row.put(run)], |_| {})?;
         }
@@ -451,8 +462,8 @@ impl<'s> Sharing<'s> {
         Ok(true)
     }
 
-    /// Shows the shares in the progress of the indexes.
-    fn show(&self) {
+    /// Sets the shares in the progress of the indexes.
+    fn publish_progress(&self) {
         let state = self.state.lock();
         let shown = |it: &GivenShare| ShareProgress {
             builder: it.builder.address.clone(),
@@ -480,80 +491,4 @@ impl SharingState {
             }
         }
     }
-}
-
-/// A share that a worker of the primary builds as well as a follower.
-pub(super) struct Duplicate<'d, 's> {
-    scan: &'d Scan<'s>,
-    sharing: &'d Sharing<'s>,
-    share: DuplicatedShare,
-    documents: AtomicU64,
-    /// This server has begun to write the share: what the follower has written is garbage.
-    is_claimed: AtomicBool,
-}
-
-impl<'d, 's> Duplicate<'d, 's> {
-    pub fn new(scan: &'d Scan<'s>, sharing: &'d Sharing<'s>, share: DuplicatedShare) -> Self {
-        Duplicate {
-            scan,
-            sharing,
-            share,
-            documents: AtomicU64::new(0),
-            is_claimed: AtomicBool::new(false),
-        }
-    }
-
-    pub fn range(&self) -> &Range {
-        &self.share.range
-    }
-
-    /// Returns whether the share of the follower is used.
-    pub fn is_overtaken(&self) -> bool {
-        let state = self.sharing.state.lock();
-        let is_given = state.given.iter().any(|it| it.run == self.share.run);
-        !is_given && !self.is_claimed.load(Ordering::Acquire)
-    }
-}
-
-impl EntryTarget for Duplicate<'_, '_> {
-    fn indexes(&self) -> &[Arc<Index>] {
-        self.scan.indexes
-    }
-
-    fn reader(&self) -> &Reader {
-        self.scan.reader()
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        self.scan.check()?;
-        if self.sharing.has_no_thread() {
-            self.sharing.look()?;
-        }
-        if self.is_overtaken() {
-            return Err(overtaken());
-        }
-        Ok(())
-    }
-
-    fn record_documents(&self, count: u64) {
-        self.documents.fetch_add(count, Ordering::Relaxed);
-    }
-
-    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
-        if !self.is_claimed.load(Ordering::Acquire) {
-            let Some(share) = self.sharing.remove(self.share.run) else {
-                return Err(overtaken());
-            };
-            self.is_claimed.store(true, Ordering::Release);
-            self.sharing.state.lock().moving -= 1;
-            self.sharing.delete_row(&share)?;
-        }
-        self.scan
-            .record_documents(self.documents.swap(0, Ordering::Relaxed));
-        self.scan.write(collected)
-    }
-}
-
-fn overtaken() -> Error {
-    Error::Interrupted("a follower has built the share".to_owned())
 }

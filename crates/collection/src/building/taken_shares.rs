@@ -7,23 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use windrow_storage::{Catalog, RunId, StorageError};
 
-use crate::catalog::rows::{self, ShareRow};
+use crate::catalog::rows::{self, Share};
 
 /// The shares that this process has taken.
 #[derive(Default)]
 pub(crate) struct TakenShares {
-    /// The id of this process. None if it takes no shares.
+    /// The id of this process. Unset if it takes no shares.
     id: OnceLock<[u8; 16]>,
     taken: Mutex<HashSet<RunId>>,
     is_over: AtomicBool,
-}
-
-/// A share that this server builds.
-pub(super) struct TakenShare {
-    pub run: RunId,
-    /// The key of its row, which exists while the primary wants the share.
-    pub key: Vec<u8>,
-    pub row: ShareRow,
 }
 
 impl TakenShares {
@@ -42,18 +34,16 @@ impl TakenShares {
     }
 
     /// Returns a share of the catalog that was not taken yet.
-    pub(super) fn take(&self, catalog: &Catalog) -> Result<Option<TakenShare>, StorageError> {
+    pub(super) fn take(&self, catalog: &Catalog) -> Result<Option<Share>, StorageError> {
         let Some(id) = self.id.get().filter(|_| !self.is_over()) else {
             return Ok(None);
         };
         let mut taken = self.taken.lock();
         let (mut present, mut found) = (HashSet::new(), None);
-        for (key, value) in catalog.scan(&[rows::SHARE]) {
-            let [_, run] = rows::numbers_of(&key)?;
-            let (run, row) = (RunId(run), ShareRow::read(&value)?);
-            present.insert(run);
-            if found.is_none() && row.builder == *id && !taken.contains(&run) {
-                found = Some(TakenShare { run, key, row });
+        for share in rows::shares(catalog)? {
+            present.insert(share.run);
+            if found.is_none() && share.row.builder == *id && !taken.contains(&share.run) {
+                found = Some(share);
             }
         }
         // A row that has disappeared never appears again.

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use windrow_fold::Position;
 use windrow_storage::{Catalog, RowChange, StorageError};
 
-use crate::catalog::rows::{self, NamedRow};
+use crate::catalog::rows::NamedRow;
 use crate::ids::CollectionId;
 
 /// The former names of collections that were dropped or renamed, while the log retains records from
@@ -22,11 +22,7 @@ impl RetiredNames {
     /// Loads the names that the catalog contains.
     pub fn load(&self, catalog: &Catalog) -> Result<(), StorageError> {
         let mut past = self.past.write();
-        for (key, value) in catalog.scan(&[rows::NAMED]) {
-            let [collection, until] = rows::numbers_of(&key)?;
-            let name = (CollectionId(collection), Position(until));
-            past.insert(name, NamedRow::read(&value)?);
-        }
+        past.extend(NamedRow::all(catalog)?);
         Ok(())
     }
 
@@ -51,8 +47,7 @@ impl RetiredNames {
         past.retain(|(collection, until), _| {
             let is_kept = *until >= first;
             if !is_kept {
-                let key = rows::key(rows::NAMED, &[collection.0, until.0]);
-                removed.push(RowChange::delete(key));
+                removed.push(NamedRow::delete(*collection, *until));
             }
             is_kept
         });

@@ -18,11 +18,11 @@ pub struct RecordCursor {
 }
 
 /// Returns the record id of a bound. The empty bound is the first id.
-pub(super) fn record_of(place: &[u8]) -> Result<RecordId, Bug> {
-    match place.first_chunk() {
+pub(super) fn record_of(bound: &[u8]) -> Result<RecordId, Bug> {
+    match bound.first_chunk() {
         Some(id) => Ok(RecordId(u64::from_be_bytes(*id))),
-        None if place.is_empty() => Ok(RecordId::MIN),
-        None => Err(Bug::new(format!("the bound {place:?} is no record id"))),
+        None if bound.is_empty() => Ok(RecordId::MIN),
+        None => Err(Bug::new(format!("the bound {bound:?} is no record id"))),
     }
 }
 
@@ -38,8 +38,9 @@ impl RecordCursor {
         Ok(end.is_none_or(|end| self.cursor.is_before(&end.key, end.id)))
     }
 
-    /// Returns the current place as a bound for [`Reader::range`].
-    pub(crate) fn place(&self) -> Vec<u8> {
+    /// Returns the current document as a bound for [`Reader::range`]: its record id, or in a
+    /// clustered collection its key.
+    pub(crate) fn bound(&self) -> Vec<u8> {
         if self.reader.is_clustered() {
             self.cursor.key().to_vec()
         } else {
