@@ -1,7 +1,7 @@
 //! Changes of a collection's name, its options and the options of its indexes.
 //!
-//! Each takes the lock of names if it assigns one, then the lock of catalog changes, then excludes
-//! the collection's writers, then writes the catalog, and then memory.
+//! A change that assigns a name takes the lock of names first. Each change then takes the lock of
+//! catalog changes, excludes the collection's writers, changes the catalog, and changes the memory.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl Engine {
             None if self.view(from)?.is_some() => return Err(Error::IsView(from.to_string())),
             None => return Err(Error::NamespaceNotFound(from.to_string())),
         };
-        let is_other = |found: Option<&Arc<Collection>>, meant: Option<[u8; 16]>| {
-            meant.is_some() && found.map(|it| it.uuid()) != meant
+        let is_other = |found: Option<&Arc<Collection>>, required: Option<[u8; 16]>| {
+            required.is_some() && found.map(|it| it.uuid()) != required
         };
         if is_other(Some(&source), how.source) || is_other(target.as_ref(), how.target) {
             return Err(Error::CollectionChanged(from.to_string()));
@@ -84,9 +84,21 @@ impl Engine {
             return Err(Error::NamespaceExists(to.to_string()));
         }
         self.collections.check_case(&to.database)?;
+        self.change_name(&source, target.as_ref(), to, how)
+    }
+
+    /// Gives a collection the free name `to`, and drops `target`, which has the name. Called with
+    /// the lock of names, while no transaction uses the collections.
+    fn change_name(
+        &self,
+        source: &Arc<Collection>,
+        target: Option<&Arc<Collection>>,
+        to: &Namespace,
+        how: &Renaming,
+    ) -> Result<(), Error> {
         let _changing = self.core.catalog_change.lock();
         let source_schema = source.schema.write();
-        let target_schema = target.as_ref().map(|target| &target.schema);
+        let target_schema = target.map(|target| &target.schema);
         let _target_schema = target_schema.map(|schema| schema.write_beside(&source_schema));
         let old = source.row();
         let options = old.options.as_document();
@@ -100,13 +112,13 @@ impl Engine {
         };
         let mut changes = row.replace(&old, source.id);
         changes.extend(self.core.retire_name(source.id, old.named()));
-        let replaced = target.as_ref().map(|target| target.uuid());
+        let replaced = target.map(|target| target.uuid());
         changes.push(DdlEvent::rename(&old, to, replaced).put());
-        if let Some(target) = &target {
+        if let Some(target) = target {
             changes.extend(self.drop_changes(target));
         }
         let (collections, renamed) = (self.collections.clone(), source.clone());
-        let replaced = target.clone();
+        let replaced = target.cloned();
         self.core.storage.catalog.change(changes, move |position| {
             // Before the new name is visible: a transaction that knows the collection by its old
             // name must not use it under the new one.
@@ -114,7 +126,7 @@ impl Engine {
             let rename = || renamed.set_row(row);
             collections.rename(&renamed, replaced.as_ref(), position, rename);
         })?;
-        target.as_ref().map_or(Ok(()), |target| self.forget(target))
+        target.map_or(Ok(()), |target| self.forget(target))
     }
 }
 
@@ -135,11 +147,28 @@ pub type DocumentChange<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<Document
 pub struct Modification<'m, E> {
     /// How to change its options.
     pub options: Option<DocumentChange<'m, E>>,
-    /// The name of an index, and how to change its specification. Only properties of its use may
-    /// change, not its entries.
-    pub index: Option<(&'m str, DocumentChange<'m, E>)>,
-    /// The description of the change for change streams, and the state before.
-    pub event: Option<(DocumentBuf, DocumentBuf)>,
+    /// The index to change.
+    pub index: Option<IndexModification<'m, E>>,
+    /// What change streams report. `None`: nothing.
+    pub event: Option<ModificationEvent>,
+}
+
+/// A change of the specification of an index. Only properties of its use may change, not its
+/// entries.
+pub struct IndexModification<'m, E> {
+    /// The name of the index.
+    pub name: &'m str,
+    /// How to change the specification.
+    pub change: DocumentChange<'m, E>,
+}
+
+/// The event of a modification for change streams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModificationEvent {
+    /// `operationDescription`: what was changed.
+    pub description: DocumentBuf,
+    /// `stateBeforeChange`.
+    pub before: DocumentBuf,
 }
 
 impl<E> Default for Modification<'_, E> {
@@ -160,7 +189,7 @@ impl Collection {
         let _exclusion = self.exclude(&|| core.cannot_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
-        self.check_there()?;
+        self.check_exists()?;
         let (old, mut changes) = (self.row(), Vec::new());
         let mut new = None;
         if let Some(change) = modification.options {
@@ -172,7 +201,7 @@ impl Collection {
             new = Some(row);
         }
         let mut changed = None;
-        if let Some((name, change)) = modification.index {
+        if let Some(IndexModification { name, change }) = modification.index {
             let (index, definition) = self.changed_index(name, change)?;
             let old = index.row();
             let row = IndexRow {
@@ -182,9 +211,9 @@ impl Collection {
             changes.extend(row.replace(&old, self.id, index.map));
             changed = Some((index, definition));
         }
-        changes.extend(modification.event.map(|(description, before)| {
-            let event = DdlEvent::new(DdlKind::Modify, &old).with(description);
-            event.with_state_before(before).put()
+        changes.extend(modification.event.map(|event| {
+            let modified = DdlEvent::new(DdlKind::Modify, &old).with(event.description);
+            modified.with_state_before(event.before).put()
         }));
         let catalog = &core.storage.catalog;
         catalog.change(changes, |_| {}).map_err(Error::from)?;
@@ -193,7 +222,7 @@ impl Collection {
             self.set_row(row);
         }
         if let Some((index, definition)) = changed {
-            self.show_changed(&index, definition);
+            self.publish_definition(&index, definition);
         }
         Ok(())
     }
@@ -212,9 +241,10 @@ impl Collection {
         Ok((index, definition))
     }
 
-    fn show_changed(&self, index: &Index, definition: Definition) {
+    /// Replaces the definition of an index for readers and writers.
+    fn publish_definition(&self, index: &Index, definition: Definition) {
         if definition.hidden != index.definition.hidden {
-            index.count_anew();
+            index.reset_uses();
         }
         let changed = Arc::new(index.with_definition(definition));
         self.change_state(|state| {
@@ -239,7 +269,7 @@ impl Collection {
     /// Converts the collection to a capped one of at most this many bytes. Deletes the oldest
     /// documents that exceed it, and all indexes but the one on `_id`. As in MongoDB, the
     /// collection gets a new UUID, which invalidates plans and index filters of the old one. If
-    /// `interrupt` ends the deletion, the next insert continues it.
+    /// `wait_control` interrupts the deletion, the next insert continues it.
     pub fn cap_to(&self, bytes: u64, wait_control: &dyn WaitControl) -> Result<(), Error> {
         let names = self
             .all_indexes()
@@ -260,7 +290,7 @@ impl Collection {
         let _exclusion = self.exclude(&|| core.cannot_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
-        self.check_there()?;
+        self.check_exists()?;
         let old = self.row();
         let row = CollectionRow {
             uuid: random_uuid(core.options.random),
@@ -278,7 +308,8 @@ impl Collection {
         Ok(())
     }
 
-    pub(crate) fn check_there(&self) -> Result<(), Error> {
+    /// Fails if the collection was dropped.
+    pub(crate) fn check_exists(&self) -> Result<(), Error> {
         if self.state().dropped {
             Err(Error::NamespaceNotFound(self.namespace().to_string()))
         } else {

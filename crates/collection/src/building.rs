@@ -112,7 +112,7 @@ impl Collection {
         // Waits for running writes, which do not know the new indexes, before the position is
         // taken.
         let _schema = self.schema.write();
-        self.check_there()?;
+        self.check_exists()?;
         let since = core.storage.log.written();
         let known: Vec<Arc<Definition>> = self
             .all_indexes()
@@ -126,7 +126,7 @@ impl Collection {
             })?;
         let register = |definition| {
             let map = core.take_map_id();
-            Arc::new(Index::new(map, Arc::new(definition), since, false))
+            Arc::new(Index::new(map, Arc::new(definition), since))
         };
         let indexes: Vec<Arc<Index>> = new.into_iter().map(register).collect();
         let mut changes: Vec<RowChange> = indexes

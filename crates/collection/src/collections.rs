@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::ids::CollectionId;
 use crate::lock_order::{OrderedLock, Rank};
-use crate::name_history::NameHistory;
+use crate::name_history::{NameEnd, NameHistory};
 
 /// The collections of an engine.
 pub(crate) struct Collections {
@@ -105,7 +105,8 @@ impl Collections {
     /// Removes a collection that was dropped at a position. Called with the lock of catalog
     /// changes, before any snapshot can have this position.
     pub fn drop_at(&self, collection: &Arc<Collection>, position: Position) {
-        self.name_history.add(collection, position, true);
+        self.name_history
+            .add(collection, position, NameEnd::Dropped);
         self.remove(collection);
     }
 
@@ -135,9 +136,10 @@ impl Collections {
         position: Position,
         rename: impl FnOnce(),
     ) {
-        self.name_history.add(collection, position, false);
+        self.name_history
+            .add(collection, position, NameEnd::Renamed);
         if let Some(replaced) = replaced {
-            self.name_history.add(replaced, position, true);
+            self.name_history.add(replaced, position, NameEnd::Dropped);
         }
         let mut all = self.all.write();
         all.by_name.remove(&collection.namespace());

@@ -37,7 +37,11 @@ pub struct DeletionDetail {
     pub is_silent: bool,
 }
 
-pub fn of_update(description: Option<&UpdateDescription>, old: Option<Document<'_>>) -> Vec<u8> {
+/// Encodes an update.
+pub fn encode_update(
+    description: Option<&UpdateDescription>,
+    old: Option<Document<'_>>,
+) -> Vec<u8> {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut detail = vec![flag(description.is_some(), DESCRIBED) | flag(old.is_some(), WITH_OLD)];
     detail.extend_from_slice(old.map_or(&[], |old| old.as_bytes()));
@@ -54,7 +58,7 @@ pub fn of_update(description: Option<&UpdateDescription>, old: Option<Document<'
 }
 
 /// Encodes a deletion. `whole`: with the old version, not only its `_id`.
-pub fn of_deletion(old: Document<'_>, whole: bool, is_silent: bool) -> Vec<u8> {
+pub fn encode_deletion(old: Document<'_>, whole: bool, is_silent: bool) -> Vec<u8> {
     let silent = if is_silent { SILENT } else { 0 };
     if whole {
         let mut detail = vec![WITH_OLD | silent];
@@ -76,7 +80,7 @@ pub fn key_of(document: Document<'_>) -> DocumentBuf {
 }
 
 /// Decodes an update. Returns `None` if this module did not write the bytes.
-pub fn read_update(detail: &[u8]) -> Option<UpdateDetail> {
+pub fn decode_update(detail: &[u8]) -> Option<UpdateDetail> {
     let (flags, mut rest) = detail.split_first()?;
     let old = match flags & WITH_OLD {
         0 => None,
@@ -94,7 +98,7 @@ pub fn read_update(detail: &[u8]) -> Option<UpdateDetail> {
 }
 
 /// Decodes a deletion. Returns `None` if this module did not write the bytes.
-pub fn read_deletion(detail: &[u8]) -> Option<DeletionDetail> {
+pub fn decode_deletion(detail: &[u8]) -> Option<DeletionDetail> {
     let (flags, mut rest) = detail.split_first()?;
     let document = take_document(&mut rest)?;
     Some(DeletionDetail {
@@ -163,14 +167,14 @@ mod tests {
         for description in [None, Some(description)] {
             for old in [None, Some(old.clone())] {
                 let written = old.as_ref().map(DocumentBuf::as_document);
-                let detail = of_update(description.as_ref(), written);
+                let detail = encode_update(description.as_ref(), written);
                 let expected = UpdateDetail {
                     description: description.clone(),
                     old,
                 };
-                assert_eq!(read_update(&detail), Some(expected));
+                assert_eq!(decode_update(&detail), Some(expected));
                 for end in 0..detail.len() {
-                    let _ = read_update(&detail[..end]);
+                    let _ = decode_update(&detail[..end]);
                 }
             }
         }
@@ -180,13 +184,13 @@ mod tests {
     fn deletions_round_trip() {
         let old = doc! { "a": 1, "_id": { "x": 2 } };
         for (whole, is_silent) in [(false, false), (true, false), (false, true), (true, true)] {
-            let detail = of_deletion(old.as_document(), whole, is_silent);
+            let detail = encode_deletion(old.as_document(), whole, is_silent);
             let expected = DeletionDetail {
                 key: doc! { "_id": { "x": 2 } },
                 old: whole.then(|| old.clone()),
                 is_silent,
             };
-            assert_eq!(read_deletion(&detail), Some(expected));
+            assert_eq!(decode_deletion(&detail), Some(expected));
         }
     }
 }

@@ -250,7 +250,7 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
             Operation::Update {
                 document, detail, ..
             } => {
-                let detail = event_detail::read_update(&detail).ok_or_else(damaged)?;
+                let detail = event_detail::decode_update(&detail).ok_or_else(damaged)?;
                 kinds.push(EventKind::Update {
                     new: document,
                     description: detail.description,
@@ -262,7 +262,7 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
                     key,
                     old,
                     is_silent,
-                } = event_detail::read_deletion(&detail).ok_or_else(damaged)?;
+                } = event_detail::decode_deletion(&detail).ok_or_else(damaged)?;
                 if !is_silent {
                     kinds.push(EventKind::Delete { key, old });
                 }

@@ -24,8 +24,8 @@ pub struct Index {
     lifecycle: Arc<Lifecycle>,
 }
 
-/// What an index keeps when its definition changes. Holders of the older definition share it, so
-/// they see later changes.
+/// The state of an index that does not change with its definition. The older and the newer
+/// definition share it.
 #[derive(Debug)]
 struct Lifecycle {
     ready: AtomicBool,
@@ -71,8 +71,9 @@ pub struct ShareProgress {
 }
 
 impl Index {
-    /// Creates an index. It follows the log after `since`. `ready`: queries may use it at once.
-    pub fn new(map: MapId, definition: Arc<Definition>, since: Position, ready: bool) -> Index {
+    /// Creates an index that follows the log after `since`. Queries may use it once it is
+    /// [ready](Self::set_ready).
+    pub fn new(map: MapId, definition: Arc<Definition>, since: Position) -> Index {
         let progress = Progress {
             documents: AtomicU64::new(0),
             documents_total: AtomicU64::new(0),
@@ -83,7 +84,7 @@ impl Index {
             started: Instant::now(),
         };
         let lifecycle = Lifecycle {
-            ready: AtomicBool::new(ready),
+            ready: AtomicBool::new(false),
             ready_from: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             newest: Mutex::new(definition.clone()),
@@ -130,7 +131,7 @@ impl Index {
     }
 
     /// Resets the count of uses.
-    pub fn count_anew(&self) {
+    pub fn reset_uses(&self) {
         let mut counting = self.lifecycle.counting.lock();
         self.lifecycle.uses.store(0, Ordering::Relaxed);
         *counting = Instant::now();

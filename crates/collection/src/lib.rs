@@ -125,7 +125,7 @@ mod validate;
 mod views;
 mod write;
 
-pub use alter::{DocumentChange, Modification, Renaming};
+pub use alter::{DocumentChange, IndexModification, Modification, ModificationEvent, Renaming};
 pub use building::pool::BuildPriority;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;

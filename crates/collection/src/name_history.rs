@@ -34,6 +34,15 @@ struct History {
 /// A name, and the position since which a collection had it.
 type Name = (Namespace, Position);
 
+/// Why a collection lost a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameEnd {
+    /// It was renamed.
+    Renamed,
+    /// It was dropped, so only the history holds it.
+    Dropped,
+}
+
 struct FormerName {
     /// The collection had the name before this position.
     until: Position,
@@ -44,15 +53,17 @@ struct FormerName {
 }
 
 impl NameHistory {
-    /// Adds the name that a collection had before `until`. `is_dropped`: it has no name from then
-    /// on.
-    pub fn add(&self, collection: &Arc<Collection>, until: Position, is_dropped: bool) {
+    /// Adds the name that a collection had before `until`.
+    pub fn add(&self, collection: &Arc<Collection>, until: Position, end: NameEnd) {
         let bytes = COLLECTION_BYTES + collection.tail_bytes();
         let name = (collection.namespace(), collection.named_from());
         let former = FormerName {
             until,
             collection: Some(collection.clone()),
-            bytes: if is_dropped { bytes } else { 0 },
+            bytes: match end {
+                NameEnd::Dropped => bytes,
+                NameEnd::Renamed => 0,
+            },
         };
         let mut history = self.0.lock();
         history.ends.insert((until, name.clone()));
@@ -76,8 +87,8 @@ impl NameHistory {
         if position < history.forgotten_before {
             return Err(not_kept());
         }
-        let place = (namespace.clone(), position);
-        let found = history.all.range(..=place).next_back();
+        let name = (namespace.clone(), position);
+        let found = history.all.range(..=name).next_back();
         match found.filter(|((name, _), it)| name == namespace && position < it.until) {
             None => Ok(None),
             Some((_, former)) => former.collection.clone().map(Some).ok_or_else(not_kept),
@@ -119,7 +130,7 @@ impl History {
     /// Releases dropped collections, the oldest first, until the rest takes at most `bytes_max`.
     fn release_over(&mut self, bytes_max: u64) {
         let mut bytes: u64 = self.all.values().map(|it| it.bytes).sum();
-        let mut release_over = BTreeSet::new();
+        let mut released = BTreeSet::new();
         for (_, name) in &self.ends {
             if bytes <= bytes_max {
                 break;
@@ -128,16 +139,16 @@ impl History {
             let collection = former.and_then(|it| Some((it.bytes, it.collection.as_ref()?.id)));
             if let Some((own, id)) = collection {
                 bytes -= own;
-                release_over.insert(id);
+                released.insert(id);
             }
         }
-        if release_over.is_empty() {
+        if released.is_empty() {
             return;
         }
         // The collection may be under other names, too.
         for former in self.all.values_mut() {
             let id = former.collection.as_ref().map(|it| it.id);
-            if id.is_some_and(|id| release_over.contains(&id)) {
+            if id.is_some_and(|id| released.contains(&id)) {
                 self.removed.push(FormerName {
                     until: former.until,
                     collection: former.collection.take(),

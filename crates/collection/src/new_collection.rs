@@ -49,7 +49,8 @@ pub(crate) fn new_collection(
 /// Creates an index of an empty collection, which is ready at once.
 pub(crate) fn new_index(core: &Core, definition: Definition, since: Position) -> IndexState {
     let (map, definition) = (core.take_map_id(), Arc::new(definition));
-    let index = Index::new(map, definition, since, true);
+    let index = Index::new(map, definition, since);
+    index.set_ready(Position::ZERO);
     IndexState {
         index: Arc::new(index),
         sections: Arc::default(),

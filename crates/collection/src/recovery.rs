@@ -100,7 +100,10 @@ pub(crate) fn index_state(
     row: &IndexRow,
     sections: Arc<Sections>,
 ) -> IndexState {
-    let index = Index::new(map, Arc::new(definition), row.since, row.ready);
+    let index = Index::new(map, Arc::new(definition), row.since);
+    if row.ready {
+        index.set_ready(Position::ZERO);
+    }
     IndexState {
         index: Arc::new(index),
         sections,
@@ -165,7 +168,7 @@ pub(crate) fn apply(
             if statements::has_statements(&payload) {
                 record_statements(collections, position, millis, &payload)?;
             }
-            take_in(collections, position, payload)
+            apply_part(collections, position, payload)
         }
         Kind::Several(transaction) => {
             let mut parts = transaction.parts.iter();
@@ -176,7 +179,7 @@ pub(crate) fn apply(
                 retries.record_committed(transaction.origin, position, millis);
             }
             let mut parts = transaction.parts.into_iter();
-            parts.try_for_each(|part| take_in(collections, position, part))
+            parts.try_for_each(|part| apply_part(collections, position, part))
         }
     }
 }
@@ -219,7 +222,7 @@ fn record_statements(
 }
 
 /// Adds a commit to one collection, or a transaction's part in it.
-fn take_in(collections: &Collections, position: Position, payload: Bytes) -> Result<(), Error> {
+fn apply_part(collections: &Collections, position: Position, payload: Bytes) -> Result<(), Error> {
     let id = record::collection_of(&payload).ok_or_else(|| undecodable(position))?;
     let Some(collection) = collections.by_id(id) else {
         return Ok(());

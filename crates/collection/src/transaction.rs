@@ -42,7 +42,7 @@ const MEMORY_PART: u64 = 8;
 /// all results, in bytes.
 const RESULT_BYTES: usize = 40;
 /// The memory of a lock besides its key, in bytes.
-const HOLD_BYTES: usize = 100;
+const LOCK_BYTES: usize = 100;
 
 /// An open transaction. Dropping it without a commit discards its writes.
 pub struct Transaction {
@@ -52,7 +52,7 @@ pub struct Transaction {
     snapshot: Snapshot,
     /// The snapshot it reads at, if not the newest at its begin.
     cluster_snapshot: Option<Arc<ClusterSnapshot>>,
-    ticket: Arc<TransactionWaiter>,
+    waiter: Arc<TransactionWaiter>,
     state: Mutex<TransactionState>,
 }
 
@@ -74,9 +74,7 @@ struct TransactionState {
 /// The transaction's part in one collection.
 struct Part {
     collection: Arc<Collection>,
-    /// Whether it excludes changes of the collection's definition. `false` for collections that it
-    /// has created.
-    uses: bool,
+    kind: PartKind,
     /// The commit's payload in this collection as byte strings, without the collection's id.
     payload: Vec<Bytes>,
     /// The same writes in memory, for its own readers.
@@ -86,7 +84,16 @@ struct Part {
     next: Position,
     /// Documents that it has inserted itself: the first id, and the id after the last.
     inserted: BTreeMap<RecordId, RecordId>,
-    held: Vec<LockTarget>,
+    locks: Vec<LockTarget>,
+}
+
+/// How a transaction has got a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartKind {
+    /// The collection exists. The transaction excludes changes of its definition.
+    Used,
+    /// The transaction creates the collection.
+    Created,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -109,7 +116,7 @@ impl Transaction {
             origin,
             snapshot,
             cluster_snapshot,
-            ticket: Arc::default(),
+            waiter: Arc::default(),
             state: Mutex::new(TransactionState {
                 record_bytes: HEADER_BYTES,
                 ..TransactionState::default()
@@ -135,7 +142,7 @@ impl Transaction {
         };
         if !state.parts.contains_key(&collection.id) {
             collection.ddl_barrier.begin()?;
-            state.add(&collection, self, true);
+            state.add(&collection, self, PartKind::Used);
         }
         // The collection may have been dropped or renamed before this use.
         let is_there = !collection.state().dropped && collection.namespace() == *namespace;
@@ -164,7 +171,7 @@ impl Transaction {
 
     /// Locks a document that it is about to change. `seen` is the version that it read. Called with
     /// the document's lock.
-    pub(crate) fn hold_document(
+    pub(crate) fn lock_document(
         &self,
         collection: &Collection,
         id: RecordId,
@@ -175,13 +182,13 @@ impl Transaction {
         if part.has_inserted(id) {
             return Ok(());
         }
-        let taken = part.take(LockTarget::Document(id), &self.ticket);
+        let taken = part.take(LockTarget::Document(id), &self.waiter);
         match taken {
             LockOutcome::AlreadyHeld => return Ok(()),
             LockOutcome::HeldByOther => return Err(conflict(collection, "a document")),
             LockOutcome::Acquired => {}
         }
-        self.grow(&mut state, HOLD_BYTES)?;
+        self.grow(&mut state, LOCK_BYTES)?;
         let newest = collection.reader()?.version(id, seen)?;
         if newest.is_some_and(|position| position <= self.snapshot.position()) {
             Ok(())
@@ -191,7 +198,7 @@ impl Transaction {
     }
 
     /// Locks a unique key. Called with the key's claim.
-    pub(crate) fn hold_key(
+    pub(crate) fn lock_key(
         &self,
         collection: &Collection,
         map: MapId,
@@ -199,11 +206,11 @@ impl Transaction {
     ) -> Result<LockOutcome, Error> {
         let mut state = self.state()?;
         let part = state.part(collection)?;
-        let taken = part.take(LockTarget::Key(map, key.to_vec()), &self.ticket);
+        let taken = part.take(LockTarget::Key(map, key.to_vec()), &self.waiter);
         match taken {
             LockOutcome::AlreadyHeld => {}
             LockOutcome::HeldByOther => return Err(conflict(collection, "a unique key")),
-            LockOutcome::Acquired => self.grow(&mut state, HOLD_BYTES + key.len())?,
+            LockOutcome::Acquired => self.grow(&mut state, LOCK_BYTES + key.len())?,
         }
         Ok(taken)
     }
@@ -279,8 +286,8 @@ impl Transaction {
         for part in state.parts.values() {
             part.collection
                 .transaction_locks
-                .release(&part.held, &self.ticket);
-            if part.uses {
+                .release(&part.locks, &self.waiter);
+            if part.kind == PartKind::Used {
                 part.collection.ddl_barrier.end();
             }
         }
@@ -292,7 +299,7 @@ impl Transaction {
             has_ended: true,
             ..TransactionState::default()
         };
-        self.ticket.end();
+        self.waiter.end();
     }
 
     fn state(&self) -> Result<MutexGuard<'_, TransactionState>, Error> {
@@ -321,20 +328,20 @@ pub(crate) fn conflict(collection: &Collection, what: &str) -> Error {
 
 impl TransactionState {
     /// Adds the part of a collection.
-    fn add(&mut self, collection: &Arc<Collection>, transaction: &Transaction, uses: bool) {
+    fn add(&mut self, collection: &Arc<Collection>, transaction: &Transaction, kind: PartKind) {
         let position = transaction.snapshot.position();
         let clustered = State::clustered_by(&collection.state().indexes);
         // The transaction counts the memory of this tail.
         let tail = Generation::new(position, clustered, &Arc::default());
         let part = Part {
             collection: collection.clone(),
-            uses,
+            kind,
             payload: Vec::new(),
             tail: Arc::new(tail),
             effect: Effect::default(),
             next: position.next(),
             inserted: BTreeMap::new(),
-            held: Vec::new(),
+            locks: Vec::new(),
         };
         self.record_bytes += PART_HEADER_BYTES;
         self.parts.insert(collection.id, part);
@@ -353,10 +360,10 @@ impl TransactionState {
 }
 
 impl Part {
-    fn take(&mut self, what: LockTarget, ticket: &Arc<TransactionWaiter>) -> LockOutcome {
-        let taken = self.collection.transaction_locks.take(&what, ticket);
+    fn take(&mut self, what: LockTarget, waiter: &Arc<TransactionWaiter>) -> LockOutcome {
+        let taken = self.collection.transaction_locks.take(&what, waiter);
         if taken == LockOutcome::Acquired {
-            self.held.push(what);
+            self.locks.push(what);
         }
         taken
     }

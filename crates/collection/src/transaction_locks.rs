@@ -18,12 +18,13 @@ use windrow_invariant::Bug;
 use crate::error::Error;
 use crate::ids::MapId;
 
-/// Ends the wait of an operation for others, and is told of it.
+/// Controls how an operation waits for others.
 pub trait WaitControl {
-    /// Called now and then during a wait. `true` ends it: the operation was killed, or its time is over.
+    /// Called now and then during a wait. `true` ends the wait: the operation was killed, or its
+    /// time is over.
     fn is_interrupted(&self) -> bool;
 
-    /// Called when a wait begins and when it ends.
+    /// Called with `true` when a wait begins, and with `false` when it ends.
     fn set_waiting(&self, _waits: bool) {}
 }
 
@@ -41,8 +42,8 @@ pub fn while_waiting<T>(wait_control: &dyn WaitControl, wait: impl FnOnce() -> T
     waited
 }
 
-/// How often a waiting thread checks for an interrupt.
-const ASK_EVERY: Duration = Duration::from_millis(10);
+/// The interval at which a waiting thread checks for an interrupt.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a transaction can lock in a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +74,7 @@ impl TransactionWaiter {
                 if wait_control.is_interrupted() {
                     return Err(Error::WaitGivenUp);
                 }
-                self.changed.wait_for(&mut has_ended, ASK_EVERY);
+                self.changed.wait_for(&mut has_ended, CHECK_INTERVAL);
             }
             Ok(())
         })
@@ -83,7 +84,7 @@ impl TransactionWaiter {
 /// The locks in one collection.
 #[derive(Debug, Default)]
 pub struct TransactionLocks {
-    /// The number of locks. Writers look no further while it is 0.
+    /// The number of locks. While it is 0, writers do not take the mutex.
     count: AtomicUsize,
     held: Mutex<HashMap<LockTarget, Arc<TransactionWaiter>>>,
 }
@@ -123,16 +124,18 @@ impl TransactionLocks {
     }
 
     /// Releases locks of a transaction.
-    pub fn release(&self, those: &[LockTarget], by: &Arc<TransactionWaiter>) {
+    pub fn release(&self, targets: &[LockTarget], by: &Arc<TransactionWaiter>) {
         let mut held = self.held.lock();
-        for one in those {
-            let is_own = held.get(one).is_some_and(|holder| Arc::ptr_eq(holder, by));
+        for target in targets {
+            let is_own = held
+                .get(target)
+                .is_some_and(|holder| Arc::ptr_eq(holder, by));
             if is_own {
-                held.remove(one);
+                held.remove(target);
             } else {
                 // Removing another transaction's lock would let two writers change one document.
                 drop(Bug::new(format!(
-                    "a transaction releases {one:?}, which it has not locked"
+                    "a transaction releases {target:?}, which it has not locked"
                 )));
             }
         }
@@ -196,7 +199,7 @@ impl DdlBarrier {
         }
         let is_free = while_waiting(wait_control, || {
             while state.transactions > 0 && !wait_control.is_interrupted() {
-                self.changed.wait_for(&mut state, ASK_EVERY);
+                self.changed.wait_for(&mut state, CHECK_INTERVAL);
             }
             state.transactions == 0
         });
@@ -246,13 +249,13 @@ mod tests {
 
     #[test]
     fn a_wait_ends_with_the_holder_or_an_interrupt() {
-        let ticket = TransactionWaiter::default();
-        assert!(matches!(ticket.wait(&|| true), Err(Error::WaitGivenUp)));
+        let waiter = TransactionWaiter::default();
+        assert!(matches!(waiter.wait(&|| true), Err(Error::WaitGivenUp)));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| ticket.wait(&|| false));
+            let waiting = scope.spawn(|| waiter.wait(&|| false));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!waiting.is_finished());
-            ticket.end();
+            waiter.end();
             assert!(waiting.join().unwrap().is_ok());
         });
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Modification, Namespace, Renaming,
-    WaitControl, WriteOptions,
+    BuildControl, Cap, Collection, Engine, EngineOptions, Error, IndexModification, Modification,
+    ModificationEvent, Namespace, Renaming, WaitControl, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -140,11 +140,14 @@ fn change_index<'m>(
     collection: &Collection,
     change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, Error> + 'm,
 ) {
-    let wanted = Modification {
-        index: Some(("a_1", Box::new(change))),
+    let modification = Modification {
+        index: Some(IndexModification {
+            name: "a_1",
+            change: Box::new(change),
+        }),
         ..Modification::default()
     };
-    collection.modify(wanted).unwrap();
+    collection.modify(modification).unwrap();
 }
 
 fn build(collection: &Collection, specification: &DocumentBuf) {
@@ -235,7 +238,10 @@ fn a_change_and_its_event_are_one_record() {
         &doc! { "v": 2, "key": { "a": 1 }, "name": "a_1" },
     );
     let hidden = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "hidden": true };
-    let told = (doc! { "a": 1 }, doc! { "b": 1 });
+    let event = ModificationEvent {
+        description: doc! { "a": 1 },
+        before: doc! { "b": 1 },
+    };
     let modify = |refuse: bool| {
         let index = |_: Document<'_>| {
             if refuse {
@@ -246,8 +252,11 @@ fn a_change_and_its_event_are_one_record() {
         };
         collection.modify(Modification {
             options: Some(Box::new(|_| Ok(doc! { "validator": { "x": 1 } }))),
-            index: Some(("a_1", Box::new(index))),
-            event: Some(told.clone()),
+            index: Some(IndexModification {
+                name: "a_1",
+                change: Box::new(index),
+            }),
+            event: Some(event.clone()),
         })
     };
     let written = || engine.statistics().written;

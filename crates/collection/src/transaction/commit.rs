@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use windrow_fold::Position;
 
-use super::{Part, Transaction, TransactionState};
+use super::{Part, PartKind, Transaction, TransactionState};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::record::net::net;
@@ -49,7 +49,7 @@ impl Transaction {
     /// Appends the log record if there is anything to write.
     pub(super) fn append(&self, state: &mut TransactionState) -> Result<(), Error> {
         // A created collection has a part, even an empty one, because the record must name it.
-        let writes = |part: &&mut Part| !part.payload.is_empty() || !part.uses;
+        let writes = |part: &&mut Part| !part.payload.is_empty() || part.kind == PartKind::Created;
         let parts: Vec<&mut Part> = state.parts.values_mut().filter(writes).collect();
         if parts.is_empty() {
             return Ok(());

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, conflict};
 
-use super::{Transaction, TransactionState, conflict as write_conflict};
+use super::{PartKind, Transaction, TransactionState, conflict as write_conflict};
 use crate::building::CreatedIndexes;
 use crate::catalog::namespace::{Namespace, check_case};
 use crate::catalog::rows;
@@ -39,7 +39,7 @@ impl Transaction {
         let since = self.snapshot.position();
         let collection =
             new_collection::new_collection(&self.core, namespace, options.to_buf(), since)?;
-        state.add(&collection, self, false);
+        state.add(&collection, self, PartKind::Created);
         state.created.insert(namespace.clone(), collection.clone());
         Ok(collection)
     }
@@ -54,8 +54,8 @@ impl Transaction {
         }
     }
 
-    /// Creates indexes on a collection that it has created itself and that is still empty. `count`
-    /// is the number of indexes in total.
+    /// Creates indexes on a collection that the transaction has created itself and that is still
+    /// empty.
     pub fn create_indexes(
         &self,
         collection: &Collection,
@@ -63,7 +63,8 @@ impl Transaction {
     ) -> Result<CreatedIndexes, Error> {
         let state = self.state()?;
         let part = state.parts.get(&collection.id);
-        let is_new = part.is_some_and(|part| !part.uses && part.payload.is_empty());
+        let is_new =
+            part.is_some_and(|part| part.kind == PartKind::Created && part.payload.is_empty());
         let before = collection.index_count();
         let known = collection.all_indexes();
         let known: Vec<Arc<Definition>> = known.iter().map(|it| it.definition.clone()).collect();

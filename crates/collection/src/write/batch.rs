@@ -169,13 +169,17 @@ impl<'c> Batch<'c> {
     ) -> Result<Outcome, E> {
         #[cfg(debug_assertions)]
         assert!(
-            seen.is_none() || self.validity.as_mut().is_none_or(|it| it.meets_first(id)),
+            seen.is_none()
+                || self
+                    .validity
+                    .as_mut()
+                    .is_none_or(|it| it.is_first_visit(id)),
             "a batch that trusts its snapshot met {id:?} again"
         );
         let outcome = loop {
             self.lock(id)?;
             let newest;
-            let old = match seen.filter(|_| self.is_unaltered()) {
+            let old = match seen.filter(|_| self.is_snapshot_valid()) {
                 Some(seen) => seen,
                 None => {
                     let Some(bytes) = find(&self.reader()?)? else {
@@ -199,7 +203,7 @@ impl<'c> Batch<'c> {
 
     /// Returns whether the snapshot's documents are still the newest. Called with the document's
     /// lock, so the answer stays true.
-    fn is_unaltered(&mut self) -> bool {
+    fn is_snapshot_valid(&mut self) -> bool {
         let Some(validity) = &mut self.validity else {
             return false;
         };
@@ -230,7 +234,7 @@ impl<'c> Batch<'c> {
         }
         if let Some(transaction) = self.options.transaction {
             self.collection.check_writes_of(Some(transaction))?;
-            transaction.hold_document(self.collection, id, old)?;
+            transaction.lock_document(self.collection, id, old)?;
         }
         match change {
             Change::Keep => Ok(ChangeAttempt::Done(Outcome::Unchanged)),
@@ -238,8 +242,7 @@ impl<'c> Batch<'c> {
             Change::Update(new, description) => {
                 self.replace(id, old, new.as_document(), Some(description))
             }
-            Change::Delete => self.delete(id, old, false),
-            Change::Trim => self.delete(id, old, true),
+            Change::Delete | Change::Trim => self.delete(id, old, *change == Change::Trim),
         }
     }
 
@@ -252,7 +255,7 @@ impl<'c> Batch<'c> {
     /// Acquires the document's lock, once no other transaction has locked the document.
     fn lock(&mut self, id: RecordId) -> Result<(), Error> {
         loop {
-            self.lock_shortly(id)?;
+            self.lock_against_writes(id)?;
             let locks = &self.collection.transaction_locks;
             if self.options.transaction.is_some() || !locks.any() {
                 return Ok(());
@@ -266,7 +269,7 @@ impl<'c> Batch<'c> {
 
     /// Acquires the document's lock. Commits first if the wait could deadlock, or if this batch has
     /// changed the document already.
-    fn lock_shortly(&mut self, id: RecordId) -> Result<(), Error> {
+    fn lock_against_writes(&mut self, id: RecordId) -> Result<(), Error> {
         if self.ids.contains(&id) {
             self.commit()?;
         }
@@ -332,7 +335,7 @@ impl<'c> Batch<'c> {
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
             if index.enforces_uniqueness() {
-                self.hold_removed(&change)?;
+                self.lock_removed_keys(&change)?;
                 let added = change.added.iter().filter(|(key, _)| !is_mark(key));
                 unique.extend(added.map(|(key, shape)| UniqueKey {
                     index: index.clone(),
@@ -348,8 +351,8 @@ impl<'c> Batch<'c> {
         if let Some(holder) = self.claim(&unique, id)? {
             return Ok(ChangeAttempt::HeldBy(holder));
         }
-        let kept = self.collection.rules().keeps_old_versions().then_some(old);
-        let detail = event_detail::of_update(description, kept);
+        let recorded = self.collection.rules().keeps_old_versions().then_some(old);
+        let detail = event_detail::encode_update(description, recorded);
         let old_bytes = old.as_bytes().len();
         if let Some(statements) = &self.options.statements {
             record::statements::push_updated(&mut self.payload, statements, old)?;
@@ -360,14 +363,14 @@ impl<'c> Batch<'c> {
     }
 
     /// Locks the unique keys that a transaction removes, too, because it may not commit.
-    fn hold_removed(&self, change: &IndexChange) -> Result<(), Error> {
+    fn lock_removed_keys(&self, change: &IndexChange) -> Result<(), Error> {
         let Some(transaction) = self.options.transaction else {
             return Ok(());
         };
         let mut removed = change.removed.iter().filter(|key| !is_mark(key));
         removed.try_for_each(|key| {
             transaction
-                .hold_key(self.collection, change.map, key)
+                .lock_key(self.collection, change.map, key)
                 .map(drop)
         })
     }
@@ -398,9 +401,9 @@ impl<'c> Batch<'c> {
             return Ok(None);
         }
         self.flush(Some(own))?;
-        let claimed = unique.iter().map(|wanted| claims::ClaimedKey {
-            key: HashedKey::new(&wanted.key),
-            map: wanted.index.map,
+        let claimed = unique.iter().map(|unique| claims::ClaimedKey {
+            key: HashedKey::new(&unique.key),
+            map: unique.index.map,
             is_of_ids: false,
         });
         self.claim.add(&claimed.collect::<Vec<_>>());
@@ -415,30 +418,31 @@ impl<'c> Batch<'c> {
         // Claimed before any lookup: an earlier holder of a key has committed by then, and is
         // visible.
         let transaction = self.options.transaction;
-        let holding = transaction.map(|it| KeyLocker::new(self.collection, it));
-        let holding = holding.transpose()?;
-        let hold = |it: &UniqueKey| {
-            let held = holding
+        let locker = transaction.map(|it| KeyLocker::new(self.collection, it));
+        let locker = locker.transpose()?;
+        let lock = |it: &UniqueKey| {
+            let locked = locker
                 .as_ref()
-                .map(|all| all.hold(&it.index, &it.key, Some(own)));
-            held.transpose()
+                .map(|locker| locker.lock(&it.index, &it.key, Some(own)));
+            locked.transpose()
         };
-        let held: Vec<_> = unique.iter().map(hold).collect::<Result<_, Error>>()?;
+        let ownerships: Vec<_> = unique.iter().map(lock).collect::<Result<_, Error>>()?;
         let check = UniquenessCheck::new(self.collection)?;
-        for (UniqueKey { index, key, shape }, held) in unique.iter().zip(held) {
+        for (UniqueKey { index, key, shape }, ownership) in unique.iter().zip(ownerships) {
             let lookup = KeyLookup {
                 index,
                 key,
                 look_up: true,
-                held,
+                ownership,
             };
-            if check.is_there(&lookup, Some(own))? {
+            if check.exists(&lookup, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }
         }
         Ok(None)
     }
 
+    /// Deletes a document. `is_silent`: change events and statements do not report it.
     fn delete(
         &mut self,
         id: RecordId,
@@ -459,12 +463,12 @@ impl<'c> Batch<'c> {
                 added: Vec::new(),
             };
             if state.index.enforces_uniqueness() {
-                self.hold_removed(&change)?;
+                self.lock_removed_keys(&change)?;
             }
             changes.push(change);
         }
         let whole = self.collection.rules().keeps_old_versions();
-        let detail = event_detail::of_deletion(old, whole, is_silent);
+        let detail = event_detail::encode_deletion(old, whole, is_silent);
         let old_bytes = old.as_bytes().len();
         if let Some(statements) = self.options.statements.as_ref().filter(|_| !is_silent) {
             record::statements::push_deleted(&mut self.payload, statements, old)?;

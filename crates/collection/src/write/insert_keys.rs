@@ -42,7 +42,7 @@ pub(super) struct KeyEntry {
     /// Whether a document of the same insert has taken it.
     pub taken: bool,
     /// What the transaction knows about it, if there is one.
-    pub held: Option<KeyOwnership>,
+    pub ownership: Option<KeyOwnership>,
 }
 
 impl KeyEntry {
@@ -85,7 +85,7 @@ impl<'i> InsertKeys<'i> {
                         first: keys.len(),
                         look_up: true,
                         taken: false,
-                        held: None,
+                        ownership: None,
                     });
                     bytes.extend_from_slice(key);
                 };
@@ -193,15 +193,15 @@ impl<'i> InsertKeys<'i> {
     }
 
     /// Locks all keys, which are sorted, for a transaction.
-    pub fn hold(&mut self, holding: &KeyLocker<'_>) -> Result<(), Error> {
+    pub fn lock(&mut self, locker: &KeyLocker<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
             let (index, bytes, key) = self.key(number)?;
             // An equal key was locked already.
             if key.first != number {
                 continue;
             }
-            let held = holding.hold(index, bytes, None)?;
-            self.key_mut(number)?.held = Some(held);
+            let ownership = locker.lock(index, bytes, None)?;
+            self.key_mut(number)?.ownership = Some(ownership);
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl<'i> InsertKeys<'i> {
     }
 
     /// Looks all keys up together, and marks the absent ones. The others are looked up one by one.
-    pub fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
+    pub fn mark_absent(&mut self, newest: &Reader) -> Result<(), Error> {
         let InsertKeys {
             indexes,
             bytes,
@@ -245,18 +245,18 @@ impl<'i> InsertKeys<'i> {
             if hashed.is_empty() {
                 continue;
             }
-            let held = newest.may_contain(state.index.map, &hashed)?;
-            debug_assert_eq!(held.len(), hashed.len());
+            let possible = newest.may_contain(state.index.map, &hashed)?;
+            debug_assert_eq!(possible.len(), hashed.len());
             let looked_up = of_index.iter_mut().filter(|key| key.look_up);
-            for (key, held) in looked_up.zip(held) {
-                key.look_up = held;
+            for (key, is_possible) in looked_up.zip(possible) {
+                key.look_up = is_possible;
             }
         }
         Ok(())
     }
 
     /// Returns whether any key must be looked up.
-    pub fn need_lookup(&self) -> bool {
+    pub fn have_lookups(&self) -> bool {
         self.keys.iter().any(|key| key.look_up)
     }
 }
@@ -295,7 +295,7 @@ mod tests {
             first: 0,
             look_up: true,
             taken: false,
-            held: None,
+            ownership: None,
         });
         let claims = Claims::default();
         tolerate_bugs(|| {

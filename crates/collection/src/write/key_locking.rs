@@ -43,7 +43,7 @@ impl<'a> KeyLocker<'a> {
     }
 
     /// Locks a key that no record except `own` has, as far as the transaction sees.
-    pub fn hold(
+    pub fn lock(
         &self,
         index: &Index,
         key: &[u8],
@@ -52,7 +52,7 @@ impl<'a> KeyLocker<'a> {
         if holder(&self.reader, index, key, own)? {
             return Ok(KeyOwnership::Visible);
         }
-        let taken = self.transaction.hold_key(self.collection, index.map, key)?;
+        let taken = self.transaction.lock_key(self.collection, index.map, key)?;
         Ok(match taken {
             LockOutcome::Acquired => KeyOwnership::NewlyLocked,
             _ => KeyOwnership::AlreadyLocked,

@@ -22,7 +22,7 @@ pub(super) struct SnapshotValidity {
     /// The documents that the batch has visited. At a second visit, the batch itself may have
     /// changed the snapshot's version.
     #[cfg(debug_assertions)]
-    met: HashSet<RecordId>,
+    visited: HashSet<RecordId>,
 }
 
 impl SnapshotValidity {
@@ -32,14 +32,14 @@ impl SnapshotValidity {
             until: snapshot,
             own: Vec::new(),
             #[cfg(debug_assertions)]
-            met: HashSet::new(),
+            visited: HashSet::new(),
         }
     }
 
     /// Returns whether this is the first visit of a document.
     #[cfg(debug_assertions)]
-    pub fn meets_first(&mut self, id: RecordId) -> bool {
-        self.met.insert(id)
+    pub fn is_first_visit(&mut self, id: RecordId) -> bool {
+        self.visited.insert(id)
     }
 
     /// Records the position of the batch's own commit.

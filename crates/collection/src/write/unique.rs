@@ -58,11 +58,11 @@ impl Collection {
             // Claimed before any lookup: an earlier holder of a key has committed by then, and is
             // visible.
             keys.sort();
-            keys.hold(&KeyLocker::new(self, transaction)?)?;
+            keys.lock(&KeyLocker::new(self, transaction)?)?;
         }
         let check = UniquenessCheck::new(self)?;
-        keys.pass_absent(&check.newest)?;
-        if claiming.transaction.is_some() || has_duplicates || keys.need_lookup() {
+        keys.mark_absent(&check.newest)?;
+        if claiming.transaction.is_some() || has_duplicates || keys.have_lookups() {
             keys.sort();
             self.remove_duplicates(&mut keys, documents, ordered, &check, &mut plan)?;
         }
@@ -121,9 +121,9 @@ impl Collection {
                 index,
                 key: bytes,
                 look_up: key.look_up,
-                held: key.held,
+                ownership: key.ownership,
             };
-            if key.taken || check.is_there(&lookup, None)? {
+            if key.taken || check.exists(&lookup, None)? {
                 return Ok(Some(*number));
             }
         }
@@ -189,7 +189,7 @@ pub(super) struct KeyLookup<'a> {
     /// Whether it must be looked up because a record may have it.
     pub look_up: bool,
     /// What the transaction knows about it. `None` outside of transactions.
-    pub held: Option<KeyOwnership>,
+    pub ownership: Option<KeyOwnership>,
 }
 
 impl<'a> UniquenessCheck<'a> {
@@ -202,11 +202,11 @@ impl<'a> UniquenessCheck<'a> {
 
     /// Returns whether a record except `own` has the key. In a transaction, a record that only
     /// others can see is a conflict.
-    pub fn is_there(&self, lookup: &KeyLookup<'_>, own: Option<RecordId>) -> Result<bool, Error> {
+    pub fn exists(&self, lookup: &KeyLookup<'_>, own: Option<RecordId>) -> Result<bool, Error> {
         let is_known = || {
             Ok::<_, Error>(lookup.look_up && holder(&self.newest, lookup.index, lookup.key, own)?)
         };
-        match lookup.held {
+        match lookup.ownership {
             Some(KeyOwnership::Visible) => Ok(true),
             Some(KeyOwnership::AlreadyLocked) => Ok(false),
             Some(KeyOwnership::NewlyLocked) if is_known()? => {

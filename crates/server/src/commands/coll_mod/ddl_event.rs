@@ -1,7 +1,7 @@
 //! The change stream event of a `collMod`: one event per command, with the requested changes and
 //! the old values.
 
-use windrow_collection::Collection;
+use windrow_collection::{Collection, ModificationEvent};
 use windrow_document::{DocumentBuf, Value};
 
 use super::{EXPIRES, index};
@@ -19,12 +19,12 @@ const REPEATED: &[&str] = &[
     "cappedMax",
 ];
 
-/// The event and the old values. It must be called before anything is changed.
+/// The event with the old values. It must be called before anything is changed.
 pub fn describe(
     collection: &Collection,
     arguments: &Arguments<'_>,
     index: Option<&index::IndexChange>,
-) -> (DocumentBuf, DocumentBuf) {
+) -> ModificationEvent {
     let uuid = Value::Binary {
         subtype: 4,
         bytes: collection.uuid().to_vec(),
@@ -46,5 +46,8 @@ pub fn describe(
             description.push(name, value);
         }
     }
-    (description, before)
+    ModificationEvent {
+        description,
+        before,
+    }
 }

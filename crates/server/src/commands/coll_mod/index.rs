@@ -2,7 +2,7 @@
 //! makes it unique in two steps: `prepareUnique` refuses new duplicates, `unique` follows when
 //! there are none.
 
-use windrow_collection::{Collection, DocumentChange, Error as CollectionError};
+use windrow_collection::{Collection, Error as CollectionError, IndexModification};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -168,7 +168,7 @@ impl IndexChange {
     }
 
     /// The name of the index, and the change of its specification.
-    pub fn change(&self) -> (&str, DocumentChange<'_, IndexChangeError>) {
+    pub fn change(&self) -> IndexModification<'_, IndexChangeError> {
         let change = |old: Document<'_>| {
             // Without `prepareUnique`, duplicates may have been inserted since the check.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
@@ -178,7 +178,10 @@ impl IndexChange {
                 Ok(self.changed(old))
             }
         };
-        (&self.name, Box::new(change))
+        IndexModification {
+            name: &self.name,
+            change: Box::new(change),
+        }
     }
 
     /// The change in change streams. It does not contain values that stay the same.
