@@ -399,7 +399,7 @@ impl Engine {
 
     /// Returns the recorded result of a retryable write's statement.
     pub fn recorded_result(&self, origin: Origin, statement: i32) -> RecordedResult {
-        self.core.retries.done(origin, statement)
+        self.core.retries.result(origin, statement)
     }
 
     /// Removes the recorded results of a session that has ended.

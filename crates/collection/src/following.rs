@@ -490,6 +490,6 @@ fn adopt_sessions(core: &Core) -> Result<(), Error> {
     if let Some(newest) = &newest {
         core.open_section(newest.clone())?;
     }
-    core.retries.saved(u64::MAX, newest);
+    core.retries.set_saved(u64::MAX, newest);
     before.iter().try_for_each(|it| core.close_section(it))
 }

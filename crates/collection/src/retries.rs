@@ -1,6 +1,6 @@
-//! The results of the latest writes of sessions. They prevent that a retried write or commit runs
-//! again. For each session, they contain the newest transaction number that wrote anything, and the
-//! results of its statements.
+//! The results of the latest writes of sessions. A write or commit that a client retries is answered
+//! from them, and does not run again. For each session, they contain the newest transaction number
+//! that wrote anything, and the results of its statements.
 //!
 //! The log contains a result in the record of the write itself, see
 //! [`record::statements`](crate::record::statements). A fold may let the log be truncated, so each
@@ -58,9 +58,16 @@ const SESSION_BYTES: u64 = 200;
 #[derive(Debug)]
 pub(crate) struct Retries {
     all: Mutex<SessionTable>,
-    /// The version that the catalog contains, and its section.
-    saved: Mutex<(u64, Option<SectionDescriptor>)>,
+    saved: Mutex<SavedResults>,
     bytes_max: u64,
+}
+
+/// The results that the catalog contains.
+#[derive(Debug, Default)]
+struct SavedResults {
+    version: u64,
+    /// `None` if there are no results.
+    section: Option<SectionDescriptor>,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +93,7 @@ struct Session {
 enum SessionOutcome {
     Committed,
     Wrote {
-        done: BTreeMap<i32, StatementResult>,
+        results: BTreeMap<i32, StatementResult>,
         is_incomplete: bool,
     },
 }
@@ -103,9 +110,9 @@ impl Retries {
     /// Adds the results in the log record at a position. Records of one session arrive in order,
     /// but may arrive twice.
     pub fn record(&self, statements: StatementRecord, position: Position, millis: u64) {
-        let StatementRecord { origin, done } = statements;
+        let StatementRecord { origin, results } = statements;
         let nothing = || SessionOutcome::Wrote {
-            done: BTreeMap::new(),
+            results: BTreeMap::new(),
             is_incomplete: false,
         };
         let mut all = self.all.lock();
@@ -115,11 +122,11 @@ impl Retries {
         let mut added = 0;
         let mut replaced = 0;
         if let SessionOutcome::Wrote {
-            done: known,
+            results: known,
             is_incomplete,
         } = &mut session.outcome
         {
-            for (statement, one) in done {
+            for (statement, one) in results {
                 match statement {
                     UNNUMBERED => {}
                     INCOMPLETE => *is_incomplete = true,
@@ -131,7 +138,7 @@ impl Retries {
             }
         }
         all.bytes = all.bytes + added - replaced;
-        all.keep_to(self.bytes_max);
+        all.shrink_to(self.bytes_max);
     }
 
     /// Records that a transaction was committed.
@@ -155,7 +162,7 @@ impl Retries {
     }
 
     /// Returns the recorded result of a statement.
-    pub fn done(&self, origin: Origin, statement: i32) -> RecordedResult {
+    pub fn result(&self, origin: Origin, statement: i32) -> RecordedResult {
         let all = self.all.lock();
         let session = all.sessions.get(&origin.session);
         let Some(session) = session.filter(|it| it.number == origin.number) else {
@@ -164,10 +171,10 @@ impl Retries {
         match &session.outcome {
             SessionOutcome::Committed => RecordedResult::Nothing,
             SessionOutcome::Wrote {
-                done,
+                results,
                 is_incomplete,
-            } => match done.get(&statement) {
-                Some(done) => RecordedResult::Done(done.clone()),
+            } => match results.get(&statement) {
+                Some(result) => RecordedResult::Done(result.clone()),
                 None if *is_incomplete => RecordedResult::Unknown,
                 None => RecordedResult::Nothing,
             },
@@ -201,17 +208,17 @@ impl Retries {
 
     /// Returns whether the catalog contains this version.
     pub fn is_saved(&self, version: u64) -> bool {
-        self.saved.lock().0 == version
+        self.saved.lock().version == version
     }
 
     /// Records that the catalog contains a version, in this section.
-    pub fn saved(&self, version: u64, section: Option<SectionDescriptor>) {
-        *self.saved.lock() = (version, section);
+    pub fn set_saved(&self, version: u64, section: Option<SectionDescriptor>) {
+        *self.saved.lock() = SavedResults { version, section };
     }
 
     /// Returns the section that the catalog contains.
     pub fn section(&self) -> Option<SectionDescriptor> {
-        self.saved.lock().1.clone()
+        self.saved.lock().section.clone()
     }
 
     /// Returns all sessions, sorted by id.
@@ -289,7 +296,7 @@ impl SessionTable {
     }
 
     /// Removes the results of the oldest sessions until the rest fits.
-    fn keep_to(&mut self, bytes_max: u64) {
+    fn shrink_to(&mut self, bytes_max: u64) {
         if self.bytes <= bytes_max {
             return;
         }
@@ -300,12 +307,12 @@ impl SessionTable {
             }
             if let Some(mut session) = self.take(&id) {
                 if let SessionOutcome::Wrote {
-                    done,
+                    results,
                     is_incomplete,
                 } = &mut session.outcome
                 {
-                    *is_incomplete |= !done.is_empty();
-                    done.clear();
+                    *is_incomplete |= !results.is_empty();
+                    results.clear();
                 }
                 self.put(id, session);
             }
@@ -323,14 +330,14 @@ impl SessionOutcome {
     fn bytes(&self) -> u64 {
         match self {
             SessionOutcome::Committed => 0,
-            SessionOutcome::Wrote { done, .. } => done.values().map(bytes_of).sum(),
+            SessionOutcome::Wrote { results, .. } => results.values().map(bytes_of).sum(),
         }
     }
 }
 
 /// Returns the estimated memory of a statement.
-fn bytes_of(done: &StatementResult) -> u64 {
-    let document = done.document().map_or(0, |it| it.as_bytes().len());
+fn bytes_of(result: &StatementResult) -> u64 {
+    let document = result.document().map_or(0, |it| it.as_bytes().len());
     STATEMENT_BYTES + document as u64
 }
 
@@ -349,12 +356,12 @@ mod tests {
     }
 
     fn note(retries: &Retries, number: i64, position: u64, statements: &[i32]) {
-        let done = statements
+        let results = statements
             .iter()
             .map(|it| (*it, StatementResult::Updated(None)));
         let statements = StatementRecord {
             origin: origin(number),
-            done: done.collect(),
+            results: results.collect(),
         };
         retries.record(statements, Position(position), position * 1000);
     }
@@ -363,15 +370,15 @@ mod tests {
     fn the_newest_transaction_number_counts() {
         let retries = Retries::new(1 << 20);
         let check = |number: i64, statement: i32, expected: RecordedResult| {
-            let found = retries.done(origin(number), statement);
+            let found = retries.result(origin(number), statement);
             assert_eq!(found, expected, "{number} {statement}");
         };
-        let done = || RecordedResult::Done(StatementResult::Updated(None));
+        let updated = || RecordedResult::Done(StatementResult::Updated(None));
         note(&retries, 4, 1, &[0, 1]);
         note(&retries, 4, 2, &[2]);
         note(&retries, 3, 3, &[7]);
-        check(4, 0, done());
-        check(4, 2, done());
+        check(4, 0, updated());
+        check(4, 2, updated());
         check(4, 3, RecordedResult::Nothing);
         check(3, 7, RecordedResult::Nothing);
         assert_eq!(retries.last(&SESSION), Some(LastOperation::Wrote(4)));
@@ -380,7 +387,7 @@ mod tests {
         check(4, 0, RecordedResult::Nothing);
         note(&retries, 6, 5, &[-1, -2, 1]);
         check(6, -1, RecordedResult::Unknown);
-        check(6, 1, done());
+        check(6, 1, updated());
     }
 
     #[test]
@@ -394,16 +401,16 @@ mod tests {
         let document = doc! { "_id": 1, "a": ("x".repeat(600)) };
         let statements = StatementRecord {
             origin: other,
-            done: vec![(0, StatementResult::Deleted(Some(document)))],
+            results: vec![(0, StatementResult::Deleted(Some(document)))],
         };
         retries.record(statements, Position(2), 2000);
-        assert_eq!(retries.done(origin(1), 0), RecordedResult::Unknown);
-        assert!(matches!(retries.done(other, 0), RecordedResult::Done(_)));
+        assert_eq!(retries.result(origin(1), 0), RecordedResult::Unknown);
+        assert!(matches!(retries.result(other, 0), RecordedResult::Done(_)));
         retries.forget_old(MILLIS_MAX + 1000);
         assert_eq!(retries.last(&SESSION), None);
         assert!(retries.last(&other.session).is_some());
         retries.forget(&other.session);
-        assert_eq!(retries.done(other, 0), RecordedResult::Nothing);
+        assert_eq!(retries.result(other, 0), RecordedResult::Nothing);
         assert_eq!(retries.all.lock().bytes, 0);
     }
 }

@@ -20,12 +20,13 @@ use crate::error::{Error, FailedValidation};
 /// Whether the collection's validator checks a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentValidation {
-    /// It does.
+    /// The validator checks the document.
     #[default]
     Enabled,
-    /// It does. The write also sets the tags of encrypted values, which others must not change.
+    /// The validator checks the document. The write may also set the tags of encrypted values, which
+    /// other writes must not change.
     Encrypted,
-    /// It does not.
+    /// The validator does not check the document.
     Bypassed,
 }
 
@@ -39,7 +40,7 @@ impl DocumentValidation {
         }
     }
 
-    pub(crate) fn is_asked(self) -> bool {
+    pub(crate) fn is_enabled(self) -> bool {
         self != DocumentValidation::Bypassed
     }
 }
@@ -64,8 +65,8 @@ struct Validator {
     /// An error if this version of Windrow does not support a validator that another one stored.
     /// Writes report it; opening the database does not fail.
     filter: Result<Filter, windrow_mql::Error>,
-    /// Whether it refers to the current time, and must be parsed for each write.
-    speaks_of_now: bool,
+    /// Whether it reads the current time, and must be parsed for each write.
+    reads_current_time: bool,
     /// Whether documents that did not match before may be updated without matching.
     moderate: bool,
     /// Whether a mismatch is only logged.
@@ -111,7 +112,7 @@ impl Rules {
                 filter: collation
                     .clone()
                     .and_then(|collation| parse(source, collation)),
-                speaks_of_now: speaks_of_now(source),
+                reads_current_time: reads_current_time(source),
                 moderate: text("validationLevel") == Some("moderate"),
                 collation: collation.unwrap_or_default(),
                 warns: text("validationAction") == Some("warn"),
@@ -134,8 +135,8 @@ impl Rules {
     }
 
     /// Returns the validator for a check of stored documents.
-    pub fn judge(&self) -> Judge<'_> {
-        Judge(self.validator.as_ref().map(Validator::filter))
+    pub fn current_validator(&self) -> CurrentValidator<'_> {
+        CurrentValidator(self.validator.as_ref().map(Validator::filter))
     }
 
     /// Checks a document before it is written; `old` is the version that it replaces.
@@ -155,11 +156,11 @@ impl Rules {
             return Ok(Verdict::Accepted);
         };
         let filter = validator.filter()?;
-        let stays_wrong = match old.filter(|_| validator.moderate) {
+        let was_rejected = match old.filter(|_| validator.moderate) {
             Some(old) => !accepts(&filter, old)?,
             None => false,
         };
-        if stays_wrong || accepts(&filter, new)? {
+        if was_rejected || accepts(&filter, new)? {
             return Ok(Verdict::Accepted);
         }
         let error = validator.failed(new)?;
@@ -171,10 +172,10 @@ impl Rules {
     }
 }
 
-/// The validator at the current time; see [`Rules::judge`].
-pub(crate) struct Judge<'r>(Option<Result<Cow<'r, Filter>, windrow_mql::Error>>);
+/// The validator at the current time; see [`Rules::current_validator`].
+pub(crate) struct CurrentValidator<'r>(Option<Result<Cow<'r, Filter>, windrow_mql::Error>>);
 
-impl Judge<'_> {
+impl CurrentValidator<'_> {
     /// Returns whether the validator rejects the document. A validator that cannot be read rejects
     /// all.
     pub fn refuses(&self, document: Document<'_>) -> Result<bool, Error> {
@@ -189,7 +190,7 @@ impl Judge<'_> {
 impl Validator {
     fn filter(&self) -> Result<Cow<'_, Filter>, windrow_mql::Error> {
         let filter = self.filter.as_ref().map_err(Clone::clone)?;
-        if self.speaks_of_now {
+        if self.reads_current_time {
             parse(self.source.as_document(), self.collation.clone()).map(Cow::Owned)
         } else {
             Ok(Cow::Borrowed(filter))
@@ -216,8 +217,8 @@ fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql:
     }
 }
 
-/// MongoDB's error code for changes of tags.
-const TAGS_ARE_OWN: i32 = 6_666_200;
+/// MongoDB's error code for changes of `__safeContent__`.
+const TAGS_CHANGED: i32 = 6_666_200;
 
 /// Returns the encrypted fields of a collection with these options.
 fn encrypted_fields(options: Document<'_>) -> Option<Result<EncryptedFields, windrow_mql::Error>> {
@@ -254,7 +255,7 @@ fn check_tags(new: Document<'_>, old: Option<Document<'_>>) -> Result<(), Error>
         return Ok(());
     }
     let message = format!("the field {SAFE_CONTENT} of encrypted documents cannot be changed");
-    Err(windrow_mql::Error::new(TAGS_ARE_OWN, message).into())
+    Err(windrow_mql::Error::new(TAGS_CHANGED, message).into())
 }
 
 fn keeps_old_versions(options: Document<'_>) -> bool {
@@ -291,9 +292,9 @@ fn environment(collation: Option<Arc<Collation>>) -> Environment {
     }
 }
 
-/// Returns whether the time variable occurs. A string with the same text costs time, but does no
-/// harm.
-fn speaks_of_now(source: Document<'_>) -> bool {
+/// Returns whether the variable with the current time occurs. A string with the same text counts,
+/// too: the validator is then parsed for each write, with the same result.
+fn reads_current_time(source: Document<'_>) -> bool {
     let name = b"$$NOW";
     source
         .as_bytes()

@@ -22,7 +22,7 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::read::Reader;
-use crate::rules::Judge;
+use crate::rules::CurrentValidator;
 use duplicate_keys::DuplicateKeys;
 
 /// What to check.
@@ -160,18 +160,18 @@ impl Collection {
         checks: Checks,
         should_stop: &dyn Fn() -> Option<String>,
     ) -> Result<Validation, Error> {
-        let pace = &mut StopCheck {
+        let stop_check = &mut StopCheck {
             should_stop,
             steps: 0,
         };
         let reader = self.lasting_reader()?;
         let rules = self.rules();
-        let input = ValidationInput {
+        let input = DocumentChecks {
             checks,
-            judge: rules.judge(),
+            validator: rules.current_validator(),
         };
         let mut validation = Validation::default();
-        let expected = match of_documents(&reader, &input, &mut validation, pace) {
+        let expected = match expected_entries(&reader, &input, &mut validation, stop_check) {
             Err(error) => {
                 // Without all documents the indexes cannot be checked.
                 validation.errors.push(damage(error)?);
@@ -180,7 +180,7 @@ impl Collection {
             Ok(expected) => expected,
         };
         for (number, expected) in expected.iter().enumerate() {
-            let mut report = compare::index(&reader, number, expected, checks, pace)?;
+            let mut report = compare::index(&reader, number, expected, checks, stop_check)?;
             if let Some(index) = reader.indexes().get(number) {
                 let of_documents = expected.duplicates.error(index.definition());
                 report.duplicates = report.duplicates.or(of_documents);
@@ -210,10 +210,10 @@ impl StopCheck<'_> {
         if !self.steps.is_multiple_of(STEPS_PER_CHECK) {
             return Ok(());
         }
-        self.ask()
+        self.check_now()
     }
 
-    fn ask(&self) -> Result<(), Error> {
+    fn check_now(&self) -> Result<(), Error> {
         (self.should_stop)().map_or(Ok(()), |why| Err(Error::Interrupted(why)))
     }
 }
@@ -226,9 +226,9 @@ fn damage(error: Error) -> Result<String, Error> {
     }
 }
 
-/// What the documents say about an index.
-struct Expected {
-    sum: EntryDigest,
+/// The entries that an index must have, by the documents.
+struct ExpectedEntries {
+    digest: EntryDigest,
     /// How many of the entries are keys; the others are marks.
     keys: u64,
     /// For the clustered index of a clustered collection: documents that share an `_id`.
@@ -236,28 +236,28 @@ struct Expected {
 }
 
 /// What documents are compared with.
-struct ValidationInput<'r> {
+struct DocumentChecks<'r> {
     checks: Checks,
-    judge: Judge<'r>,
+    validator: CurrentValidator<'r>,
 }
 
-/// Reads all documents.
-fn of_documents(
+/// Reads and checks all documents. Returns what each index must contain.
+fn expected_entries(
     reader: &Reader,
-    input: &ValidationInput<'_>,
+    input: &DocumentChecks<'_>,
     validation: &mut Validation,
-    pace: &mut StopCheck<'_>,
-) -> Result<Vec<Expected>, Error> {
-    let expected = reader.indexes().iter().map(|_| Expected {
-        sum: EntryDigest::default(),
+    stop_check: &mut StopCheck<'_>,
+) -> Result<Vec<ExpectedEntries>, Error> {
+    let expected = reader.indexes().iter().map(|_| ExpectedEntries {
+        digest: EntryDigest::default(),
         keys: 0,
         duplicates: DuplicateKeys::default(),
     });
-    let mut expected: Vec<Expected> = expected.collect();
+    let mut expected: Vec<ExpectedEntries> = expected.collect();
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
     let mut cursor = reader.range(None, None)?;
     while cursor.next()? {
-        pace.step()?;
+        stop_check.step()?;
         validation.documents += 1;
         let id = cursor.id();
         if input.checks.full
@@ -267,7 +267,7 @@ fn of_documents(
             continue;
         }
         let document = Document::from_validated(cursor.document());
-        if input.judge.refuses(document)? {
+        if input.validator.refuses(document)? {
             validation.refused.record(id, "the validator refuses it");
         } else if input.checks.conformance
             && let Some(what) = conformance::fault(document)
@@ -289,7 +289,7 @@ fn of_documents(
             compare::each_entry(index, document, &mut scratch, &mut |key, payload| {
                 expected.keys += u64::from(!is_mark(key));
                 let payload = if is_clustered { b"" } else { payload };
-                expected.sum.add(key, id, payload);
+                expected.digest.add(key, id, payload);
             })?;
         }
     }

@@ -138,7 +138,7 @@ impl Collection {
         let rules = self.rules();
         checks.cap = rules.cap();
         checks.rules = Some((&*rules, options.validation))
-            .filter(|(rules, validation)| rules.validates() && validation.is_asked());
+            .filter(|(rules, validation)| rules.validates() && validation.is_enabled());
         let claiming = ClaimContext {
             claim: &mut claim,
             transaction: options.transaction,

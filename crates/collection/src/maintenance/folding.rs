@@ -22,7 +22,7 @@ use windrow_fold::cursor::MergeCursor;
 use windrow_fold::merge::{self, OlderData, Retention, WrittenSections};
 use windrow_fold::{EntryKeyBuf, RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
-use windrow_storage::{Compression, Position};
+use windrow_storage::{Compression, Position, RowChange};
 
 use crate::catalog::rows;
 use crate::collection::Collection;
@@ -43,7 +43,7 @@ struct Task {
 }
 
 /// The sections that a task wrote.
-struct Written {
+struct TaskSections {
     task: usize,
     map: MapId,
     sections: Vec<SectionDescriptor>,
@@ -118,14 +118,14 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         past: core.past_sink(newest)?,
     };
     let written = write_all(core, &tasks, &sinks)?;
-    let sessions = write_retries(core, &sinks.short_lived, position)?;
+    let results = write_retries(core, &sinks.short_lived, position)?;
     sinks.finish(core)?;
     add_recent_keys(core, &tasks);
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(collections));
-    adopt(core, &tasks, written, &sessions, position)?;
-    if let Some(sessions) = sessions {
-        core.retries.saved(sessions.version, sessions.section);
+    adopt(core, &tasks, written, &results, position)?;
+    if let Some(results) = results {
+        core.retries.set_saved(results.version, results.section);
     }
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
     core.record_stored(collections.bytes_raw());
@@ -147,8 +147,9 @@ pub(crate) fn record_all_folded(collections: &Collections) -> Result<(), Error> 
     Ok(())
 }
 
-/// Folds. If there is nothing to fold and the log in the object store is long, records in the catalog
-/// that everything is folded, so that the log can be shortened. Returns the number of sections.
+/// Folds. If there is nothing to fold and the log in the object store is long, records in the
+/// catalog that everything is folded, so that the log can be shortened. Returns the number of
+/// sections.
 pub(crate) fn fold_or_record(collections: &Collections) -> Result<usize, Error> {
     let sections = fold(collections)?;
     if sections == 0 && collections.core.storage.is_shared_log_long() {
@@ -183,8 +184,9 @@ fn folded_position(collections: &Collections) -> Option<Position> {
     (is_folded && core.storage.log.takes_writes()).then_some(position)
 }
 
-/// The recorded statement results, written so that the log can be truncated.
-struct Sessions {
+/// The section with the recorded statement results. The log before can be truncated then.
+struct ResultsSection {
+    /// The version of the results that it contains.
     version: u64,
     /// `None` if no results are recorded.
     section: Option<SectionDescriptor>,
@@ -196,14 +198,14 @@ fn write_retries(
     core: &Core,
     sink: &RunSink,
     position: Position,
-) -> Result<Option<Sessions>, Error> {
+) -> Result<Option<ResultsSection>, Error> {
     core.retries.forget_old(core.now_millis());
     let version = core.retries.version();
     if core.retries.is_saved(version) {
         return Ok(None);
     }
     let section = retries::write(&core.retries, sink, position)?;
-    Ok(Some(Sessions { version, section }))
+    Ok(Some(ResultsSection { version, section }))
 }
 
 /// Returns the position before which no active generation has commits. After a failed fold, a
@@ -235,13 +237,13 @@ fn freeze(collections: &Collections) -> Vec<Task> {
 }
 
 /// Runs the tasks on all threads.
-fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<Written>, Error> {
+fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<TaskSections>, Error> {
     let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
+    let outcomes = Mutex::new(Vec::new());
     let work = || {
         while let Some((number, task)) = take(&next, tasks) {
-            let result = write(core, task, sinks).map(|made| written(number, task, made));
-            results.lock().push(result);
+            let outcome = write(core, task, sinks).map(|made| task_sections(number, task, made));
+            outcomes.lock().push(outcome);
         }
     };
     std::thread::scope(|scope| {
@@ -250,17 +252,17 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &FoldRuns) -> Result<Vec<Writte
         }
         work();
     });
-    let results = results.into_inner();
-    if results.len() != tasks.len() {
-        let what = format!("{} of {} maps were folded", results.len(), tasks.len());
+    let outcomes = outcomes.into_inner();
+    if outcomes.len() != tasks.len() {
+        let what = format!("{} of {} maps were folded", outcomes.len(), tasks.len());
         return Err(Bug::new(what).into());
     }
-    results.into_iter().collect()
+    outcomes.into_iter().collect()
 }
 
-fn written(number: usize, task: &Task, made: Vec<WrittenSections>) -> Written {
+fn task_sections(number: usize, task: &Task, made: Vec<WrittenSections>) -> TaskSections {
     let past = made.iter().filter_map(|it| it.past.clone()).collect();
-    Written {
+    TaskSections {
         task: number,
         map: task.map(),
         sections: made.into_iter().filter_map(|it| it.present).collect(),
@@ -276,7 +278,7 @@ fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
 impl Task {
     /// Returns whether the catalog no longer contains the collection or the index. An abandoned
     /// index counts as long as the catalog contains it, because a restart may resume its build.
-    fn is_gone(&self) -> bool {
+    fn is_removed(&self) -> bool {
         let state = self.collection.state();
         let map = self.index.as_ref().map(|index| index.map);
         let has = |map| state.indexes.iter().any(|it| it.index.map == map);
@@ -373,8 +375,8 @@ fn write(core: &Core, task: &Task, sinks: &FoldRuns) -> Result<Vec<WrittenSectio
 fn adopt(
     core: &Core,
     tasks: &[Task],
-    written: Vec<Written>,
-    sessions: &Option<Sessions>,
+    written: Vec<TaskSections>,
+    results: &Option<ResultsSection>,
     position: Position,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
@@ -382,8 +384,54 @@ fn adopt(
         rows::put_fold_position(position),
         rows::put_next_id(core.next_id()),
     ];
-    let mut unused = Vec::new();
-    let (mut wanted, mut places) = (Vec::new(), Vec::new());
+    let AddedSections {
+        mut descriptors,
+        placements,
+        unused,
+    } = place(tasks, written, &mut changes)?;
+    for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
+        if task.index.is_none() {
+            changes.push(task.frozen.folded.put(task.collection.id));
+        }
+    }
+    let mut old = None;
+    if let Some(results) = results {
+        old = core.retries.section();
+        changes.extend(old.iter().map(|it| rows::delete_section(retries::MAP, it)));
+        if let Some(section) = &results.section {
+            changes.push(rows::put_section(retries::MAP, section));
+            // At the end, behind the sections that have a placement.
+            descriptors.push(section.clone());
+        }
+    }
+    let expected = descriptors.len();
+    let sections = core.adopt(changes, descriptors, unused)?;
+    let opened = sections.len();
+    if opened != expected {
+        // The tails stay, so readers still see what the missing sections contain.
+        return Err(Bug::new(format!("a fold opened {opened} of {expected} sections")).into());
+    }
+    publish(tasks, &placements, &sections)?;
+    old.iter().try_for_each(|it| core.close_section(it))
+}
+
+/// The sections that a fold adds to the catalog.
+#[derive(Default)]
+struct AddedSections {
+    descriptors: Vec<SectionDescriptor>,
+    /// One for each descriptor.
+    placements: Vec<SectionPlacement>,
+    /// Sections of collections and indexes that were dropped in the meantime.
+    unused: Vec<SectionDescriptor>,
+}
+
+/// Assigns the written sections to their maps, and adds their rows to `changes`.
+fn place(
+    tasks: &[Task],
+    written: Vec<TaskSections>,
+    changes: &mut Vec<RowChange>,
+) -> Result<AddedSections, Bug> {
+    let mut added = AddedSections::default();
     for written in written {
         let (number, map) = (written.task, written.map);
         // Leaving the section out would lose it when the log is truncated.
@@ -393,48 +441,24 @@ fn adopt(
                 "a fold wrote map {map} for task {number} of {tasks}"
             ))
         })?;
-        if task.is_gone() {
-            unused.extend(written.sections.into_iter().chain(written.past));
+        if task.is_removed() {
+            let sections = written.sections.into_iter().chain(written.past);
+            added.unused.extend(sections);
             continue;
         }
         let rows = written.sections.iter();
         changes.extend(rows.map(|section| rows::put_section(map, section)));
         for (sections, is_past) in [(written.sections, false), (written.past, true)] {
-            places.extend(sections.iter().map(|_| SectionPlacement {
+            let placements = sections.iter().map(|_| SectionPlacement {
                 task: number,
                 map,
                 is_past,
-            }));
-            wanted.extend(sections);
+            });
+            added.placements.extend(placements);
+            added.descriptors.extend(sections);
         }
     }
-    for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
-        if task.index.is_none() {
-            changes.push(task.frozen.folded.put(task.collection.id));
-        }
-    }
-    let mut old = None;
-    if let Some(sessions) = sessions {
-        old = core.retries.section();
-        changes.extend(old.iter().map(|it| rows::delete_section(retries::MAP, it)));
-        if let Some(section) = &sessions.section {
-            changes.push(rows::put_section(retries::MAP, section));
-            // At the end, where `show` does not see it.
-            wanted.push(section.clone());
-        }
-    }
-    let sections = core.adopt(changes, wanted, unused)?;
-    let of_sessions = sessions.as_ref().and_then(|it| it.section.as_ref());
-    let (opened, expected) = (
-        sections.len(),
-        places.len() + usize::from(of_sessions.is_some()),
-    );
-    if opened != expected {
-        // The tails stay, so readers still see what the missing sections contain.
-        return Err(Bug::new(format!("a fold opened {opened} of {expected} sections")).into());
-    }
-    show(tasks, &places, &sections)?;
-    old.iter().try_for_each(|it| core.close_section(it))
+    Ok(added)
 }
 
 /// Adds the keys of the new sections to the filters of recent keys, before the sections are
@@ -457,20 +481,24 @@ struct SectionPlacement {
     is_past: bool,
 }
 
-/// Replaces the frozen tails by the new sections, each at its place. If a section has no place, its
-/// collection keeps the tails.
-fn show(tasks: &[Task], places: &[SectionPlacement], opened: &[Arc<Section>]) -> Result<(), Error> {
+/// Replaces the frozen tails by the new sections for readers. If the map of a section does not
+/// exist, its collection keeps the tails.
+fn publish(
+    tasks: &[Task],
+    placements: &[SectionPlacement],
+    opened: &[Arc<Section>],
+) -> Result<(), Error> {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
-        let own = |place: &SectionPlacement| {
-            let task = tasks.get(place.task);
+        let is_own = |placement: &SectionPlacement| {
+            let task = tasks.get(placement.task);
             task.is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
         };
         collection.try_change_state(|state| {
-            let opened = places.iter().zip(opened);
-            for (place, section) in opened.filter(|(place, _)| own(place)) {
-                let sections = state.sections_of(place.map, collection.records_map)?;
-                let (present, past) = if place.is_past {
+            let opened = placements.iter().zip(opened);
+            for (placement, section) in opened.filter(|(placement, _)| is_own(placement)) {
+                let sections = state.sections_of(placement.map, collection.records_map)?;
+                let (present, past) = if placement.is_past {
                     (None, Some(section.clone()))
                 } else {
                     (Some(section.clone()), None)
@@ -524,13 +552,13 @@ mod tests {
             .first()
             .cloned()
             .unwrap();
-        let places = [SectionPlacement {
+        let placements = [SectionPlacement {
             task: 0,
             map: MapId(u64::MAX),
             is_past: false,
         }];
-        let shown = tolerate_bugs(|| show(&tasks, &places, &[section]));
-        assert!(matches!(shown, Err(Error::Bug(_))), "{shown:?}");
+        let published = tolerate_bugs(|| publish(&tasks, &placements, &[section]));
+        assert!(matches!(published, Err(Error::Bug(_))), "{published:?}");
         assert!(collection.state().frozen.is_some());
         let count = || {
             let mut records = collection
@@ -558,7 +586,7 @@ mod tests {
         };
         let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
         let core = &*engine.collections.core;
-        let written = Written {
+        let written = TaskSections {
             task: 0,
             map: MapId(7),
             sections: Vec::new(),

@@ -91,27 +91,27 @@ pub(crate) fn merge_all(
     Ok(merged.into_inner())
 }
 
-/// Slows merges in favour of writers and folds. While there are writes, a merge alternates work and
-/// rest; the fewer section chains, the longer it rests. So merging keeps an even pace instead of
-/// running in bursts.
+/// Slows merges in favour of writers and folds. While there are writes, a merge pauses after each
+/// period of work; the fewer section chains, the longer the pause. So merges work evenly, and not
+/// in bursts.
 struct MergePacer {
     core: Arc<Core>,
     collection: Arc<Collection>,
     since: Mutex<WorkPeriod>,
 }
 
-/// When the merge started its current stretch of work, and the log position then.
+/// When the merge began its current period of work, and the log position then.
 struct WorkPeriod {
     begin: Instant,
     written: Position,
 }
 
-/// About how long a merge works before it rests.
-const WORK: Duration = Duration::from_millis(3);
-/// Each this many chains below [`CHAINS_MANY`] add one work time to a rest.
-const CHAINS_PER_REST: u32 = 4;
-/// A rest takes at most this many work times.
-const RESTS_MAX: u32 = 3;
+/// The approximate length of a period of work.
+const WORK_TIME: Duration = Duration::from_millis(3);
+/// For each of this many chains below [`CHAINS_MANY`], a pause is one period of work longer.
+const CHAINS_PER_PERIOD: u32 = 4;
+/// The maximal length of a pause, in periods of work.
+const PAUSE_PERIODS_MAX: u32 = 3;
 
 impl MergePacer {
     fn new(core: Arc<Core>, collection: Arc<Collection>) -> MergePacer {
@@ -126,17 +126,20 @@ impl MergePacer {
         }
     }
 
-    fn rest(&self) {
+    /// Pauses at the end of a period of work.
+    fn pause(&self) {
         let mut since = self.since.lock();
         let worked = since.begin.elapsed();
-        if worked < WORK {
+        if worked < WORK_TIME {
             return;
         }
         let written = self.core.storage.log.written();
         if written > since.written && !self.core.is_closing() {
             let chains = self.collection.chains_max() as u32;
-            let rests = CHAINS_MANY.saturating_sub(chains).div_ceil(CHAINS_PER_REST);
-            std::thread::sleep(worked.min(2 * WORK) * rests.min(RESTS_MAX));
+            let periods = CHAINS_MANY
+                .saturating_sub(chains)
+                .div_ceil(CHAINS_PER_PERIOD);
+            std::thread::sleep(worked.min(2 * WORK_TIME) * periods.min(PAUSE_PERIODS_MAX));
         }
         *since = WorkPeriod {
             begin: Instant::now(),
@@ -217,11 +220,11 @@ fn write(
     };
     let keep = Retention { snapshots, older };
     let has_past = || chosen.sections.iter().any(|it| it.is_past);
-    // Shared by both outputs, because the rest of one is no work of the other.
-    let pace = Arc::new(MergePacer::new(core.clone(), collection.clone()));
+    // Shared by both outputs, because the pause of one is no work of the other.
+    let pacer = Arc::new(MergePacer::new(core.clone(), collection.clone()));
     let sink = || {
-        let pace = pace.clone();
-        core.sink_pausing(move || pace.rest())
+        let pacer = pacer.clone();
+        core.sink_pausing(move || pacer.pause())
     };
     let present = sink()?;
     let past = (is_read_before || has_past()).then(sink).transpose()?;
@@ -347,23 +350,21 @@ pub(crate) fn replace(
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
-    let of = |is_past: bool| {
-        let found = old.iter().filter(move |it| it.is_past == is_past);
-        found.map(|it| &it.section)
-    };
-    let is_there = |section: &Arc<Section>, all: &[Arc<Section>]| {
+    let old_present = || old.iter().filter(|it| !it.is_past).map(|it| &it.section);
+    let old_past = old.iter().filter(|it| it.is_past).map(|it| &it.section);
+    let is_in = |section: &Arc<Section>, all: &[Arc<Section>]| {
         all.iter().any(|other| Arc::ptr_eq(other, section))
     };
     let dropped = state.dropped;
     let sections = state.sections_mut(map, collection.records_map).cloned();
-    let there = sections
-        .filter(|sections| !dropped && of(false).all(|it| is_there(it, sections.present())));
+    let unchanged = sections
+        .filter(|sections| !dropped && old_present().all(|it| is_in(it, sections.present())));
     let mut descriptors = new.present;
-    let Some(sections) = there else {
+    let Some(sections) = unchanged else {
         descriptors.extend(new.past);
         return core.discard(&descriptors);
     };
-    let removed = of(false).map(|section| rows::delete_section(map, section.descriptor()));
+    let removed = old_present().map(|section| rows::delete_section(map, section.descriptor()));
     let added = descriptors.iter().map(|it| rows::put_section(map, it));
     let changes = removed.chain(added).collect();
     let present = descriptors.len();
@@ -373,7 +374,7 @@ pub(crate) fn replace(
     if let Some(it) = state.indexes.iter().find(|it| it.index.map == map) {
         it.index
             .recent_key_filter()
-            .merge(&of(false).cloned().collect::<Vec<_>>());
+            .merge(&old_present().cloned().collect::<Vec<_>>());
     }
     collection.try_change_state(|state| {
         // The map exists: a drop of an index or a collection changes the catalog, and this
@@ -384,7 +385,7 @@ pub(crate) fn replace(
         let left = sections.without(is_old);
         let (removed, replaced) = (
             sections.present().len() - left.present().len(),
-            of(false).count(),
+            old_present().count(),
         );
         if removed != replaced {
             return Err(Bug::new(format!(
@@ -396,8 +397,8 @@ pub(crate) fn replace(
         Ok::<(), Bug>(())
     })?;
     // Past sections may have been removed in the meantime.
-    let past = of(true).filter(|it| is_there(it, sections.past()));
-    of(false)
+    let past = old_past.filter(|it| is_in(it, sections.past()));
+    old_present()
         .chain(past)
         .try_for_each(|section| core.close_section(section.descriptor()))
 }

@@ -52,7 +52,7 @@ pub enum RetainedImage {
 pub struct StatementRecord {
     pub origin: Origin,
     /// The results by statement number.
-    pub done: Vec<(i32, StatementResult)>,
+    pub results: Vec<(i32, StatementResult)>,
 }
 
 fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
@@ -135,8 +135,8 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
 /// operations of a transaction's part.
 pub fn encode_results(record: &StatementRecord) -> Vec<u8> {
     let mut payload = Vec::new();
-    push_header(&mut payload, record.origin, record.done.len());
-    for (number, result) in &record.done {
+    push_header(&mut payload, record.origin, record.results.len());
+    for (number, result) in &record.results {
         payload.extend_from_slice(&number.to_le_bytes());
         result.push(&mut payload);
     }
@@ -205,7 +205,7 @@ impl PayloadReader {
             number: self.u64()?.cast_signed(),
         };
         let count = self.u32()?;
-        let mut done = Vec::new();
+        let mut results = Vec::new();
         // Without operations only the length matters.
         let all = operations.unwrap_or_default();
         let (mut inserted, mut updated) = (made(all, true), made(all, false));
@@ -226,9 +226,9 @@ impl PayloadReader {
                     StatementResult::read(code, &document)?
                 }
             };
-            done.push((statement, one));
+            results.push((statement, one));
         }
-        Some(StatementRecord { origin, done })
+        Some(StatementRecord { origin, results })
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         let payload = Bytes::from(payload);
         let (commit, _) = decode(Position(9), payload.clone()).unwrap();
         let record = super::read(&payload, &commit.operations).unwrap().unwrap();
-        assert_eq!((record.origin, &record.done[..]), (ORIGIN, expected));
+        assert_eq!((record.origin, &record.results[..]), (ORIGIN, expected));
         for length in ID_BYTES + 1..payload.len() {
             let cut = payload.slice(..length);
             let operations = decode(Position(9), cut.clone()).map(|(commit, _)| commit.operations);

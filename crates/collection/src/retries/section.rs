@@ -51,10 +51,10 @@ pub(crate) fn write(
     let mut writer = SectionWriter::new(sink, options);
     for (id, session) in retries.sessions() {
         push(&mut writer, &key(&id, SESSION, None), &encode(&session))?;
-        let SessionOutcome::Wrote { done, .. } = &session.outcome else {
+        let SessionOutcome::Wrote { results, .. } = &session.outcome else {
             continue;
         };
-        for (statement, one) in done {
+        for (statement, one) in results {
             let mut payload = Vec::new();
             one.push(&mut payload);
             push(
@@ -116,13 +116,13 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
         let taken = take(&mut current, retries, cursor.key(), cursor.payload());
         taken.ok_or_else(|| StorageError::Damaged {
             place: format!("run {}", section.descriptor().run),
-            what: "what sessions have done cannot be decoded".to_owned(),
+            what: "the results of the sessions cannot be decoded".to_owned(),
         })?;
     }
     if let Some((id, session)) = current {
         retries.load(id, session);
     }
-    retries.saved(retries.version(), Some(section.descriptor().clone()));
+    retries.set_saved(retries.version(), Some(section.descriptor().clone()));
     Ok(())
 }
 
@@ -143,12 +143,12 @@ fn take(
         }
         (&STATEMENT, number) => {
             let (of, session) = current.as_mut()?;
-            let SessionOutcome::Wrote { done, .. } = &mut session.outcome else {
+            let SessionOutcome::Wrote { results, .. } = &mut session.outcome else {
                 return None;
             };
             let statement = i32::from_be_bytes(number.try_into().ok()?) ^ i32::MIN;
             let (code, document) = payload.split_first()?;
-            done.insert(statement, StatementResult::read(*code, document)?);
+            results.insert(statement, StatementResult::read(*code, document)?);
             (of == id).then_some(())?;
         }
         _ => return None,
@@ -163,7 +163,7 @@ fn decode(payload: &[u8]) -> Option<Session> {
     let outcome = match rest {
         [COMMITTED] => SessionOutcome::Committed,
         [kind @ (WROTE | WROTE_MORE)] => SessionOutcome::Wrote {
-            done: BTreeMap::new(),
+            results: BTreeMap::new(),
             is_incomplete: *kind == WROTE_MORE,
         },
         _ => return None,

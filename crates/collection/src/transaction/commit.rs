@@ -93,16 +93,16 @@ impl Transaction {
 enum CommitOutcome {
     /// Its transaction was committed.
     Committed(Origin),
-    /// Its retryable write has done these statements.
+    /// These statements of its retryable write have run.
     Wrote(StatementRecord),
     /// Nothing: the transaction is of no session.
     Unrecorded,
 }
 
 impl CommitOutcome {
-    fn new(origin: Origin, done: Vec<(i32, StatementResult)>) -> CommitOutcome {
+    fn new(origin: Origin, results: Vec<(i32, StatementResult)>) -> CommitOutcome {
         match origin {
-            _ if !done.is_empty() => CommitOutcome::Wrote(StatementRecord { origin, done }),
+            _ if !results.is_empty() => CommitOutcome::Wrote(StatementRecord { origin, results }),
             Origin::NO_SESSION => CommitOutcome::Unrecorded,
             _ => CommitOutcome::Committed(origin),
         }

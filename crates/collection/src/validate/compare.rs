@@ -6,7 +6,7 @@ use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::duplicate_keys::DuplicateKeys;
-use super::{Checks, Expected, IndexReport, StopCheck, WrongEntries, WrongEntry, damage};
+use super::{Checks, ExpectedEntries, IndexReport, StopCheck, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
 
@@ -51,14 +51,14 @@ fn index_of(reader: &Reader, number: usize) -> Result<&ReaderIndex, Bug> {
 pub fn index(
     reader: &Reader,
     number: usize,
-    expected: &Expected,
+    expected: &ExpectedEntries,
     checks: Checks,
-    pace: &mut StopCheck<'_>,
+    stop_check: &mut StopCheck<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
     let index = index_of(reader, number)?;
     report.name = index.name().to_owned();
-    if let Err(error) = compare(reader, number, (expected, checks), &mut report, pace) {
+    if let Err(error) = compare(reader, number, expected, checks, &mut report, stop_check) {
         report.errors.push(damage(error)?);
     }
     Ok(report)
@@ -67,27 +67,25 @@ pub fn index(
 fn compare(
     reader: &Reader,
     number: usize,
-    (expected, checks): (&Expected, Checks),
+    expected: &ExpectedEntries,
+    checks: Checks,
     report: &mut IndexReport,
-    pace: &mut StopCheck<'_>,
+    stop_check: &mut StopCheck<'_>,
 ) -> Result<(), Error> {
     let unique = unique(index_of(reader, number)?);
     if checks.full {
-        reader.check_sections(number, &|| pace.ask().is_ok())?;
-        pace.ask()?;
-    } else if unique.is_none() && reader.digest(number)? == Some(expected.sum) {
+        reader.check_sections(number, &|| stop_check.check_now().is_ok())?;
+        stop_check.check_now()?;
+    } else if unique.is_none() && reader.digest(number)? == Some(expected.digest) {
         report.keys = expected.keys;
         return Ok(());
     }
-    let mut duplicates = unique.map(|_| DuplicateKeys::default());
-    let looks = (&mut report.keys, duplicates.as_mut());
-    let found = sum(&mut IndexEntries::new(reader, number)?, looks, pace)?;
-    let duplicates = duplicates.zip(unique);
-    report.duplicates =
-        duplicates.and_then(|(duplicates, definition)| duplicates.error(definition));
-    if found != expected.sum {
-        (report.missing, report.extra) = differences(reader, number, pace)?;
-        let error = describe(report, found, expected.sum);
+    let keys = &mut report.keys;
+    let found = read_entries(reader, number, unique.is_some(), keys, stop_check)?;
+    report.duplicates = unique.and_then(|definition| found.duplicates.error(definition));
+    if found.digest != expected.digest {
+        (report.missing, report.extra) = differences(reader, number, stop_check)?;
+        let error = describe(report, found.digest, expected.digest);
         report.errors.push(error);
     }
     Ok(())
@@ -106,7 +104,7 @@ fn describe(report: &IndexReport, found: EntryDigest, expected: EntryDigest) -> 
             let key = hex(&entry.key);
             format!("key {key} of record {} is no document's", entry.record.0)
         }
-        (None, None) => "what stands beside the keys differs".to_owned(),
+        (None, None) => "the payloads of the keys differ".to_owned(),
     };
     format!(
         "index '{}' has {} entries where the documents have {}; {first}",
@@ -150,37 +148,51 @@ impl IndexEntries {
     }
 }
 
-/// Computes the digest of the index. `keys` counts the entries that are not marks.
-fn sum(
-    found: &mut IndexEntries,
-    (keys, mut duplicates): (&mut u64, Option<&mut DuplicateKeys>),
-    pace: &mut StopCheck<'_>,
-) -> Result<EntryDigest, Error> {
-    let mut sum = EntryDigest::default();
-    while found.next()? {
-        pace.step()?;
-        let (key, id, payload) = found.entry();
+/// What an index contains.
+struct FoundEntries {
+    digest: EntryDigest,
+    /// The records that share a key, if the index is unique.
+    duplicates: DuplicateKeys,
+}
+
+/// Reads all entries of an index. Counts those that are not marks in `keys`, also those before an
+/// unreadable block.
+fn read_entries(
+    reader: &Reader,
+    number: usize,
+    is_unique: bool,
+    keys: &mut u64,
+    stop_check: &mut StopCheck<'_>,
+) -> Result<FoundEntries, Error> {
+    let mut found = FoundEntries {
+        digest: EntryDigest::default(),
+        duplicates: DuplicateKeys::default(),
+    };
+    let mut entries = IndexEntries::new(reader, number)?;
+    while entries.next()? {
+        stop_check.step()?;
+        let (key, id, payload) = entries.entry();
         *keys += u64::from(!is_mark(key));
-        if let Some(duplicates) = &mut duplicates {
-            duplicates.add(key, id, payload);
+        if is_unique {
+            found.duplicates.add(key, id, payload);
         }
-        sum.add(key, id, payload);
+        found.digest.add(key, id, payload);
     }
-    Ok(sum)
+    Ok(found)
 }
 
 /// Finds the entries that the index lacks, and those that no document has.
 fn differences(
     reader: &Reader,
     number: usize,
-    pace: &mut StopCheck<'_>,
+    stop_check: &mut StopCheck<'_>,
 ) -> Result<(WrongEntries, WrongEntries), Error> {
     let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
     let index = index_of(reader, number)?;
     let mut scratch = Scratch::default();
     let mut records = reader.range(None, None)?;
     while records.next()? {
-        pace.step()?;
+        stop_check.step()?;
         let (document, id) = (Document::from_validated(records.document()), records.id());
         for (key, payload) in entries_of(index, document, &mut scratch)? {
             if !has(reader, number, &key, id, &payload)? {
@@ -190,7 +202,7 @@ fn differences(
     }
     let mut found = IndexEntries::new(reader, number)?;
     while found.next()? {
-        pace.step()?;
+        stop_check.step()?;
         let (key, id, payload) = found.entry();
         let bytes = reader.get(id)?;
         let document = bytes.as_ref().map(|it| Document::from_validated(it));

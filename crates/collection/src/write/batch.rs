@@ -317,7 +317,7 @@ impl<'c> Batch<'c> {
         if let Some(cap) = self.collection.cap() {
             cap.check_change(old, new)?;
         }
-        if self.options.validation.is_asked() {
+        if self.options.validation.is_enabled() {
             self.validate(old, new)?;
         }
         let changed = changed_names(old, new)?;

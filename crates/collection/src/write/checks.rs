@@ -10,7 +10,7 @@ use crate::rules::{DocumentValidation, Rules, Verdict};
 use crate::state::IndexState;
 
 /// Smaller documents cannot exceed the entries that an index allows.
-const HARMLESS_BYTES: usize = 200;
+const SMALL_DOCUMENT_BYTES: usize = 200;
 
 /// The checks for one collection, derived from all its indexes.
 pub(crate) struct WriteChecks<'i> {
@@ -84,12 +84,13 @@ pub(crate) fn check_fits(
 fn takes_all_values(definition: &Definition) -> bool {
     // The other fields of a compound wildcard index reject arrays.
     let is_compound_wildcard = definition.is_wildcard() && definition.fields.len() > 1;
-    let is_choosy = definition.is_hashed() || definition.is_geo() || definition.has_places();
-    !is_choosy && !is_compound_wildcard
+    let rejects_some_values =
+        definition.is_hashed() || definition.is_geo() || definition.has_places();
+    !rejects_some_values && !is_compound_wildcard
 }
 
 fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
-    let is_large = document.as_bytes().len() >= HARMLESS_BYTES;
+    let is_large = document.as_bytes().len() >= SMALL_DOCUMENT_BYTES;
     is_large && (definition.is_wildcard() || is_wide(definition, document))
 }
 
