@@ -1,15 +1,17 @@
 //! What all collections share: storage, snapshots, the memory budget of tails, ids, and the signals
 //! of background work.
 
+mod counters;
+mod run_sections;
+mod signals;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use windrow_fold::{
-    Position, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot,
-    SnapshotLifetime, Snapshots,
+    Position, PostingsForm, RunSink, SectionOptions, Snapshot, SnapshotLifetime, Snapshots,
 };
 use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
@@ -26,6 +28,10 @@ use crate::options::{Background, EngineOptions};
 use crate::pinned_snapshots::PinnedSnapshots;
 use crate::retries::Retries;
 use crate::unique_keys::recent_key_filter::FilterBudget;
+
+use counters::Counters;
+use signals::BackgroundSignals;
+pub(crate) use signals::Signal;
 
 /// What all collections share.
 pub(crate) struct Core {
@@ -44,7 +50,7 @@ pub(crate) struct Core {
     /// The number of threads that wait for `merging`. Running merges stop early for them.
     waiting_for_merging: AtomicUsize,
     next_id: AtomicU64,
-    /// The number of sections in each run. A run without sections is removed.
+    /// The number of open sections in each run. A run without open sections is removed.
     run_sections: Mutex<HashMap<RunId, usize>>,
     /// Runs without open sections that a follower has not removed yet.
     postponed_runs: Mutex<BTreeSet<RunId>>,
@@ -65,46 +71,6 @@ pub(crate) struct Core {
     pub counters: Counters,
 }
 
-/// The signals that wake background threads, report their progress and stop them.
-#[derive(Default)]
-pub(crate) struct BackgroundSignals {
-    pub fold: Signal,
-    pub folded: Signal,
-    pub merge: Signal,
-    pub merged: Signal,
-    pub create_entries: Signal,
-    pub entries_created: Signal,
-    /// Raised when shares of builds were given or taken back.
-    pub shares: Signal,
-    pub closing: AtomicBool,
-}
-
-/// An event that one thread signals and others wait for.
-#[derive(Default)]
-pub(crate) struct Signal {
-    called: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Signal {
-    pub fn raise(&self) {
-        let mut called = self.called.lock();
-        if !*called {
-            *called = true;
-            self.changed.notify_all();
-        }
-    }
-
-    /// Waits for the next signal, but at most `at_most`. A signal since the last wait counts.
-    pub fn wait(&self, at_most: Duration) {
-        let mut called = self.called.lock();
-        if !*called {
-            self.changed.wait_for(&mut called, at_most);
-        }
-        *called = false;
-    }
-}
-
 /// Above this many chains of sections, merges run unthrottled.
 pub(crate) const CHAINS_MANY: u32 = 20;
 /// A fold starts when tails hold this fraction of the stored bytes, before compression.
@@ -115,73 +81,6 @@ const TAILS_MIN: u64 = 8;
 const RETRIES_PART: u64 = 32;
 /// Filters of recent unique keys take at most this fraction of the engine's memory.
 const RECENT_KEYS_PART: u64 = 32;
-
-/// Counters of the engine's work since it was opened.
-#[derive(Debug, Default)]
-pub struct Counters {
-    pub folds: AtomicU64,
-    pub merges: AtomicU64,
-    pub delayed_writes: AtomicU64,
-    /// Shares of builds that this server has given to followers, adopted from them, and taken back.
-    pub shares_given: AtomicU64,
-    pub shares_adopted: AtomicU64,
-    pub shares_taken_back: AtomicU64,
-    /// Shares that this server has built for others.
-    pub shares_built: AtomicU64,
-    pub making_entries: BusyTime,
-    pub folding: BusyTime,
-    pub merging: BusyTime,
-    pub delaying: BusyTime,
-}
-
-/// The total time of a kind of work.
-#[derive(Debug, Default)]
-pub struct BusyTime {
-    nanos: AtomicU64,
-}
-
-/// Adds the time from its creation to its drop.
-pub struct Busy<'b> {
-    time: &'b BusyTime,
-    since: Instant,
-}
-
-impl BusyTime {
-    pub fn begin(&self) -> Busy<'_> {
-        Busy {
-            time: self,
-            since: Instant::now(),
-        }
-    }
-
-    pub fn total(&self) -> Duration {
-        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.time.nanos.fetch_add(nanos, Ordering::Relaxed);
-    }
-}
-
-/// Sections that were opened for the catalog.
-pub(crate) struct OpenedSections {
-    descriptors: Vec<SectionDescriptor>,
-    /// Not all after an error.
-    sections: Vec<Arc<Section>>,
-    result: Result<(), Error>,
-}
-
-impl OpenedSections {
-    /// Removes the runs, because the catalog will not contain the sections.
-    pub fn give_up(self, core: &Core) -> Result<(), Error> {
-        let sections = self.sections.iter();
-        sections.for_each(|section| core.forget(section.descriptor()));
-        core.discard(&self.descriptors)
-    }
-}
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -320,153 +219,6 @@ impl Core {
         let most = self.options.tail_bytes;
         let bytes = (bytes_raw / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Opens a section that the catalog contains, and counts it for its run.
-    pub fn open_section(&self, descriptor: SectionDescriptor) -> Result<Arc<Section>, Error> {
-        let section = Section::open(&self.storage.runs, descriptor)?;
-        *self
-            .run_sections
-            .lock()
-            .entry(section.descriptor().run)
-            .or_insert(0) += 1;
-        Ok(Arc::new(section))
-    }
-
-    /// Adds new sections of finished runs to the catalog, and opens them. All are opened before the
-    /// catalog changes, because afterwards an error could no longer undo it. If the catalog does
-    /// not change, the runs are removed. `unused` are sections in the same or other runs that
-    /// nobody uses.
-    pub fn adopt(
-        &self,
-        changes: Vec<RowChange>,
-        descriptors: Vec<SectionDescriptor>,
-        unused: Vec<SectionDescriptor>,
-    ) -> Result<Vec<Arc<Section>>, Error> {
-        self.adopt_opened(changes, self.open_sections(descriptors), unused)
-    }
-
-    /// As [`adopt`](Self::adopt), with sections that were opened before.
-    pub fn adopt_opened(
-        &self,
-        changes: Vec<RowChange>,
-        opened: OpenedSections,
-        mut unused: Vec<SectionDescriptor>,
-    ) -> Result<Vec<Arc<Section>>, Error> {
-        let OpenedSections {
-            descriptors,
-            sections,
-            result,
-        } = opened;
-        let adopted = result.and_then(|()| match changes.is_empty() {
-            // Only sections of past versions.
-            true => Ok(()),
-            false => Ok(self.storage.catalog.change(changes, |_| {}).map(drop)?),
-        });
-        if adopted.is_err() {
-            // A log that refuses writes may contain the change all the same, so the runs stay.
-            if !self.storage.log.takes_writes() {
-                return adopted.map(|_| sections);
-            }
-            for section in &sections {
-                self.forget(section.descriptor());
-            }
-            unused.extend(descriptors);
-        }
-        self.discard(&unused)?;
-        debug_assert!(adopted.is_err() || sections.iter().all(|it| self.counts(it)));
-        adopted.map(|_| sections)
-    }
-
-    /// Opens sections that the catalog does not contain yet.
-    pub fn open_sections(&self, descriptors: Vec<SectionDescriptor>) -> OpenedSections {
-        let mut sections = Vec::new();
-        let result = descriptors.iter().try_for_each(|it| {
-            sections.push(self.open_section(it.clone())?);
-            Ok(())
-        });
-        OpenedSections {
-            descriptors,
-            sections,
-            result,
-        }
-    }
-
-    /// Keeps a run that a follower has written until it is clear if the catalog names it.
-    pub fn postpone(&self, runs: impl IntoIterator<Item = RunId>) {
-        self.postponed_runs.lock().extend(runs);
-    }
-
-    /// Returns whether a section is counted for its run.
-    fn counts(&self, section: &Section) -> bool {
-        let runs = self.run_sections.lock();
-        runs.contains_key(&section.descriptor().run)
-    }
-
-    /// Removes the runs of sections that the catalog does not contain, unless the catalog contains
-    /// other sections of the run.
-    pub fn discard(&self, descriptors: &[SectionDescriptor]) -> Result<(), Error> {
-        let known = self.run_sections.lock();
-        let mut runs: Vec<RunId> = descriptors.iter().map(|it| it.run).collect();
-        runs.sort_unstable();
-        runs.dedup();
-        runs.retain(|run| !known.contains_key(run));
-        if self.storage.is_following() {
-            // The catalog can name sections that are not opened yet.
-            self.postponed_runs.lock().extend(runs);
-            return Ok(());
-        }
-        Ok(runs
-            .into_iter()
-            .try_for_each(|run| self.storage.runs.remove(run))?)
-    }
-
-    /// Removes the runs that a follower has released, unless the catalog names them or a section of
-    /// them is open.
-    pub fn discard_postponed(&self) -> Result<(), Error> {
-        let postponed = std::mem::take(&mut *self.postponed_runs.lock());
-        if postponed.is_empty() {
-            return Ok(());
-        }
-        let named = rows::named_runs(&self.storage.catalog);
-        let open = self.run_sections.lock();
-        for run in postponed {
-            if open.contains_key(&run) {
-                continue;
-            }
-            if named.contains(&run) {
-                self.postponed_runs.lock().insert(run);
-            } else {
-                self.storage.runs.remove(run)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Releases a section that was removed from the catalog. A run without sections is removed once
-    /// nobody reads it.
-    pub fn close_section(&self, descriptor: &SectionDescriptor) -> Result<(), Error> {
-        self.forget(descriptor);
-        self.discard(std::slice::from_ref(descriptor))
-    }
-
-    /// Releases a section that was opened, and that the catalog may refer to.
-    pub fn forget(&self, descriptor: &SectionDescriptor) {
-        let mut runs = self.run_sections.lock();
-        let Some(count) = runs.get_mut(&descriptor.run) else {
-            // The run stays until the next start, which removes runs without sections.
-            debug_assert!(false, "a section of run {} is not counted", descriptor.run);
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
-            runs.remove(&descriptor.run);
-        }
-    }
-
-    /// Returns the runs that contain sections.
-    pub fn runs(&self) -> std::collections::HashSet<RunId> {
-        self.run_sections.lock().keys().copied().collect()
     }
 
     /// Creates a run file.
