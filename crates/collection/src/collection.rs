@@ -339,11 +339,11 @@ impl Collection {
     /// Adds a commit to the tails. Called in log order.
     pub(crate) fn publish(&self, commit: Commit, effect: Effect) {
         let active = self.active.lock();
-        self.note(effect);
+        self.apply_effect(effect);
         active.push(commit);
     }
 
-    fn note(&self, effect: Effect) {
+    fn apply_effect(&self, effect: Effect) {
         self.count.fetch_add(effect.documents, Ordering::Relaxed);
         self.bytes.fetch_add(effect.bytes, Ordering::Relaxed);
         self.next_record

@@ -98,7 +98,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes an engine writable that has followed another server. The storage has taken over the log.
+    /// Makes an engine writable that has followed another server. The storage has taken over the
+    /// log.
     pub fn begin_writing(&self, following: Following) -> Result<(), Error> {
         share_work::stop(&self.core);
         self.join_background();
@@ -185,20 +186,20 @@ impl Engine {
         self.core.storage.durable()
     }
 
-    /// Returns the time since this server has extended the log in the object store. `None` if it is not
-    /// the primary of a database there.
+    /// Returns the time since this server has extended the log in the object store. `None` if it is
+    /// not the primary of a database there.
     pub fn upload_silence(&self) -> Option<Duration> {
         self.core.storage.upload_silence()
     }
 
-    /// Requests a proof that this server is still the primary of a database in an object store. `None`
-    /// if the database is not in one.
+    /// Requests a proof that this server is still the primary of a database in an object store.
+    /// `None` if the database is not in one.
     pub fn request_confirmation(&self) -> Option<Confirmation> {
         self.core.storage.request_confirmation()
     }
 
-    /// Waits for a proof, at most `at_most`. Returns whether it is there: this server was the primary
-    /// when it was requested.
+    /// Waits for a proof, at most `at_most`. Returns whether it is there: this server was the
+    /// primary when it was requested.
     ///
     /// # Errors
     /// Fails if another server has taken over.
@@ -259,11 +260,14 @@ impl Engine {
             indexes.contains(name)
         });
         let maps: Vec<MapId> = named
-            .map(|index| match index.definition.clustered {
+            .map(|index| {
                 // In a clustered collection, the index on `_id` is the collection itself. Only the
                 // map by record id is derived from it.
-                true => collection.records_map,
-                false => index.map,
+                if index.definition.clustered {
+                    collection.records_map
+                } else {
+                    index.map
+                }
             })
             .collect();
         repair::rebuild(&self.collections, collection, &maps, should_stop)
@@ -358,14 +362,14 @@ impl Engine {
     pub fn begin_at(
         &self,
         origin: Origin,
-        moment: Arc<ClusterSnapshot>,
+        cluster_snapshot: Arc<ClusterSnapshot>,
     ) -> Result<Transaction, Error> {
-        let snapshot = moment.again()?;
+        let snapshot = cluster_snapshot.again()?;
         Ok(Transaction::begin(
             &self.collections,
             origin,
             snapshot,
-            Some(moment),
+            Some(cluster_snapshot),
         ))
     }
 

@@ -306,17 +306,17 @@ impl Reader {
     /// backups and index builds must read everything.
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
-        let place = |place: &[u8]| {
+        let bound = |place: &[u8]| {
             if self.0.is_clustered {
                 Ok(EntryKey::first_of(place).into())
             } else {
                 Ok::<EntryKeyBuf, Bug>(EntryKey::new(b"", record_of(place)?).into())
             }
         };
-        if let Some(first) = first.map(place).transpose()? {
+        if let Some(first) = first.map(bound).transpose()? {
             records.cursor.seek(&first.key, first.id)?;
         }
-        records.end = end.map(place).transpose()?;
+        records.end = end.map(bound).transpose()?;
         Ok(records)
     }
 

@@ -178,11 +178,11 @@ fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
     }
 }
 
-/// The distance at which [`documents`] prefetches. The end of a document is known only after its
+/// How many bytes ahead [`documents`] prefetches. The end of a document is known only after its
 /// first bytes are read, so without this each document costs one wait for memory.
-const AHEAD: usize = 1 << 10;
-/// Long documents are not prefetched as a whole.
-const AHEAD_MAX: usize = 4 * LINE_BYTES;
+const PREFETCH_DISTANCE: usize = 1 << 10;
+/// Of longer documents, only a part of this many bytes is prefetched.
+const PREFETCH_BYTES_MAX: usize = 4 * LINE_BYTES;
 /// The size of a cache line.
 const LINE_BYTES: usize = 64;
 
@@ -196,10 +196,10 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
             .map(|chunk| i32::from_le_bytes(*chunk))?;
         let length = usize::try_from(length).ok().filter(|length| *length >= 5)?;
         let document = Document::from_validated(rest.get(..length)?);
-        let ahead = rest.get(AHEAD.max(length)..).unwrap_or_default();
-        let ahead = ahead.chunks(LINE_BYTES);
-        let ahead = ahead.take(length.min(AHEAD_MAX).div_ceil(LINE_BYTES));
-        load(ahead.filter_map(|line| line.first().copied()));
+        let ahead = rest.get(PREFETCH_DISTANCE.max(length)..);
+        let lines = ahead.unwrap_or_default().chunks(LINE_BYTES);
+        let lines = lines.take(length.min(PREFETCH_BYTES_MAX).div_ceil(LINE_BYTES));
+        load(lines.filter_map(|line| line.first().copied()));
         at += length;
         Some((at - length, document))
     })
@@ -340,7 +340,11 @@ impl PayloadReader {
                         id,
                         document,
                         changes,
-                        detail: self.detail(kind == UPDATE)?,
+                        detail: if kind == UPDATE {
+                            self.detail()?
+                        } else {
+                            Bytes::new()
+                        },
                     },
                     effect,
                 )
@@ -356,7 +360,11 @@ impl PayloadReader {
                     Operation::Delete {
                         id,
                         changes: self.changes()?,
-                        detail: self.detail(kind == DELETE)?,
+                        detail: if kind == DELETE {
+                            self.detail()?
+                        } else {
+                            Bytes::new()
+                        },
                     },
                     effect,
                 )
@@ -365,14 +373,9 @@ impl PayloadReader {
         })
     }
 
-    fn detail(&mut self, is_there: bool) -> Option<Bytes> {
-        match is_there {
-            true => {
-                let length = usize::try_from(self.number()?).ok()?;
-                self.take(length)
-            }
-            false => Some(Bytes::new()),
-        }
+    fn detail(&mut self) -> Option<Bytes> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)
     }
 
     fn changes(&mut self) -> Option<Vec<IndexChange>> {

@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    fn note(retries: &Retries, number: i64, position: u64, statements: &[i32]) {
+    fn record(retries: &Retries, number: i64, position: u64, statements: &[i32]) {
         let results = statements
             .iter()
             .map(|it| (*it, StatementResult::Updated(None)));
@@ -374,9 +374,9 @@ mod tests {
             assert_eq!(found, expected, "{number} {statement}");
         };
         let updated = || RecordedResult::Done(StatementResult::Updated(None));
-        note(&retries, 4, 1, &[0, 1]);
-        note(&retries, 4, 2, &[2]);
-        note(&retries, 3, 3, &[7]);
+        record(&retries, 4, 1, &[0, 1]);
+        record(&retries, 4, 2, &[2]);
+        record(&retries, 3, 3, &[7]);
         check(4, 0, updated());
         check(4, 2, updated());
         check(4, 3, RecordedResult::Nothing);
@@ -385,7 +385,7 @@ mod tests {
         retries.record_committed(origin(5), Position(4), 4000);
         assert_eq!(retries.last(&SESSION), Some(LastOperation::Committed(5)));
         check(4, 0, RecordedResult::Nothing);
-        note(&retries, 6, 5, &[-1, -2, 1]);
+        record(&retries, 6, 5, &[-1, -2, 1]);
         check(6, -1, RecordedResult::Unknown);
         check(6, 1, updated());
     }
@@ -397,7 +397,7 @@ mod tests {
             session: [8; 16],
             number: 1,
         };
-        note(&retries, 1, 1, &[0]);
+        record(&retries, 1, 1, &[0]);
         let document = doc! { "_id": 1, "a": ("x".repeat(600)) };
         let statements = StatementRecord {
             origin: other,

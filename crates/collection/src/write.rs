@@ -171,8 +171,8 @@ impl Collection {
         let bytes = documents.len();
         let mut header = record::begin(self.id);
         if let Some(statements) = &options.statements {
-            let places = plan.accepted.iter().map(|(_, _, place)| *place);
-            record::statements::push_inserted(&mut header, statements, places)?;
+            let numbers = plan.accepted.iter().map(|document| document.number);
+            record::statements::push_inserted(&mut header, statements, numbers)?;
         }
         record::push_insert(&mut header, first, count as u32, bytes as u32);
         let effect = record::Effect {

@@ -154,8 +154,8 @@ fn documents(reader: &Reader) -> Vec<(i32, i32)> {
     found
 }
 
-/// Returns the documents of a collection as `_id` and "n", and compares their number with the entries of its
-/// indexes.
+/// Returns the documents of a collection as `_id` and "n", and compares their number with the
+/// entries of its indexes.
 fn content(engine: &Engine, collection: &str) -> Vec<(i32, i32)> {
     let collection = engine.collection(&name(collection)).unwrap();
     let reader = collection.reader().unwrap();

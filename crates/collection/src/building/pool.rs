@@ -58,7 +58,7 @@ impl BuildPool {
     /// Makes the calling thread a worker. It keeps its niceness afterwards.
     pub fn join(&self) -> Worker<'_> {
         self.workers.fetch_add(1, Ordering::Relaxed);
-        be_nice(self.priority.load(Ordering::Relaxed).into());
+        set_niceness(self.priority.load(Ordering::Relaxed).into());
         Worker(self)
     }
 }
@@ -79,7 +79,7 @@ impl Drop for Worker<'_> {
 
 /// On systems without a niceness per thread, builds run at normal priority.
 #[cfg(target_os = "linux")]
-fn be_nice(niceness: i32) {
+fn set_niceness(niceness: i32) {
     if niceness > 0 {
         let thread = rustix::thread::gettid();
         // If this fails, builds run at normal priority.
@@ -88,7 +88,7 @@ fn be_nice(niceness: i32) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn be_nice(_: i32) {}
+fn set_niceness(_: i32) {}
 
 #[cfg(test)]
 mod tests {

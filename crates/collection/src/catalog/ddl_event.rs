@@ -145,25 +145,28 @@ impl DdlEvent {
 
     /// Returns the row. A description that does not fit is left out.
     pub fn put(&self) -> RowChange {
-        let whole = self.document(true);
+        let whole = self.document();
         if whole.as_bytes().len() <= ROW_BYTES_MAX {
             rows::put_ddl_event(whole)
         } else {
-            rows::put_ddl_event(self.document(false))
+            rows::put_ddl_event(self.document_without_description())
         }
     }
 
-    fn document(&self, described: bool) -> DocumentBuf {
+    fn document(&self) -> DocumentBuf {
+        let mut document = self.document_without_description();
+        document.push("description", self.description.clone());
+        if let Some(before) = &self.before {
+            document.push("before", before.clone());
+        }
+        document
+    }
+
+    fn document_without_description(&self) -> DocumentBuf {
         let mut document = self.named.document();
         document.push("kind", self.kind.name());
         if let Some(to) = &self.to {
             document.push("to", pair(to));
-        }
-        if described {
-            document.push("description", self.description.clone());
-            if let Some(before) = &self.before {
-                document.push("before", before.clone());
-            }
         }
         document
     }

@@ -15,7 +15,7 @@ use crate::record::{self, Commit, IndexChange, Operation};
 use crate::unique_keys::key_probe::KeyProbe;
 use crate::unique_keys::key_set::KeySet;
 
-fn base_of(commits: &[Arc<Commit>]) -> Position {
+fn first_position(commits: &[Arc<Commit>]) -> Position {
     commits
         .first()
         .map_or(Position::ZERO, |commit| commit.position)
@@ -23,8 +23,8 @@ fn base_of(commits: &[Arc<Commit>]) -> Position {
 
 /// Estimates the number of inserted documents from their record ids. Commits may be out of id
 /// order.
-fn about_how_many(commits: &[Arc<Commit>]) -> usize {
-    let mut span: Option<(RecordId, RecordId)> = None;
+fn estimate_documents(commits: &[Arc<Commit>]) -> usize {
+    let mut ids: Option<(RecordId, RecordId)> = None;
     // The totals of all inserts, and the insert with the largest ids.
     let (mut count, mut bytes, mut last) = (1, 0, &[][..]);
     for (_, operation) in operations(commits) {
@@ -32,15 +32,15 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
             first, documents, ..
         } = operation
         {
-            let (least, largest) = span.unwrap_or((*first, *first));
+            let (least, largest) = ids.unwrap_or((*first, *first));
             if *first >= largest {
                 last = documents;
             }
-            span = Some((least.min(*first), largest.max(*first)));
+            ids = Some((least.min(*first), largest.max(*first)));
             (count, bytes) = (count + 1, bytes + documents.len());
         }
     }
-    let known = span.map_or(0, |(least, largest)| (largest.0 - least.0) as usize);
+    let known = ids.map_or(0, |(least, largest)| (largest.0 - least.0) as usize);
     // The number in the last one is estimated from the average length, or from its first document.
     let first_bytes = || {
         record::documents(last)
@@ -48,8 +48,8 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
             .map(|(_, it)| it.as_bytes().len())
     };
     let mean = (bytes - last.len()).checked_div(known).or_else(first_bytes);
-    let of_last = last.len() / mean.unwrap_or_default().max(DOCUMENT_BYTES_FEW);
-    count + (known + of_last).min(bytes / DOCUMENT_BYTES_FEW)
+    let in_last = last.len() / mean.unwrap_or_default().max(DOCUMENT_BYTES_FEW);
+    count + (known + in_last).min(bytes / DOCUMENT_BYTES_FEW)
 }
 
 /// Most documents are longer.
@@ -84,7 +84,7 @@ fn addition<'e>(key: &'e [u8], id: RecordId, position: Position, payload: &'e [u
 }
 
 pub fn documents_by_record(commits: &[Arc<Commit>]) -> EntryBuffer {
-    let mut builder = EntryBufferBuilder::new(base_of(commits), about_how_many(commits));
+    let mut builder = EntryBufferBuilder::new(first_position(commits), estimate_documents(commits));
     each_document(
         commits,
         &mut builder,
@@ -98,7 +98,7 @@ pub fn documents_by_record(commits: &[Arc<Commit>]) -> EntryBuffer {
 
 /// Returns the documents of a clustered collection. `entries` is the expected number.
 pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
-    let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
+    let mut builder = EntryBufferBuilder::new(first_position(commits), entries);
     let mut key = Vec::new();
     each_document(
         commits,
@@ -152,7 +152,7 @@ fn each_document(
 
 /// Returns the `_id` keys of a clustered collection by record id. An update never changes them.
 pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffer {
-    let mut builder = EntryBufferBuilder::new(base_of(commits), about_how_many(commits));
+    let mut builder = EntryBufferBuilder::new(first_position(commits), estimate_documents(commits));
     let mut key = Vec::new();
     for (position, operation) in operations(commits) {
         match operation {
@@ -181,14 +181,14 @@ pub fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<
 
 /// Returns an index's entries of commits. `entries` is the expected number.
 pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
-    let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
+    let mut builder = EntryBufferBuilder::new(first_position(commits), entries);
     each_entry(index, commits, |_| true, |entry| builder.add(entry));
     builder.finish()
 }
 
 /// Returns an index's entries of one key.
 pub fn entries_of(index: &Index, commits: &[Arc<Commit>], probe: &KeyProbe<'_>) -> EntryBuffer {
-    let mut builder = EntryBufferBuilder::new(base_of(commits), 0);
+    let mut builder = EntryBufferBuilder::new(first_position(commits), 0);
     let may_have = |documents: &[u8]| probe.may_be_in(documents);
     each_entry(index, commits, may_have, |entry| {
         if entry.key == probe.key {

@@ -12,11 +12,11 @@ use crate::record::{self, Commit, Operation};
 /// The minimal bytes of commits per thread.
 const SHARE_BYTES: usize = 256 << 10;
 
-/// The bytes of commits of which a thread creates the entries at a time.
+/// The bytes of commits for which a thread creates the entries at a time.
 const SHARE_BYTES_MAX: usize = 1 << 20;
 
-/// Divides commits into consecutive shares of about equal bytes: one for each thread, or more if the shares
-/// would be large.
+/// Divides commits into consecutive shares of about equal bytes: one for each thread, or more if
+/// the shares would be large.
 pub(super) fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
     let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
     let count_max = threads.max(bytes.div_ceil(SHARE_BYTES_MAX)).max(1);
@@ -37,7 +37,8 @@ pub(super) fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Co
     shares
 }
 
-/// Calls `make` for each share, on as many threads. Returns the results in the order of the shares.
+/// Calls `make` for each share, on at most `threads` threads. Returns the results in the order of
+/// the shares.
 pub(super) fn for_each_share<T: Send>(
     shares: &[&[Arc<Commit>]],
     threads: usize,
@@ -71,8 +72,8 @@ pub(super) fn for_each_share<T: Send>(
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// Divides commits that insert many documents, so that their entries can be created in shares. The pieces
-/// have the position of their commit, and share its memory.
+/// Divides commits that insert many documents, so that their entries can be created in shares. The
+/// pieces have the position of their commit, and share its memory.
 pub(super) fn divide_inserts(commits: &[Arc<Commit>]) -> Cow<'_, [Arc<Commit>]> {
     let is_large = |commit: &Arc<Commit>| commit.bytes >= 2 * SHARE_BYTES;
     if !commits.iter().any(is_large) {
@@ -110,7 +111,7 @@ fn push_pieces(
             operations: vec![Operation::Insert {
                 first,
                 documents: documents.slice(start..end),
-                // Entries are created of the documents.
+                // The keys are computed again from the documents.
                 hashes: Vec::new(),
             }],
             bytes: end - start,

@@ -188,7 +188,7 @@ impl RepairJob<'_> {
         let mut merge = MergeCursor::from_sections(&documents.by_age())?;
         while merge.current().is_some() {
             let (id, versions) = self.take(&mut merge, oldest, &mut made)?;
-            note(self.entry_id(id), versions, oldest, &mut made);
+            add_versions(self.entry_id(id), versions, oldest, &mut made);
             if made.settled.bytes() + made.versions.bytes() >= bytes_max {
                 self.check()?;
                 self.write(&mut made, sink, position, keep)?;
@@ -295,7 +295,7 @@ impl RepairJob<'_> {
 }
 
 /// Adds the entries of a record's versions, newest first: what each version added and removed.
-fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut RebuiltEntries) {
+fn add_versions(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut RebuiltEntries) {
     let is_settled = |version: &Version| version.position <= oldest;
     if let [version] = versions.as_slice()
         && is_settled(version)

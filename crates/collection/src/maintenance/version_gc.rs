@@ -24,16 +24,17 @@ impl Collections {
         }
         let mut some = self.collect_in(&all);
         let bytes_max = || {
-            let present = all.iter().map(|it| bytes(it).0).sum();
+            let present = all.iter().map(|it| StoredBytes::of(it).present).sum();
             core.options.memory.max(present)
         };
-        while all.iter().map(|it| bytes(it).1).sum::<u64>() > bytes_max() {
+        let past_bytes = || all.iter().map(|it| StoredBytes::of(it).past).sum::<u64>();
+        while past_bytes() > bytes_max() {
             let first = all.iter().filter_map(first_past).min();
             let oldest = core.oldest_position();
             // Closing a snapshot is useless unless its versions can be removed now; the next call
             // would close another one.
-            let can_go = !core.catalog_change.is_locked();
-            if !(can_go
+            let is_removable = !core.catalog_change.is_locked();
+            if !(is_removable
                 && first.is_some_and(|first| core.pinned_snapshots.release_oldest(oldest, first)))
             {
                 break;
@@ -65,12 +66,24 @@ fn first_past(collection: &Arc<Collection>) -> Option<Position> {
     past.map(|it| it.descriptor().position).min()
 }
 
-/// Returns the stored bytes of the current and of the past sections.
-fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
-    let state = collection.state();
-    let past = state.maps().map(|it| it.past_bytes()).sum();
-    let all: u64 = state.maps().map(|it| it.bytes_stored()).sum();
-    (all - past, past)
+/// The stored bytes of a collection.
+struct StoredBytes {
+    /// In sections of current versions.
+    present: u64,
+    /// In sections of past versions.
+    past: u64,
+}
+
+impl StoredBytes {
+    fn of(collection: &Collection) -> StoredBytes {
+        let state = collection.state();
+        let past = state.maps().map(|it| it.past_bytes()).sum();
+        let all: u64 = state.maps().map(|it| it.bytes_stored()).sum();
+        StoredBytes {
+            present: all - past,
+            past,
+        }
+    }
 }
 
 /// Removes past sections of a collection that no snapshot at `oldest` or later needs.

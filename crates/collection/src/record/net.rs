@@ -2,13 +2,12 @@
 //! but all entries of a commit have one position, so only the last version may become entries.
 
 use std::collections::{BTreeMap, BTreeSet};
-use windrow_fold::RecordId;
-
-use crate::ids::MapId;
 
 use bytes::Bytes;
+use windrow_fold::RecordId;
 
 use super::{IndexChange, Operation, documents};
+use crate::ids::MapId;
 
 /// The net change of a document that existed before the commit or was inserted by it.
 #[derive(Default)]
@@ -22,7 +21,7 @@ struct NetChange {
 /// Returns operations with the same net effect, at most one per document. If no document has two
 /// operations, these are the given ones.
 pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
-    if !has_doubles(&operations) {
+    if !has_repeated_documents(&operations) {
         return operations;
     }
     let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<RecordId, NetChange>::new());
@@ -51,7 +50,8 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     operations
 }
 
-fn has_doubles(operations: &[Operation]) -> bool {
+/// Returns whether a document has two operations.
+fn has_repeated_documents(operations: &[Operation]) -> bool {
     let (mut inserted, mut seen) = (Vec::new(), BTreeSet::new());
     for operation in operations {
         match operation {
@@ -82,7 +82,8 @@ fn insert(
     changed: &mut BTreeMap<RecordId, NetChange>,
     operations: &mut Vec<Operation>,
 ) {
-    let (mut run, mut run_first, mut end) = (0, first, 0);
+    // The offset and the record id of the first document that was not pushed yet.
+    let (mut start, mut start_id, mut end) = (0, first, 0);
     let mut push = |first: RecordId, documents: Bytes| {
         if !documents.is_empty() {
             operations.push(Operation::Insert {
@@ -97,13 +98,13 @@ fn insert(
         let Some(change) = changed.remove(&id) else {
             continue;
         };
-        push(run_first, buffer.slice(run..offset));
+        push(start_id, buffer.slice(start..offset));
         if let Some(document) = change.document {
             push(id, document);
         }
-        (run, run_first) = (end, id.next());
+        (start, start_id) = (end, id.next());
     }
-    push(run_first, buffer.slice(run..end));
+    push(start_id, buffer.slice(start..end));
 }
 
 impl NetChange {
@@ -114,8 +115,9 @@ impl NetChange {
             let removed = change.removed.into_iter().map(|key| (key, None));
             let added = change.added.into_iter();
             let added = added.map(|(key, payload)| (key, Some(payload)));
+            let keys = removed.chain(added);
             self.keys
-                .extend(removed.chain(added).map(|(key, what)| ((map, key), what)));
+                .extend(keys.map(|(key, payload)| ((map, key), payload)));
         }
     }
 

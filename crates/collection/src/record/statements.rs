@@ -63,32 +63,32 @@ fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
 }
 
 impl Statements<'_> {
-    /// Returns the statement number of the document at this index among the inserted ones, or of
-    /// the only change. A wrong number here would let the statement run again.
-    fn number(&self, place: usize) -> Result<i32, Bug> {
-        self.numbers.get(place).copied().ok_or_else(|| {
+    /// Returns the statement number of a document of an insert, or of the only change, which has
+    /// index 0. A wrong number here would let the statement run again.
+    fn number(&self, index: usize) -> Result<i32, Bug> {
+        self.numbers.get(index).copied().ok_or_else(|| {
             let numbers = self.numbers.len();
             Bug::new(format!(
-                "a retryable write of {numbers} statements has no statement {place}"
+                "a retryable write of {numbers} statements has no statement {index}"
             ))
         })
     }
 }
 
-/// Appends that the next inserted documents are these statements; `places` are their indexes among
-/// all.
+/// Appends that the next inserted documents are these statements; `indexes` are those of the
+/// documents in the request.
 pub fn push_inserted(
     payload: &mut Vec<u8>,
     statements: &Statements<'_>,
-    places: impl ExactSizeIterator<Item = usize>,
+    indexes: impl ExactSizeIterator<Item = usize>,
 ) -> Result<(), Bug> {
-    push_header(payload, statements.origin, places.len());
+    push_header(payload, statements.origin, indexes.len());
     let code = match statements.image {
         RetainedImage::Id => INSERTED_ID,
         RetainedImage::Before | RetainedImage::After => INSERTED,
     };
-    for place in places {
-        payload.extend_from_slice(&statements.number(place)?.to_le_bytes());
+    for index in indexes {
+        payload.extend_from_slice(&statements.number(index)?.to_le_bytes());
         payload.push(code);
     }
     Ok(())
@@ -172,16 +172,22 @@ pub fn has_statements(payload: &[u8]) -> bool {
     payload.get(ID_BYTES) == Some(&STATEMENTS)
 }
 
-/// Iterates over the documents that operations insert, or over the new versions of updated ones.
-fn made(operations: &[Operation], inserts: bool) -> impl Iterator<Item = Document<'_>> {
-    operations.iter().flat_map(move |operation| {
-        let buffer: &[u8] = match operation {
-            Operation::Insert { documents, .. } if inserts => documents,
-            Operation::Update { document, .. } if !inserts => document,
-            _ => &[],
-        };
-        documents(buffer).map(|(_, document)| document)
-    })
+/// Iterates over the documents that operations insert.
+fn inserted(operations: &[Operation]) -> impl Iterator<Item = Document<'_>> {
+    let buffers = operations.iter().filter_map(|operation| match operation {
+        Operation::Insert { documents, .. } => Some(documents),
+        _ => None,
+    });
+    buffers.flat_map(|buffer| documents(buffer).map(|(_, document)| document))
+}
+
+/// Iterates over the new versions of the documents that operations update.
+fn updated(operations: &[Operation]) -> impl Iterator<Item = Document<'_>> {
+    let buffers = operations.iter().filter_map(|operation| match operation {
+        Operation::Update { document, .. } => Some(document),
+        _ => None,
+    });
+    buffers.flat_map(|buffer| documents(buffer).map(|(_, document)| document))
 }
 
 /// Returns `{_id}` of a document.
@@ -208,7 +214,7 @@ impl PayloadReader {
         let mut results = Vec::new();
         // Without operations only the length matters.
         let all = operations.unwrap_or_default();
-        let (mut inserted, mut updated) = (made(all, true), made(all, false));
+        let (mut inserted, mut updated) = (inserted(all), updated(all));
         for _ in 0..count {
             let statement = self.u32()?.cast_signed();
             let code = self.byte()?;
@@ -257,7 +263,7 @@ mod tests {
     }
 
     /// A document without a statement number used to be logged as statement 0. A retry of statement
-    /// 0 was then taken for done.
+    /// 0 then counted as done.
     #[test]
     fn a_document_without_a_statement_is_a_bug() {
         let old = doc! { "_id": 1 };

@@ -11,20 +11,47 @@ use crate::record::KeyHashes;
 /// Which documents of a buffer are inserted.
 #[derive(Debug, Default)]
 pub(crate) struct InsertPlan {
-    /// Offset, length and index in the request of each document to insert.
-    pub accepted: Vec<(usize, usize, usize)>,
+    pub accepted: Vec<AcceptedDocument>,
+    /// The number of documents decided on so far.
     seen: usize,
+    /// The number of documents to insert.
     pub count: usize,
+    /// The errors by the number of the document in the request.
     pub errors: Vec<(usize, Error)>,
     /// The hashes of all claimed keys, including those of documents that are left out.
     pub hashes: Vec<KeyHashes>,
+}
+
+/// A document to insert: its place in the buffer, and its number in the request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AcceptedDocument {
+    pub offset: usize,
+    pub length: usize,
+    pub number: usize,
+}
+
+impl AcceptedDocument {
+    /// Returns its bytes in the buffer.
+    pub fn bytes(self, documents: &[u8]) -> Result<&[u8], Bug> {
+        let AcceptedDocument { offset, length, .. } = self;
+        documents.get(offset..offset + length).ok_or_else(|| {
+            let bytes = documents.len();
+            Bug::new(format!(
+                "an insert of {bytes} bytes has no document of {length} bytes at byte {offset}"
+            ))
+        })
+    }
 }
 
 impl InsertPlan {
     pub fn add(&mut self, offset: usize, length: usize, fits: Result<(), Error>) {
         match fits {
             Ok(()) => {
-                self.accepted.push((offset, length, self.seen));
+                self.accepted.push(AcceptedDocument {
+                    offset,
+                    length,
+                    number: self.seen,
+                });
                 self.count += 1;
             }
             Err(error) => self.errors.push((self.seen, error)),
@@ -39,7 +66,7 @@ impl InsertPlan {
     pub fn last_is_accepted(&self) -> bool {
         self.accepted
             .last()
-            .is_some_and(|(_, _, number)| number + 1 == self.seen)
+            .is_some_and(|document| document.number + 1 == self.seen)
     }
 
     /// Returns the documents to insert, one after the other. This is the same buffer if none is
@@ -51,27 +78,16 @@ impl InsertPlan {
                 format!("{accepted} documents of an insert are accepted, and {count} counted");
             return Err(Bug::new(what));
         }
-        let length: usize = self.accepted.iter().map(|(_, length, _)| length).sum();
+        let length: usize = self.accepted.iter().map(|document| document.length).sum();
         if length == documents.len() {
             return Ok(documents.clone());
         }
         let mut bytes = Vec::with_capacity(length);
-        for (offset, length, _) in &self.accepted {
-            bytes.extend_from_slice(document_at(documents, *offset, *length)?);
+        for document in &self.accepted {
+            bytes.extend_from_slice(document.bytes(documents)?);
         }
         Ok(Bytes::from(bytes))
     }
-}
-
-/// Returns the bytes of a document at a place that [`record::documents`](crate::record::documents)
-/// returned.
-pub(crate) fn document_at(documents: &[u8], offset: usize, length: usize) -> Result<&[u8], Bug> {
-    documents.get(offset..offset + length).ok_or_else(|| {
-        let bytes = documents.len();
-        Bug::new(format!(
-            "an insert of {bytes} bytes has no document of {length} bytes at byte {offset}"
-        ))
-    })
 }
 
 /// The `_id` keys of a batch, to find out whether they increase.
@@ -121,7 +137,7 @@ mod tests {
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
 
-    fn plan(accepted: &[(usize, usize, usize)], count: usize) -> InsertPlan {
+    fn plan(accepted: &[AcceptedDocument], count: usize) -> InsertPlan {
         InsertPlan {
             accepted: accepted.to_vec(),
             count,
@@ -136,10 +152,15 @@ mod tests {
         let one = doc! { "_id": 1 }.into_bytes();
         let length = one.len();
         let documents = Bytes::from([one.clone(), one.clone(), one.clone()].concat());
-        let both = [(0, length, 0), (2 * length, length, 2)];
+        let document = |offset: usize, number: usize| AcceptedDocument {
+            offset,
+            length,
+            number,
+        };
+        let both = [document(0, 0), document(2 * length, 2)];
         let accepted = plan(&both, 2).accepted_bytes(&documents).unwrap();
         assert_eq!(accepted, [one.clone(), one].concat());
-        let outside = [(0, length, 0), (3 * length, length, 2)];
+        let outside = [document(0, 0), document(3 * length, 2)];
         for broken in [plan(&outside, 2), plan(&both, 1), plan(&both, 3)] {
             tolerate_bugs(|| broken.accepted_bytes(&documents)).unwrap_err();
         }

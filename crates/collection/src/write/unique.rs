@@ -11,7 +11,7 @@ use windrow_invariant::Bug;
 use super::entries::entries_of;
 use super::insert_keys::InsertKeys;
 use super::key_locking::{KeyLocker, KeyOwnership, holder};
-use super::plan::{InsertPlan, document_at};
+use super::plan::{AcceptedDocument, InsertPlan};
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
 use crate::index::Index;
@@ -39,9 +39,8 @@ impl Collection {
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
         let mut keys = InsertKeys::new(indexes);
-        let document = |(offset, length, _): &(usize, usize, usize)| {
-            document_at(documents, *offset, *length).map(Document::from_validated)
-        };
+        let document =
+            |accepted: &AcceptedDocument| accepted.bytes(documents).map(Document::from_validated);
         let accepted: Vec<Document<'_>> = plan
             .accepted
             .iter()
@@ -81,18 +80,17 @@ impl Collection {
     ) -> Result<(), Error> {
         let of_documents = keys.of_documents(plan.accepted.len())?;
         let mut accepted = Vec::with_capacity(plan.accepted.len());
-        for (place, numbers) in std::mem::take(&mut plan.accepted)
+        for (document, numbers) in std::mem::take(&mut plan.accepted)
             .into_iter()
             .zip(of_documents)
         {
             match self.take_keys(keys, &numbers, check)? {
-                None => accepted.push(place),
+                None => accepted.push(document),
                 Some(existing) => {
-                    let (offset, length, number) = place;
-                    let bytes = document_at(documents, offset, length)?;
+                    let bytes = document.bytes(documents)?;
                     let error =
                         self.duplicate_error(keys, existing, Document::from_validated(bytes))?;
-                    plan.errors.push((number, error));
+                    plan.errors.push((document.number, error));
                 }
             }
             if ordered && !plan.errors.is_empty() {
