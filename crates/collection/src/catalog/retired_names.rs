@@ -22,7 +22,9 @@ impl RetiredNames {
     /// Loads the names that the catalog contains.
     pub fn load(&self, catalog: &Catalog) -> Result<(), StorageError> {
         let mut past = self.past.write();
-        past.extend(NamedRow::all(catalog)?);
+        for former in NamedRow::former(catalog)? {
+            past.insert((former.collection, former.until), former.name);
+        }
         Ok(())
     }
 

@@ -150,6 +150,14 @@ pub struct NamedRow {
     pub uuid: [u8; 16],
 }
 
+/// A former name of a collection.
+pub struct FormerName {
+    pub collection: CollectionId,
+    /// The last position at which the collection had the name.
+    pub until: Position,
+    pub name: NamedRow,
+}
+
 impl NamedRow {
     /// Returns the row that records that the collection had this name up to a position.
     pub fn put(&self, collection: CollectionId, until: Position) -> RowChange {
@@ -166,16 +174,16 @@ impl NamedRow {
         key(NAMED, &[collection.0, until.0])
     }
 
-    /// Returns the former names in the catalog, with their collections and the last positions at
-    /// which these had the names.
-    pub fn all(
-        catalog: &Catalog,
-    ) -> Result<Vec<((CollectionId, Position), NamedRow)>, StorageError> {
+    /// Returns the former names in the catalog.
+    pub fn former(catalog: &Catalog) -> Result<Vec<FormerName>, StorageError> {
         let rows = catalog.scan(&[NAMED]).into_iter();
         let read = |(key, value): (Vec<u8>, Arc<[u8]>)| {
             let [collection, until] = numbers_of(&key)?;
-            let name = NamedRow::from_document(read(&value)?)?;
-            Ok(((CollectionId(collection), Position(until)), name))
+            Ok(FormerName {
+                collection: CollectionId(collection),
+                until: Position(until),
+                name: NamedRow::from_document(read(&value)?)?,
+            })
         };
         rows.map(read).collect()
     }
