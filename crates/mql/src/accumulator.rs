@@ -32,6 +32,7 @@ use windrow_document::{Document, ValueRef};
 use operator::{Operator, ParsedAccumulator};
 
 use crate::Error;
+use crate::expression::statistics::Coverage;
 use crate::expression::{Context, Dependencies, Expression, Scope};
 use crate::sort::{Sort, SortField};
 
@@ -72,8 +73,8 @@ fn find(name: &str) -> Option<OperandForm> {
         "$percentile" => OperandForm::Special(percentile::parse),
         "$push" => OperandForm::Unary(Operator::Push),
         "$setUnion" => OperandForm::Unary(Operator::SetUnion),
-        "$stdDevPop" => OperandForm::Unary(Operator::deviation(false)),
-        "$stdDevSamp" => OperandForm::Unary(Operator::deviation(true)),
+        "$stdDevPop" => OperandForm::Unary(Operator::deviation(Coverage::Population)),
+        "$stdDevSamp" => OperandForm::Unary(Operator::deviation(Coverage::Sample)),
         "$sum" => OperandForm::Unary(Operator::Sum),
         "$top" | "$topN" => OperandForm::Special(select_n::parse_top),
         _ => return None,

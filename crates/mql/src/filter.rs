@@ -270,18 +270,20 @@ impl Filter {
         self.root.has_encryption()
     }
 
-    /// The paths and values of the equality conditions, which an upsert copies into the new
-    /// document. With `only_id`, returns only the condition on `_id` and does not check other
-    /// fields, as a replacement needs it.
+    /// Returns the paths and values of the equality conditions, which an upsert copies into the new
+    /// document.
     ///
     /// # Errors
     ///
     /// - 54 NotSingleValueField: two paths overlap.
-    /// - 111 NotExactValueField: with `only_id`, the filter has a condition on a field within
-    ///   `_id`.
-    pub fn equality_fields(&self, only_id: bool) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
+    /// - 111 NotExactValueField: with [`EqualityScope::OnlyId`], the filter has a condition on a
+    ///   field within `_id`.
+    pub fn equality_fields(
+        &self,
+        scope: EqualityScope,
+    ) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
         let mut fields = Vec::new();
-        collect_equalities(&self.root, only_id, &mut fields)?;
+        collect_equalities(&self.root, scope, &mut fields)?;
         Ok(fields)
     }
 
@@ -303,8 +305,28 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// The value at the path that is nearest to a point. Returns `None` if there is no geometry at the
-/// path that can be measured.
+/// The equality conditions that an upsert copies into the new document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualityScope {
+    /// Those on all fields, for an update with operators or with a pipeline.
+    AllFields,
+    /// The one on `_id`, for a replacement. Other conditions are not checked.
+    OnlyId,
+}
+
+/// Returns the value at the path that is nearest to a point, or `None` if there is no geometry at
+/// the path that can be measured.
+///
+/// ```
+/// use windrow_document::doc;
+/// use windrow_mql::filter::{Filter, nearest};
+/// let query = doc! { "at": { "$near": [0, 0] } };
+/// let filter = Filter::parse(query.as_document()).unwrap();
+/// let (path, near) = filter.near().expect("the filter has $near");
+/// let document = doc! { "at": [3, 4] };
+/// let found = nearest(path, near, document.as_document()).unwrap();
+/// assert_eq!(found.unwrap().distance, 5.0);
+/// ```
 pub fn nearest(
     path: &Path,
     near: &Near,
@@ -324,7 +346,13 @@ pub fn nearest(
         }
         Ok(false)
     };
-    walk::any(document, path.components(), true, &mut visit).map_err(|error| *error)?;
+    walk::any(
+        document,
+        path.components(),
+        walk::ArrayAtEnd::Elements,
+        &mut visit,
+    )
+    .map_err(|error| *error)?;
     Ok(found)
 }
 
@@ -340,17 +368,17 @@ fn position(
 
 fn collect_equalities<'f>(
     node: &'f Node,
-    only_id: bool,
+    scope: EqualityScope,
     fields: &mut Vec<(&'f Path, ValueRef<'f>)>,
 ) -> Result<(), Error> {
     match node {
         Node::And(children) => children
             .iter()
-            .try_for_each(|child| collect_equalities(child, only_id, fields)),
+            .try_for_each(|child| collect_equalities(child, scope, fields)),
         // A `$or` whose branches are all equal is the same as one branch.
         Node::Or(children) => match children.split_first() {
             Some((first, rest)) if rest.iter().all(|other| other == first) => {
-                collect_equalities(first, only_id, fields)
+                collect_equalities(first, scope, fields)
             }
             _ => Ok(()),
         },
@@ -358,8 +386,8 @@ fn collect_equalities<'f>(
             path,
             operator: Comparison::Eq,
             value,
-        } if !only_id || is_of_id(path) => {
-            if only_id && path.components().len() > 1 {
+        } if scope == EqualityScope::AllFields || is_of_id(path) => {
+            if scope == EqualityScope::OnlyId && path.components().len() > 1 {
                 return Err(Error::new(
                     111,
                     format!(

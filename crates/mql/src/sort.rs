@@ -18,6 +18,7 @@
 //! assert!(key(doc! { "a": [1, 9] }) < key(doc! { "a": 5 }));
 //! ```
 
+pub(crate) mod direction;
 mod extract;
 
 use std::sync::Arc;

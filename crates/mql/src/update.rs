@@ -64,7 +64,7 @@ pub use upsert::check_filter as check_upsert_filter;
 
 use crate::Error;
 use crate::expression::Variables;
-use crate::filter::Filter;
+use crate::filter::{EqualityScope, Filter};
 use description::DescriptionBuilder;
 use difference::short_difference;
 use modifier::Execution;
@@ -272,7 +272,12 @@ impl Update {
             collation: filter.collation(),
             description_builder: &unused_builder,
         };
-        let base = upsert::base(filter, self.is_replacement(), &execution)?;
+        let scope = if self.is_replacement() {
+            EqualityScope::OnlyId
+        } else {
+            EqualityScope::AllFields
+        };
+        let base = upsert::base(filter, scope, &execution)?;
         let execution = Execution {
             root: base.as_document(),
             ..execution

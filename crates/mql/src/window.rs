@@ -20,6 +20,7 @@ use windrow_document::{Decimal128, Document, Value};
 use crate::Error;
 use crate::accumulator::Accumulator;
 use crate::expression::date::unit::Unit;
+use crate::expression::statistics::Coverage;
 use crate::expression::{Context, Dependencies, Expression};
 use crate::interrupt::count_work;
 use crate::sort::Sort;
@@ -38,7 +39,7 @@ enum Kind {
     /// The input is an array of two numbers. Other values are ignored.
     Covariance {
         input: Expression,
-        sample: bool,
+        coverage: Coverage,
     },
     DenseRank,
     Derivative {
@@ -107,8 +108,8 @@ impl WindowFunction {
         let bounds = &self.bounds;
         match &self.kind {
             Kind::Accumulate(accumulator) => accumulators::compute(accumulator, bounds, partition),
-            Kind::Covariance { input, sample } => {
-                numeric::covariance(input, *sample, bounds, partition)
+            Kind::Covariance { input, coverage } => {
+                numeric::covariance(input, *coverage, bounds, partition)
             }
             Kind::DenseRank => Ok(rank::dense(partition)),
             Kind::Derivative { input, unit } => {

@@ -1,6 +1,7 @@
 //! The parsed operators of accumulators.
 
 use crate::expression::Expression;
+use crate::expression::statistics::Coverage;
 use crate::sort::Sort;
 
 /// The operator of an accumulator and its input expression.
@@ -18,7 +19,7 @@ pub(super) enum Operator {
     ConcatArrays,
     Count,
     Deviation {
-        sample: bool,
+        coverage: Coverage,
         /// `true` in a window with a moving start. The result is then null for infinities and NaN,
         /// and the int 0 for a population of one number.
         sliding: bool,
@@ -50,9 +51,9 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    pub fn deviation(sample: bool) -> Operator {
+    pub fn deviation(coverage: Coverage) -> Operator {
         Operator::Deviation {
-            sample,
+            coverage,
             sliding: false,
         }
     }

@@ -61,8 +61,8 @@ impl AccumulatorState {
             }
             Operator::ConcatArrays => Kind::Concatenated(PushedValues::default()),
             Operator::Count => Kind::Count(0),
-            Operator::Deviation { sample, sliding } => {
-                let deviation = Deviation::new(*sample);
+            Operator::Deviation { coverage, sliding } => {
+                let deviation = Deviation::new(*coverage);
                 if *sliding {
                     Kind::SlidingDeviation(deviation)
                 } else {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, collation};
 
 use super::number::Number;
-use super::statistics::{Average, Deviation};
+use super::statistics::{Average, Coverage, Deviation};
 use super::summation::Sum;
 use super::tree::{Call, EvalResult};
 use super::{Context, ExprValue};
@@ -65,18 +65,18 @@ pub(crate) fn avg<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(average.finish().into())
 }
 
-fn deviation<'a>(call: &'a Call, context: &Context<'a>, sample: bool) -> EvalResult<'a> {
-    let mut deviation = Deviation::new(sample);
+fn deviation<'a>(call: &'a Call, context: &Context<'a>, coverage: Coverage) -> EvalResult<'a> {
+    let mut deviation = Deviation::new(coverage);
     for_each_number(call, context, |number| deviation.add(number.to_f64()))?;
     Ok(deviation.finish().map_or(ExprValue::NULL, ExprValue::from))
 }
 
 pub(crate) fn std_dev_pop<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    deviation(call, context, false)
+    deviation(call, context, Coverage::Population)
 }
 
 pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    deviation(call, context, true)
+    deviation(call, context, Coverage::Sample)
 }
 
 /// Replaces `best` by the value if the value is better. Null and missing values never are.

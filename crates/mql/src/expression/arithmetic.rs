@@ -91,8 +91,8 @@ impl Total {
 /// A date plus a number of milliseconds, which is rounded.
 fn add_millis(millis: i64, number: Number) -> Result<i64, Error> {
     let number = number.rounded_to_i64();
-    let add_millis = number.and_then(|number| millis.checked_add(number));
-    add_millis.ok_or_else(|| date_overflow("$add"))
+    let sum = number.and_then(|number| millis.checked_add(number));
+    sum.ok_or_else(|| date_overflow("$add"))
 }
 
 fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<ExprValue<'a>, Error> {
@@ -197,29 +197,34 @@ pub(crate) fn product(pair: Pair) -> Number {
     }
 }
 
-type Numbers = Result<Option<(Number, Number)>, (&'static str, &'static str)>;
+/// Both arguments of an operator.
+enum Operands {
+    Numbers(Number, Number),
+    /// One is null or missing.
+    Null,
+    /// One is neither a number nor null: the names of both types.
+    OtherTypes(&'static str, &'static str),
+}
 
-/// Both arguments as numbers. `None` if one is null or missing, otherwise the type names of the
-/// arguments.
-fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Error> {
+fn operands<'a>(call: &'a Call, context: &Context<'a>) -> Result<Operands, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if let (Some(left), Some(right)) = (one.as_ref(), other.as_ref())
         && let (Some(left), Some(right)) = (Number::from_value(left), Number::from_value(right))
     {
-        return Ok(Ok(Some((left, right))));
+        return Ok(Operands::Numbers(left, right));
     }
     if one.is_nullish() || other.is_nullish() {
-        return Ok(Ok(None));
+        return Ok(Operands::Null);
     }
-    Ok(Err((one.type_name(), other.type_name())))
+    Ok(Operands::OtherTypes(one.type_name(), other.type_name()))
 }
 
 /// `$divide`: a double, or a decimal if one operand is a decimal.
 pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
-    let (one, other) = match two_numbers(call, context)? {
-        Ok(Some(numbers)) => numbers,
-        Ok(None) => return Ok(ExprValue::NULL),
-        Err((left, right)) => {
+    let (one, other) = match operands(call, context)? {
+        Operands::Numbers(one, other) => (one, other),
+        Operands::Null => return Ok(ExprValue::NULL),
+        Operands::OtherTypes(left, right) => {
             let message = format!("$divide only supports numeric types, not {left} and {right}");
             return Err(Error::new(16609, message));
         }
@@ -242,10 +247,10 @@ pub(crate) fn quotient(pair: Pair) -> Number {
 
 /// `$mod`: the remainder with the sign of the dividend.
 pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
-    let (one, other) = match two_numbers(call, context)? {
-        Ok(Some(numbers)) => numbers,
-        Ok(None) => return Ok(ExprValue::NULL),
-        Err((left, right)) => {
+    let (one, other) = match operands(call, context)? {
+        Operands::Numbers(one, other) => (one, other),
+        Operands::Null => return Ok(ExprValue::NULL),
+        Operands::OtherTypes(left, right) => {
             let message = format!("$mod only supports numeric types, not {left} and {right}");
             return Err(Error::new(16611, message));
         }

@@ -27,39 +27,47 @@ pub(crate) fn array<'v>(
     })
 }
 
-/// The value as an int. The two codes are for a value that is not a number and for one that is not
-/// an int.
-pub(crate) fn int(
-    value: &ExprValue<'_>,
-    (not_number, not_int): (i32, i32),
-    what: &str,
-) -> Result<i32, Error> {
-    let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
-        let found = value.type_name();
-        return Err(Error::new(
-            not_number,
-            format!("{what} must be a numeric value, but is {found}"),
-        ));
-    };
-    let whole = number
-        .as_whole()
-        .and_then(|whole| i32::try_from(whole).ok());
-    whole.ok_or_else(|| {
-        Error::new(
-            not_int,
-            format!("{what} must be representable as a 32-bit integer: {number}"),
-        )
-    })
+/// An argument that must be an int: how messages name it, and the error codes.
+pub(crate) struct IntArgument<'n> {
+    pub name: &'n str,
+    /// The code if the value is not a number.
+    pub not_number: i32,
+    /// The code if the number is not an int.
+    pub not_int: i32,
 }
 
-/// The array of the first argument, with the cached offsets of its elements if it lives longer than
-/// a loop around this call.
+impl IntArgument<'_> {
+    /// Returns the value as an int.
+    pub fn read(&self, value: &ExprValue<'_>) -> Result<i32, Error> {
+        let name = self.name;
+        let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
+            let found = value.type_name();
+            return Err(Error::new(
+                self.not_number,
+                format!("{name} must be a numeric value, but is {found}"),
+            ));
+        };
+        let whole = number
+            .as_whole()
+            .and_then(|whole| i32::try_from(whole).ok());
+        whole.ok_or_else(|| {
+            Error::new(
+                self.not_int,
+                format!("{name} must be representable as a 32-bit integer: {number}"),
+            )
+        })
+    }
+}
+
+/// Returns the elements of the first argument, whose value is `value`. Their cached offsets are used
+/// if the value is borrowed, because then it lives longer than a loop around this call.
 fn indexed_array<'v, 'l>(
     call: &Call,
     context: &Context<'l>,
+    value: &ExprValue<'_>,
     array: Array<'v>,
-    is_borrowed: bool,
 ) -> IndexedArray<'l, 'v> {
+    let is_borrowed = matches!(value, ExprValue::Borrowed(_));
     let known = context.offset_cache.filter(|_| is_borrowed);
     let known = known.and_then(|known| match call.argument(0).path_source()? {
         VariableSource::Current | VariableSource::Root => known.for_variable(None),
@@ -67,10 +75,6 @@ fn indexed_array<'v, 'l>(
         _ => None,
     });
     IndexedArray::new(array, known)
-}
-
-fn is_borrowed(value: &ExprValue<'_>) -> bool {
-    matches!(value, ExprValue::Borrowed(_))
 }
 
 /// An element of a computed array. It is borrowed if the array is.
@@ -98,14 +102,21 @@ pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
         return Ok(ExprValue::NULL);
     }
     let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
-    let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
-    let elements = indexed_array(call, context, elements, is_borrowed(&value));
+    let argument = IntArgument {
+        name: "$arrayElemAt's second argument",
+        not_number: 28690,
+        not_int: 28691,
+    };
+    let index = argument.read(&index)?;
+    let elements = indexed_array(call, context, &value, elements);
     let Some(index) = index_of(index, || elements.count()) else {
         return Ok(ExprValue::Missing);
     };
     match value {
         ExprValue::Borrowed(ValueRef::Array(array)) => {
-            Ok(indexed_array(call, context, array, true).get(index).into())
+            Ok(indexed_array(call, context, &value, array)
+                .get(index)
+                .into())
         }
         owned => Ok(element(owned, index)),
     }
@@ -195,11 +206,16 @@ fn bound<'a>(call: &'a Call, context: &Context<'a>, index: usize) -> Result<Opti
     if call.argument(index).is_absent() {
         return Ok(None);
     }
-    let what = format!(
+    let name = format!(
         "{} requires an integral starting or ending index, which",
         call.operator.name
     );
-    let index = int(&call.value(index, context)?, (40096, 40096), &what)?;
+    let argument = IntArgument {
+        name: &name,
+        not_number: 40096,
+        not_int: 40096,
+    };
+    let index = argument.read(&call.value(index, context)?)?;
     usize::try_from(index).map(Some).map_err(|_| {
         Error::new(
             40097,
@@ -219,10 +235,8 @@ pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalR
     let Some(searched) = searched.as_ref() else {
         return Ok((-1).into());
     };
-    let check_limit = list.iter().enumerate().take(end).skip(start);
-    let found = check_limit
-        .into_iter()
-        .find(|(_, value)| context.equals(*value, searched));
+    let mut elements = list.iter().enumerate().take(end).skip(start);
+    let found = elements.find(|(_, value)| context.equals(*value, searched));
     Ok(found.map_or(-1, |(index, _)| index as i32).into())
 }
 
@@ -234,24 +248,27 @@ pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
 const NUMBER_BYTES: i64 = 16;
 
 pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let start = int(
-        &call.value(0, context)?,
-        (34443, 34444),
-        "$range's starting value",
-    )?;
-    let end = int(
-        &call.value(1, context)?,
-        (34445, 34446),
-        "$range's ending value",
-    )?;
+    const START: IntArgument<'_> = IntArgument {
+        name: "$range's starting value",
+        not_number: 34443,
+        not_int: 34444,
+    };
+    const END: IntArgument<'_> = IntArgument {
+        name: "$range's ending value",
+        not_number: 34445,
+        not_int: 34446,
+    };
+    const STEP: IntArgument<'_> = IntArgument {
+        name: "$range's step value",
+        not_number: 34447,
+        not_int: 34448,
+    };
+    let start = START.read(&call.value(0, context)?)?;
+    let end = END.read(&call.value(1, context)?)?;
     let step = if call.argument(2).is_absent() {
         1
     } else {
-        int(
-            &call.value(2, context)?,
-            (34447, 34448),
-            "$range's step value",
-        )?
+        STEP.read(&call.value(2, context)?)?
     };
     if step == 0 {
         return Err(Error::new(34449, "$range requires a non-zero step value"));
@@ -293,18 +310,28 @@ pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
 pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     let array = array(&value, 17124, "The argument to $size")?;
-    let array = indexed_array(call, context, array, is_borrowed(&value));
+    let array = indexed_array(call, context, &value, array);
     Ok((array.count() as i32).into())
 }
 
 /// `$slice`: `[array, count]` or `[array, position, count]`. A negative number counts from the end.
 pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
+    const SECOND: IntArgument<'_> = IntArgument {
+        name: "Second argument to $slice",
+        not_number: 28725,
+        not_int: 28726,
+    };
+    const THIRD: IntArgument<'_> = IntArgument {
+        name: "Third argument to $slice",
+        not_number: 28727,
+        not_int: 28728,
+    };
     let (value, second) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() || second.is_nullish() {
         return Ok(ExprValue::NULL);
     }
     let elements = array(&value, 28724, "First argument to $slice")?;
-    let number = int(&second, (28725, 28726), "Second argument to $slice")?;
+    let number = SECOND.read(&second)?;
     let count = elements.count();
     let (start, length) = if call.argument(2).is_absent() {
         let length = number.unsigned_abs() as usize;
@@ -321,7 +348,7 @@ pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
         if third.is_nullish() {
             return Ok(ExprValue::NULL);
         }
-        let length = int(&third, (28727, 28728), "Third argument to $slice")?;
+        let length = THIRD.read(&third)?;
         if length <= 0 {
             let message = format!("Third argument to $slice must be positive: {length}");
             return Err(Error::new(28729, message));

@@ -4,7 +4,7 @@
 use windrow_document::{Array, ValueRef};
 use windrow_invariant::Bug;
 
-use super::array::{array, int};
+use super::array::{IntArgument, array};
 use super::context::Frame;
 use super::offset_cache::OffsetCache;
 use super::parse::{NamedArguments, Parser, finish};
@@ -150,7 +150,12 @@ fn filter_limit(limit: &ExprValue<'_>) -> Result<usize, Error> {
     if limit.is_nullish() {
         return Ok(usize::MAX);
     }
-    let limit = int(limit, (327391, 327391), "$filter: limit")?;
+    let argument = IntArgument {
+        name: "$filter: limit",
+        not_number: 327391,
+        not_int: 327391,
+    };
+    let limit = argument.read(limit)?;
     match usize::try_from(limit) {
         Ok(limit) if limit > 0 => Ok(limit),
         _ => Err(Error::new(327392, "$filter: limit must be greater than 0")),
@@ -209,14 +214,14 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
             value: Some(element),
             next: context.frames,
         };
-        let so_far = Frame {
+        let accumulated = Frame {
             number: call.frame(1),
             value: value.as_ref(),
             next: Some(&this),
         };
         value = call
             .argument(2)
-            .evaluate(&context.with_frame(&so_far))?
+            .evaluate(&context.with_frame(&accumulated))?
             .into_owned();
         check_depth(&value)?;
     }

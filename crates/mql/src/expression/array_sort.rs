@@ -81,32 +81,37 @@ pub(crate) fn parse_count(name: &str, value: &ExprValue<'_>) -> Result<usize, Er
 }
 
 /// The elements in the result of an operator.
-type Picked<'v> = Result<LimitedVec<'v, ValueRef<'v>>, Error>;
+type ElementsResult<'v> = Result<LimitedVec<'v, ValueRef<'v>>, Error>;
 
-type Pick = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> Picked<'v>;
+/// Returns as many elements of an array as an operator selects.
+type Select = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> ElementsResult<'v>;
 
-fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> EvalResult<'a> {
+fn select<'a>(call: &'a Call, context: &Context<'a>, select: Select) -> EvalResult<'a> {
     let count = parse_count(call.operator.name, &call.value(0, context)?)?;
     let value = call.value(1, context)?;
     let input = array(&value, 5788200, "Input")?;
-    let picked = pick(call, input, count, context.collation)?;
-    Ok(picked.iter().copied().collect::<ArrayBuf>().into())
+    let elements = select(call, input, count, context.collation)?;
+    Ok(elements.iter().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    pick(call, context, |call, array, count, _| {
+    select(call, context, |call, array, count, _| {
         LimitedVec::collect_from(array.iter().take(count), call.operator.name)
     })
 }
 
 pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    pick(call, context, |call, array, count, _| {
-        let passed_over = array.count().saturating_sub(count);
-        LimitedVec::collect_from(array.iter().skip(passed_over), call.operator.name)
+    select(call, context, |call, array, count, _| {
+        let skipped = array.count().saturating_sub(count);
+        LimitedVec::collect_from(array.iter().skip(skipped), call.operator.name)
     })
 }
 
-fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -> Picked<'v> {
+fn sorted<'v>(
+    call: &'v Call,
+    array: Array<'v>,
+    collation: Option<&Collation>,
+) -> ElementsResult<'v> {
     let values = array.iter().filter(|value| !value.is_nullish());
     let mut values = LimitedVec::collect_from(values, call.operator.name)?;
     sort_by(&mut values, |one, other| {
@@ -116,7 +121,7 @@ fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -
 }
 
 pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    pick(call, context, |call, array, count, collation| {
+    select(call, context, |call, array, count, collation| {
         let mut values = sorted(call, array, collation)?;
         values.truncate(count);
         Ok(values)
@@ -124,7 +129,7 @@ pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
 }
 
 pub(crate) fn max_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    pick(call, context, |call, array, count, collation| {
+    select(call, context, |call, array, count, collation| {
         let mut values = sorted(call, array, collation)?;
         values.reverse();
         values.truncate(count);

@@ -7,27 +7,27 @@ use windrow_document::{Collation, ValueRef, collation};
 
 use super::field_path::split;
 use crate::Error;
+use crate::sort::direction::SortDirection;
 
 /// The keys by which elements are sorted.
 #[derive(Clone, Debug)]
 pub(crate) enum ArraySortOrder {
-    /// The elements themselves. `true` is descending.
-    Whole(bool),
-    /// Paths within the elements, and `true` for each that is descending.
-    Fields(Vec<(Path, bool)>),
+    /// The elements themselves.
+    Whole(SortDirection),
+    /// Paths within the elements.
+    Fields(Vec<(Path, SortDirection)>),
 }
 
 impl ArraySortOrder {
     pub fn parse(value: ValueRef<'_>) -> Result<ArraySortOrder, Error> {
         let ValueRef::Document(fields) = value else {
-            return match value.as_whole() {
-                Some(1) => Ok(ArraySortOrder::Whole(false)),
-                Some(-1) => Ok(ArraySortOrder::Whole(true)),
-                _ if value.is_number() => Err(Error::new(
+            return match SortDirection::from_value(value) {
+                Some(direction) => Ok(ArraySortOrder::Whole(direction)),
+                None if value.is_number() => Err(Error::new(
                     2942506,
                     "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
                 )),
-                _ => Err(Error::new(
+                None => Err(Error::new(
                     2942507,
                     "The $sort element value must be either 1 or -1",
                 )),
@@ -40,7 +40,7 @@ impl ArraySortOrder {
         let mut keys = Vec::new();
         for (name, value) in fields {
             split(name)?;
-            keys.push((Path::parse(name), direction(value)?));
+            keys.push((Path::parse(name), parse_direction(value)?));
         }
         Ok(ArraySortOrder::Fields(keys))
     }
@@ -51,20 +51,15 @@ impl ArraySortOrder {
         other: ValueRef<'_>,
         collation: Option<&Collation>,
     ) -> Ordering {
-        let directed =
-            |order: Ordering, descending| if descending { order.reverse() } else { order };
         match self {
-            ArraySortOrder::Whole(descending) => {
-                directed(collation::compare(collation, one, other), *descending)
+            ArraySortOrder::Whole(direction) => {
+                direction.apply(collation::compare(collation, one, other))
             }
             ArraySortOrder::Fields(keys) => keys
                 .iter()
-                .map(|(path, descending)| {
+                .map(|(path, direction)| {
                     let key = |element| key(path, element);
-                    directed(
-                        collation::compare(collation, key(one), key(other)),
-                        *descending,
-                    )
+                    direction.apply(collation::compare(collation, key(one), key(other)))
                 })
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -72,15 +67,13 @@ impl ArraySortOrder {
     }
 }
 
-fn direction(value: ValueRef<'_>) -> Result<bool, Error> {
-    match value.as_whole() {
-        Some(1) => Ok(false),
-        Some(-1) => Ok(true),
-        _ => Err(Error::new(
+fn parse_direction(value: ValueRef<'_>) -> Result<SortDirection, Error> {
+    SortDirection::from_value(value).ok_or_else(|| {
+        Error::new(
             2942505,
             format!("$sortArray orders by 1 (ascending) or -1 (descending), not {value}"),
-        )),
-    }
+        )
+    })
 }
 
 /// The sort key of an element: the value at the path through documents only. An array is a key as a

@@ -46,7 +46,8 @@ fn on_all_numbers<'a>(
 fn on_interval<'a>(
     call: &'a Call,
     context: &Context<'a>,
-    (least, greatest): (f64, f64),
+    least: f64,
+    greatest: f64,
     function: &Function,
 ) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
@@ -86,21 +87,21 @@ fn on_finite_numbers<'a>(
 }
 
 macro_rules! functions {
-    ($($name:ident: $form:ident $(($domain:expr))? => $double:expr, $decimal:expr;)*) => {
+    ($($name:ident: $form:ident $(($least:expr, $greatest:expr))? => $double:expr, $decimal:expr;)*) => {
         $(pub(crate) fn $name<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
             let function = Function { double: $double, decimal: $decimal };
-            $form(call, context, $($domain,)? &function)
+            $form(call, context, $($least, $greatest,)? &function)
         })*
     };
 }
 
 functions! {
-    acos: on_interval((-1.0, 1.0)) => f64::acos, decimal::acos;
-    acosh: on_interval((1.0, f64::INFINITY)) => double::acosh, decimal::acosh;
-    asin: on_interval((-1.0, 1.0)) => f64::asin, decimal::asin;
+    acos: on_interval(-1.0, 1.0) => f64::acos, decimal::acos;
+    acosh: on_interval(1.0, f64::INFINITY) => double::acosh, decimal::acosh;
+    asin: on_interval(-1.0, 1.0) => f64::asin, decimal::asin;
     asinh: on_all_numbers => double::asinh, decimal::asinh;
     atan: on_all_numbers => f64::atan, decimal::atan;
-    atanh: on_interval((-1.0, 1.0)) => double::atanh, decimal::atanh;
+    atanh: on_interval(-1.0, 1.0) => double::atanh, decimal::atanh;
     cos: on_finite_numbers => f64::cos, decimal::cos;
     cosh: on_all_numbers => f64::cosh, decimal::cosh;
     degrees_to_radians: on_all_numbers => double::to_radians, decimal::to_radians;
@@ -214,11 +215,13 @@ pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'
     Ok(function.apply(number))
 }
 
-/// Both arguments as numbers, or `None` if one of them is null.
+/// Returns both arguments as numbers, or `None` if one of them is null. The codes are for arguments
+/// that are not numbers.
 fn two_numbers<'a>(
     call: &'a Call,
     context: &Context<'a>,
-    codes: (i32, i32),
+    first_code: i32,
+    second_code: i32,
 ) -> Result<Option<(Number, Number)>, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if one.is_nullish() || other.is_nullish() {
@@ -233,12 +236,15 @@ fn two_numbers<'a>(
             )
         })
     };
-    Ok(Some((number(&one, codes.0)?, number(&other, codes.1)?)))
+    Ok(Some((
+        number(&one, first_code)?,
+        number(&other, second_code)?,
+    )))
 }
 
 /// `$log`: the logarithm of the first argument to the base of the second.
 pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let Some((number, base)) = two_numbers(call, context, (28756, 28757))? else {
+    let Some((number, base)) = two_numbers(call, context, 28756, 28757)? else {
         return Ok(ExprValue::NULL);
     };
     let is_nan = |number: Number| number.to_f64().is_nan();
@@ -269,7 +275,7 @@ pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
 }
 
 pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let Some((y, x)) = two_numbers(call, context, (51044, 51045))? else {
+    let Some((y, x)) = two_numbers(call, context, 51044, 51045)? else {
         return Ok(ExprValue::NULL);
     };
     Ok(match y.pair(x) {
@@ -279,7 +285,7 @@ pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
 }
 
 pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let Some((base, exponent)) = two_numbers(call, context, (28762, 28763))? else {
+    let Some((base, exponent)) = two_numbers(call, context, 28762, 28763)? else {
         return Ok(ExprValue::NULL);
     };
     let is_negative = exponent

@@ -48,20 +48,39 @@ impl Average {
     }
 }
 
+/// What numbers are of their population, for deviations and covariances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// The whole population.
+    Population,
+    /// A sample, from which the deviation of the population is estimated.
+    Sample,
+}
+
+impl Coverage {
+    /// Returns what the sum of products or squares of this many numbers is divided by.
+    pub fn divisor(self, count: i64) -> i64 {
+        match self {
+            Coverage::Population => count,
+            Coverage::Sample => count - 1,
+        }
+    }
+}
+
 /// The mean and the sum of squared differences from it, updated number by number. Source: B. P.
 /// Welford, "Note on a method for calculating corrected sums of squares and products" (1962).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deviation {
-    sample: bool,
+    coverage: Coverage,
     count: i64,
     mean: f64,
     squares: f64,
 }
 
 impl Deviation {
-    pub fn new(sample: bool) -> Deviation {
+    pub fn new(coverage: Coverage) -> Deviation {
         Deviation {
-            sample,
+            coverage,
             count: 0,
             mean: 0.0,
             squares: 0.0,
@@ -84,8 +103,8 @@ impl Deviation {
             return;
         }
         if self.count == 0 {
-            let sample = self.sample;
-            *self = Deviation { sample, ..*other };
+            let coverage = self.coverage;
+            *self = Deviation { coverage, ..*other };
             return;
         }
         let (one, two) = (self.count as f64, other.count as f64);
@@ -103,7 +122,7 @@ impl Deviation {
         if !self.squares.is_finite() {
             return Value::Null;
         }
-        if !self.sample && self.count == 1 {
+        if self.coverage == Coverage::Population && self.count == 1 {
             return Value::Int32(0);
         }
         self.finish().map_or(Value::Null, Value::Double)
@@ -111,12 +130,8 @@ impl Deviation {
 
     /// The standard deviation, or `None` if there are too few numbers.
     pub fn finish(self) -> Option<f64> {
-        let count = if self.sample {
-            self.count - 1
-        } else {
-            self.count
-        };
-        (count > 0).then(|| (self.squares / count as f64).sqrt())
+        let divisor = self.coverage.divisor(self.count);
+        (divisor > 0).then(|| (self.squares / divisor as f64).sqrt())
     }
 }
 
@@ -125,7 +140,7 @@ mod tests {
     use super::*;
 
     fn deviation_of(numbers: &[f64]) -> Deviation {
-        let mut deviation = Deviation::new(false);
+        let mut deviation = Deviation::new(Coverage::Population);
         numbers.iter().for_each(|number| deviation.add(*number));
         deviation
     }
@@ -164,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_merged_sample_deviation_is_a_sample_deviation() {
-        let mut sample = Deviation::new(true);
+        let mut sample = Deviation::new(Coverage::Sample);
         sample.merge(&deviation_of(&[1.0]));
         assert_eq!(sample.finish(), None);
         sample.merge(&deviation_of(&[3.0]));

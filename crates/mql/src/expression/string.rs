@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use windrow_document::ValueRef;
 
-use super::array::{bounds, int};
+use super::array::{IntArgument, bounds};
 use super::number::{Number, double_text};
 use super::parse::NamedArguments;
 use super::tree::{Call, EvalResult, check_length};
@@ -203,11 +203,20 @@ pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> E
 }
 
 pub(crate) fn substring_by_points<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
+    const START: IntArgument<'_> = IntArgument {
+        name: "$substrCP: starting index",
+        not_number: 34450,
+        not_int: 34451,
+    };
+    const LENGTH: IntArgument<'_> = IntArgument {
+        name: "$substrCP: length",
+        not_number: 34452,
+        not_int: 34453,
+    };
     let value = call.value(0, context)?;
     let (start, length) = (call.value(1, context)?, call.value(2, context)?);
     let value = coerce(&value)?;
-    let start = int(&start, (34450, 34451), "$substrCP: starting index")?;
-    let length = int(&length, (34452, 34453), "$substrCP: length")?;
+    let (start, length) = (START.read(&start)?, LENGTH.read(&length)?);
     let Ok(length) = usize::try_from(length) else {
         return Err(Error::new(
             34454,

@@ -8,7 +8,7 @@ use super::compare::{Comparison, compares};
 use super::node::Node;
 use super::regex::Regex;
 use super::regex_list::RegexList;
-use super::walk::{self, MatchResult};
+use super::walk::{self, ArrayAtEnd, MatchResult};
 use crate::Error;
 use crate::interrupt::{self, count_work};
 
@@ -76,9 +76,13 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
         Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
         Node::Or(children) => match equalities_path(children).filter(|_| trace.is_enabled) {
-            Some(path) => on_path(path, subject, true, trace, |value, trace| {
-                equals_any(children, value, trace.collation)
-            }),
+            Some(path) => on_path(
+                path,
+                subject,
+                ArrayAtEnd::Elements,
+                trace,
+                |value, trace| equals_any(children, value, trace.collation),
+            ),
             None => any(children, subject, trace),
         },
         Node::Nor(children) => any(children, subject, trace).map(|found| !found),
@@ -89,31 +93,43 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
             value,
         } => {
             let operand = value.as_ref();
-            on_path(path, subject, true, trace, |value, trace| {
-                Ok(compares(value, *operator, operand, trace.collation))
+            on_path(
+                path,
+                subject,
+                ArrayAtEnd::Elements,
+                trace,
+                |value, trace| Ok(compares(value, *operator, operand, trace.collation)),
+            )
+        }
+        Node::Geo { path, condition } => {
+            on_path(path, subject, ArrayAtEnd::Elements, trace, |value, _| {
+                count_work(WORK_OF_SHAPE)?;
+                let Some(value) = value else {
+                    return Ok(false);
+                };
+                let matches = condition.matches_while(value, &interrupt::count_geo_work);
+                Ok(matches.map_err(Error::from)?)
             })
         }
-        Node::Geo { path, condition } => on_path(path, subject, true, trace, |value, _| {
-            count_work(WORK_OF_SHAPE)?;
-            let Some(value) = value else {
-                return Ok(false);
-            };
-            let matches = condition.matches_while(value, &interrupt::count_geo_work);
-            Ok(matches.map_err(Error::from)?)
-        }),
         Node::ElemMatchObject { path, .. }
         | Node::ElemMatchValue { path, .. }
-        | Node::Size { path, .. } => on_path(path, subject, false, trace, |value, trace| {
-            leaf(node, value, trace)
-        }),
+        | Node::Size { path, .. } => {
+            on_path(path, subject, ArrayAtEnd::Whole, trace, |value, trace| {
+                leaf(node, value, trace)
+            })
+        }
         Node::In { path, .. }
         | Node::Exists { path }
         | Node::Type { path, .. }
         | Node::Regex { path, .. }
         | Node::Mod { path, .. }
-        | Node::Bits { path, .. } => on_path(path, subject, true, trace, |value, trace| {
-            leaf(node, value, trace)
-        }),
+        | Node::Bits { path, .. } => on_path(
+            path,
+            subject,
+            ArrayAtEnd::Elements,
+            trace,
+            |value, trace| leaf(node, value, trace),
+        ),
     }
 }
 
@@ -200,7 +216,7 @@ fn top_name(node: &Node) -> Option<&str> {
 fn on_path(
     path: &Path,
     subject: Subject<'_>,
-    enter_ends: bool,
+    array_at_end: ArrayAtEnd,
     trace: &mut Trace<'_>,
     mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> MatchResult,
 ) -> MatchResult {
@@ -217,12 +233,12 @@ fn on_path(
     };
     let components = path.components();
     match subject {
-        Subject::Document(document) => walk::any(document, components, enter_ends, &mut visit),
+        Subject::Document(document) => walk::any(document, components, array_at_end, &mut visit),
         Subject::Named(Some(value)) => {
             let [_, rest @ ..] = components else {
                 return Err(Box::new(Bug::new("a path without a first name").into()));
             };
-            walk::any_from(value, rest, enter_ends, &mut visit)
+            walk::any_from(value, rest, array_at_end, &mut visit)
         }
         Subject::Named(None) => visit(None, None),
         Subject::Element(value) => visit(Some(value), None),

@@ -7,7 +7,7 @@
 //! a.b   {a: [[{b: 1}]]}            → nothing          (only one level of arrays is entered)
 //! a.0   {a: [5, 6]}                → 5                (a number is an array index)
 //! a.0   {a: [{0: 7}]}              → 7, then {0: 7}   (and a field name)
-//! a     {a: [1, 2]}                → 1, 2, [1, 2]     (with `enter_ends`)
+//! a     {a: [1, 2]}                → 1, 2, [1, 2]     (with [`ArrayAtEnd::Elements`])
 //! ```
 
 use windrow_document::path::Component;
@@ -25,30 +25,45 @@ pub(super) type MatchResult = Result<bool, Box<Error>>;
 pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> MatchResult {}
 impl<F: FnMut(Option<ValueRef<'_>>, Option<usize>) -> MatchResult> Visit for F {}
 
-/// Visits the values at `path` until a visit returns `true`. If `enter_ends` is set, an array at
-/// the end of the path is visited element by element and then as a whole, otherwise as a whole
-/// only.
+/// How an array at the end of a path is visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArrayAtEnd {
+    /// Element by element, then as a whole.
+    Elements,
+    /// As a whole only.
+    Whole,
+}
+
+/// Visits the values at `path` until a visit returns `true`.
 pub(super) fn any(
     document: Document<'_>,
     path: &[Component],
-    enter_ends: bool,
+    array_at_end: ArrayAtEnd,
     visit: &mut impl Visit,
 ) -> MatchResult {
-    Walk { enter_ends, visit }.document(document, path, None)
+    Walk {
+        array_at_end,
+        visit,
+    }
+    .document(document, path, None)
 }
 
 /// As [`any`], but starts at a value that is not the document.
 pub(super) fn any_from(
     value: ValueRef<'_>,
     path: &[Component],
-    enter_ends: bool,
+    array_at_end: ArrayAtEnd,
     visit: &mut impl Visit,
 ) -> MatchResult {
-    Walk { enter_ends, visit }.value(value, path, None)
+    Walk {
+        array_at_end,
+        visit,
+    }
+    .value(value, path, None)
 }
 
 struct Walk<'v, V> {
-    enter_ends: bool,
+    array_at_end: ArrayAtEnd,
     visit: &'v mut V,
 }
 
@@ -77,7 +92,7 @@ impl<V: Visit> Walk<'_, V> {
     ) -> MatchResult {
         match value {
             ValueRef::Array(array) if !ends_at_array(rest) => self.array(array, rest, array_index),
-            ValueRef::Array(array) if self.enter_ends => {
+            ValueRef::Array(array) if self.array_at_end == ArrayAtEnd::Elements => {
                 for (index, element) in array.iter().enumerate() {
                     if (self.visit)(Some(element), array_index.or(Some(index)))? {
                         return Ok(true);

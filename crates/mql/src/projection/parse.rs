@@ -35,7 +35,7 @@ pub(super) fn parse(
         has_slice: false,
     };
     for (name, value) in document {
-        parser.field(name, value, true)?;
+        parser.top_field(name, value)?;
     }
     parser.finish()
 }
@@ -81,45 +81,59 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses one field. `is_top` is `true` if the whole path is written in one name.
-    fn field(&mut self, text: &str, value: ValueRef<'_>, is_top: bool) -> Result<(), Error> {
-        if is_top && let Some(path) = positional_path(text)? {
-            return self.positional(&path, value);
+    /// Parses a field of the specification itself, whose name may end with `.$`.
+    fn top_field(&mut self, text: &str, value: ValueRef<'_>) -> Result<(), Error> {
+        match positional_path(text)? {
+            Some(path) => self.positional(&path, value),
+            None => self.field(text, value),
         }
+    }
+
+    fn field(&mut self, text: &str, value: ValueRef<'_>) -> Result<(), Error> {
         let path = parse_path(text)?;
         match value {
-            ValueRef::Bool(_) => self.flag(&path, value.is_truthy()),
-            number if number.is_number() => self.flag(&path, value.is_truthy()),
+            flag if flag.is_number() || matches!(flag, ValueRef::Bool(_)) => {
+                if flag.is_truthy() {
+                    self.include(&path)
+                } else {
+                    self.exclude(&path)
+                }
+            }
             ValueRef::Document(inner) => self.document(&path, inner),
             other => self.expression(&path, other),
         }
     }
 
-    /// Parses `{a: 1}` or `{a: 0}`.
-    fn flag(&mut self, path: &Path, keep: bool) -> Result<(), Error> {
-        if path.components().len() == 1 && path.to_string() == "_id" {
-            self.id = Some(keep);
-            if keep && self.root.find(b"_id").is_none() {
+    /// Adds `{a: 1}`.
+    fn include(&mut self, path: &Path) -> Result<(), Error> {
+        if is_id(path) {
+            self.id = Some(true);
+            if self.root.find(b"_id").is_none() {
                 return self.root.insert(path, Entry::Include);
             }
             return Ok(());
         }
-        let mode = if keep {
-            ProjectionMode::Inclusion
-        } else {
-            ProjectionMode::Exclusion
-        };
-        match (*self.mode.get_or_insert(mode), keep) {
-            (ProjectionMode::Exclusion, true) => Err(Error::new(
+        match *self.mode.get_or_insert(ProjectionMode::Inclusion) {
+            ProjectionMode::Inclusion => self.root.insert(path, Entry::Include),
+            ProjectionMode::Exclusion => Err(Error::new(
                 31253,
                 format!("Cannot do inclusion on field {path} in exclusion projection"),
             )),
-            (ProjectionMode::Inclusion, false) => Err(Error::new(
+        }
+    }
+
+    /// Adds `{a: 0}`.
+    fn exclude(&mut self, path: &Path) -> Result<(), Error> {
+        if is_id(path) {
+            self.id = Some(false);
+            return Ok(());
+        }
+        match *self.mode.get_or_insert(ProjectionMode::Exclusion) {
+            ProjectionMode::Exclusion => self.root.insert(path, Entry::Exclude),
+            ProjectionMode::Inclusion => Err(Error::new(
                 31254,
                 format!("Cannot do exclusion on field {path} in inclusion projection"),
             )),
-            (_, true) => self.root.insert(path, Entry::Include),
-            (_, false) => self.root.insert(path, Entry::Exclude),
         }
     }
 
@@ -140,7 +154,7 @@ impl Parser<'_> {
             if name.starts_with('$') || name.is_empty() {
                 parse_path(name)?;
             }
-            self.field(&format!("{path}.{name}"), value, false)?;
+            self.field(&format!("{path}.{name}"), value)?;
         }
         Ok(())
     }
@@ -260,13 +274,17 @@ impl Parser<'_> {
         if self.has_elem_match {
             return Err(positional_beside_elem_match());
         }
-        self.flag(path, true)?;
+        self.include(path)?;
         self.positional = Some(Positional {
             path: path.clone(),
             filter: self.filter.clone(),
         });
         Ok(())
     }
+}
+
+fn is_id(path: &Path) -> bool {
+    path.components().len() == 1 && path.to_string() == "_id"
 }
 
 /// Refuses names of `$meta` that no query supports.

@@ -9,7 +9,7 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use super::document_checks::{self, DEPTH_MAX};
 use super::modifier::{Change, Execution, FieldTarget, NewValue};
 use super::path::{self, Name};
-use super::rewrite::{LocatedElement, Rewrite, locate};
+use super::rewrite::{Container, LocatedElement, Rewrite, locate};
 use super::tree::{Elements, Fields, Leaf, Node};
 use crate::Error;
 use crate::interrupt::count_work;
@@ -28,11 +28,21 @@ struct NodePosition {
 }
 
 impl NodePosition {
-    fn within(self, in_array: bool) -> NodePosition {
+    /// The position of a field of this document.
+    fn field(self) -> NodePosition {
         NodePosition {
             depth: self.depth + 1,
-            in_array: self.in_array || in_array,
-            is_element: in_array,
+            in_array: self.in_array,
+            is_element: false,
+        }
+    }
+
+    /// The position of an element of this array.
+    fn element(self) -> NodePosition {
+        NodePosition {
+            depth: self.depth + 1,
+            in_array: true,
+            is_element: true,
         }
     }
 }
@@ -70,7 +80,7 @@ pub(super) fn apply(
             .filter(|child_change| !child_change.change.is_keep())
             .map(|child_change| (child_change.name.text(), child_change.found.is_some())),
     )?;
-    write(execution.root, child_changes, false)
+    write(execution.root, Container::Document, child_changes)
 }
 
 fn existing<'a>(
@@ -88,16 +98,15 @@ fn existing<'a>(
             "Cannot apply array updates to non-array element {value}"
         ))),
         (Node::Fields(fields), ValueRef::Document(document)) => {
-            let child_changes =
-                document_changes(fields, document, execution, position.within(false))?;
-            let written = write(document, child_changes, false)?;
+            let child_changes = document_changes(fields, document, execution, position.field())?;
+            let written = write(document, Container::Document, child_changes)?;
             Ok(written.map_or(Change::Keep, Change::owned))
         }
         (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
             fields,
             array,
             execution,
-            position.within(true),
+            position.element(),
         )?)),
         (Node::Fields(fields), _) => {
             for (name, child) in &fields.children {
@@ -128,7 +137,7 @@ fn leaf_existing<'a>(
     execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
-    if leaf.insert_only && !execution.is_insert {
+    if !leaf.applies(execution) {
         return Ok(Change::Keep);
     }
     let at = at(leaf, execution, position);
@@ -210,11 +219,11 @@ fn document_changes<'a>(
     Ok(child_changes)
 }
 
-/// Writes the document with the changes. Returns `None` if nothing changes.
+/// Writes the document or array with the changes. Returns `None` if nothing changes.
 fn write(
     original: Document<'_>,
+    container: Container,
     mut child_changes: Vec<ChildChange<'_>>,
-    in_array: bool,
 ) -> Result<Option<DocumentBuf>, Error> {
     if child_changes
         .iter()
@@ -222,13 +231,13 @@ fn write(
     {
         return Ok(None);
     }
-    let mut rewrite = Rewrite::new(original);
+    let mut rewrite = Rewrite::new(original, container);
     // The sort is stable: new fields keep the order of the tree, after the existing fields.
     child_changes
         .sort_by_key(|child_change| child_change.found.map_or(usize::MAX, |found| found.start));
     for child_change in &child_changes {
         if let Some(found) = &child_change.found {
-            rewrite.change(found, &child_change.change, in_array)?;
+            rewrite.change(found, &child_change.change)?;
         }
     }
     rewrite.copy_rest()?;
@@ -275,12 +284,12 @@ fn in_array<'a>(
         }
     }
     if added.is_empty() {
-        return write(array.as_document(), child_changes, true);
+        return write(array.as_document(), Container::Array, child_changes);
     }
-    let mut rewrite = Rewrite::new(array.as_document());
+    let mut rewrite = Rewrite::new(array.as_document(), Container::Array);
     for child_change in &child_changes {
         if let Some(found) = &child_change.found {
-            rewrite.change(found, &child_change.change, true)?;
+            rewrite.change(found, &child_change.change)?;
         }
     }
     rewrite.copy_rest()?;
@@ -324,7 +333,7 @@ fn in_elements<'a>(
     execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Option<DocumentBuf>, Error> {
-    let position = position.within(true);
+    let position = position.element();
     let recorded_counts = execution.description_builder.borrow().recorded_counts();
     let mut changes = Vec::new();
     for (index, found) in locate(array.as_document()).enumerate() {
@@ -346,9 +355,9 @@ fn in_elements<'a>(
             description_builder.record_updated();
         }
     }
-    let mut rewrite = Rewrite::new(array.as_document());
+    let mut rewrite = Rewrite::new(array.as_document(), Container::Array);
     for (found, change) in &changes {
-        rewrite.change(found, change, true)?;
+        rewrite.change(found, change)?;
     }
     rewrite.copy_rest()?;
     Ok(Some(rewrite.finish()))
@@ -392,7 +401,7 @@ fn absent<'a>(
 ) -> Result<Change<'a>, Error> {
     match node {
         Node::Leaf(leaf) => {
-            if leaf.insert_only && !execution.is_insert {
+            if !leaf.applies(execution) {
                 return Ok(Change::Keep);
             }
             let at = at(leaf, execution, position);
@@ -407,10 +416,11 @@ fn absent<'a>(
             let mut created: Option<Rewrite<'_>> = None;
             for (name, child) in &fields.children {
                 let created_field = named(execution, name.text(), || {
-                    absent(child, execution, position.within(false))
+                    absent(child, execution, position.field())
                 })?;
                 if let Change::Set(value) = created_field {
-                    let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
+                    let rewrite = created
+                        .get_or_insert_with(|| Rewrite::new(Document::EMPTY, Container::Document));
                     rewrite.append(name.text(), value.as_ref())?;
                 }
             }
@@ -438,7 +448,7 @@ fn blocked<'a>(
     position: NodePosition,
 ) -> Result<(), Error> {
     match node {
-        Node::Leaf(leaf) if leaf.insert_only && !execution.is_insert => Ok(()),
+        Node::Leaf(leaf) if !leaf.applies(execution) => Ok(()),
         Node::Leaf(leaf) => {
             let at = at(leaf, execution, position);
             let creates = leaf.modifier.create(&at)?.is_some();

@@ -10,7 +10,7 @@ use super::affected_fields::{AffectedFields, plain_path};
 use super::apply;
 use super::array_filter::{self, ArrayFilter};
 use super::modifier::{Execution, Modifier};
-use super::tree::{Fields, Leaf};
+use super::tree::{Fields, Leaf, WhenApplied};
 use super::{
     add_to_set, arithmetic, bit, current_date, min_max, path, pop, pull, push, rename, set,
 };
@@ -139,10 +139,14 @@ impl<'f> Builder<'f> {
 
     fn add(&mut self, form: OperatorForm, path: &str, operand: ValueRef<'_>) -> Result<(), Error> {
         match form {
-            OperatorForm::Plain(parse) => self.add_leaf(path, Some(operand), false, parse),
-            OperatorForm::OnInsert(parse) => self.add_leaf(path, Some(operand), true, parse),
+            OperatorForm::Plain(parse) => {
+                self.add_leaf(path, Some(operand), WhenApplied::Always, parse)
+            }
+            OperatorForm::OnInsert(parse) => {
+                self.add_leaf(path, Some(operand), WhenApplied::OnInsert, parse)
+            }
             OperatorForm::Rename => {
-                self.add_leaf(path, Some(operand), false, set::parse_unset)?;
+                self.add_leaf(path, Some(operand), WhenApplied::Always, set::parse_unset)?;
                 let Some(target) = operand.as_str() else {
                     return Err(Error::bad_value(format!(
                         "The 'to' field for $rename must be a string: {path}: {operand}"
@@ -154,7 +158,7 @@ impl<'f> Builder<'f> {
                     ));
                 }
                 let modifier = |_: &str, _: ValueRef<'_>| rename::target(path, target);
-                self.add_leaf(target, None, false, modifier)
+                self.add_leaf(target, None, WhenApplied::Always, modifier)
             }
         }
     }
@@ -163,14 +167,14 @@ impl<'f> Builder<'f> {
         &mut self,
         path: &str,
         operand: Option<ValueRef<'_>>,
-        insert_only: bool,
+        when: WhenApplied,
         parse: impl FnOnce(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>,
     ) -> Result<(), Error> {
         let names = path::parse(path)?;
         let leaf = Leaf {
             path: path.into(),
             modifier: parse(path, operand.unwrap_or(ValueRef::Null))?,
-            insert_only,
+            when,
             depth: operand.map(depth),
         };
         self.is_positional |= names.iter().any(path::Name::is_positional);

@@ -9,23 +9,24 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuilder, Value, ValueR
 use super::modifier::{Change, Execution, FieldTarget, Modifier, NewValue};
 use crate::Error;
 use crate::interrupt::sort_by;
+use crate::sort::direction::SortDirection;
 
 #[derive(Debug)]
 struct Push {
     values: Vec<Value>,
     /// The index at which values are inserted. Negative values count from the end.
     position: Option<i64>,
-    sort: Option<Sort>,
+    sort: Option<PushSort>,
     /// The number of elements to keep. A negative value keeps the last ones.
     slice: Option<i64>,
 }
 
 #[derive(Debug)]
-enum Sort {
+enum PushSort {
     /// Sorts by the elements themselves.
-    Whole { descending: bool },
-    /// Sorts by paths within the elements. `true` is descending.
-    Fields(Vec<(Box<str>, bool)>),
+    Whole(SortDirection),
+    /// Sorts by paths within the elements.
+    Fields(Vec<(Box<str>, SortDirection)>),
 }
 
 pub(super) fn parse(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
@@ -85,10 +86,9 @@ fn parse_integer(name: &str, value: ValueRef<'_>) -> Result<i64, Error> {
     })
 }
 
-fn parse_sort(value: ValueRef<'_>) -> Result<Sort, Error> {
+fn parse_sort(value: ValueRef<'_>) -> Result<PushSort, Error> {
     let Some(fields) = value.as_document() else {
-        let descending = parse_direction(value)?;
-        return Ok(Sort::Whole { descending });
+        return parse_direction(value).map(PushSort::Whole);
     };
     let mut parsed = Vec::new();
     for (path, direction) in fields {
@@ -104,18 +104,15 @@ fn parse_sort(value: ValueRef<'_>) -> Result<Sort, Error> {
             "The $sort pattern is empty when it should be a set of fields.",
         ));
     }
-    Ok(Sort::Fields(parsed))
+    Ok(PushSort::Fields(parsed))
 }
 
-/// Parses 1 or -1. Returns `true` for descending.
-fn parse_direction(value: ValueRef<'_>) -> Result<bool, Error> {
-    match value.as_whole() {
-        Some(1) => Ok(false),
-        Some(-1) => Ok(true),
-        _ => Err(Error::bad_value(format!(
+fn parse_direction(value: ValueRef<'_>) -> Result<SortDirection, Error> {
+    SortDirection::from_value(value).ok_or_else(|| {
+        Error::bad_value(format!(
             "The $sort element value must be either 1 or -1, not {value}"
-        ))),
-    }
+        ))
+    })
 }
 
 impl Push {
@@ -174,7 +171,7 @@ fn insertion_point(position: Option<i64>, count: usize) -> usize {
     }
 }
 
-impl Sort {
+impl PushSort {
     /// Compares elements. Arrays compare as a whole here, unlike in the sort of a query.
     fn compare(
         &self,
@@ -182,16 +179,13 @@ impl Sort {
         other: ValueRef<'_>,
         execution: &Execution<'_>,
     ) -> Ordering {
-        let directed = |order: Ordering, descending: bool| {
-            if descending { order.reverse() } else { order }
-        };
         match self {
-            Sort::Whole { descending } => directed(execution.compare(one, other), *descending),
-            Sort::Fields(fields) => fields
+            PushSort::Whole(direction) => direction.apply(execution.compare(one, other)),
+            PushSort::Fields(fields) => fields
                 .iter()
-                .map(|(path, descending)| {
+                .map(|(path, direction)| {
                     let order = execution.compare(field(one, path), field(other, path));
-                    directed(order, *descending)
+                    direction.apply(order)
                 })
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),

@@ -51,20 +51,29 @@ pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = LocatedElem
     })
 }
 
-/// A document that is being written.
+/// What contains the elements that are rewritten.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    Document,
+    Array,
+}
+
+/// A document or an array that is being written.
 pub(super) struct Rewrite<'a> {
     original: &'a [u8],
+    container: Container,
     copied: usize,
     bytes: Vec<u8>,
 }
 
 impl<'a> Rewrite<'a> {
-    pub fn new(original: Document<'a>) -> Rewrite<'a> {
+    pub fn new(original: Document<'a>, container: Container) -> Rewrite<'a> {
         let original = original.as_bytes();
         let mut bytes = Vec::with_capacity(original.len() + 64);
         bytes.extend_from_slice(&[0; 4]);
         Rewrite {
             original,
+            container,
             copied: 4,
             bytes,
         }
@@ -72,12 +81,7 @@ impl<'a> Rewrite<'a> {
 
     /// Writes the next changed element. Calls must be in the order of the document. Fails with
     /// 13548 if the document becomes too large.
-    pub fn change(
-        &mut self,
-        found: &LocatedElement<'_>,
-        change: &Change<'_>,
-        in_array: bool,
-    ) -> Result<(), Error> {
+    pub fn change(&mut self, found: &LocatedElement<'_>, change: &Change<'_>) -> Result<(), Error> {
         if found.start < self.copied {
             let (start, copied) = (found.start, self.copied);
             let message = format!("a change at {start} comes after one that ends at {copied}");
@@ -90,7 +94,7 @@ impl<'a> Rewrite<'a> {
                 self.append_bytes(found.name(), value.as_ref())?;
             }
             // Removing an element would move the following ones, so it is replaced by null.
-            Change::Remove if in_array => {
+            Change::Remove if self.container == Container::Array => {
                 self.copy_until(found.start)?;
                 self.append_bytes(found.name(), ValueRef::Null)?;
             }
@@ -145,16 +149,15 @@ mod tests {
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
 
-    /// Changes in a wrong order had been ignored, and the update had stored the document without
-    /// them.
+    /// Changes in a wrong order used to be ignored, and the update stored the document without them.
     #[test]
     fn changes_in_a_wrong_order_fail() {
         let document = doc! { "a": 1, "b": 2 };
         let found: Vec<LocatedElement<'_>> = locate(document.as_document()).collect();
         let change = Change::Remove;
-        let mut rewrite = Rewrite::new(document.as_document());
-        rewrite.change(&found[1], &change, false).unwrap();
-        let refused = tolerate_bugs(|| rewrite.change(&found[0], &change, false));
+        let mut rewrite = Rewrite::new(document.as_document(), Container::Document);
+        rewrite.change(&found[1], &change).unwrap();
+        let refused = tolerate_bugs(|| rewrite.change(&found[0], &change));
         assert_eq!(refused.unwrap_err().code, 8);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windrow_invariant::Bug;
 
 use super::array_filter::ArrayFilter;
-use super::modifier::Modifier;
+use super::modifier::{Execution, Modifier};
 use super::path::{self, Name};
 use crate::Error;
 
@@ -20,15 +20,29 @@ pub(super) enum Node {
     Elements(Elements),
 }
 
+/// When an operator is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WhenApplied {
+    Always,
+    /// Only if an upsert inserts the document: `$setOnInsert`.
+    OnInsert,
+}
+
 /// An operator at the end of its path.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub path: Arc<str>,
     pub modifier: Arc<dyn Modifier>,
-    /// `true` for `$setOnInsert`.
-    pub insert_only: bool,
+    pub when: WhenApplied,
     /// The nesting depth of the operand: 0 for a number. `None` if the value is not in the operand.
     pub depth: Option<usize>,
+}
+
+impl Leaf {
+    /// Returns `true` if the operator is applied in this execution.
+    pub fn applies(&self, execution: &Execution<'_>) -> bool {
+        self.when == WhenApplied::Always || execution.is_insert
+    }
 }
 
 /// The children that are fields of a document, or indexes of an array.

@@ -4,10 +4,10 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
 use super::modifier::Execution;
 use super::path::Name;
-use super::tree::{Fields, Leaf};
+use super::tree::{Fields, Leaf, WhenApplied};
 use super::{apply, document_checks, set};
 use crate::Error;
-use crate::filter::{Filter, Node};
+use crate::filter::{EqualityScope, Filter, Node};
 use crate::memory::depth;
 
 /// Checks the filter of an upsert. Fails with 224 if it contains `$expr`, which MongoDB refuses
@@ -23,20 +23,19 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
     Ok(())
 }
 
-/// The document with the equality conditions of the filter, or with the one on `_id` only if
-/// `only_id` is set.
+/// The document with these equality conditions of the filter.
 ///
 /// # Errors
 ///
 /// - 54: two paths overlap.
-/// - 111: with `only_id`, the filter has a condition on a field within `_id`.
+/// - 111: the scope is `OnlyId`, and the filter has a condition on a field within `_id`.
 pub(super) fn base(
     filter: &Filter,
-    only_id: bool,
+    scope: EqualityScope,
     execution: &Execution<'_>,
 ) -> Result<DocumentBuf, Error> {
     let mut tree = Fields::default();
-    for (path, value) in filter.equality_fields(only_id)? {
+    for (path, value) in filter.equality_fields(scope)? {
         let names: Vec<Name> = path
             .components()
             .iter()
@@ -46,7 +45,7 @@ pub(super) fn base(
         let leaf = Leaf {
             modifier: set::parse_set(&text, value)?,
             path: text.into(),
-            insert_only: false,
+            when: WhenApplied::Always,
             depth: Some(depth(value)),
         };
         tree.insert(&names, leaf, &|_| None)

@@ -11,6 +11,7 @@ use crate::expression::arithmetic::{difference, product, quotient, sum};
 use crate::expression::date::calendar;
 use crate::expression::date::unit::Unit;
 use crate::expression::number::Number;
+use crate::expression::statistics::Coverage;
 use crate::interrupt::count_work;
 
 fn value_of(number: Number) -> Option<Value> {
@@ -222,7 +223,7 @@ pub(super) fn moving_average<'a>(
 /// `$covariancePop` and `$covarianceSamp`: the covariance of two values in the window.
 pub(super) fn covariance<'a>(
     input: &'a Expression,
-    sample: bool,
+    coverage: Coverage,
     bounds: &Bounds,
     partition: &Partition<'a>,
 ) -> Result<Vec<Option<Value>>, Error> {
@@ -246,7 +247,7 @@ pub(super) fn covariance<'a>(
             from += 1;
         }
         known = Some((window, moments));
-        covariances.push(Some(moments.finish(sample)));
+        covariances.push(Some(moments.finish(coverage)));
     }
     Ok(covariances)
 }
@@ -315,17 +316,17 @@ impl Moments {
         }
     }
 
-    fn finish(self, sample: bool) -> Value {
-        if self.count == 1 && !sample {
+    fn finish(self, coverage: Coverage) -> Value {
+        if self.count == 1 && coverage == Coverage::Population {
             return Value::Double(0.0);
         }
-        match if sample { self.count - 1 } else { self.count } {
-            count if count <= 0 => Value::Null,
-            count => match self.products {
+        match coverage.divisor(self.count) {
+            divisor if divisor <= 0 => Value::Null,
+            divisor => match self.products {
                 Number::Decimal(products) => {
-                    Value::Decimal128(products.divide(Decimal128::from_i64(count)))
+                    Value::Decimal128(products.divide(Decimal128::from_i64(divisor)))
                 }
-                products => Value::Double(products.to_f64() / count as f64),
+                products => Value::Double(products.to_f64() / divisor as f64),
             },
         }
     }

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::accumulator::Accumulator;
 use crate::expression::date::unit::Unit;
 use crate::expression::number::Number;
+use crate::expression::statistics::Coverage;
 use crate::expression::{Expression, Scope};
 use crate::sort::{Sort, SortField};
 
@@ -112,8 +113,8 @@ impl WindowFunction {
 impl FunctionParser<'_> {
     fn kind(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
         match self.name {
-            "$covariancePop" => self.covariance(operand, false),
-            "$covarianceSamp" => self.covariance(operand, true),
+            "$covariancePop" => self.covariance(operand, Coverage::Population),
+            "$covarianceSamp" => self.covariance(operand, Coverage::Sample),
             "$denseRank" => self.rank(operand, Kind::DenseRank),
             "$derivative" if window.is_none() => {
                 invalid("$derivative requires explicit window bounds")
@@ -220,9 +221,9 @@ impl FunctionParser<'_> {
         }
     }
 
-    fn covariance(&self, operand: ValueRef<'_>, sample: bool) -> Result<Kind, Error> {
+    fn covariance(&self, operand: ValueRef<'_>, coverage: Coverage) -> Result<Kind, Error> {
         let input = self.expression(operand)?;
-        Ok(Kind::Covariance { input, sample })
+        Ok(Kind::Covariance { input, coverage })
     }
 
     /// Parses `{input, unit}` of `$derivative` and `$integral`.

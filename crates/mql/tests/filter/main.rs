@@ -3,7 +3,7 @@
 mod schema;
 
 use windrow_document::{DocumentBuf, Value, ValueRef, array, doc};
-use windrow_mql::filter::{Filter, Node};
+use windrow_mql::filter::{EqualityScope, Filter, Node};
 
 /// Checks that each document of `found` matches and none of `not_found`.
 fn check(filter: DocumentBuf, found: &[DocumentBuf], not_found: &[DocumentBuf]) {
@@ -502,7 +502,7 @@ fn the_tree_is_in_normal_form() {
 fn equality_fields_are_those_of_an_upsert() {
     let filter = doc! { "a": 1, "$and": [{ "b.c": { "$eq": 2 } }, { "d": { "$gt": 1 } }], "e": { "$in": [3] } };
     let filter = Filter::parse(filter.as_document()).unwrap();
-    let fields = filter.equality_fields(false).unwrap();
+    let fields = filter.equality_fields(EqualityScope::AllFields).unwrap();
     let found: Vec<(String, ValueRef<'_>)> = fields
         .into_iter()
         .map(|(path, value)| (path.to_string(), value))
@@ -514,8 +514,19 @@ fn equality_fields_are_those_of_an_upsert() {
         .collect();
     assert_eq!(found, expected);
     let twice = Filter::parse(doc! { "$and": [{ "a": 1 }, { "a.b": 1 }] }.as_document()).unwrap();
-    assert_eq!(twice.equality_fields(false).unwrap_err().code, 54);
-    assert!(twice.equality_fields(true).unwrap().is_empty());
+    assert_eq!(
+        twice
+            .equality_fields(EqualityScope::AllFields)
+            .unwrap_err()
+            .code,
+        54
+    );
+    assert!(
+        twice
+            .equality_fields(EqualityScope::OnlyId)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl<'a> WeekStart<'a> {
     /// 5439016.
     fn weekday(&self) -> Result<i64, Error> {
         match self {
-            WeekStart::Value(value) => weekday_from_value(value, (5439015, 5439016)),
+            WeekStart::Value(value) => weekday_from_value(value),
             WeekStart::Default | WeekStart::Null => Ok(7),
         }
     }

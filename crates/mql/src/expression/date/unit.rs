@@ -51,9 +51,9 @@ impl Unit {
     }
 }
 
-/// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. The first of `codes` is
-/// the error for a value that is not a string, the second for an unknown day.
-pub(crate) fn weekday_from_value(value: &ExprValue<'_>, codes: (i32, i32)) -> Result<i64, Error> {
+/// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. Fails with 5439015 if the
+/// value is not a string, and with 5439016 if the day is unknown.
+pub(crate) fn weekday_from_value(value: &ExprValue<'_>) -> Result<i64, Error> {
     const DAYS: [&str; 7] = [
         "monday",
         "tuesday",
@@ -68,7 +68,7 @@ pub(crate) fn weekday_from_value(value: &ExprValue<'_>, codes: (i32, i32)) -> Re
             "requires 'startOfWeek' to be a string, but got {}",
             value.type_name()
         );
-        return Err(Error::new(codes.0, message));
+        return Err(Error::new(5439015, message));
     };
     let lower = name.to_ascii_lowercase();
     let found = DAYS
@@ -78,7 +78,7 @@ pub(crate) fn weekday_from_value(value: &ExprValue<'_>, codes: (i32, i32)) -> Re
         Some(index) => Ok(index as i64 + 1),
         None => {
             let message = format!("unknown day of week value: {name}");
-            Err(Error::new(codes.1, message))
+            Err(Error::new(5439016, message))
         }
     }
 }

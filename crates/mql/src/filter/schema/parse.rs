@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
 use super::encryption::{Encrypted, check_metadata};
-use super::{Additional, Dependency, Items, Range, Rules, UnorderedSet};
+use super::{Additional, Dependency, Items, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
@@ -46,25 +46,25 @@ const KEYWORDS: &[(&str, Parser)] = &[
     }),
     ("items", items),
     ("maxItems", |keyword, rules| {
-        keyword.limit(&mut rules.item_count, false)
+        keyword.limit(&mut rules.item_count.max)
     }),
     ("maxLength", |keyword, rules| {
-        keyword.limit(&mut rules.length, false)
+        keyword.limit(&mut rules.length.max)
     }),
     ("maxProperties", |keyword, rules| {
-        keyword.limit(&mut rules.object.count, false)
+        keyword.limit(&mut rules.object.count.max)
     }),
     ("maximum", |keyword, rules| {
         keyword.bound(rules, "exclusiveMaximum", Comparison::Lte, Comparison::Lt)
     }),
     ("minItems", |keyword, rules| {
-        keyword.limit(&mut rules.item_count, true)
+        keyword.limit(&mut rules.item_count.min)
     }),
     ("minLength", |keyword, rules| {
-        keyword.limit(&mut rules.length, true)
+        keyword.limit(&mut rules.length.min)
     }),
     ("minProperties", |keyword, rules| {
-        keyword.limit(&mut rules.object.count, true)
+        keyword.limit(&mut rules.object.count.min)
     }),
     ("minimum", |keyword, rules| {
         keyword.bound(rules, "exclusiveMinimum", Comparison::Gte, Comparison::Gt)
@@ -260,17 +260,13 @@ impl<'a> Keyword<'a> {
         }
     }
 
-    fn limit(&self, range: &mut Range, is_min: bool) -> Result<(), Error> {
+    fn limit(&self, limit: &mut Option<usize>) -> Result<(), Error> {
         let whole = self
             .value
             .as_whole()
             .and_then(|number| usize::try_from(number).ok());
-        let limit = whole.ok_or_else(|| self.wrong_value("must be a non-negative integer"))?;
-        *(if is_min {
-            &mut range.min
-        } else {
-            &mut range.max
-        }) = Some(limit);
+        let number = whole.ok_or_else(|| self.wrong_value("must be a non-negative integer"))?;
+        *limit = Some(number);
         Ok(())
     }
 
