@@ -147,7 +147,7 @@ impl Update {
     /// - 9: an operator is unknown, or its operand is not a document.
     /// - 40: paths conflict.
     /// - 56: a path or a name is empty.
-    /// - 72: an update does not allow a stage.
+    /// - 72: a stage is not allowed in an update.
     /// - 2, 14 and others: an operand is invalid.
     ///
     /// ```

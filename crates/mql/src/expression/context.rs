@@ -204,7 +204,7 @@ impl Scope {
         if name == SEARCH_META
             && let Some(search) = self.outer.search()
         {
-            search.note_reader();
+            search.record_reader();
         }
         if self.outer.get(name).is_some() {
             return Ok(VariableSource::Outer(name.into()));
@@ -349,7 +349,7 @@ impl<'a> Context<'a> {
             VariableSource::Current => Some(ValueRef::Document(self.current)),
             VariableSource::Root => Some(ValueRef::Document(self.root)),
             VariableSource::Now => Some(ValueRef::DateTime(self.now)),
-            // Windrow has no authentication, so there are no roles.
+            // The roles of the user are not known here, so there are none.
             VariableSource::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
             VariableSource::Remove => None,
             VariableSource::Local(number) => self.local(*number),

@@ -24,7 +24,7 @@ impl SearchMetadata {
     }
 
     /// Records that an expression reads the value.
-    pub(super) fn note_reader(&self) {
+    pub(super) fn record_reader(&self) {
         self.is_read.store(true, Ordering::Release);
     }
 

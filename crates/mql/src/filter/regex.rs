@@ -118,7 +118,7 @@ pub(super) fn failed(error: MatchError) -> Error {
         // The interrupt is final: a second call returns its error again.
         MatchError::Interrupted => match interrupt::check() {
             Err(error) => error,
-            Ok(()) => Bug::new("a search was interrupted, and nothing asks for it").into(),
+            Ok(()) => Bug::new("a search was interrupted, but no interrupt is pending").into(),
         },
         MatchError::Bug(bug) => bug.into(),
         MatchError::TooManySteps | MatchError::TooMuchMemory => Error::new(

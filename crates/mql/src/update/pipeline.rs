@@ -153,7 +153,7 @@ fn parse_stage(stage: ValueRef<'_>, scope: &Scope) -> Result<Stage, Error> {
     })
 }
 
-/// Lets stages record the positions of removed fields that later stages set again.
+/// Makes stages record the positions of removed fields that later stages set again.
 fn record_removed_fields(stages: &mut [Stage]) {
     for group in stages.split_mut(|stage| stage.reshape().is_none()) {
         let records: Vec<bool> = (1..=group.len())

@@ -178,9 +178,9 @@ fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Result<Value, Bug>
     let mismatch = || Bug::new(format!("moving a value of a window by {offset}"));
     if let (ValueRef::DateTime(millis), Some(unit)) = (base, unit) {
         let amount = offset.as_whole().ok_or_else(mismatch)?;
-        let add_millis = add_units(millis, unit, amount, &Zone::UTC);
+        let added = add_units(millis, unit, amount, &Zone::UTC);
         let end = if amount < 0 { i64::MIN } else { i64::MAX };
-        return Ok(Value::DateTime(add_millis.unwrap_or(end)));
+        return Ok(Value::DateTime(added.unwrap_or(end)));
     }
     let numbers = Number::from_value(base).zip(Number::from_value(offset));
     let (base, offset) = numbers.ok_or_else(mismatch)?;

@@ -40,11 +40,11 @@ pub(crate) struct FormatArgument {
 }
 
 impl FormatArgument {
-    const PLACE: usize = 2;
+    const INDEX: usize = 2;
 
     /// The format, if it is constant.
     pub fn constant(&self, call: &Call) -> Result<Option<Format>, Error> {
-        match call.argument(Self::PLACE).constant() {
+        match call.argument(Self::INDEX).constant() {
             Some(value) => self.parse(value.as_ref()),
             None => Ok(None),
         }
@@ -61,7 +61,7 @@ impl FormatArgument {
         {
             return Ok(Some(Cow::Borrowed(format)));
         }
-        let value = call.value(Self::PLACE, context)?;
+        let value = call.value(Self::INDEX, context)?;
         Ok(self.parse(value.or_null())?.map(Cow::Owned))
     }
 

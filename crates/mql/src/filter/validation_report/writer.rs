@@ -56,13 +56,13 @@ impl<'e> ReportWriter<'e> {
         self.show(found, "specifiedAs", specified);
     }
 
-    /// Returns `true` if another list element fits and nothing has error the report.
+    /// Returns `true` if another list element fits and nothing has stopped the report.
     pub fn has_room(&self) -> bool {
         self.count(PART_BYTES);
         !self.must_stop()
     }
 
-    /// Returns `true` if the report is too long, or if an interrupt or a bug error it.
+    /// Returns `true` if the report is too long, or if an interrupt or a bug has stopped it.
     pub fn must_stop(&self) -> bool {
         if let Err(error) = interrupt::check() {
             self.fail(error);
@@ -76,7 +76,7 @@ impl<'e> ReportWriter<'e> {
         let _ = self.error.set(error);
     }
 
-    /// Fails with the interrupt or the bug that error the report.
+    /// Fails with the interrupt or the bug that has stopped the report.
     pub fn finish(self) -> Result<(), Error> {
         self.error.into_inner().map_or(Ok(()), Err)
     }
