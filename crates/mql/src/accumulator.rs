@@ -29,7 +29,7 @@ pub use state::AccumulatorState;
 
 use windrow_document::{Document, ValueRef};
 
-use operator::{Operator, ParsedAccumulator};
+use operator::{AccumulatorOperator, ParsedAccumulator};
 
 use crate::Error;
 use crate::expression::statistics::Coverage;
@@ -39,44 +39,48 @@ use crate::sort::{Sort, SortField};
 /// A parsed accumulator: its operator and the expression that is its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accumulator {
-    operator: Operator,
+    operator: AccumulatorOperator,
     /// The expression that is evaluated for each document.
     input: Expression,
 }
 
 /// The form of the operand of an accumulator.
-enum OperandForm {
+enum AccumulatorOperand {
     /// One expression. A list of arguments fails with 40237.
-    Unary(Operator),
+    Unary(AccumulatorOperator),
     /// The operator parses its operand.
     Special(fn(&str, ValueRef<'_>, &Scope) -> Result<ParsedAccumulator, Error>),
 }
 
 /// The operator with this name. Sorted by name.
-fn find(name: &str) -> Option<OperandForm> {
+fn find(name: &str) -> Option<AccumulatorOperand> {
     Some(match name {
-        "$addToSet" => OperandForm::Unary(Operator::AddToSet),
-        "$avg" => OperandForm::Unary(Operator::Average { sliding: false }),
-        "$bottom" | "$bottomN" => OperandForm::Special(select_n::parse_top),
-        "$concatArrays" => OperandForm::Unary(Operator::ConcatArrays),
-        "$count" => OperandForm::Special(parse_count),
-        "$first" => OperandForm::Unary(Operator::First),
-        "$firstN" => OperandForm::Special(select_n::parse_select_n),
-        "$last" => OperandForm::Unary(Operator::Last),
-        "$lastN" => OperandForm::Special(select_n::parse_select_n),
-        "$max" => OperandForm::Unary(Operator::Max),
-        "$maxN" => OperandForm::Special(select_n::parse_select_n),
-        "$median" => OperandForm::Special(percentile::parse),
-        "$mergeObjects" => OperandForm::Unary(Operator::MergeObjects),
-        "$min" => OperandForm::Unary(Operator::Min),
-        "$minN" => OperandForm::Special(select_n::parse_select_n),
-        "$percentile" => OperandForm::Special(percentile::parse),
-        "$push" => OperandForm::Unary(Operator::Push),
-        "$setUnion" => OperandForm::Unary(Operator::SetUnion),
-        "$stdDevPop" => OperandForm::Unary(Operator::deviation(Coverage::Population)),
-        "$stdDevSamp" => OperandForm::Unary(Operator::deviation(Coverage::Sample)),
-        "$sum" => OperandForm::Unary(Operator::Sum),
-        "$top" | "$topN" => OperandForm::Special(select_n::parse_top),
+        "$addToSet" => AccumulatorOperand::Unary(AccumulatorOperator::AddToSet),
+        "$avg" => AccumulatorOperand::Unary(AccumulatorOperator::Average { sliding: false }),
+        "$bottom" | "$bottomN" => AccumulatorOperand::Special(select_n::parse_top),
+        "$concatArrays" => AccumulatorOperand::Unary(AccumulatorOperator::ConcatArrays),
+        "$count" => AccumulatorOperand::Special(parse_count),
+        "$first" => AccumulatorOperand::Unary(AccumulatorOperator::First),
+        "$firstN" => AccumulatorOperand::Special(select_n::parse_select_n),
+        "$last" => AccumulatorOperand::Unary(AccumulatorOperator::Last),
+        "$lastN" => AccumulatorOperand::Special(select_n::parse_select_n),
+        "$max" => AccumulatorOperand::Unary(AccumulatorOperator::Max),
+        "$maxN" => AccumulatorOperand::Special(select_n::parse_select_n),
+        "$median" => AccumulatorOperand::Special(percentile::parse),
+        "$mergeObjects" => AccumulatorOperand::Unary(AccumulatorOperator::MergeObjects),
+        "$min" => AccumulatorOperand::Unary(AccumulatorOperator::Min),
+        "$minN" => AccumulatorOperand::Special(select_n::parse_select_n),
+        "$percentile" => AccumulatorOperand::Special(percentile::parse),
+        "$push" => AccumulatorOperand::Unary(AccumulatorOperator::Push),
+        "$setUnion" => AccumulatorOperand::Unary(AccumulatorOperator::SetUnion),
+        "$stdDevPop" => {
+            AccumulatorOperand::Unary(AccumulatorOperator::deviation(Coverage::Population))
+        }
+        "$stdDevSamp" => {
+            AccumulatorOperand::Unary(AccumulatorOperator::deviation(Coverage::Sample))
+        }
+        "$sum" => AccumulatorOperand::Unary(AccumulatorOperator::Sum),
+        "$top" | "$topN" => AccumulatorOperand::Special(select_n::parse_top),
         _ => return None,
     })
 }
@@ -94,8 +98,8 @@ impl Accumulator {
     pub fn parse(name: &str, value: ValueRef<'_>, scope: &Scope) -> Result<Accumulator, Error> {
         let (operator, operand) = check_form(name, value)?;
         let is_unary = match find(operator) {
-            Some(OperandForm::Special(_)) => false,
-            Some(OperandForm::Unary(_)) => true,
+            Some(AccumulatorOperand::Special(_)) => false,
+            Some(AccumulatorOperand::Unary(_)) => true,
             None => crate::expression::is_operator(operator),
         };
         if is_unary {
@@ -112,18 +116,18 @@ impl Accumulator {
         scope: &Scope,
     ) -> Result<Accumulator, Error> {
         let (operator, input) = match find(operator) {
-            Some(OperandForm::Special(parse)) => parse(operator, operand, scope)?,
-            Some(OperandForm::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
+            Some(AccumulatorOperand::Special(parse)) => parse(operator, operand, scope)?,
+            Some(AccumulatorOperand::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
             None => return Err(unknown(operator)),
         };
         Ok(Accumulator { operator, input })
     }
 
     /// Returns the accumulator for windows with a moving start, in which values leave the window:
-    /// see [`Average`](Operator::Average) and [`Deviation`](Operator::Deviation).
+    /// see [`Average`](AccumulatorOperator::Average) and [`Deviation`](AccumulatorOperator::Deviation).
     pub(crate) fn sliding(mut self) -> Accumulator {
-        if let Operator::Average { sliding } | Operator::Deviation { sliding, .. } =
-            &mut self.operator
+        if let AccumulatorOperator::Average { sliding }
+        | AccumulatorOperator::Deviation { sliding, .. } = &mut self.operator
         {
             *sliding = true;
         }
@@ -143,7 +147,7 @@ impl Accumulator {
     /// Fails if the evaluation fails, with 146 if the state is too large, and with 14 or 40400 if
     /// the value has a wrong type for the operator.
     pub fn add(&self, state: &mut AccumulatorState, context: &Context<'_>) -> Result<(), Error> {
-        if let Operator::Top { order, .. } = &self.operator {
+        if let AccumulatorOperator::Top { order, .. } = &self.operator {
             let mut key = Vec::new();
             order.key_with_collation(context.root, context.meta, context.collation, &mut key)?;
             return state.add_ordered(key, self.input.evaluate(context)?);
@@ -164,8 +168,8 @@ impl Accumulator {
     /// Returns `true` if the initial state of a group does not depend on its `_id`.
     pub fn has_constant_start(&self) -> bool {
         let count = match &self.operator {
-            Operator::SelectN { count, .. } => Some(count),
-            Operator::Top { count, .. } => count.as_ref(),
+            AccumulatorOperator::SelectN { count, .. } => Some(count),
+            AccumulatorOperator::Top { count, .. } => count.as_ref(),
             _ => None,
         };
         count.is_none_or(Expression::is_constant)
@@ -173,20 +177,20 @@ impl Accumulator {
 
     /// Returns `true` if only the first value of a group matters.
     pub fn is_first(&self) -> bool {
-        self.operator == Operator::First
+        self.operator == AccumulatorOperator::First
     }
 
     /// Returns `true` if only the last value of a group matters.
     pub fn is_last(&self) -> bool {
-        self.operator == Operator::Last
+        self.operator == AccumulatorOperator::Last
     }
 
     /// The fields and variables that the accumulator reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = self.input.dependencies();
         match &self.operator {
-            Operator::SelectN { count, .. } => count.add_dependencies(&mut dependencies),
-            Operator::Top { order, count, .. } => {
+            AccumulatorOperator::SelectN { count, .. } => count.add_dependencies(&mut dependencies),
+            AccumulatorOperator::Top { order, count, .. } => {
                 add_order(order, &mut dependencies);
                 count
                     .iter()
@@ -261,7 +265,7 @@ fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<ParsedAccumu
     match operand.as_document() {
         Some(document) if document.is_empty() => {
             let input = Expression::from_constant(windrow_document::Value::Null);
-            Ok((Operator::Count, input))
+            Ok((AccumulatorOperator::Count, input))
         }
         _ => Err(Error::type_mismatch(
             "$count takes no arguments, i.e. $count:{}",

@@ -36,7 +36,7 @@ use crate::name_index::NameIndex;
 /// A parsed `$project`, `$addFields` or `$unset`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reshape {
-    root: Node,
+    root: ReshapeNode,
     /// `true` if the stage records the positions of removed fields.
     records_removed_fields: bool,
 }
@@ -52,9 +52,9 @@ pub struct ReshapeOutput {
 
 /// The changes of one document, at the root or nested.
 #[derive(Clone, Debug, PartialEq)]
-struct Node {
+struct ReshapeNode {
     unnamed_fields: UnnamedFields,
-    fields: Vec<(Box<str>, Field)>,
+    fields: Vec<(Box<str>, ReshapeField)>,
     names: NameIndex,
     /// `true` if a field below is computed. The document is then created if it is missing.
     computes: bool,
@@ -68,11 +68,11 @@ enum UnnamedFields {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Field {
+enum ReshapeField {
     Included,
     Excluded,
     Computed(Expression),
-    Nested(Node),
+    Nested(ReshapeNode),
 }
 
 impl From<DocumentBuf> for ReshapeOutput {
@@ -85,7 +85,7 @@ impl From<DocumentBuf> for ReshapeOutput {
 }
 
 impl Reshape {
-    fn new(root: Node) -> Reshape {
+    fn new(root: ReshapeNode) -> Reshape {
         Reshape {
             root,
             records_removed_fields: false,
@@ -181,15 +181,15 @@ impl Reshape {
             }
             match node.find(first.name().as_bytes()) {
                 None if node.unnamed_fields == UnnamedFields::Drop => return None,
-                None | Some((_, Field::Included)) => break,
-                Some((_, Field::Excluded)) => return None,
-                Some((_, Field::Computed(expression))) => {
+                None | Some((_, ReshapeField::Included)) => break,
+                Some((_, ReshapeField::Excluded)) => return None,
+                Some((_, ReshapeField::Computed(expression))) => {
                     let mut lineage = expression.lineage(below)?;
                     lineage.difference.may_lose_values |= is_nested;
                     lineage.difference.differs_in_expressions |= is_nested;
                     return Some(lineage);
                 }
-                Some((_, Field::Nested(nested))) => (node, rest) = (nested, below),
+                Some((_, ReshapeField::Nested(nested))) => (node, rest) = (nested, below),
             }
             is_nested = true;
             difference.may_be_missing |= node.computes;
@@ -234,20 +234,20 @@ fn join(prefix: &str, name: &str) -> String {
     }
 }
 
-impl Field {
+impl ReshapeField {
     /// Returns `true` if a value is created in a document that has none.
     fn computes(&self) -> bool {
         match self {
-            Field::Computed(_) => true,
-            Field::Nested(node) => node.computes,
-            Field::Included | Field::Excluded => false,
+            ReshapeField::Computed(_) => true,
+            ReshapeField::Nested(node) => node.computes,
+            ReshapeField::Included | ReshapeField::Excluded => false,
         }
     }
 }
 
-impl Node {
-    fn new(unnamed_fields: UnnamedFields) -> Node {
-        Node {
+impl ReshapeNode {
+    fn new(unnamed_fields: UnnamedFields) -> ReshapeNode {
+        ReshapeNode {
             unnamed_fields,
             fields: Vec::new(),
             names: NameIndex::default(),
@@ -255,7 +255,7 @@ impl Node {
         }
     }
 
-    fn find(&self, name: &[u8]) -> Option<(usize, &Field)> {
+    fn find(&self, name: &[u8]) -> Option<(usize, &ReshapeField)> {
         let index = self.names.find(&self.fields, name)?;
         self.fields.get(index).map(|(_, field)| (index, field))
     }
@@ -263,16 +263,16 @@ impl Node {
     fn collect(&self, prefix: &str, dependencies: &mut Dependencies) {
         for (name, field) in &self.fields {
             match field {
-                Field::Included => dependencies.add(&join(prefix, name)),
-                Field::Excluded => {}
-                Field::Computed(expression) => {
+                ReshapeField::Included => dependencies.add(&join(prefix, name)),
+                ReshapeField::Excluded => {}
+                ReshapeField::Computed(expression) => {
                     expression.add_dependencies(dependencies);
                     // The shape of the values on the path matters too.
                     if !prefix.is_empty() {
                         dependencies.add(prefix);
                     }
                 }
-                Field::Nested(node) => node.collect(&join(prefix, name), dependencies),
+                ReshapeField::Nested(node) => node.collect(&join(prefix, name), dependencies),
             }
         }
     }
@@ -280,9 +280,11 @@ impl Node {
     fn changed(&self, prefix: &str, paths: &mut Vec<String>) {
         for (name, field) in &self.fields {
             match field {
-                Field::Included => {}
-                Field::Excluded | Field::Computed(_) => paths.push(join(prefix, name)),
-                Field::Nested(node) => node.changed(&join(prefix, name), paths),
+                ReshapeField::Included => {}
+                ReshapeField::Excluded | ReshapeField::Computed(_) => {
+                    paths.push(join(prefix, name))
+                }
+                ReshapeField::Nested(node) => node.changed(&join(prefix, name), paths),
             }
         }
     }

@@ -29,12 +29,12 @@ use bounds::Bounds;
 /// A window function with its input and its window.
 #[derive(Clone, Debug)]
 pub struct WindowFunction {
-    kind: Kind,
+    kind: FunctionKind,
     bounds: Bounds,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum FunctionKind {
     Accumulate(Accumulator),
     /// The input is an array of two numbers. Other values are ignored.
     Covariance {
@@ -107,38 +107,46 @@ impl WindowFunction {
     pub fn compute<'a>(&'a self, partition: &Partition<'a>) -> Result<Vec<Option<Value>>, Error> {
         let bounds = &self.bounds;
         match &self.kind {
-            Kind::Accumulate(accumulator) => accumulators::compute(accumulator, bounds, partition),
-            Kind::Covariance { input, coverage } => {
+            FunctionKind::Accumulate(accumulator) => {
+                accumulators::compute(accumulator, bounds, partition)
+            }
+            FunctionKind::Covariance { input, coverage } => {
                 numeric::covariance(input, *coverage, bounds, partition)
             }
-            Kind::DenseRank => Ok(rank::dense(partition)),
-            Kind::Derivative { input, unit } => {
+            FunctionKind::DenseRank => Ok(rank::dense(partition)),
+            FunctionKind::Derivative { input, unit } => {
                 numeric::derivative(input, *unit, bounds, partition)
             }
-            Kind::DocumentNumber => Ok(rank::numbers(partition)),
-            Kind::MovingAverage { input, alpha } => {
+            FunctionKind::DocumentNumber => Ok(rank::numbers(partition)),
+            FunctionKind::MovingAverage { input, alpha } => {
                 numeric::moving_average(input, *alpha, partition)
             }
-            Kind::Integral { input, unit } => numeric::integral(input, *unit, bounds, partition),
-            Kind::LinearFill(input) => fill::linear(input, partition),
-            Kind::LastObserved(input) => fill::last_observed(input, partition),
-            Kind::Rank => Ok(rank::ranks(partition)),
-            Kind::Shift { input, by, default } => rank::shift(input, *by, default, partition),
+            FunctionKind::Integral { input, unit } => {
+                numeric::integral(input, *unit, bounds, partition)
+            }
+            FunctionKind::LinearFill(input) => fill::linear(input, partition),
+            FunctionKind::LastObserved(input) => fill::last_observed(input, partition),
+            FunctionKind::Rank => Ok(rank::ranks(partition)),
+            FunctionKind::Shift { input, by, default } => {
+                rank::shift(input, *by, default, partition)
+            }
         }
     }
 
     /// The fields that the function reads, besides those of the sort order.
     pub fn dependencies(&self) -> Dependencies {
         match &self.kind {
-            Kind::Accumulate(accumulator) => accumulator.dependencies(),
-            Kind::Covariance { input, .. }
-            | Kind::Derivative { input, .. }
-            | Kind::MovingAverage { input, .. }
-            | Kind::Integral { input, .. }
-            | Kind::Shift { input, .. }
-            | Kind::LinearFill(input)
-            | Kind::LastObserved(input) => input.dependencies(),
-            Kind::DenseRank | Kind::DocumentNumber | Kind::Rank => Dependencies::default(),
+            FunctionKind::Accumulate(accumulator) => accumulator.dependencies(),
+            FunctionKind::Covariance { input, .. }
+            | FunctionKind::Derivative { input, .. }
+            | FunctionKind::MovingAverage { input, .. }
+            | FunctionKind::Integral { input, .. }
+            | FunctionKind::Shift { input, .. }
+            | FunctionKind::LinearFill(input)
+            | FunctionKind::LastObserved(input) => input.dependencies(),
+            FunctionKind::DenseRank | FunctionKind::DocumentNumber | FunctionKind::Rank => {
+                Dependencies::default()
+            }
         }
     }
 }

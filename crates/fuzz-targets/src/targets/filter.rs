@@ -3,7 +3,7 @@
 
 use windrow_document::{BsonError, DocumentBuf};
 use windrow_mql::Meta;
-use windrow_mql::filter::{EqualityScope, Environment, Filter, validation_report};
+use windrow_mql::filter::{Environment, EqualityScope, Filter, validation_report};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
@@ -27,7 +27,10 @@ pub fn run(bytes: &[u8]) {
     if let (Ok(matched), Ok(position)) = (&matched, position) {
         assert_eq!(position.is_some(), *matched, "{}", filter.to_document());
     }
-    let _ = (filter.dependencies(), filter.equality_fields(EqualityScope::AllFields));
+    let _ = (
+        filter.dependencies(),
+        filter.equality_fields(EqualityScope::AllFields),
+    );
     match DocumentBuf::from_bytes(filter.to_document().into_bytes()) {
         // Printing can add a level of nesting: `{a: 1}` is printed with `$eq`.
         Ok(_) | Err(BsonError::Depth) => {}

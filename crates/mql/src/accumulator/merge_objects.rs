@@ -25,7 +25,7 @@ pub(super) enum MergedDocument {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldTable {
-    fields: Vec<Field>,
+    fields: Vec<MergedField>,
     indexes: HashMap<Box<str>, usize>,
     bytes: usize,
     /// The bytes of the fields as a BSON document.
@@ -35,7 +35,7 @@ pub(super) struct FieldTable {
 }
 
 #[derive(Clone, Debug)]
-struct Field {
+struct MergedField {
     name: Box<str>,
     value: Value,
     /// The document that set the value. If it has a name twice, the first value counts.
@@ -125,10 +125,10 @@ impl FieldTable {
     }
 
     fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        self.bytes += 2 * (name.len() + size_of::<Field>()) + value_bytes(value);
+        self.bytes += 2 * (name.len() + size_of::<MergedField>()) + value_bytes(value);
         self.document_bytes += field_bytes(name, value);
         self.indexes.insert(name.into(), self.fields.len());
-        self.fields.push(Field {
+        self.fields.push(MergedField {
             name: name.into(),
             value: value.to_value(),
             document_number: self.document_number,

@@ -5,11 +5,11 @@ use crate::expression::statistics::Coverage;
 use crate::sort::Sort;
 
 /// The operator of an accumulator and its input expression.
-pub(super) type ParsedAccumulator = (Operator, Expression);
+pub(super) type ParsedAccumulator = (AccumulatorOperator, Expression);
 
 /// The operator of an accumulator.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Operator {
+pub(super) enum AccumulatorOperator {
     AddToSet,
     Average {
         /// `true` in a window with a moving start. Whole numbers are then divided exactly and not
@@ -50,9 +50,9 @@ pub(super) enum Operator {
     },
 }
 
-impl Operator {
-    pub fn deviation(coverage: Coverage) -> Operator {
-        Operator::Deviation {
+impl AccumulatorOperator {
+    pub fn deviation(coverage: Coverage) -> AccumulatorOperator {
+        AccumulatorOperator::Deviation {
             coverage,
             sliding: false,
         }

@@ -2,7 +2,7 @@
 
 use windrow_document::ValueRef;
 
-use super::operator::{Operator, ParsedAccumulator};
+use super::operator::{AccumulatorOperator, ParsedAccumulator};
 use crate::Error;
 use crate::expression::percentile::{PercentileSpecification, parse_specification};
 use crate::expression::{Expression, Scope};
@@ -20,6 +20,6 @@ pub(super) fn parse(
     } = parse_specification(name, operand, code, &|value| {
         Expression::parse(value, scope)?.to_constant(scope)
     })?;
-    let operator = Operator::Percentile { points, is_median };
+    let operator = AccumulatorOperator::Percentile { points, is_median };
     Ok((operator, Expression::parse(input, scope)?))
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use windrow_document::{ArrayBuf, Collation, Value, ValueRef, collation};
 
 use super::bytes::value_bytes;
-use super::operator::{InputDependence, Operator, ParsedAccumulator, Selection};
+use super::operator::{AccumulatorOperator, InputDependence, ParsedAccumulator, Selection};
 use crate::Error;
 use crate::expression::{ExprValue, Expression, Scope, parse_count};
 use crate::sort::Sort;
@@ -54,7 +54,7 @@ pub(super) fn parse_select_n(
         _ => Selection::Greatest,
     };
     let count = Expression::parse(count, scope)?;
-    let operator = Operator::SelectN { selection, count };
+    let operator = AccumulatorOperator::SelectN { selection, count };
     Ok((operator, Expression::parse(input, scope)?))
 }
 
@@ -191,7 +191,7 @@ pub(super) fn parse_top(
         (None, output, sort_by)
     };
     let order = parse_order(name, sort_by)?;
-    let operator = Operator::Top {
+    let operator = AccumulatorOperator::Top {
         order,
         bottom: name.starts_with("$bottom"),
         count,

@@ -6,7 +6,7 @@ use windrow_invariant::Bug;
 use super::bytes::value_bytes;
 use super::collect::{DistinctValues, PushedValues};
 use super::merge_objects::MergedDocument;
-use super::operator::{InputDependence, Operator};
+use super::operator::{AccumulatorOperator, InputDependence};
 use super::select_n::{SelectN, SortKey, Top};
 use crate::Error;
 use crate::expression::accumulators::keep_better;
@@ -21,10 +21,10 @@ use crate::memory::check_accumulated;
 ///
 /// States of parts of a group can be merged.
 #[derive(Clone, Debug)]
-pub struct AccumulatorState(Kind);
+pub struct AccumulatorState(StateKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum StateKind {
     Average(Average),
     Concatenated(PushedValues),
     Count(i64),
@@ -49,46 +49,51 @@ enum Kind {
 const STATE_BYTES: usize = size_of::<AccumulatorState>();
 
 impl AccumulatorState {
-    pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
+    pub(super) fn new(
+        operator: &AccumulatorOperator,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
         Ok(AccumulatorState(match operator {
-            Operator::AddToSet => Kind::DistinctValues(DistinctValues::default()),
-            Operator::Average { sliding } => {
+            AccumulatorOperator::AddToSet => StateKind::DistinctValues(DistinctValues::default()),
+            AccumulatorOperator::Average { sliding } => {
                 if *sliding {
-                    Kind::SlidingAverage(Average::default())
+                    StateKind::SlidingAverage(Average::default())
                 } else {
-                    Kind::Average(Average::default())
+                    StateKind::Average(Average::default())
                 }
             }
-            Operator::ConcatArrays => Kind::Concatenated(PushedValues::default()),
-            Operator::Count => Kind::Count(0),
-            Operator::Deviation { coverage, sliding } => {
+            AccumulatorOperator::ConcatArrays => StateKind::Concatenated(PushedValues::default()),
+            AccumulatorOperator::Count => StateKind::Count(0),
+            AccumulatorOperator::Deviation { coverage, sliding } => {
                 let deviation = Deviation::new(*coverage);
                 if *sliding {
-                    Kind::SlidingDeviation(deviation)
+                    StateKind::SlidingDeviation(deviation)
                 } else {
-                    Kind::Deviation(deviation)
+                    StateKind::Deviation(deviation)
                 }
             }
-            Operator::First => Kind::First(None),
-            Operator::Last => Kind::Last(None),
-            Operator::Max => Kind::Max(None),
-            Operator::MergeObjects => Kind::MergedDocument(MergedDocument::default()),
-            Operator::Min => Kind::Min(None),
-            Operator::Percentile { points, is_median } => {
-                Kind::Percentiles(Percentiles::new(points.clone(), *is_median))
+            AccumulatorOperator::First => StateKind::First(None),
+            AccumulatorOperator::Last => StateKind::Last(None),
+            AccumulatorOperator::Max => StateKind::Max(None),
+            AccumulatorOperator::MergeObjects => {
+                StateKind::MergedDocument(MergedDocument::default())
             }
-            Operator::Push => Kind::PushedValues(PushedValues::default()),
-            Operator::SelectN { selection, count } => {
-                Kind::SelectN(SelectN::new(*selection, count.evaluate(context)?)?)
+            AccumulatorOperator::Min => StateKind::Min(None),
+            AccumulatorOperator::Percentile { points, is_median } => {
+                StateKind::Percentiles(Percentiles::new(points.clone(), *is_median))
             }
-            Operator::SetUnion => Kind::Union(DistinctValues::default()),
-            Operator::Sum => Kind::Sum(Sum::default()),
-            Operator::Top { bottom, count, .. } => {
+            AccumulatorOperator::Push => StateKind::PushedValues(PushedValues::default()),
+            AccumulatorOperator::SelectN { selection, count } => {
+                StateKind::SelectN(SelectN::new(*selection, count.evaluate(context)?)?)
+            }
+            AccumulatorOperator::SetUnion => StateKind::Union(DistinctValues::default()),
+            AccumulatorOperator::Sum => StateKind::Sum(Sum::default()),
+            AccumulatorOperator::Top { bottom, count, .. } => {
                 let count = count
                     .as_ref()
                     .map(|count| count.evaluate(context))
                     .transpose()?;
-                Kind::Top(Top::new(*bottom, count)?)
+                StateKind::Top(Top::new(*bottom, count)?)
             }
         }))
     }
@@ -96,13 +101,13 @@ impl AccumulatorState {
     /// The state after this many documents with the same value. Returns `None` if it also depends
     /// on other things.
     pub(super) fn for_document_count(
-        operator: &Operator,
+        operator: &AccumulatorOperator,
         value: Option<&Value>,
         documents: u64,
     ) -> Option<AccumulatorState> {
         let kind = match operator {
-            Operator::Count => Kind::Count(i64::try_from(documents).ok()?),
-            Operator::Sum => Kind::Sum(Sum::from_repeated(value?, documents)?),
+            AccumulatorOperator::Count => StateKind::Count(i64::try_from(documents).ok()?),
+            AccumulatorOperator::Sum => StateKind::Sum(Sum::from_repeated(value?, documents)?),
             _ => return None,
         };
         Some(AccumulatorState(kind))
@@ -121,32 +126,34 @@ impl AccumulatorState {
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match &mut self.0 {
-            Kind::Average(average) | Kind::SlidingAverage(average) => {
+            StateKind::Average(average) | StateKind::SlidingAverage(average) => {
                 with_number(&value, |number| average.add(number));
             }
-            Kind::Concatenated(all) => {
+            StateKind::Concatenated(all) => {
                 elements("$concatArrays", &value)?.for_each(|element| all.add(&element.into()));
             }
-            Kind::Count(count) => *count += 1,
-            Kind::Deviation(deviation) | Kind::SlidingDeviation(deviation) => {
+            StateKind::Count(count) => *count += 1,
+            StateKind::Deviation(deviation) | StateKind::SlidingDeviation(deviation) => {
                 with_number(&value, |number| deviation.add(number.to_f64()));
             }
-            Kind::First(first) => {
+            StateKind::First(first) => {
                 first.get_or_insert_with(|| value.into_value());
             }
-            Kind::Last(last) => *last = value.into_value(),
-            Kind::Max(greatest) => keep_better(greatest, value, collation, |order| order.is_gt()),
-            Kind::MergedDocument(merged) => merged.add(&value)?,
-            Kind::Min(least) => keep_better(least, value, collation, |order| order.is_lt()),
-            Kind::Percentiles(percentiles) => {
+            StateKind::Last(last) => *last = value.into_value(),
+            StateKind::Max(greatest) => {
+                keep_better(greatest, value, collation, |order| order.is_gt())
+            }
+            StateKind::MergedDocument(merged) => merged.add(&value)?,
+            StateKind::Min(least) => keep_better(least, value, collation, |order| order.is_lt()),
+            StateKind::Percentiles(percentiles) => {
                 with_number(&value, |number| percentiles.add(number.to_f64()));
             }
-            Kind::PushedValues(pushed) => pushed.add(&value),
-            Kind::DistinctValues(set) => set.add(value, collation),
-            Kind::SelectN(select_n) => select_n.add(value, collation),
-            Kind::Sum(sum) => with_number(&value, |number| sum.add(number)),
-            Kind::Top(_) => return self.add_ordered(SortKey::default(), value),
-            Kind::Union(set) => {
+            StateKind::PushedValues(pushed) => pushed.add(&value),
+            StateKind::DistinctValues(set) => set.add(value, collation),
+            StateKind::SelectN(select_n) => select_n.add(value, collation),
+            StateKind::Sum(sum) => with_number(&value, |number| sum.add(number)),
+            StateKind::Top(_) => return self.add_ordered(SortKey::default(), value),
+            StateKind::Union(set) => {
                 elements("$setUnion", &value)?.for_each(|one| set.add(one.into(), collation));
             }
         }
@@ -156,13 +163,13 @@ impl AccumulatorState {
     /// Fails with 146 if the state of one group is too large. A single state cannot spill to disk.
     fn check_size(&self) -> Result<(), Error> {
         let (name, bytes) = match &self.0 {
-            Kind::PushedValues(pushed) => ("$push", pushed.bytes()),
-            Kind::Concatenated(pushed) => ("$concatArrays", pushed.bytes()),
-            Kind::DistinctValues(set) => ("$addToSet", set.value_bytes()),
-            Kind::Union(set) => ("$setUnion", set.value_bytes()),
-            Kind::SelectN(select_n) => (select_n.name(), select_n.bytes()),
-            Kind::Top(top) => (top.name(), top.bytes()),
-            Kind::MergedDocument(merged) => ("$mergeObjects", merged.limited_bytes()),
+            StateKind::PushedValues(pushed) => ("$push", pushed.bytes()),
+            StateKind::Concatenated(pushed) => ("$concatArrays", pushed.bytes()),
+            StateKind::DistinctValues(set) => ("$addToSet", set.value_bytes()),
+            StateKind::Union(set) => ("$setUnion", set.value_bytes()),
+            StateKind::SelectN(select_n) => (select_n.name(), select_n.bytes()),
+            StateKind::Top(top) => (top.name(), top.bytes()),
+            StateKind::MergedDocument(merged) => ("$mergeObjects", merged.limited_bytes()),
             _ => return Ok(()),
         };
         check_accumulated(name, bytes)
@@ -170,7 +177,7 @@ impl AccumulatorState {
 
     /// Adds a value with its sort key, for `$top` and similar operators.
     pub(super) fn add_ordered(&mut self, key: SortKey, value: ExprValue<'_>) -> Result<(), Error> {
-        let Kind::Top(top) = &mut self.0 else {
+        let StateKind::Top(top) = &mut self.0 else {
             let message = format!("adding an ordered value to another state: {:?}", self.0);
             return Err(Bug::new(message).into());
         };
@@ -186,34 +193,41 @@ impl AccumulatorState {
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match (&mut self.0, other.0) {
-            (Kind::Average(one), Kind::Average(other))
-            | (Kind::SlidingAverage(one), Kind::SlidingAverage(other)) => one.merge(&other),
-            (Kind::Count(one), Kind::Count(other)) => *one += other,
-            (Kind::Deviation(one), Kind::Deviation(other))
-            | (Kind::SlidingDeviation(one), Kind::SlidingDeviation(other)) => one.merge(&other),
-            (Kind::First(one), Kind::First(Some(other))) => {
+            (StateKind::Average(one), StateKind::Average(other))
+            | (StateKind::SlidingAverage(one), StateKind::SlidingAverage(other)) => {
+                one.merge(&other)
+            }
+            (StateKind::Count(one), StateKind::Count(other)) => *one += other,
+            (StateKind::Deviation(one), StateKind::Deviation(other))
+            | (StateKind::SlidingDeviation(one), StateKind::SlidingDeviation(other)) => {
+                one.merge(&other)
+            }
+            (StateKind::First(one), StateKind::First(Some(other))) => {
                 one.get_or_insert(other);
             }
-            (Kind::Last(one), Kind::Last(other)) => *one = other,
-            (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
+            (StateKind::Last(one), StateKind::Last(other)) => *one = other,
+            (
+                StateKind::Max(_) | StateKind::Min(_),
+                StateKind::Max(Some(other)) | StateKind::Min(Some(other)),
+            ) => {
                 return self.add(ExprValue::from(other), collation);
             }
-            (Kind::MergedDocument(_), Kind::MergedDocument(other)) => {
+            (StateKind::MergedDocument(_), StateKind::MergedDocument(other)) => {
                 return self.add(other.finish().into(), collation);
             }
-            (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
-            (Kind::PushedValues(one), Kind::PushedValues(other))
-            | (Kind::Concatenated(one), Kind::Concatenated(other)) => one.merge(other),
-            (Kind::DistinctValues(one), Kind::DistinctValues(other))
-            | (Kind::Union(one), Kind::Union(other)) => {
+            (StateKind::Percentiles(one), StateKind::Percentiles(other)) => one.merge(other),
+            (StateKind::PushedValues(one), StateKind::PushedValues(other))
+            | (StateKind::Concatenated(one), StateKind::Concatenated(other)) => one.merge(other),
+            (StateKind::DistinctValues(one), StateKind::DistinctValues(other))
+            | (StateKind::Union(one), StateKind::Union(other)) => {
                 one.merge(other, collation);
             }
-            (Kind::SelectN(one), Kind::SelectN(other)) => one.merge(other, collation),
-            (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
-            (Kind::Top(one), Kind::Top(other)) => one.merge(other),
-            (Kind::First(_), Kind::First(None))
-            | (Kind::Max(_), Kind::Max(None))
-            | (Kind::Min(_), Kind::Min(None)) => {}
+            (StateKind::SelectN(one), StateKind::SelectN(other)) => one.merge(other, collation),
+            (StateKind::Sum(one), StateKind::Sum(other)) => one.add_sum(&other),
+            (StateKind::Top(one), StateKind::Top(other)) => one.merge(other),
+            (StateKind::First(_), StateKind::First(None))
+            | (StateKind::Max(_), StateKind::Max(None))
+            | (StateKind::Min(_), StateKind::Min(None)) => {}
             (one, other) => {
                 let message = format!("merging states of two accumulators: {one:?}, {other:?}");
                 return Err(Bug::new(message).into());
@@ -225,51 +239,53 @@ impl AccumulatorState {
     /// The result. Missing first and last values are null.
     pub fn finish(self) -> Value {
         match self.0 {
-            Kind::Average(average) => average.finish(),
-            Kind::Count(count) => Number::int_or_long(count).to_value_ref().to_value(),
-            Kind::Deviation(deviation) => deviation.finish().map_or(Value::Null, Value::Double),
-            Kind::First(first) => first.flatten().unwrap_or(Value::Null),
-            Kind::Last(last) => last.unwrap_or(Value::Null),
-            Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
-            Kind::MergedDocument(merged) => Value::Document(merged.finish()),
-            Kind::SlidingAverage(average) => average.finish_sliding(),
-            Kind::SlidingDeviation(deviation) => deviation.finish_sliding(),
-            Kind::Percentiles(percentiles) => percentiles.finish(),
-            Kind::PushedValues(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
-            Kind::DistinctValues(set) | Kind::Union(set) => set.finish(),
-            Kind::SelectN(select_n) => select_n.finish(),
-            Kind::Sum(sum) => sum.value(),
-            Kind::Top(top) => top.finish(),
+            StateKind::Average(average) => average.finish(),
+            StateKind::Count(count) => Number::int_or_long(count).to_value_ref().to_value(),
+            StateKind::Deviation(deviation) => {
+                deviation.finish().map_or(Value::Null, Value::Double)
+            }
+            StateKind::First(first) => first.flatten().unwrap_or(Value::Null),
+            StateKind::Last(last) => last.unwrap_or(Value::Null),
+            StateKind::Max(value) | StateKind::Min(value) => value.unwrap_or(Value::Null),
+            StateKind::MergedDocument(merged) => Value::Document(merged.finish()),
+            StateKind::SlidingAverage(average) => average.finish_sliding(),
+            StateKind::SlidingDeviation(deviation) => deviation.finish_sliding(),
+            StateKind::Percentiles(percentiles) => percentiles.finish(),
+            StateKind::PushedValues(pushed) | StateKind::Concatenated(pushed) => pushed.finish(),
+            StateKind::DistinctValues(set) | StateKind::Union(set) => set.finish(),
+            StateKind::SelectN(select_n) => select_n.finish(),
+            StateKind::Sum(sum) => sum.value(),
+            StateKind::Top(top) => top.finish(),
         }
     }
 
     pub(crate) fn input_dependence(&self) -> InputDependence {
         match &self.0 {
-            Kind::Average(_)
-            | Kind::Count(_)
-            | Kind::Deviation(_)
-            | Kind::Max(_)
-            | Kind::Min(_)
-            | Kind::SlidingAverage(_)
-            | Kind::SlidingDeviation(_)
-            | Kind::Sum(_) => InputDependence::Bounded(1),
-            Kind::First(_) => InputDependence::First(1),
-            Kind::Last(_) => InputDependence::Last(1),
-            Kind::SelectN(select_n) => select_n.input_dependence(),
-            Kind::Top(top) => InputDependence::Bounded(top.count()),
-            Kind::Concatenated(_)
-            | Kind::MergedDocument(_)
-            | Kind::Percentiles(_)
-            | Kind::PushedValues(_)
-            | Kind::DistinctValues(_)
-            | Kind::Union(_) => InputDependence::All,
+            StateKind::Average(_)
+            | StateKind::Count(_)
+            | StateKind::Deviation(_)
+            | StateKind::Max(_)
+            | StateKind::Min(_)
+            | StateKind::SlidingAverage(_)
+            | StateKind::SlidingDeviation(_)
+            | StateKind::Sum(_) => InputDependence::Bounded(1),
+            StateKind::First(_) => InputDependence::First(1),
+            StateKind::Last(_) => InputDependence::Last(1),
+            StateKind::SelectN(select_n) => select_n.input_dependence(),
+            StateKind::Top(top) => InputDependence::Bounded(top.count()),
+            StateKind::Concatenated(_)
+            | StateKind::MergedDocument(_)
+            | StateKind::Percentiles(_)
+            | StateKind::PushedValues(_)
+            | StateKind::DistinctValues(_)
+            | StateKind::Union(_) => InputDependence::All,
         }
     }
 
     /// The approximate bytes of the result in a document.
     pub fn document_bytes(&self) -> usize {
         match &self.0 {
-            Kind::MergedDocument(merged) => merged.document_bytes(),
+            StateKind::MergedDocument(merged) => merged.document_bytes(),
             _ => self.bytes(),
         }
     }
@@ -278,16 +294,16 @@ impl AccumulatorState {
     pub fn bytes(&self) -> usize {
         STATE_BYTES
             + match &self.0 {
-                Kind::First(Some(Some(value)))
-                | Kind::Last(Some(value))
-                | Kind::Max(Some(value))
-                | Kind::Min(Some(value)) => value_bytes(value.as_ref()),
-                Kind::MergedDocument(merged) => merged.bytes(),
-                Kind::Percentiles(percentiles) => percentiles.bytes(),
-                Kind::PushedValues(pushed) | Kind::Concatenated(pushed) => pushed.bytes(),
-                Kind::DistinctValues(set) | Kind::Union(set) => set.bytes(),
-                Kind::SelectN(select_n) => select_n.bytes(),
-                Kind::Top(top) => top.bytes(),
+                StateKind::First(Some(Some(value)))
+                | StateKind::Last(Some(value))
+                | StateKind::Max(Some(value))
+                | StateKind::Min(Some(value)) => value_bytes(value.as_ref()),
+                StateKind::MergedDocument(merged) => merged.bytes(),
+                StateKind::Percentiles(percentiles) => percentiles.bytes(),
+                StateKind::PushedValues(pushed) | StateKind::Concatenated(pushed) => pushed.bytes(),
+                StateKind::DistinctValues(set) | StateKind::Union(set) => set.bytes(),
+                StateKind::SelectN(select_n) => select_n.bytes(),
+                StateKind::Top(top) => top.bytes(),
                 _ => 0,
             }
     }

@@ -19,7 +19,7 @@ enum EntryForm {
     Entry,
 }
 
-type Field<'v> = (&'v str, ValueRef<'v>);
+type NamedValue<'v> = (&'v str, ValueRef<'v>);
 
 /// `$arrayToObject`: from `[[name, value], …]` or `[{k: name, v: value}, …]`. The last value of a
 /// name counts.
@@ -29,7 +29,7 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
         return Ok(ExprValue::NULL);
     }
     let operator = call.operator.name;
-    let mut fields: LimitedVec<'_, Field<'_>> = LimitedVec::new(operator);
+    let mut fields: LimitedVec<'_, NamedValue<'_>> = LimitedVec::new(operator);
     let mut indexes: HashMap<&str, usize> = HashMap::new();
     let mut live = LiveBytes::new(0);
     let mut form = None;
@@ -64,7 +64,10 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
     Ok(object.finish().into())
 }
 
-fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<EntryForm>) -> Result<Field<'v>, Error> {
+fn parse_entry<'v>(
+    entry: ValueRef<'v>,
+    form: &mut Option<EntryForm>,
+) -> Result<NamedValue<'v>, Error> {
     match entry {
         ValueRef::Array(pair) => {
             if *form.get_or_insert(EntryForm::Pair) != EntryForm::Pair {
@@ -102,7 +105,7 @@ fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<EntryForm>) -> Result<
     }
 }
 
-fn parse_key_value(entry: Document<'_>) -> Result<Field<'_>, Error> {
+fn parse_key_value(entry: Document<'_>) -> Result<NamedValue<'_>, Error> {
     if entry.count() != 2 {
         let message =
             "$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys";

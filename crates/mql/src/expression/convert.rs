@@ -13,7 +13,7 @@ use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{ABSENT, Call, EvalResult, Operator};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
-use target::{Format, Target};
+use target::{BinaryFormat, ConversionTarget};
 
 pub(crate) static CONVERT: NamedArguments = NamedArguments {
     not_document: 9,
@@ -69,7 +69,7 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'
     let target = if to.is_nullish() {
         None
     } else {
-        Some(Target::parse(&to, call.operator.name)?)
+        Some(ConversionTarget::parse(&to, call.operator.name)?)
     };
     if input.is_nullish() {
         return if call.argument(3).is_absent() {
@@ -82,7 +82,7 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'
         return Ok(ExprValue::NULL);
     };
     target.take_subtype(&to)?;
-    target.format = Format::parse(&call.value(4, context)?)?;
+    target.format = BinaryFormat::parse(&call.value(4, context)?)?;
     target.is_big_endian = target::is_big_endian(&call.value(5, context)?)?;
     match converted(input, &target) {
         Err(error) if error.code == 241 && !call.argument(2).is_absent() => call.value(2, context),
@@ -90,7 +90,7 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'
     }
 }
 
-fn converted<'a>(value: ExprValue<'a>, target: &Target) -> EvalResult<'a> {
+fn converted<'a>(value: ExprValue<'a>, target: &ConversionTarget) -> EvalResult<'a> {
     let source = value.or_null();
     if source.type_of() == target.kind && !matches!(target.kind, Type::Binary) {
         return Ok(value);
@@ -138,7 +138,7 @@ fn out_of_range(number: ValueRef<'_>) -> Error {
     ))
 }
 
-fn to_int(source: ValueRef<'_>, target: &Target) -> Result<i32, Error> {
+fn to_int(source: ValueRef<'_>, target: &ConversionTarget) -> Result<i32, Error> {
     if let ValueRef::DateTime(_) = source {
         return Err(unsupported(source, Type::Int32));
     }
@@ -146,7 +146,7 @@ fn to_int(source: ValueRef<'_>, target: &Target) -> Result<i32, Error> {
     i32::try_from(long).map_err(|_| out_of_range(source))
 }
 
-fn to_long(source: ValueRef<'_>, target: &Target) -> Result<i64, Error> {
+fn to_long(source: ValueRef<'_>, target: &ConversionTarget) -> Result<i64, Error> {
     if let Some(number) = Number::from_value(source) {
         return whole(number).ok_or_else(|| out_of_range(source));
     }
@@ -159,7 +159,7 @@ fn to_long(source: ValueRef<'_>, target: &Target) -> Result<i64, Error> {
     }
 }
 
-fn to_double(source: ValueRef<'_>, target: &Target) -> Result<f64, Error> {
+fn to_double(source: ValueRef<'_>, target: &ConversionTarget) -> Result<f64, Error> {
     match source {
         ValueRef::Int32(number) => Ok(f64::from(number)),
         ValueRef::Int64(number) => Ok(number as f64),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::context::VariableSource;
-use super::field_path::FieldPath;
+use super::field_path::VariablePath;
 
 /// The parts of a document that a filter, an expression or a stage reads.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl Dependencies {
         self.sort_key || self.index_key || self.record_id
     }
 
-    pub(crate) fn add_path(&mut self, path: &FieldPath) {
+    pub(crate) fn add_path(&mut self, path: &VariablePath) {
         match &path.source {
             VariableSource::Current | VariableSource::Root if path.names.is_empty() => {
                 self.whole = true

@@ -10,22 +10,22 @@ use super::{Context, ExprValue, Scope, context::VariableSource};
 use crate::Error;
 use crate::field_lineage::FieldLineage;
 
-/// A parsed field path.
+/// A parsed field path: a variable, and the names of fields within it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FieldPath {
+pub(crate) struct VariablePath {
     pub source: VariableSource,
     pub names: Box<[Box<str>]>,
 }
 
-impl FieldPath {
+impl VariablePath {
     /// Parses a string that starts with a dollar sign.
-    pub fn parse(text: &str, scope: &Scope) -> Result<FieldPath, Error> {
+    pub fn parse(text: &str, scope: &Scope) -> Result<VariablePath, Error> {
         let path = text.strip_prefix('$').unwrap_or(text);
         if path.is_empty() {
             return Err(Error::new(16872, "'$' by itself is not a valid FieldPath"));
         }
         let Some(variable) = path.strip_prefix('$') else {
-            return Ok(FieldPath {
+            return Ok(VariablePath {
                 source: scope.resolve("CURRENT")?,
                 names: split(path)?,
             });
@@ -41,7 +41,7 @@ impl FieldPath {
             Some(rest) => split(rest)?,
             None => Box::default(),
         };
-        Ok(FieldPath { source, names })
+        Ok(VariablePath { source, names })
     }
 
     /// The dotted path in the document. `None` if the path starts at another variable.

@@ -3,8 +3,8 @@
 use windrow_document::{Array, Document, Value, ValueRef};
 
 use super::context::Scope;
-use super::field_path::{FieldPath, check_name};
-use super::tree::{ABSENT, Call, Expression, Node, Operator, check_length};
+use super::field_path::{VariablePath, check_name};
+use super::tree::{ABSENT, Call, Expression, ExpressionNode, Operator, check_length};
 use crate::Error;
 
 /// An operator and the form of its operand.
@@ -66,9 +66,9 @@ impl Parser {
     /// Parses a value as an expression.
     pub fn parse(&self, value: ValueRef<'_>) -> Result<Expression, Error> {
         match value {
-            ValueRef::String(text) if text.starts_with('$') => {
-                Ok(Expression(Node::Path(FieldPath::parse(text, &self.scope)?)))
-            }
+            ValueRef::String(text) if text.starts_with('$') => Ok(Expression(
+                ExpressionNode::Path(VariablePath::parse(text, &self.scope)?),
+            )),
             ValueRef::Document(document) => self.document(document),
             ValueRef::Array(array) => self.array(array),
             constant => {
@@ -115,13 +115,13 @@ impl Parser {
             }
             fields.push((name.into(), self.parse(value)?));
         }
-        let node = Expression(Node::Document(fields.into()));
+        let node = Expression(ExpressionNode::Document(fields.into()));
         Ok(node.fold_constants())
     }
 
     fn array(&self, array: Array<'_>) -> Result<Expression, Error> {
         let elements: Result<Vec<_>, _> = array.iter().map(|value| self.parse(value)).collect();
-        Ok(Expression(Node::Array(elements?.into())).fold_constants())
+        Ok(Expression(ExpressionNode::Array(elements?.into())).fold_constants())
     }
 
     /// Parses `{name: operand}`. Fails with 168 InvalidPipelineOperator for an unknown name.

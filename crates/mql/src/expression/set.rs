@@ -15,21 +15,21 @@ use crate::interrupt::{count_work, sort_by};
 use crate::memory::{LimitedArrayBuilder, LimitedVec, check_value};
 
 /// Sorted distinct elements. Of equal elements the first one is kept.
-struct Set<'v, 'c> {
+struct ValueSet<'v, 'c> {
     values: LimitedVec<'c, ValueRef<'v>>,
     context: Context<'c>,
 }
 
-impl<'v, 'c> Set<'v, 'c> {
+impl<'v, 'c> ValueSet<'v, 'c> {
     fn new(
         values: impl IntoIterator<Item = ValueRef<'v>>,
         call: &'c Call,
         context: &Context<'c>,
-    ) -> Result<Set<'v, 'c>, Error> {
+    ) -> Result<ValueSet<'v, 'c>, Error> {
         let mut values = LimitedVec::collect_from(values, call.operator.name)?;
         sort_by(&mut values, |one, other| context.compare(*one, *other))?;
         values.dedup_by(|next, kept| context.equals(*next, *kept));
-        Ok(Set {
+        Ok(ValueSet {
             values,
             context: *context,
         })
@@ -44,7 +44,7 @@ impl<'v, 'c> Set<'v, 'c> {
         Ok(found.is_ok())
     }
 
-    fn equals(&self, other: &Set<'_, '_>) -> bool {
+    fn equals(&self, other: &ValueSet<'_, '_>) -> bool {
         let mut pairs = self.values.iter().zip(other.values.iter());
         self.values.len() == other.values.len()
             && pairs.all(|(one, other)| self.context.equals(*one, *other))
@@ -75,7 +75,7 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
     }
     let all = sets.iter().filter_map(ExprValue::as_array).flatten();
     let mut union = LimitedArrayBuilder::new(call.operator.name);
-    union.extend(Set::new(all, call, context)?.values.iter().copied())?;
+    union.extend(ValueSet::new(all, call, context)?.values.iter().copied())?;
     Ok(union.finish().into())
 }
 
@@ -90,9 +90,9 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> EvalRes
         sets.push(value);
     }
     let mut arrays = sets.iter().filter_map(ExprValue::as_array);
-    let mut common = Set::new(arrays.next().into_iter().flatten(), call, context)?;
+    let mut common = ValueSet::new(arrays.next().into_iter().flatten(), call, context)?;
     for array in arrays {
-        let other = Set::new(array, call, context)?;
+        let other = ValueSet::new(array, call, context)?;
         let mut shared = LimitedVec::new(call.operator.name);
         for value in common.values.iter().copied() {
             if other.contains(value)? {
@@ -111,7 +111,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     }
     let (kept, taken) = (
         array(call, &one, 17048)?,
-        Set::new(array(call, &other, 17049)?, call, context)?,
+        ValueSet::new(array(call, &other, 17049)?, call, context)?,
     );
     let mut values = LimitedVec::new(call.operator.name);
     for (index, value) in kept.iter().enumerate() {
@@ -134,10 +134,10 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
 
 pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let first = call.value(0, context)?;
-    let first = Set::new(array(call, &first, 17044)?, call, context)?;
+    let first = ValueSet::new(array(call, &first, 17044)?, call, context)?;
     for argument in call.arguments.iter().skip(1) {
         let value = argument.evaluate(context)?;
-        if !first.equals(&Set::new(array(call, &value, 17044)?, call, context)?) {
+        if !first.equals(&ValueSet::new(array(call, &value, 17044)?, call, context)?) {
             return Ok(false.into());
         }
     }
@@ -155,7 +155,7 @@ pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
 pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
-    let whole = Set::new(other, call, context)?;
+    let whole = ValueSet::new(other, call, context)?;
     for value in one.iter() {
         if !whole.contains(value)? {
             return Ok(false.into());

@@ -13,7 +13,7 @@ use super::context::{Context, Scope, VariableSource, Variables};
 use super::date::date_constants::DateConstants;
 use super::dependencies::Dependencies;
 use super::expr_value::ExprValue;
-use super::field_path::FieldPath;
+use super::field_path::VariablePath;
 use crate::Error;
 use crate::field_lineage::FieldLineage;
 use crate::filter::regex::Regex;
@@ -25,32 +25,32 @@ use crate::memory::{
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expression(pub(super) Node);
+pub struct Expression(pub(super) ExpressionNode);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum ExpressionNode {
     /// An optional argument that is absent. Evaluates to missing.
     Absent,
     Constant(Value),
     /// A computed constant that is larger than its expression. It counts against the budget of
     /// cached constants.
     CachedConstant(CachedConstant),
-    Path(FieldPath),
+    Path(VariablePath),
     Document(Box<[(Box<str>, Expression)]>),
     Array(Box<[Expression]>),
     Call(Box<Call>),
 }
 
-pub(crate) static ABSENT: Expression = Expression(Node::Absent);
+pub(crate) static ABSENT: Expression = Expression(ExpressionNode::Absent);
 
 impl Expression {
     /// An expression with a constant value.
     pub fn from_constant(value: Value) -> Expression {
-        Expression(Node::Constant(value))
+        Expression(ExpressionNode::Constant(value))
     }
 
     pub(super) fn call(call: Call) -> Expression {
-        Expression(Node::Call(Box::new(call))).fold_constants()
+        Expression(ExpressionNode::Call(Box::new(call))).fold_constants()
     }
 
     /// Replaces the expression by a constant if all of its parts are constant and no collation can
@@ -66,9 +66,11 @@ impl Expression {
             return self;
         };
         match &self.0 {
-            Node::Call(call) if call.compares_strings(&known) => self,
+            ExpressionNode::Call(call) if call.compares_strings(&known) => self,
             _ if self.is_smaller_than(&value) => CachedConstant::new(value)
-                .map_or(self, |cached| Expression(Node::CachedConstant(cached))),
+                .map_or(self, |cached| {
+                    Expression(ExpressionNode::CachedConstant(cached))
+                }),
             _ => Expression::from_constant(value),
         }
     }
@@ -76,15 +78,20 @@ impl Expression {
     /// Fails with the error of the first part that fails for constant operands.
     pub(super) fn check_constants(&self) -> Result<(), Error> {
         match &self.0 {
-            Node::Document(fields) => fields
+            ExpressionNode::Document(fields) => fields
                 .iter()
                 .try_for_each(|(_, field)| field.check_constants())?,
-            Node::Array(elements) => elements.iter().try_for_each(Expression::check_constants)?,
-            Node::Call(call) => call
+            ExpressionNode::Array(elements) => {
+                elements.iter().try_for_each(Expression::check_constants)?
+            }
+            ExpressionNode::Call(call) => call
                 .arguments
                 .iter()
                 .try_for_each(Expression::check_constants)?,
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => {}
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_)
+            | ExpressionNode::Path(_) => {}
         }
         if self.can_fold_constants() {
             self.evaluate_constant(&Variables::new()).map(drop)
@@ -95,10 +102,15 @@ impl Expression {
 
     fn can_fold_constants(&self) -> bool {
         match &self.0 {
-            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant_node()),
-            Node::Array(elements) => elements.iter().all(Expression::is_constant_node),
-            Node::Call(call) => call.can_fold_constants(),
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => false,
+            ExpressionNode::Document(fields) => {
+                fields.iter().all(|(_, field)| field.is_constant_node())
+            }
+            ExpressionNode::Array(elements) => elements.iter().all(Expression::is_constant_node),
+            ExpressionNode::Call(call) => call.can_fold_constants(),
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_)
+            | ExpressionNode::Path(_) => false,
         }
     }
 
@@ -106,34 +118,39 @@ impl Expression {
     /// a value. Only the cache may then hold the value.
     fn is_smaller_than(&self, value: &Value) -> bool {
         match &self.0 {
-            Node::Document(fields) => fields.iter().any(|(_, field)| field.is_cached()),
-            Node::Array(elements) => elements.iter().any(Expression::is_cached),
-            Node::Call(call) => call.is_smaller_than(value),
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => false,
+            ExpressionNode::Document(fields) => fields.iter().any(|(_, field)| field.is_cached()),
+            ExpressionNode::Array(elements) => elements.iter().any(Expression::is_cached),
+            ExpressionNode::Call(call) => call.is_smaller_than(value),
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_)
+            | ExpressionNode::Path(_) => false,
         }
     }
 
     fn is_cached(&self) -> bool {
-        matches!(self.0, Node::CachedConstant(_))
+        matches!(self.0, ExpressionNode::CachedConstant(_))
     }
 
     /// Returns `true` if the value does not depend on the document.
     fn is_constant_node(&self) -> bool {
         matches!(
             self.0,
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_)
+            ExpressionNode::Absent
+                | ExpressionNode::Constant(_)
+                | ExpressionNode::CachedConstant(_)
         )
     }
 
     pub(crate) fn is_absent(&self) -> bool {
-        matches!(self.0, Node::Absent)
+        matches!(self.0, ExpressionNode::Absent)
     }
 
     /// The value of a constant expression, if it is stored in the tree or in the cache.
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
-            Node::Constant(value) => Some(value),
-            Node::CachedConstant(cached) => Some(cached.value()),
+            ExpressionNode::Constant(value) => Some(value),
+            ExpressionNode::CachedConstant(cached) => Some(cached.value()),
             _ => None,
         }
     }
@@ -141,7 +158,7 @@ impl Expression {
     /// The value of a constant that is not larger than its expression.
     pub(super) fn inline_constant(&self) -> Option<ValueRef<'_>> {
         match &self.0 {
-            Node::Constant(value) => Some(value.as_ref()),
+            ExpressionNode::Constant(value) => Some(value.as_ref()),
             _ => None,
         }
     }
@@ -151,7 +168,7 @@ impl Expression {
     /// and large, because the caller holds it outside of the budget of cached constants.
     pub fn to_constant(&self, scope: &Scope) -> Result<Option<Value>, Error> {
         const BYTES_MAX: usize = 1 << 10;
-        if let Node::Constant(value) = &self.0 {
+        if let ExpressionNode::Constant(value) = &self.0 {
             return Ok(Some(value.clone()));
         }
         let known = scope.variables();
@@ -173,14 +190,16 @@ impl Expression {
     fn is_constant_with(&self, known: &Variables) -> bool {
         let is_constant = |one: &Expression| one.is_constant_with(known);
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => true,
-            Node::Path(path) => match &path.source {
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_) => true,
+            ExpressionNode::Path(path) => match &path.source {
                 VariableSource::Outer(name) => known.is_constant(name),
                 _ => false,
             },
-            Node::Document(fields) => fields.iter().all(|(_, field)| is_constant(field)),
-            Node::Array(elements) => elements.iter().all(is_constant),
-            Node::Call(call) => {
+            ExpressionNode::Document(fields) => fields.iter().all(|(_, field)| is_constant(field)),
+            ExpressionNode::Array(elements) => elements.iter().all(is_constant),
+            ExpressionNode::Call(call) => {
                 call.operator.is_pure
                     && call.arguments.iter().all(is_constant)
                     && !call.compares_strings(known)
@@ -196,7 +215,7 @@ impl Expression {
     /// The dotted path if the expression is only a path in the document, such as `"$a.b"`.
     pub fn field_path(&self) -> Option<String> {
         match &self.0 {
-            Node::Path(path) => path.dotted(),
+            ExpressionNode::Path(path) => path.dotted(),
             _ => None,
         }
     }
@@ -204,8 +223,8 @@ impl Expression {
     /// The lineage of `rest` within the expression's value, or `None` if it is unknown.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match &self.0 {
-            Node::Path(path) => path.lineage(rest),
-            Node::Document(fields) => {
+            ExpressionNode::Path(path) => path.lineage(rest),
+            ExpressionNode::Document(fields) => {
                 let (first, rest) = rest.split_first()?;
                 let mut fields = fields.iter();
                 let (_, field) = fields.find(|(name, _)| **name == *first.name())?;
@@ -237,26 +256,28 @@ impl Expression {
     /// ```
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         match &self.0 {
-            Node::Absent => Ok(ExprValue::Missing),
-            Node::Constant(value) => Ok(ExprValue::Borrowed(value.as_ref())),
-            Node::CachedConstant(cached) => Ok(ExprValue::Borrowed(cached.value().as_ref())),
-            Node::Path(path) => {
+            ExpressionNode::Absent => Ok(ExprValue::Missing),
+            ExpressionNode::Constant(value) => Ok(ExprValue::Borrowed(value.as_ref())),
+            ExpressionNode::CachedConstant(cached) => {
+                Ok(ExprValue::Borrowed(cached.value().as_ref()))
+            }
+            ExpressionNode::Path(path) => {
                 let found = path.evaluate(context);
                 if let ExprValue::Owned(_) = found {
                     check_live("a path")?;
                 }
                 Ok(found)
             }
-            Node::Call(call) => call.evaluate(context),
-            Node::Document(fields) => evaluate_document(fields, context),
-            Node::Array(elements) => evaluate_array(elements, context),
+            ExpressionNode::Call(call) => call.evaluate(context),
+            ExpressionNode::Document(fields) => evaluate_document(fields, context),
+            ExpressionNode::Array(elements) => evaluate_array(elements, context),
         }
     }
 
     /// The operator name and the arguments, if the expression is a call.
     pub(crate) fn as_call(&self) -> Option<(&'static str, &[Expression])> {
         match &self.0 {
-            Node::Call(call) => Some((call.operator.name, &call.arguments)),
+            ExpressionNode::Call(call) => Some((call.operator.name, &call.arguments)),
             _ => None,
         }
     }
@@ -264,7 +285,7 @@ impl Expression {
     /// The start of the path, if the expression is a path.
     pub(super) fn path_source(&self) -> Option<&VariableSource> {
         match &self.0 {
-            Node::Path(path) => Some(&path.source),
+            ExpressionNode::Path(path) => Some(&path.source),
             _ => None,
         }
     }
@@ -272,7 +293,7 @@ impl Expression {
     /// Returns `true` if the expression is the local variable of this frame, without a path in it.
     pub(super) fn is_local(&self, frame: u32) -> bool {
         match &self.0 {
-            Node::Path(path) => {
+            ExpressionNode::Path(path) => {
                 path.source == VariableSource::Local(frame) && path.names.is_empty()
             }
             _ => false,
@@ -282,11 +303,15 @@ impl Expression {
     /// Returns `true` if the expression contains the local variable of this frame.
     pub(super) fn reads_local(&self, frame: u32) -> bool {
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => false,
-            Node::Path(path) => path.source == VariableSource::Local(frame),
-            Node::Call(call) => call.arguments.iter().any(|one| one.reads_local(frame)),
-            Node::Document(fields) => fields.iter().any(|(_, one)| one.reads_local(frame)),
-            Node::Array(elements) => elements.iter().any(|one| one.reads_local(frame)),
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_) => false,
+            ExpressionNode::Path(path) => path.source == VariableSource::Local(frame),
+            ExpressionNode::Call(call) => call.arguments.iter().any(|one| one.reads_local(frame)),
+            ExpressionNode::Document(fields) => {
+                fields.iter().any(|(_, one)| one.reads_local(frame))
+            }
+            ExpressionNode::Array(elements) => elements.iter().any(|one| one.reads_local(frame)),
         }
     }
 
@@ -309,15 +334,17 @@ impl Expression {
     /// Adds the fields, metadata and variables that the expression reads.
     pub fn add_dependencies(&self, dependencies: &mut Dependencies) {
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => {}
-            Node::Path(path) => dependencies.add_path(path),
-            Node::Call(call) => call.add_dependencies(dependencies),
-            Node::Document(fields) => {
+            ExpressionNode::Absent
+            | ExpressionNode::Constant(_)
+            | ExpressionNode::CachedConstant(_) => {}
+            ExpressionNode::Path(path) => dependencies.add_path(path),
+            ExpressionNode::Call(call) => call.add_dependencies(dependencies),
+            ExpressionNode::Document(fields) => {
                 fields
                     .iter()
                     .for_each(|(_, field)| field.add_dependencies(dependencies));
             }
-            Node::Array(elements) => {
+            ExpressionNode::Array(elements) => {
                 elements
                     .iter()
                     .for_each(|element| element.add_dependencies(dependencies));
@@ -461,7 +488,7 @@ impl Call {
     fn is_smaller_than(&self, value: &Value) -> bool {
         const BYTES_MAX: usize = 128;
         let bytes = |argument: &Expression| match &argument.0 {
-            Node::Constant(value) => heap_bytes(value.as_ref()),
+            ExpressionNode::Constant(value) => heap_bytes(value.as_ref()),
             _ => 0,
         };
         let bytes: usize = self.arguments.iter().map(bytes).sum();
@@ -554,7 +581,7 @@ mod tests {
     #[test]
     fn constants_that_are_not_cached_are_still_constant() {
         let parse = |value: Value| Expression::parse(value.as_ref(), &Scope::new()).unwrap();
-        let array = |one: Expression| Expression(Node::Array(Box::new([one])));
+        let array = |one: Expression| Expression(ExpressionNode::Array(Box::new([one])));
         let text = |bytes: usize| Value::from("x".repeat(bytes));
         let scope = Scope::new();
         let is_constant = |one: Expression| one.to_constant(&scope).map(|value| value.is_some());

@@ -23,7 +23,7 @@ pub(super) fn parse(
     filter: &Filter,
     environment: &Environment,
 ) -> Result<ParsedProjection, Error> {
-    let mut parser = Parser {
+    let mut parser = ProjectionParser {
         filter,
         environment,
         scope: Scope::with_variables(&environment.variables),
@@ -40,7 +40,7 @@ pub(super) fn parse(
     parser.finish()
 }
 
-struct Parser<'p> {
+struct ProjectionParser<'p> {
     filter: &'p Filter,
     environment: &'p Environment,
     scope: Scope,
@@ -54,7 +54,7 @@ struct Parser<'p> {
     has_slice: bool,
 }
 
-impl Parser<'_> {
+impl ProjectionParser<'_> {
     fn finish(mut self) -> Result<ParsedProjection, Error> {
         let mode = self.mode.unwrap_or_else(|| {
             let keeps_id = self.id == Some(true);

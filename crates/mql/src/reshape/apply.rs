@@ -6,7 +6,7 @@ use windrow_document::{Document, DocumentBuilder, ValueRef};
 use windrow_invariant::Bug;
 
 use super::removed_fields::{Recorder, RemovedFields};
-use super::{Field, Node, ReshapeOutput, UnnamedFields};
+use super::{ReshapeField, ReshapeNode, ReshapeOutput, UnnamedFields};
 use crate::Error;
 use crate::expression::Context;
 use crate::memory::check_growth;
@@ -14,7 +14,7 @@ use crate::memory::check_growth;
 /// Applies the tree to a document. `records` is `true` if the positions of removed fields are
 /// recorded.
 pub(super) fn document<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     document: Document<'a>,
     removed_fields: &RemovedFields,
     records: bool,
@@ -111,7 +111,7 @@ impl WrittenFields {
 }
 
 fn write_fields<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     source: Source<'a>,
     context: &Context<'a>,
     output: &mut Output<'_>,
@@ -127,8 +127,8 @@ fn write_fields<'a>(
                 output.copy(&element, offset, length)
             }
             None => output.skip(offset, length),
-            Some((_, Field::Included)) => output.copy(&element, offset, length),
-            Some((_, Field::Excluded)) => {
+            Some((_, ReshapeField::Included)) => output.copy(&element, offset, length),
+            Some((_, ReshapeField::Excluded)) => {
                 output.skip(offset, length);
                 if let (UnnamedFields::Keep, Some(name)) = (node.unnamed_fields, element.name_str())
                 {
@@ -137,7 +137,7 @@ fn write_fields<'a>(
             }
             // An inclusion appends computed fields. Added fields replace existing ones in their
             // positions.
-            Some((_, Field::Computed(_))) if node.unnamed_fields == UnnamedFields::Drop => {
+            Some((_, ReshapeField::Computed(_))) if node.unnamed_fields == UnnamedFields::Drop => {
                 output.skip(offset, length);
             }
             Some((index, field)) => {
@@ -160,7 +160,7 @@ fn write_fields<'a>(
 /// Sets removed fields again at their former positions, up to an offset of the source. If fields
 /// that are not named are kept, the positions of other removed fields are recorded again.
 fn restore_removed_fields<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     offset: Option<usize>,
     written: &mut WrittenFields,
     context: &Context<'a>,
@@ -185,7 +185,7 @@ fn restore_removed_fields<'a>(
 }
 
 fn write_element<'a>(
-    field: &'a Field,
+    field: &'a ReshapeField,
     element: &Element<'a>,
     offset: Option<usize>,
     context: &Context<'a>,
@@ -195,7 +195,7 @@ fn write_element<'a>(
         return Err(undecodable(element).into());
     };
     match field {
-        Field::Nested(node) => {
+        ReshapeField::Nested(node) => {
             let offset = offset.map(|offset| offset + value_offset(element));
             let value = SourceValue { value, offset };
             write_nested(node, name, value, context, output)?;
@@ -214,27 +214,27 @@ fn undecodable(element: &Element<'_>) -> Bug {
 /// Writes a field that the document does not have, or that replaces an existing one.
 fn write_new<'a>(
     name: &str,
-    field: &'a Field,
+    field: &'a ReshapeField,
     context: &Context<'a>,
     output: &mut Output<'_>,
 ) -> Result<(), Error> {
     match field {
-        Field::Computed(expression) => match expression.evaluate(context)?.as_ref() {
+        ReshapeField::Computed(expression) => match expression.evaluate(context)?.as_ref() {
             Some(value) => {
                 check_growth(output.builder.len(), name, value)?;
                 output.builder.append(name, value);
             }
             None => output.record_removed(name),
         },
-        Field::Nested(node) if node.computes => write_created(node, name, context, output)?,
-        Field::Nested(_) | Field::Included | Field::Excluded => {}
+        ReshapeField::Nested(node) if node.computes => write_created(node, name, context, output)?,
+        ReshapeField::Nested(_) | ReshapeField::Included | ReshapeField::Excluded => {}
     }
     Ok(())
 }
 
 /// Writes a document that consists of computed fields only.
 fn write_created<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     name: &str,
     context: &Context<'a>,
     output: &mut Output<'_>,
@@ -258,7 +258,7 @@ struct SourceValue<'a> {
 /// Writes a value whose subfields are named. An array is written element by element. Returns `true`
 /// if anything was written.
 fn write_nested<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     name: &str,
     value: SourceValue<'a>,
     context: &Context<'a>,
@@ -285,7 +285,7 @@ fn write_nested<'a>(
 }
 
 fn write_elements<'a>(
-    node: &'a Node,
+    node: &'a ReshapeNode,
     source: Source<'a>,
     context: &Context<'a>,
     output: &mut Output<'_>,

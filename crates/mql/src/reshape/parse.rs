@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_invariant::Bug;
 
-use super::{Field, Node, Reshape, UnnamedFields};
+use super::{Reshape, ReshapeField, ReshapeNode, UnnamedFields};
 use crate::Error;
 use crate::expression::{DBREF_FIELDS, Expression, Scope, check_name, is_operator};
 
@@ -41,22 +41,27 @@ const ADD_FIELDS: Collision = Collision {
     below: 40176,
 };
 
-impl Node {
-    fn push(&mut self, name: &str, field: Field) {
+impl ReshapeNode {
+    fn push(&mut self, name: &str, field: ReshapeField) {
         self.fields.push((name.into(), field));
         self.names.record_last(&self.fields);
     }
 
     /// Adds a field at a path. Creates the nodes on the path.
-    fn insert(&mut self, names: &[&str], field: Field, codes: Collision) -> Result<(), Error> {
+    fn insert(
+        &mut self,
+        names: &[&str],
+        field: ReshapeField,
+        codes: Collision,
+    ) -> Result<(), Error> {
         let Some((name, below)) = names.split_first() else {
             return Err(Bug::new("a path has no names").into());
         };
-        self.computes |= matches!(field, Field::Computed(_));
+        self.computes |= matches!(field, ReshapeField::Computed(_));
         let index = self.names.find(&self.fields, name.as_bytes());
         let slot = index.and_then(|index| self.fields.get_mut(index));
         match (slot, below.is_empty()) {
-            (Some((_, Field::Nested(node))), false) => node.insert(below, field, codes),
+            (Some((_, ReshapeField::Nested(node))), false) => node.insert(below, field, codes),
             (Some(_), true) => Err(Error::new(codes.same, format!("Path collision at {name}"))),
             (Some(_), false) => {
                 let rest = below.join(".");
@@ -68,9 +73,9 @@ impl Node {
                 Ok(())
             }
             (None, false) => {
-                let mut node = Node::new(self.unnamed_fields);
+                let mut node = ReshapeNode::new(self.unnamed_fields);
                 node.insert(below, field, codes)?;
-                self.push(name, Field::Nested(node));
+                self.push(name, ReshapeField::Nested(node));
                 Ok(())
             }
         }
@@ -101,26 +106,26 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
     let mut found = Vec::new();
     find_projected("", document, scope, &mut found)?;
     let unnamed_fields = check_kinds(&found)?;
-    let mut root = Node::new(unnamed_fields);
+    let mut root = ReshapeNode::new(unnamed_fields);
     let mut names_id = false;
     for (path, projected) in found {
         names_id |= path == "_id" || path.starts_with("_id.");
         let field = match projected {
-            Projected::Flag(true) => Field::Included,
-            Projected::Flag(false) => Field::Excluded,
+            Projected::Flag(true) => ReshapeField::Included,
+            Projected::Flag(false) => ReshapeField::Excluded,
             Projected::Meta(expression) | Projected::Computed(expression) => {
-                Field::Computed(expression)
+                ReshapeField::Computed(expression)
             }
         };
         root.insert(&split(&path)?, field, PROJECT)?;
     }
     if unnamed_fields == UnnamedFields::Drop && !names_id {
-        root.insert(&["_id"], Field::Included, PROJECT)?;
+        root.insert(&["_id"], ReshapeField::Included, PROJECT)?;
     }
     // Excluding an unknown field or including a kept field needs no entry.
     root.fields.retain(|(_, field)| match field {
-        Field::Included => unnamed_fields == UnnamedFields::Drop,
-        Field::Excluded => unnamed_fields == UnnamedFields::Keep,
+        ReshapeField::Included => unnamed_fields == UnnamedFields::Drop,
+        ReshapeField::Excluded => unnamed_fields == UnnamedFields::Keep,
         _ => true,
     });
     root.names.rebuild(&root.fields);
@@ -248,13 +253,13 @@ pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<R
         let message = format!("$addFields specification stage must be an object, got {found}");
         return Err(Error::new(40272, message));
     };
-    let mut root = Node::new(UnnamedFields::Keep);
+    let mut root = ReshapeNode::new(UnnamedFields::Keep);
     add_below(&mut root, &[], document, scope)?;
     Ok(Reshape::new(root))
 }
 
 fn add_below(
-    root: &mut Node,
+    root: &mut ReshapeNode,
     parents: &[&str],
     document: Document<'_>,
     scope: &Scope,
@@ -278,7 +283,7 @@ fn add_below(
                 add_below(root, &path, inner, scope)?;
             }
             value => {
-                let field = Field::Computed(Expression::parse(value, scope)?);
+                let field = ReshapeField::Computed(Expression::parse(value, scope)?);
                 root.insert(&path, field, ADD_FIELDS)?;
             }
         }
@@ -312,14 +317,14 @@ pub(super) fn unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
         let message = "$unset specification must be a string or an array with at least one field";
         return Err(Error::new(31119, message));
     }
-    let mut root = Node::new(UnnamedFields::Keep);
+    let mut root = ReshapeNode::new(UnnamedFields::Keep);
     for path in paths {
         let Some(path) = path.as_str() else {
             let message =
                 "$unset specification must be a string or an array containing only string values";
             return Err(Error::new(31120, message));
         };
-        root.insert(&split(path)?, Field::Excluded, PROJECT)?;
+        root.insert(&split(path)?, ReshapeField::Excluded, PROJECT)?;
     }
     Ok(Reshape::new(root))
 }

@@ -10,7 +10,7 @@ use super::document_checks::{self, DEPTH_MAX};
 use super::modifier::{Change, Execution, FieldTarget, NewValue};
 use super::path::{self, Name};
 use super::rewrite::{Container, LocatedElement, Rewrite, locate};
-use super::tree::{Elements, Fields, Leaf, Node};
+use super::tree::{Elements, Fields, Leaf, OperatorNode};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::{check_written, depth};
@@ -84,31 +84,31 @@ pub(super) fn apply(
 }
 
 fn existing<'a>(
-    node: &'a Node,
+    node: &'a OperatorNode,
     value: ValueRef<'a>,
     execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     match (node, value) {
-        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, execution, position),
-        (Node::Elements(elements), ValueRef::Array(array)) => Ok(changed_array(in_elements(
-            elements, array, execution, position,
-        )?)),
-        (Node::Elements(_), _) => Err(Error::bad_value(format!(
+        (OperatorNode::Leaf(leaf), _) => leaf_existing(leaf, value, execution, position),
+        (OperatorNode::Elements(elements), ValueRef::Array(array)) => Ok(changed_array(
+            in_elements(elements, array, execution, position)?,
+        )),
+        (OperatorNode::Elements(_), _) => Err(Error::bad_value(format!(
             "Cannot apply array updates to non-array element {value}"
         ))),
-        (Node::Fields(fields), ValueRef::Document(document)) => {
+        (OperatorNode::Fields(fields), ValueRef::Document(document)) => {
             let child_changes = document_changes(fields, document, execution, position.field())?;
             let written = write(document, Container::Document, child_changes)?;
             Ok(written.map_or(Change::Keep, Change::owned))
         }
-        (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
+        (OperatorNode::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
             fields,
             array,
             execution,
             position.element(),
         )?)),
-        (Node::Fields(fields), _) => {
+        (OperatorNode::Fields(fields), _) => {
             for (name, child) in &fields.children {
                 blocked(child, name, value, execution, position)?;
             }
@@ -370,7 +370,7 @@ fn in_element<'a>(
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     count_work(1 + elements.children.len())?;
-    let mut picked: Vec<&'a Node> = Vec::new();
+    let mut picked: Vec<&'a OperatorNode> = Vec::new();
     for (filter, node) in &elements.children {
         let matches = match filter {
             None => true,
@@ -395,12 +395,12 @@ fn in_element<'a>(
 
 /// The change of a missing value: `Set`, or `Keep` if no value is created.
 fn absent<'a>(
-    node: &'a Node,
+    node: &'a OperatorNode,
     execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     match node {
-        Node::Leaf(leaf) => {
+        OperatorNode::Leaf(leaf) => {
             if !leaf.applies(execution) {
                 return Ok(Change::Keep);
             }
@@ -412,7 +412,7 @@ fn absent<'a>(
             execution.description_builder.borrow_mut().record_updated();
             Ok(Change::Set(new_value))
         }
-        Node::Fields(fields) => {
+        OperatorNode::Fields(fields) => {
             let mut created: Option<Rewrite<'_>> = None;
             for (name, child) in &fields.children {
                 let created_field = named(execution, name.text(), || {
@@ -427,11 +427,11 @@ fn absent<'a>(
             let created = created.map(|rewrite| Value::Document(rewrite.finish()));
             Ok(created.map_or(Change::Keep, Change::owned))
         }
-        Node::Elements(_) => Err(missing_array(node)),
+        OperatorNode::Elements(_) => Err(missing_array(node)),
     }
 }
 
-fn missing_array(node: &Node) -> Error {
+fn missing_array(node: &OperatorNode) -> Error {
     Error::bad_value(format!(
         "The path to the array of '{}' must exist in the document in order to apply array updates.",
         node.any_path()
@@ -441,15 +441,15 @@ fn missing_array(node: &Node) -> Error {
 /// Handles a value on the path that cannot contain the field. Fails for all operators that would
 /// create the field, and for most others.
 fn blocked<'a>(
-    node: &'a Node,
+    node: &'a OperatorNode,
     name: &Name,
     value: ValueRef<'_>,
     execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<(), Error> {
     match node {
-        Node::Leaf(leaf) if !leaf.applies(execution) => Ok(()),
-        Node::Leaf(leaf) => {
+        OperatorNode::Leaf(leaf) if !leaf.applies(execution) => Ok(()),
+        OperatorNode::Leaf(leaf) => {
             let at = at(leaf, execution, position);
             let creates = leaf.modifier.create(&at)?.is_some();
             if creates || !leaf.modifier.ignores_blocked_path() {
@@ -457,10 +457,10 @@ fn blocked<'a>(
             }
             Ok(())
         }
-        Node::Fields(fields) => fields
+        OperatorNode::Fields(fields) => fields
             .children
             .iter()
             .try_for_each(|(_, child)| blocked(child, name, value, execution, position)),
-        Node::Elements(_) => Err(missing_array(node)),
+        OperatorNode::Elements(_) => Err(missing_array(node)),
     }
 }

@@ -9,43 +9,43 @@ use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Operation {
+enum ArithmeticOperation {
     Add,
     Multiply,
 }
 
-impl Operation {
+impl ArithmeticOperation {
     fn name(self) -> &'static str {
         match self {
-            Operation::Add => "$inc",
-            Operation::Multiply => "$mul",
+            ArithmeticOperation::Add => "$inc",
+            ArithmeticOperation::Multiply => "$mul",
         }
     }
 }
 
 #[derive(Debug)]
 struct Arithmetic {
-    operation: Operation,
+    operation: ArithmeticOperation,
     operand: Value,
 }
 
 pub(super) fn parse_inc(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
-    parse(Operation::Add, path, operand)
+    parse(ArithmeticOperation::Add, path, operand)
 }
 
 pub(super) fn parse_mul(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
-    parse(Operation::Multiply, path, operand)
+    parse(ArithmeticOperation::Multiply, path, operand)
 }
 
 fn parse(
-    operation: Operation,
+    operation: ArithmeticOperation,
     path: &str,
     operand: ValueRef<'_>,
 ) -> Result<Arc<dyn Modifier>, Error> {
     if !operand.is_number() {
         return Err(Error::type_mismatch(format!(
             "Cannot {} with non-numeric argument: {{{path}: {operand}}}",
-            if operation == Operation::Add {
+            if operation == ArithmeticOperation::Add {
                 "increment"
             } else {
                 "multiply"
@@ -95,9 +95,9 @@ impl Modifier for Arithmetic {
 
     fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
         Ok(Some(match self.operation {
-            Operation::Add => NewValue::Borrowed(self.operand.as_ref()),
+            ArithmeticOperation::Add => NewValue::Borrowed(self.operand.as_ref()),
             // The result is zero with the type of the operand.
-            Operation::Multiply => NewValue::owned(self.result(ValueRef::Int32(0), at)?),
+            ArithmeticOperation::Multiply => NewValue::owned(self.result(ValueRef::Int32(0), at)?),
         }))
     }
 }
@@ -114,28 +114,32 @@ fn is_identical(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
 }
 
 /// Computes the result. Returns `None` if it overflows a long.
-fn compute(operation: Operation, one: ValueRef<'_>, other: ValueRef<'_>) -> Option<Value> {
+fn compute(
+    operation: ArithmeticOperation,
+    one: ValueRef<'_>,
+    other: ValueRef<'_>,
+) -> Option<Value> {
     use ValueRef as V;
     Some(match (one, other) {
         (V::Decimal128(_), _) | (_, V::Decimal128(_)) => {
             let (one, other) = (decimal(one)?, decimal(other)?);
             Value::Decimal128(match operation {
-                Operation::Add => one.add(other),
-                Operation::Multiply => one.multiply(other),
+                ArithmeticOperation::Add => one.add(other),
+                ArithmeticOperation::Multiply => one.multiply(other),
             })
         }
         (V::Double(_), _) | (_, V::Double(_)) => {
             let (one, other) = (one.as_f64()?, other.as_f64()?);
             Value::Double(match operation {
-                Operation::Add => one + other,
-                Operation::Multiply => one * other,
+                ArithmeticOperation::Add => one + other,
+                ArithmeticOperation::Multiply => one * other,
             })
         }
         _ => {
             let (left, right) = (one.as_whole()?, other.as_whole()?);
             let result = match operation {
-                Operation::Add => left.checked_add(right)?,
-                Operation::Multiply => left.checked_mul(right)?,
+                ArithmeticOperation::Add => left.checked_add(right)?,
+                ArithmeticOperation::Multiply => left.checked_mul(right)?,
             };
             let both_ints = matches!((one, other), (V::Int32(_), V::Int32(_)));
             match i32::try_from(result) {
@@ -164,8 +168,8 @@ mod tests {
 
     #[test]
     fn results_have_the_wider_type() {
-        use Operation::{Add, Multiply};
-        let cases: Vec<(Operation, Value, Value, Option<Value>)> = vec![
+        use ArithmeticOperation::{Add, Multiply};
+        let cases: Vec<(ArithmeticOperation, Value, Value, Option<Value>)> = vec![
             (Add, 1.into(), 2.into(), Some(3.into())),
             (Add, 1.into(), 2i64.into(), Some(3i64.into())),
             (

@@ -9,7 +9,7 @@ use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+enum BitOperation {
     And,
     Or,
     Xor,
@@ -17,7 +17,7 @@ enum Operation {
 
 #[derive(Debug)]
 struct Bit {
-    operations: Vec<(Operation, Integer)>,
+    operations: Vec<(BitOperation, Integer)>,
 }
 
 pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
@@ -30,9 +30,9 @@ pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifie
     let mut operations = Vec::new();
     for (name, number) in document {
         let operation = match name {
-            "and" => Operation::And,
-            "or" => Operation::Or,
-            "xor" => Operation::Xor,
+            "and" => BitOperation::And,
+            "or" => BitOperation::Or,
+            "xor" => BitOperation::Xor,
             _ => {
                 return Err(Error::bad_value(format!(
                     "The $bit modifier only supports 'and', 'or', and 'xor', not '{name}' which is an unknown operator: {{{path}: {operand}}}"
@@ -88,9 +88,9 @@ impl Bit {
             let bits = operand.number;
             is_long |= operand.is_long;
             number = match operation {
-                Operation::And => number & bits,
-                Operation::Or => number | bits,
-                Operation::Xor => number ^ bits,
+                BitOperation::And => number & bits,
+                BitOperation::Or => number | bits,
+                BitOperation::Xor => number ^ bits,
             };
         }
         match i32::try_from(number) {

@@ -18,12 +18,12 @@ use crate::Error;
 use crate::memory::depth;
 
 /// Parses the operand for one path.
-type Parse = fn(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>;
+type ParseOperand = fn(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>;
 
 #[derive(Clone, Copy)]
 enum OperatorForm {
-    Plain(Parse),
-    OnInsert(Parse),
+    Plain(ParseOperand),
+    OnInsert(ParseOperand),
     Rename,
 }
 

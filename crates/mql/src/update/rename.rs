@@ -11,7 +11,7 @@ use super::path::{self, Name};
 use crate::Error;
 
 #[derive(Debug)]
-struct Target {
+struct RenameTarget {
     source: Vec<Name>,
 }
 
@@ -43,10 +43,10 @@ pub(super) fn target(source: &str, target: &str) -> Result<Arc<dyn Modifier>, Er
             "The destination field for $rename may not be dynamic: {target}"
         )));
     }
-    Ok(Arc::new(Target { source: from }))
+    Ok(Arc::new(RenameTarget { source: from }))
 }
 
-impl Target {
+impl RenameTarget {
     fn value<'a>(&self, at: &FieldTarget<'a>) -> Result<Option<ValueRef<'a>>, Error> {
         let Some(value) = source_value(at.execution.root, &self.source)? else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Target {
     }
 }
 
-impl Modifier for Target {
+impl Modifier for RenameTarget {
     fn change<'a>(
         &'a self,
         _current: ValueRef<'a>,

@@ -14,7 +14,7 @@ use crate::Error;
 
 /// The operators on one value and on its parts.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum OperatorNode {
     Leaf(Leaf),
     Fields(Fields),
     Elements(Elements),
@@ -49,16 +49,16 @@ impl Leaf {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     /// Sorted by [`path::order`].
-    pub children: Vec<(Name, Node)>,
+    pub children: Vec<(Name, OperatorNode)>,
     /// The child `$`.
-    pub matched: Option<Box<Node>>,
+    pub matched: Option<Box<OperatorNode>>,
 }
 
 /// The children that are selected elements of an array: all elements (`None`), or those that an
 /// array filter selects. Sorted by identifier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elements {
-    pub children: Vec<(Option<Arc<ArrayFilter>>, Node)>,
+    pub children: Vec<(Option<Arc<ArrayFilter>>, OperatorNode)>,
 }
 
 /// Finds the array filter with an identifier.
@@ -84,7 +84,7 @@ impl Fields {
             return match &mut self.matched {
                 Some(child) => child.insert(rest, leaf, filters, name),
                 None => {
-                    self.matched = Some(Box::new(Node::chain(rest, leaf, filters)?));
+                    self.matched = Some(Box::new(OperatorNode::chain(rest, leaf, filters)?));
                     Ok(())
                 }
             };
@@ -96,8 +96,10 @@ impl Fields {
                 child.insert(rest, leaf, filters, name)
             }
             Err(index) => {
-                self.children
-                    .insert(index, (name.clone(), Node::chain(rest, leaf, filters)?));
+                self.children.insert(
+                    index,
+                    (name.clone(), OperatorNode::chain(rest, leaf, filters)?),
+                );
                 Ok(())
             }
         }
@@ -138,7 +140,7 @@ impl Fields {
         Ok(resolved)
     }
 
-    fn add(&mut self, name: Name, node: Node) -> Result<(), Error> {
+    fn add(&mut self, name: Name, node: OperatorNode) -> Result<(), Error> {
         match self.search(name.text().as_bytes()) {
             Ok(index) => {
                 let child = self.children.get_mut(index);
@@ -174,7 +176,7 @@ impl Elements {
             }
             Err(index) => {
                 let filter = find_filter(identifier, &leaf.path, filters)?;
-                let child = Node::chain(rest, leaf, filters)?;
+                let child = OperatorNode::chain(rest, leaf, filters)?;
                 self.children.insert(index, (filter, child));
                 Ok(())
             }
@@ -237,20 +239,20 @@ fn find_filter(
     }
 }
 
-impl Node {
+impl OperatorNode {
     /// A branch with one operator at its end.
-    fn chain(names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<Node, Error> {
+    fn chain(names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<OperatorNode, Error> {
         let Some(name) = names.first() else {
-            return Ok(Node::Leaf(leaf));
+            return Ok(OperatorNode::Leaf(leaf));
         };
         if name.identifier().is_some() {
             let mut elements = Elements::default();
             elements.insert(names, leaf, filters)?;
-            Ok(Node::Elements(elements))
+            Ok(OperatorNode::Elements(elements))
         } else {
             let mut fields = Fields::default();
             fields.insert(names, leaf, filters)?;
-            Ok(Node::Fields(fields))
+            Ok(OperatorNode::Fields(fields))
         }
     }
 
@@ -264,25 +266,31 @@ impl Node {
     ) -> Result<(), Error> {
         let elements_next = names.first().map(|name| name.identifier().is_some());
         match (self, elements_next) {
-            (Node::Fields(fields), Some(false)) => fields.insert(names, leaf, filters),
-            (Node::Elements(elements), Some(true)) => elements.insert(names, leaf, filters),
+            (OperatorNode::Fields(fields), Some(false)) => fields.insert(names, leaf, filters),
+            (OperatorNode::Elements(elements), Some(true)) => elements.insert(names, leaf, filters),
             _ => Err(path::conflict(&leaf.path, index.text())),
         }
     }
 
-    fn with_match(&self, position: usize) -> Result<Node, Error> {
+    fn with_match(&self, position: usize) -> Result<OperatorNode, Error> {
         Ok(match self {
-            Node::Leaf(leaf) => Node::Leaf(leaf.clone()),
-            Node::Fields(fields) => Node::Fields(fields.with_match(position)?),
-            Node::Elements(elements) => Node::Elements(elements.with_match(position)?),
+            OperatorNode::Leaf(leaf) => OperatorNode::Leaf(leaf.clone()),
+            OperatorNode::Fields(fields) => OperatorNode::Fields(fields.with_match(position)?),
+            OperatorNode::Elements(elements) => {
+                OperatorNode::Elements(elements.with_match(position)?)
+            }
         })
     }
 
     /// The union of two nodes at the same path. Fails with 40 if they conflict.
-    pub fn merge(&self, other: &Node) -> Result<Node, Error> {
+    pub fn merge(&self, other: &OperatorNode) -> Result<OperatorNode, Error> {
         match (self, other) {
-            (Node::Fields(one), Node::Fields(other)) => Ok(Node::Fields(one.merge(other)?)),
-            (Node::Elements(one), Node::Elements(other)) => Ok(Node::Elements(one.merge(other)?)),
+            (OperatorNode::Fields(one), OperatorNode::Fields(other)) => {
+                Ok(OperatorNode::Fields(one.merge(other)?))
+            }
+            (OperatorNode::Elements(one), OperatorNode::Elements(other)) => {
+                Ok(OperatorNode::Elements(one.merge(other)?))
+            }
             _ => Err(path::conflict(other.any_path(), self.any_path())),
         }
     }
@@ -290,14 +298,14 @@ impl Node {
     /// The path of the first operator, for messages.
     pub fn any_path(&self) -> &str {
         match self {
-            Node::Leaf(leaf) => &leaf.path,
-            Node::Fields(fields) => {
+            OperatorNode::Leaf(leaf) => &leaf.path,
+            OperatorNode::Fields(fields) => {
                 let first = fields.children.first().map(|(_, child)| child);
                 first
                     .or(fields.matched.as_deref())
-                    .map_or("", Node::any_path)
+                    .map_or("", OperatorNode::any_path)
             }
-            Node::Elements(elements) => elements
+            OperatorNode::Elements(elements) => elements
                 .children
                 .first()
                 .map_or("", |(_, child)| child.any_path()),

@@ -188,7 +188,7 @@ mod tests {
 
     use windrow_document::{Decimal128, Document, DocumentBuf, ValueRef, array, doc};
 
-    use super::super::{Kind, WindowFunction};
+    use super::super::{FunctionKind, WindowFunction};
     use super::*;
     use crate::expression::{Context, Scope};
     use crate::interrupt::with_interrupt;
@@ -202,7 +202,7 @@ mod tests {
         let sort = Sort::parse(order.as_document()).unwrap();
         let specification = ValueRef::Document(specification.as_document());
         let function = WindowFunction::parse(specification, Some(&sort), &Scope::new()).unwrap();
-        let Kind::Accumulate(accumulator) = &function.kind else {
+        let FunctionKind::Accumulate(accumulator) = &function.kind else {
             panic!("{output:?} is no accumulator");
         };
         let documents: Vec<_> = documents.iter().map(DocumentBuf::as_document).collect();

@@ -3,7 +3,7 @@
 use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
 use super::bounds::{Bound, Bounds};
-use super::{Kind, WindowFunction};
+use super::{FunctionKind, WindowFunction};
 use crate::Error;
 use crate::accumulator::Accumulator;
 use crate::expression::date::unit::Unit;
@@ -101,8 +101,8 @@ impl WindowFunction {
         let kind = FunctionParser { name, sort, scope }.kind(operand, window)?;
         let bounds = parse_bounds(window, sort, scope)?;
         let kind = match kind {
-            Kind::Accumulate(accumulator) if bounds.has_moving_start() => {
-                Kind::Accumulate(accumulator.sliding())
+            FunctionKind::Accumulate(accumulator) if bounds.has_moving_start() => {
+                FunctionKind::Accumulate(accumulator.sliding())
             }
             kind => kind,
         };
@@ -111,38 +111,42 @@ impl WindowFunction {
 }
 
 impl FunctionParser<'_> {
-    fn kind(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
+    fn kind(
+        &self,
+        operand: ValueRef<'_>,
+        window: Option<Document<'_>>,
+    ) -> Result<FunctionKind, Error> {
         match self.name {
             "$covariancePop" => self.covariance(operand, Coverage::Population),
             "$covarianceSamp" => self.covariance(operand, Coverage::Sample),
-            "$denseRank" => self.rank(operand, Kind::DenseRank),
+            "$denseRank" => self.rank(operand, FunctionKind::DenseRank),
             "$derivative" if window.is_none() => {
                 invalid("$derivative requires explicit window bounds")
             }
             "$derivative" => {
                 let (input, unit) = self.rate(operand)?;
-                Ok(Kind::Derivative { input, unit })
+                Ok(FunctionKind::Derivative { input, unit })
             }
-            "$documentNumber" => self.rank(operand, Kind::DocumentNumber),
+            "$documentNumber" => self.rank(operand, FunctionKind::DocumentNumber),
             "$expMovingAvg" => self.moving_average(operand, window),
             "$integral" => {
                 let (input, unit) = self.rate(operand)?;
-                Ok(Kind::Integral { input, unit })
+                Ok(FunctionKind::Integral { input, unit })
             }
             "$linearFill" => {
                 self.without_window(window)?;
                 self.single_sort()?;
-                Ok(Kind::LinearFill(self.expression(operand)?))
+                Ok(FunctionKind::LinearFill(self.expression(operand)?))
             }
             "$locf" => {
                 self.without_window(window)?;
-                Ok(Kind::LastObserved(self.expression(operand)?))
+                Ok(FunctionKind::LastObserved(self.expression(operand)?))
             }
-            "$rank" => self.rank(operand, Kind::Rank),
+            "$rank" => self.rank(operand, FunctionKind::Rank),
             "$shift" => self.shift(operand, window),
             name if ACCUMULATORS.binary_search(&name).is_ok() => {
                 let accumulator = Accumulator::from_operand(name, operand, self.scope)?;
-                Ok(Kind::Accumulate(accumulator))
+                Ok(FunctionKind::Accumulate(accumulator))
             }
             name => invalid(format!("Unrecognized window function, {name}")),
         }
@@ -200,7 +204,7 @@ impl FunctionParser<'_> {
         Ok(found)
     }
 
-    fn rank(&self, operand: ValueRef<'_>, kind: Kind) -> Result<Kind, Error> {
+    fn rank(&self, operand: ValueRef<'_>, kind: FunctionKind) -> Result<FunctionKind, Error> {
         let is_empty = operand
             .as_document()
             .is_some_and(|document| document.is_empty());
@@ -221,9 +225,9 @@ impl FunctionParser<'_> {
         }
     }
 
-    fn covariance(&self, operand: ValueRef<'_>, coverage: Coverage) -> Result<Kind, Error> {
+    fn covariance(&self, operand: ValueRef<'_>, coverage: Coverage) -> Result<FunctionKind, Error> {
         let input = self.expression(operand)?;
-        Ok(Kind::Covariance { input, coverage })
+        Ok(FunctionKind::Covariance { input, coverage })
     }
 
     /// Parses `{input, unit}` of `$derivative` and `$integral`.
@@ -250,7 +254,7 @@ impl FunctionParser<'_> {
         &self,
         operand: ValueRef<'_>,
         window: Option<Document<'_>>,
-    ) -> Result<Kind, Error> {
+    ) -> Result<FunctionKind, Error> {
         self.without_window(window)?;
         self.sorted()?;
         let [input, count, alpha] = self.arguments(operand, ["input", "N", "alpha"])?;
@@ -273,14 +277,18 @@ impl FunctionParser<'_> {
             },
             _ => return invalid("$expMovingAvg requires either 'N' or 'alpha', not both"),
         };
-        Ok(Kind::MovingAverage {
+        Ok(FunctionKind::MovingAverage {
             input: self.expression(input)?,
             alpha,
         })
     }
 
     /// Parses `{output, by, default}` of `$shift`.
-    fn shift(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
+    fn shift(
+        &self,
+        operand: ValueRef<'_>,
+        window: Option<Document<'_>>,
+    ) -> Result<FunctionKind, Error> {
         self.without_window(window)?;
         self.sorted()?;
         let [output, by, default] = self.arguments(operand, ["output", "by", "default"])?;
@@ -297,7 +305,7 @@ impl FunctionParser<'_> {
                 None => return invalid("'default' of $shift must be a constant"),
             },
         };
-        Ok(Kind::Shift {
+        Ok(FunctionKind::Shift {
             input: self.expression(output)?,
             by,
             default,

@@ -3,7 +3,7 @@
 use windrow_document::json::{BASE64, to_base64};
 use windrow_document::{Type, Value, ValueRef, format_uuid};
 
-use super::target::{Format, Target};
+use super::target::{BinaryFormat, ConversionTarget};
 use super::{failure, unsupported};
 use crate::Error;
 use crate::expression::tree::check_length;
@@ -15,23 +15,23 @@ const UUID: u8 = 4;
 const UUID_BYTES: usize = 16;
 
 /// The format of the conversion. Fails with 4341115 if it is missing.
-fn format(target: &Target) -> Result<Format, Error> {
+fn format(target: &ConversionTarget) -> Result<BinaryFormat, Error> {
     target.format.ok_or_else(|| {
         let message = "Format must be specified when converting between 'binData' and 'string'";
         Error::new(4341115, message)
     })
 }
 
-pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, Error> {
+pub(super) fn to_binary(source: ValueRef<'_>, target: &ConversionTarget) -> Result<Value, Error> {
     let bytes = match source {
         ValueRef::Binary { bytes, subtype } if subtype == target.subtype => bytes.to_vec(),
         ValueRef::String(text) => {
             let bytes = match (format(target)?, target.subtype == UUID) {
-                (Format::Uuid, true) => from_uuid(text),
-                (Format::Hex, false) => from_hex(text),
-                (Format::Utf8, false) => Some(text.as_bytes().to_vec()),
-                (Format::Base64Url, false) => from_base64(text, BASE64_URL),
-                (Format::Base64, false) if text.len() % 4 == 0 => from_base64(text, BASE64),
+                (BinaryFormat::Uuid, true) => from_uuid(text),
+                (BinaryFormat::Hex, false) => from_hex(text),
+                (BinaryFormat::Utf8, false) => Some(text.as_bytes().to_vec()),
+                (BinaryFormat::Base64Url, false) => from_base64(text, BASE64_URL),
+                (BinaryFormat::Base64, false) if text.len() % 4 == 0 => from_base64(text, BASE64),
                 _ => None,
             };
             bytes.ok_or_else(|| {
@@ -55,7 +55,7 @@ pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, 
     })
 }
 
-fn in_order<const N: usize>(mut bytes: [u8; N], target: &Target) -> Vec<u8> {
+fn in_order<const N: usize>(mut bytes: [u8; N], target: &ConversionTarget) -> Vec<u8> {
     if target.is_big_endian {
         bytes.reverse();
     }
@@ -63,7 +63,7 @@ fn in_order<const N: usize>(mut bytes: [u8; N], target: &Target) -> Vec<u8> {
 }
 
 /// Converts 1, 2, 4 or 8 bytes to a signed number.
-pub(super) fn to_whole(bytes: &[u8], target: &Target) -> Result<i64, Error> {
+pub(super) fn to_whole(bytes: &[u8], target: &ConversionTarget) -> Result<i64, Error> {
     if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return Err(failure(format!(
             "Failed to convert BinData of {} bytes to a number",
@@ -82,7 +82,7 @@ pub(super) fn to_whole(bytes: &[u8], target: &Target) -> Result<i64, Error> {
 }
 
 /// Converts 4 or 8 bytes to a floating-point number.
-pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
+pub(super) fn to_double(bytes: &[u8], target: &ConversionTarget) -> Result<f64, Error> {
     let mut ordered = bytes.to_vec();
     if target.is_big_endian {
         ordered.reverse();
@@ -99,18 +99,22 @@ pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
     }
 }
 
-pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<String, Error> {
+pub(super) fn to_text(
+    bytes: &[u8],
+    subtype: u8,
+    target: &ConversionTarget,
+) -> Result<String, Error> {
     match format(target)? {
-        Format::Auto if subtype == UUID && bytes.len() == UUID_BYTES => to_uuid(bytes),
-        Format::Uuid if subtype == UUID => to_uuid(bytes),
-        Format::Uuid => Err(failure(
+        BinaryFormat::Auto if subtype == UUID && bytes.len() == UUID_BYTES => to_uuid(bytes),
+        BinaryFormat::Uuid if subtype == UUID => to_uuid(bytes),
+        BinaryFormat::Uuid => Err(failure(
             "Only BinData of subtype 4 can be written as a UUID",
         )),
-        Format::Hex => within_limit(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
-        Format::Utf8 => String::from_utf8(bytes.to_vec())
+        BinaryFormat::Hex => within_limit(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
+        BinaryFormat::Utf8 => String::from_utf8(bytes.to_vec())
             .map_err(|_| failure("BinData does not represent a valid UTF-8 string")),
-        Format::Base64Url => within_limit(to_base64(bytes, BASE64_URL, false)),
-        Format::Base64 | Format::Auto => within_limit(to_base64(bytes, BASE64, true)),
+        BinaryFormat::Base64Url => within_limit(to_base64(bytes, BASE64_URL, false)),
+        BinaryFormat::Base64 | BinaryFormat::Auto => within_limit(to_base64(bytes, BASE64, true)),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::expression::ExprValue;
 
 /// The string format of binary data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum BinaryFormat {
     /// `Uuid` for UUIDs, otherwise `Base64`.
     Auto,
     Base64,
@@ -17,14 +17,14 @@ pub(super) enum Format {
     Uuid,
 }
 
-impl Format {
+impl BinaryFormat {
     /// Parses `format`. Returns `None` if it is null or missing.
     ///
     /// # Errors
     ///
     /// - 4341114: not a string.
     /// - 4341125: an unknown name.
-    pub fn parse(value: &ExprValue<'_>) -> Result<Option<Format>, Error> {
+    pub fn parse(value: &ExprValue<'_>) -> Result<Option<BinaryFormat>, Error> {
         if value.is_nullish() {
             return Ok(None);
         }
@@ -34,12 +34,12 @@ impl Format {
             return Err(Error::new(4341114, message));
         };
         Ok(Some(match name {
-            "auto" => Format::Auto,
-            "base64" => Format::Base64,
-            "base64url" => Format::Base64Url,
-            "hex" => Format::Hex,
-            "utf8" => Format::Utf8,
-            "uuid" => Format::Uuid,
+            "auto" => BinaryFormat::Auto,
+            "base64" => BinaryFormat::Base64,
+            "base64url" => BinaryFormat::Base64Url,
+            "hex" => BinaryFormat::Hex,
+            "utf8" => BinaryFormat::Utf8,
+            "uuid" => BinaryFormat::Uuid,
             _ => {
                 let message = format!("Invalid 'format' argument for $convert: {name}");
                 return Err(Error::new(4341125, message));
@@ -75,27 +75,27 @@ pub(super) fn is_big_endian(value: &ExprValue<'_>) -> Result<bool, Error> {
 
 /// The target type, with the options of conversions of binary data.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct ConversionTarget {
     pub kind: Type,
     pub subtype: u8,
-    pub format: Option<Format>,
+    pub format: Option<BinaryFormat>,
     pub is_big_endian: bool,
 }
 
-impl Target {
+impl ConversionTarget {
     /// Parses `to`: `"int"`, `16`, or `{type: "binData", …}`, of which only `type` is read here.
     ///
     /// # Errors
     ///
     /// - 2: an unknown type name.
     /// - 9: an unknown type number, or a value of another type.
-    pub fn parse(value: &ExprValue<'_>, operator: &str) -> Result<Target, Error> {
+    pub fn parse(value: &ExprValue<'_>, operator: &str) -> Result<ConversionTarget, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
         let value = match value.or_null() {
             ValueRef::Document(document) => document.get("type").unwrap_or(ValueRef::Null),
             value => value,
         };
-        let target = |kind| Target {
+        let target = |kind| ConversionTarget {
             kind,
             subtype,
             format: None,
@@ -116,7 +116,7 @@ impl Target {
     }
 }
 
-impl Target {
+impl ConversionTarget {
     /// Parses the subtype in `{type: "binData", subtype: 4}`. It is a separate step because a
     /// subtype is not checked if the input is null. Fails as [`parse_subtype`] does.
     pub fn take_subtype(&mut self, value: &ExprValue<'_>) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use windrow_document::{Decimal128, Type, ValueRef};
 
 use super::binary;
-use super::target::Target;
+use super::target::ConversionTarget;
 use super::{failure, unsupported};
 use crate::Error;
 use crate::expression::date;
@@ -52,7 +52,7 @@ pub(super) fn to_decimal(text: &str) -> Result<Decimal128, Error> {
     Decimal128::parse_truncated(text).ok_or_else(|| not_a_number(text))
 }
 
-pub(super) fn to_string(source: ValueRef<'_>, target: &Target) -> Result<String, Error> {
+pub(super) fn to_string(source: ValueRef<'_>, target: &ConversionTarget) -> Result<String, Error> {
     Ok(match source {
         ValueRef::Bool(flag) => flag.to_string(),
         ValueRef::Int32(number) => number.to_string(),

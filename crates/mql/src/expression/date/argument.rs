@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use windrow_document::{Value, ValueRef};
 
 use super::date_constants::DateConstants;
-use super::format::Format;
+use super::format::DateFormat;
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::tree::{Call, PreparedArguments};
@@ -20,7 +20,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 pub(crate) fn prepare_with(
     call: &mut Call,
     index: usize,
-    format: Option<Format>,
+    format: Option<DateFormat>,
 ) -> Result<(), Error> {
     let zone = match call.argument(index).constant() {
         Some(Value::String(name)) => Some(Zone::parse(name)?),
@@ -43,7 +43,7 @@ impl FormatArgument {
     const INDEX: usize = 2;
 
     /// The format, if it is constant.
-    pub fn constant(&self, call: &Call) -> Result<Option<Format>, Error> {
+    pub fn constant(&self, call: &Call) -> Result<Option<DateFormat>, Error> {
         match call.argument(Self::INDEX).constant() {
             Some(value) => self.parse(value.as_ref()),
             None => Ok(None),
@@ -55,7 +55,7 @@ impl FormatArgument {
         &self,
         call: &'a Call,
         context: &Context<'a>,
-    ) -> Result<Option<Cow<'a, Format>>, Error> {
+    ) -> Result<Option<Cow<'a, DateFormat>>, Error> {
         if let PreparedArguments::Date(date_constants) = &call.prepared
             && let Some(format) = &date_constants.format
         {
@@ -65,9 +65,9 @@ impl FormatArgument {
         Ok(self.parse(value.or_null())?.map(Cow::Owned))
     }
 
-    fn parse(&self, value: ValueRef<'_>) -> Result<Option<Format>, Error> {
+    fn parse(&self, value: ValueRef<'_>) -> Result<Option<DateFormat>, Error> {
         match value {
-            ValueRef::String(text) => Format::parse(text, self.letters).map(Some),
+            ValueRef::String(text) => DateFormat::parse(text, self.letters).map(Some),
             value if value.is_nullish() => Ok(None),
             other => Err(Error::new(
                 self.code,

@@ -5,7 +5,7 @@ use crate::Error;
 
 /// A parsed format.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Format(pub Vec<Item>);
+pub(crate) struct DateFormat(pub Vec<Item>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
@@ -14,11 +14,11 @@ pub(crate) enum Item {
     Letter(char),
 }
 
-impl Default for Format {
+impl Default for DateFormat {
     /// "2019-07-14T05:06:07.089Z".
-    fn default() -> Format {
+    fn default() -> DateFormat {
         let text = |text: &str| Item::Text(text.to_owned());
-        Format(vec![
+        DateFormat(vec![
             Item::Letter('Y'),
             text("-"),
             Item::Letter('m'),
@@ -41,14 +41,14 @@ impl Default for Format {
 pub(crate) const PRINT_LETTERS: &str = "BGHLMSUVYZbdjmuwz";
 pub(crate) const PARSE_LETTERS: &str = "BGHLMSVYZbdjmuz";
 
-impl Format {
+impl DateFormat {
     /// Parses a format.
     ///
     /// # Errors
     ///
     /// - 18535: the format ends with a percent sign.
     /// - 18536: a letter is not one of `letters`.
-    pub fn parse(text: &str, letters: &str) -> Result<Format, Error> {
+    pub fn parse(text: &str, letters: &str) -> Result<DateFormat, Error> {
         let mut items = Vec::new();
         let mut plain = String::new();
         let mut characters = text.chars();
@@ -75,7 +75,7 @@ impl Format {
         if !plain.is_empty() {
             items.push(Item::Text(plain));
         }
-        Ok(Format(items))
+        Ok(DateFormat(items))
     }
 
     /// Prints a date. Fails with 18537 if the year does not fit in four digits.

@@ -3,7 +3,7 @@
 use windrow_document::ValueRef;
 
 use super::argument::{FormatArgument, prepare_with, zone_argument};
-use super::format::{Format, PARSE_LETTERS};
+use super::format::{DateFormat, PARSE_LETTERS};
 use super::read;
 use super::zone::Zone;
 use crate::Error;
@@ -78,7 +78,7 @@ fn string_argument<'v>(value: &'v ExprValue<'_>) -> Result<&'v str, Error> {
 
 fn read_text(
     text: &str,
-    format: Option<&Format>,
+    format: Option<&DateFormat>,
     zone: &Zone,
     has_zone: bool,
 ) -> Result<i64, Error> {

@@ -1,7 +1,7 @@
 //! Parses dates, with a format or in one of the usual notations.
 
 use super::calendar::{DAY_MS, Date, IsoWeek, month_from_name};
-use super::format::{Format, Item};
+use super::format::{DateFormat, Item};
 use super::zone::parse_offset;
 use crate::Error;
 
@@ -158,7 +158,7 @@ impl DateFields {
 }
 
 /// Parses a text that must match the whole format.
-pub(crate) fn parse_with_format(text: &str, format: &Format) -> Option<ParsedDate> {
+pub(crate) fn parse_with_format(text: &str, format: &DateFormat) -> Option<ParsedDate> {
     let mut reader = Reader(text);
     let mut fields = DateFields::default();
     for item in &format.0 {

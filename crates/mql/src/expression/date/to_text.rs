@@ -1,7 +1,7 @@
 //! `$dateToString`.
 
 use super::argument::{FormatArgument, prepare_with, zone_argument};
-use super::format::{Format, PRINT_LETTERS};
+use super::format::{DateFormat, PRINT_LETTERS};
 use super::millis;
 use crate::Error;
 use crate::expression::parse::NamedArguments;
@@ -27,7 +27,7 @@ const FORMAT: FormatArgument = FormatArgument {
 
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     let format = if call.argument(2).is_absent() {
-        Some(Format::default())
+        Some(DateFormat::default())
     } else {
         FORMAT.constant(call)?
     };

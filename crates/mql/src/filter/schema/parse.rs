@@ -18,10 +18,10 @@ struct Keyword<'a> {
     schema: Document<'a>,
 }
 
-type Parser = fn(&Keyword<'_>, &mut Rules) -> Result<(), Error>;
+type ParseKeyword = fn(&Keyword<'_>, &mut Rules) -> Result<(), Error>;
 
 /// The keywords, sorted by name for binary search.
-const KEYWORDS: &[(&str, Parser)] = &[
+const KEYWORDS: &[(&str, ParseKeyword)] = &[
     ("additionalItems", additional_items),
     ("additionalProperties", |keyword, rules| {
         set(&mut rules.object.additional, keyword.additional())
