@@ -7,8 +7,9 @@
 //! 3. [`identification`] finds the [`authority`] of the client of a request: what it may do.
 //! 4. [`needs`]: each command states its [`requirement`]. `dispatch` compares both.
 //!
-//! [`local_user`] is the user of Windrow's own commands. [`pipeline`] states what the stages of pipelines need. [`store`] reads and writes the two collections, [`fake_users`] has the credentials of users that
-//! do not exist, [`events`] reports logins and refusals.
+//! [`local_user`] is the user of Windrow's own commands. [`pipeline`] states what the stages of
+//! pipelines need. [`store`] reads and writes the two collections, [`fake_users`] has the
+//! credentials of users that do not exist, [`events`] reports logins and refusals.
 
 mod audited_change;
 pub mod authority;

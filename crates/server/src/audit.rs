@@ -1,4 +1,5 @@
-//! The audit log: logins, refused commands, and changes of users, roles, collections and indexes. The events and their fields are MongoDB's
+//! The audit log: logins, refused commands, and changes of users, roles, collections and indexes.
+//! The events and their fields are MongoDB's
 //! (<https://www.mongodb.com/docs/manual/reference/audit-message/mongo/>), one JSON document a line.
 //!
 //! [`Audit`] is the log. [`AuditTrail`] writes the events of one client or of the server itself. A

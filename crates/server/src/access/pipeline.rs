@@ -254,8 +254,9 @@ fn merge(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
     writing(scope, "$merge", operand)
 }
 
-/// Actions on the target of a stage that writes. The parser of the stage finds both, so the check and
-/// the stage cannot read its fields differently. A stage that it refuses needs an action that no user may take.
+/// Actions on the target of a stage that writes. The parser of the stage finds both, so the check
+/// and the stage cannot read its fields differently. A stage that it refuses needs an action that no
+/// user may take.
 fn writing(scope: PipelineScope<'_>, name: &str, operand: ValueRef<'_>) -> Requirement {
     let Ok(output) = OutputActions::parse(name, operand) else {
         return Requirement::on_server(&[Action::internal]);
