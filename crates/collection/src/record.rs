@@ -304,73 +304,73 @@ impl PayloadReader {
     }
 
     fn operation(&mut self, kind: u8) -> Option<(Operation, Effect)> {
+        match kind {
+            INSERT => self.insert(),
+            UPDATE | UPDATE_WITHOUT_DETAIL => self.update(kind),
+            DELETE | DELETE_WITHOUT_DETAIL => self.delete(kind),
+            _ => None,
+        }
+    }
+
+    fn insert(&mut self) -> Option<(Operation, Effect)> {
+        let first = RecordId(self.u64()?);
+        let (count, length) = (self.u32()?, self.u32()? as usize);
+        let documents = self.take(length)?;
+        if count_documents(&documents) != Some(count as usize) {
+            return None;
+        }
+        let effect = Effect {
+            documents: i64::from(count),
+            bytes: length as i64,
+            next_record: RecordId(first.0.checked_add(u64::from(count))?),
+        };
+        let operation = Operation::Insert {
+            first,
+            documents,
+            hashes: Vec::new(),
+        };
+        Some((operation, effect))
+    }
+
+    fn update(&mut self, kind: u8) -> Option<(Operation, Effect)> {
         let id = RecordId(self.u64()?);
-        let number = self.u32()?;
-        Some(match kind {
-            INSERT => {
-                let length = self.u32()? as usize;
-                let documents = self.take(length)?;
-                if count_documents(&documents) != Some(number as usize) {
-                    return None;
-                }
-                let effect = Effect {
-                    documents: i64::from(number),
-                    bytes: length as i64,
-                    next_record: RecordId(id.0.checked_add(u64::from(number))?),
-                };
-                (
-                    Operation::Insert {
-                        first: id,
-                        documents,
-                        hashes: Vec::new(),
-                    },
-                    effect,
-                )
-            }
-            UPDATE | UPDATE_WITHOUT_DETAIL => {
-                let document = self.document()?;
-                let bytes = document.len() as i64 - i64::from(number);
-                let changes = self.changes()?;
-                let effect = Effect {
-                    bytes,
-                    ..Effect::default()
-                };
-                (
-                    Operation::Update {
-                        id,
-                        document,
-                        changes,
-                        detail: if kind == UPDATE {
-                            self.detail()?
-                        } else {
-                            Bytes::new()
-                        },
-                    },
-                    effect,
-                )
-            }
-            DELETE | DELETE_WITHOUT_DETAIL => {
-                let bytes = -i64::from(number);
-                let effect = Effect {
-                    documents: -1,
-                    bytes,
-                    next_record: RecordId::MIN,
-                };
-                (
-                    Operation::Delete {
-                        id,
-                        changes: self.changes()?,
-                        detail: if kind == DELETE {
-                            self.detail()?
-                        } else {
-                            Bytes::new()
-                        },
-                    },
-                    effect,
-                )
-            }
-            _ => return None,
-        })
+        let old_bytes = self.u32()?;
+        let document = self.document()?;
+        let effect = Effect {
+            bytes: document.len() as i64 - i64::from(old_bytes),
+            ..Effect::default()
+        };
+        let operation = Operation::Update {
+            id,
+            document,
+            changes: self.changes()?,
+            detail: if kind == UPDATE {
+                self.detail()?
+            } else {
+                Bytes::new()
+            },
+        };
+        Some((operation, effect))
+    }
+
+    fn delete(&mut self, kind: u8) -> Option<(Operation, Effect)> {
+        let id = RecordId(self.u64()?);
+        let old_bytes = self.u32()?;
+        let effect = Effect {
+            documents: -1,
+            bytes: -i64::from(old_bytes),
+            next_record: RecordId::MIN,
+        };
+        let operation = Operation::Delete {
+            id,
+            changes: self.changes()?,
+            detail: if kind == DELETE {
+                self.detail()?
+            } else {
+                Bytes::new()
+            },
+        };
+        Some((operation, effect))
     }
 
     fn detail(&mut self) -> Option<Bytes> {
