@@ -197,8 +197,8 @@ impl From<StorageError> for Error {
 }
 
 impl From<CatalogError> for Error {
-    /// A conflict is a bug. A thread that changes catalog rows holds the lock of catalog changes, so no
-    /// other thread can have changed them.
+    /// A conflict is a bug. A thread that changes catalog rows holds the lock of catalog changes,
+    /// so no other thread can have changed them.
     fn from(error: CatalogError) -> Error {
         match error {
             CatalogError::Storage(error) => Error::from(error),

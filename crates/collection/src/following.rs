@@ -422,8 +422,8 @@ impl SectionId {
     }
 }
 
-/// Replaces the sections of a collection by those of the catalog, and cuts off the part of its tails
-/// that they contain. Indexes whose build has ended become ready.
+/// Replaces the sections of a collection by those of the catalog, and cuts off the part of its
+/// tails that they contain. Indexes whose build has ended become ready.
 fn adopt_sections(core: &Core, collection: &Collection) -> Result<(), Error> {
     let before = collection.state();
     let mut opening = SectionOpening {

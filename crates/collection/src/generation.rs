@@ -233,8 +233,9 @@ impl Generation {
         })
     }
 
-    /// Creates the entries of an index, on several threads if the commits have many bytes. Until the
-    /// entries of a share are in order, they take a multiple of its memory, so no share is large.
+    /// Creates the entries of an index, on several threads if the commits have many bytes. Until
+    /// the entries of a share are in order, they take a multiple of its memory, so no share is
+    /// large.
     /// `last_entries` is the number of entries of the last creation.
     fn make_parts(
         &self,

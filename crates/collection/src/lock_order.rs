@@ -6,8 +6,8 @@ use std::cell::RefCell;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The rank of a lock in the order of ARCHITECTURE.md. A thread waits only for a lock of a higher rank
-/// than all that it holds.
+/// The rank of a lock in the order of ARCHITECTURE.md. A thread waits only for a lock of a higher
+/// rank than all that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// `Collections::naming`.
@@ -141,8 +141,8 @@ impl OrderedRwLock {
         }
     }
 
-    /// Takes a second lock of the rank. The caller holds a lock that excludes all other threads that
-    /// hold two of the rank, so the order among these does not matter.
+    /// Takes a second lock of the rank. The caller holds a lock that excludes all other threads
+    /// that hold two of the rank, so the order among these does not matter.
     pub fn write_beside(&self, first: &OrderedWriteGuard<'_>) -> OrderedWriteGuard<'_> {
         debug_assert!(
             first._held.is_of(self.rank),

@@ -1,6 +1,6 @@
-//! The results of the latest writes of sessions. A write or commit that a client retries is answered
-//! from them, and does not run again. For each session, they contain the newest transaction number
-//! that wrote anything, and the results of its statements.
+//! The results of the latest writes of sessions. A write or commit that a client retries is
+//! answered from them, and does not run again. For each session, they contain the newest
+//! transaction number that wrote anything, and the results of its statements.
 //!
 //! The log contains a result in the record of the write itself, see
 //! [`record::statements`](crate::record::statements). A fold may let the log be truncated, so each

@@ -23,8 +23,8 @@ pub enum DocumentValidation {
     /// The validator checks the document.
     #[default]
     Enabled,
-    /// The validator checks the document. The write may also set the tags of encrypted values, which
-    /// other writes must not change.
+    /// The validator checks the document. The write may also set the tags of encrypted values,
+    /// which other writes must not change.
     Encrypted,
     /// The validator does not check the document.
     Bypassed,

@@ -263,7 +263,8 @@ impl<'s> Sharing<'s> {
         if is_stalled { self.fail(run) } else { Ok(()) }
     }
 
-    /// Takes back a share whose builder has failed. The builder gets no further shares of this scan.
+    /// Takes back a share whose builder has failed. The builder gets no further shares of this
+    /// scan.
     fn fail(&self, run: RunId) -> Result<(), Error> {
         let mut state = self.state.lock();
         let builder = state.given.iter().find(|it| it.run == run);

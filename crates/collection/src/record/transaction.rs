@@ -5,8 +5,8 @@
 //! part         byte count u32 LE | the payload of a commit of one collection
 //! ```
 //! Each collection has at most one part. Session and number identify the client's transaction. In a
-//! transaction of the server itself they are 0 and -1. If a retryable write ran as a transaction, the
-//! results of its statements are in the first part.
+//! transaction of the server itself they are 0 and -1. If a retryable write ran as a transaction,
+//! the results of its statements are in the first part.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;

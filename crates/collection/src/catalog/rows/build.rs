@@ -54,8 +54,8 @@ pub struct ShareRow {
 }
 
 impl ShareRow {
-    /// Returns the key of the share that is written as `run`. `first` is the map of the first of its
-    /// indexes.
+    /// Returns the key of the share that is written as `run`. `first` is the map of the first of
+    /// its indexes.
     pub fn key(first: MapId, run: RunId) -> Vec<u8> {
         key(SHARE, &[first.0, run.0])
     }
