@@ -124,7 +124,8 @@ impl Accumulator {
     }
 
     /// Returns the accumulator for windows with a moving start, in which values leave the window:
-    /// see [`Average`](AccumulatorOperator::Average) and [`Deviation`](AccumulatorOperator::Deviation).
+    /// see [`Average`](AccumulatorOperator::Average) and
+    /// [`Deviation`](AccumulatorOperator::Deviation).
     pub(crate) fn sliding(mut self) -> Accumulator {
         if let AccumulatorOperator::Average { sliding }
         | AccumulatorOperator::Deviation { sliding, .. } = &mut self.operator

@@ -1,4 +1,13 @@
 //! Parses the option `collation` of a command, an index or a collection, with MongoDB's checks.
+//!
+//! ```
+//! use windrow_document::{ValueRef, collation::compare, doc};
+//! let ignores_case = doc! { "locale": "en", "strength": 2 };
+//! let collation = windrow_mql::collation::parse(ignores_case.as_document()).unwrap();
+//! let (one, other) = (ValueRef::String("heron"), ValueRef::String("HERON"));
+//! assert!(compare(collation.as_deref(), one, other).is_eq());
+//! assert!(compare(None, one, other).is_ne());
+//! ```
 
 use std::sync::Arc;
 
@@ -20,7 +29,7 @@ const NOT_IMPLEMENTED: i32 = 238;
 /// - 4: `locale` is missing.
 /// - 2: the locale is unknown, or options exclude each other.
 /// - 9, 14: a field is unknown, or has a wrong value or type.
-/// - 161: `version` is not the version of our tables.
+/// - 161: `version` is not the version of Windrow's tables.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);

@@ -10,6 +10,14 @@ use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
 
 /// A positive distance between numbers or, with a unit, between dates.
+///
+/// ```
+/// use windrow_document::{Value, ValueRef};
+/// use windrow_mql::densify_step::DensifyStep;
+/// let day = DensifyStep::parse(ValueRef::Int32(1), Some(ValueRef::String("day"))).unwrap();
+/// let next = day.next_value(ValueRef::DateTime(0));
+/// assert_eq!(next, Some(Value::DateTime(24 * 60 * 60 * 1000)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DensifyStep {
     amount: Number,

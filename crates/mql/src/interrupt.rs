@@ -5,6 +5,15 @@
 //! characters or alternatives count their work ([`count_work`]), and the interrupt is called once
 //! for many units of work. It belongs to the thread because it is not part of an expression's
 //! meaning: otherwise every function between the two would have to pass it on.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windrow_mql::Error;
+//! use windrow_mql::interrupt::{count_work, with_interrupt};
+//! let killed = Arc::new(|| Err(Error::new(11601, "operation was interrupted")));
+//! let outcome = with_interrupt(killed, || (0..1_000_000).try_for_each(|_| count_work(1)));
+//! assert_eq!(outcome.unwrap_err().code, 11601);
+//! ```
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -154,8 +163,8 @@ mod tests {
         Arc::new(|| Err(Error::new(50, "time is over")))
     }
 
-    /// The evaluation of a validator had ended with a bug or an interrupt, and the document counted
-    /// as invalid.
+    /// If a bug or an interrupt ended the evaluation of a validator, the document used to count as
+    /// invalid.
     #[test]
     fn data_error_returns_only_errors_of_the_data() {
         let error = Error::new(2, "a value");

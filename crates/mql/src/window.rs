@@ -4,6 +4,27 @@
 //! The documents of a partition are sorted. Accumulators read the documents of a window. The other
 //! functions define themselves which documents they read.
 //!
+//! ```
+//! use windrow_document::{Document, Value, ValueRef, doc};
+//! use windrow_mql::expression::{Context, Scope};
+//! use windrow_mql::sort::Sort;
+//! use windrow_mql::window::{Partition, WindowFunction};
+//! let sort = Sort::parse(doc! { "day": 1 }.as_document()).unwrap();
+//! let sum = doc! { "$sum": "$n", "window": { "documents": [-1, "current"] } };
+//! let sum = ValueRef::Document(sum.as_document());
+//! let sum = WindowFunction::parse(sum, Some(&sort), &Scope::new()).unwrap();
+//! let documents = [1, 2, 3].map(|day| doc! { "day": day, "n": (day * 10) });
+//! let documents: Vec<Document<'_>> = documents.iter().map(|it| it.as_document()).collect();
+//! let partition = Partition {
+//!     documents: &documents,
+//!     keys: &[b"1", b"2", b"3"],
+//!     sort: Some(&sort),
+//!     context: Context::new(Document::EMPTY),
+//! };
+//! let sums = sum.compute(&partition).unwrap();
+//! assert_eq!(sums, [10, 30, 50].map(|sum| Some(Value::Int32(sum))));
+//! ```
+//!
 //! Reading order: `bounds` (the documents of a window), `sliding`, `accumulators`, `parse`,
 //! `rank`, `numeric`, `fill`.
 

@@ -201,8 +201,8 @@ fn invalid_accumulators_are_refused() {
     }
 }
 
-/// States of different accumulators had been ignored when they were merged, so that their documents
-/// were not counted.
+/// States of different accumulators used to be ignored when they were merged, so that their
+/// documents were not counted.
 #[test]
 fn states_of_two_accumulators_do_not_merge() {
     let state = |source: &str| state_of(&parse(source).unwrap(), &[]).unwrap();

@@ -202,7 +202,7 @@ fn apply_all(stages: &[&str], input: &str) -> DocumentBuf {
     reshaped.document
 }
 
-/// A field that one stage removed and a later one set again had been appended at the end. MongoDB
+/// A field that one stage removed and a later one set again used to be appended at the end. MongoDB
 /// puts it back at its former position.
 #[test]
 fn a_field_that_is_set_again_keeps_its_position() {

@@ -62,7 +62,7 @@ fn an_array_sorts_by_its_least_or_greatest_element() {
     );
 }
 
-/// `{$sort: {_id: 1}}` after a `$group` by an array had used the least element of the array, so
+/// `{$sort: {_id: 1}}` after a `$group` by an array used to sort by the least element of the array, so
 /// that the order of groups differed from MongoDB's, which compares the whole array.
 #[test]
 fn an_id_alone_is_compared_as_a_whole() {
@@ -98,8 +98,8 @@ fn an_id_alone_is_compared_as_a_whole() {
     assert_eq!(array.get("_id").unwrap(), values[0].as_ref());
 }
 
-/// An empty array at an index of an array had been the array itself, so that it sorted after
-/// numbers instead of before null.
+/// An empty array at an index of an array used to be its own key, so that it sorted after numbers
+/// instead of before null.
 #[test]
 fn an_empty_array_at_an_index_sorts_before_null() {
     check(

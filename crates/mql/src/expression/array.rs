@@ -59,8 +59,8 @@ impl IntArgument<'_> {
     }
 }
 
-/// Returns the elements of the first argument, whose value is `value`. Their cached offsets are used
-/// if the value is borrowed, because then it lives longer than a loop around this call.
+/// Returns the elements of the first argument, whose value is `value`. Their cached offsets are
+/// used if the value is borrowed, because then it lives longer than a loop around this call.
 fn indexed_array<'v, 'l>(
     call: &Call,
     context: &Context<'l>,

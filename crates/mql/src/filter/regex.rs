@@ -22,6 +22,13 @@ pub(super) fn count_search(bytes: usize) -> Result<(), Error> {
 const COMPILED_BYTES_PER_UNIT: usize = 64;
 
 /// A compiled regular expression. Clones share the compiled program.
+///
+/// ```
+/// use windrow_mql::filter::Regex;
+/// let regex = Regex::new("^her", "i").unwrap();
+/// assert!(regex.is_match("Heron").unwrap());
+/// assert_eq!(Regex::new("(", "").unwrap_err().code, 51091);
+/// ```
 #[derive(Clone)]
 pub struct Regex(Arc<Compiled>);
 

@@ -39,9 +39,20 @@ const CODE_NAMES: &[(i32, &str)] = &[
 ];
 
 /// Returns why a document does not match `query`: `{failingDocumentId, details}`. If the details
-/// are too long, they are `truncated` and contain no values. If they are still too long, a `record`
+/// are too long, they are `truncated` and contain no values. If they are still too long, a `note`
 /// replaces them. If they nest too deeply, the report contains only this fact. Fails if it is
 /// interrupted or meets a bug.
+///
+/// ```
+/// use windrow_document::doc;
+/// use windrow_mql::filter::{Environment, validation_report::report};
+/// let validator = doc! { "legs": { "$gt": 1 } };
+/// let document = doc! { "_id": 7, "legs": 1 };
+/// let environment = Environment::default();
+/// let found = report(validator.as_document(), document.as_document(), &environment).unwrap();
+/// let details = found.get("details").and_then(|it| it.as_document()).unwrap();
+/// assert_eq!(details.get("operatorName").and_then(|it| it.as_str()), Some("$gt"));
+/// ```
 pub fn report(
     query: Document<'_>,
     document: Document<'_>,
@@ -305,7 +316,7 @@ mod tests {
     use crate::filter::Filter;
     use crate::interrupt::with_interrupt;
 
-    /// An interrupt had ended the report with a record that it was too large, and the write had
+    /// An interrupt used to end the report with the note that it was too large, and the write
     /// failed with 121.
     #[test]
     fn an_interrupted_report_fails() {

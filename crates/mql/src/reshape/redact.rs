@@ -9,6 +9,19 @@ use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope, Variables};
 
 /// A parsed `$redact`.
+///
+/// ```
+/// use windrow_document::{ValueRef, doc};
+/// use windrow_mql::expression::{Context, Variables};
+/// use windrow_mql::reshape::Redact;
+/// let public = doc! { "$cond": ["$secret", "$$PRUNE", "$$DESCEND"] };
+/// let public = ValueRef::Document(public.as_document());
+/// let redact = Redact::parse(public, &Variables::new()).unwrap();
+/// let document = doc! { "name": "heron", "nest": { "secret": true, "place": "lake" } };
+/// let document = document.as_document();
+/// let output = redact.apply(document, &Context::new(document)).unwrap();
+/// assert_eq!(output, Some(doc! { "name": "heron" }));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redact {
     expression: Expression,

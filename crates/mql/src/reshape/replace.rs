@@ -8,6 +8,17 @@ use crate::expression::{Context, Dependencies, Expression, Scope};
 use crate::field_lineage::FieldLineage;
 
 /// A parsed `$replaceRoot` or `$replaceWith`: an expression whose value replaces the document.
+///
+/// ```
+/// use windrow_document::{ValueRef, doc};
+/// use windrow_mql::expression::{Context, Scope};
+/// use windrow_mql::reshape::ReplaceRoot;
+/// let stage = ReplaceRoot::parse_replace_with(ValueRef::String("$inner"), &Scope::new()).unwrap();
+/// let document = doc! { "_id": 1, "inner": { "n": 2 } };
+/// let document = document.as_document();
+/// let output = stage.apply(document, &Context::new(document)).unwrap();
+/// assert_eq!(output, doc! { "n": 2 });
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplaceRoot {
     new_root: Expression,

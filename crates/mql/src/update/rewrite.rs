@@ -149,7 +149,8 @@ mod tests {
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
 
-    /// Changes in a wrong order used to be ignored, and the update stored the document without them.
+    /// Changes in a wrong order used to be ignored, and the update stored the document without
+    /// them.
     #[test]
     fn changes_in_a_wrong_order_fail() {
         let document = doc! { "a": 1, "b": 2 };

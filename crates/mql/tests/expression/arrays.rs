@@ -105,7 +105,7 @@ fn array_operators() {
     ]);
 }
 
-/// A missing default of `$zip` had been null in the rows. MongoDB omits it.
+/// A missing default of `$zip` used to be null in the rows. MongoDB omits it.
 #[test]
 fn rows_omit_missing_defaults() {
     check(&[

@@ -5,7 +5,7 @@ use windrow_mql::expression::{Context, Expression, Scope, Variables};
 
 use super::{check, json, parse, refuse};
 
-/// Constants longer than 64 KB had been computed again for each document.
+/// Constants longer than 64 KB used to be computed again for each document.
 #[test]
 fn a_long_constant_is_computed_once() {
     let source = json::parse(r#"{"$size": [{"$concatArrays": [{"$range": [0, 9000]}, "$list"]}]}"#);

@@ -117,7 +117,7 @@ fn conversions_of_binary_data() {
     ]);
 }
 
-/// Digits after the 34th had been rounded half to even. MongoDB cuts them off.
+/// Digits after the 34th used to be rounded half to even. MongoDB cuts them off.
 #[test]
 fn digits_of_decimals_are_cut_off() {
     let nines = "9".repeat(34);

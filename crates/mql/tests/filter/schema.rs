@@ -36,7 +36,7 @@ fn a_schema_applies_to_documents() {
     check_refused(doc! { "$jsonSchema": { "required": "a" } }, 14);
 }
 
-/// `$jsonSchema` within `$elemMatch` had been refused with 2.
+/// `$jsonSchema` within `$elemMatch` used to be refused with 2.
 #[test]
 fn a_schema_applies_to_elements() {
     let required = doc! { "$jsonSchema": { "required": ["b"] } };

@@ -231,7 +231,7 @@ fn pull_removes_matching_elements() {
     check(doc! { "a": 1 }, doc! { "$pop": { "a": 1 } }, Err(14));
 }
 
-/// `$pull` had accepted `$jsonSchema`, which MongoDB allows for whole documents only.
+/// `$pull` used to accept `$jsonSchema`, which MongoDB allows for whole documents only.
 #[test]
 fn pull_refuses_a_schema() {
     let schema = || doc! { "$jsonSchema": { "required": ["x"] } };

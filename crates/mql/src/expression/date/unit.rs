@@ -51,8 +51,8 @@ impl Unit {
     }
 }
 
-/// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. Fails with 5439015 if the
-/// value is not a string, and with 5439016 if the day is unknown.
+/// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. Fails with 5439015 if
+/// the value is not a string, and with 5439016 if the day is unknown.
 pub(crate) fn weekday_from_value(value: &ExprValue<'_>) -> Result<i64, Error> {
     const DAYS: [&str; 7] = [
         "monday",

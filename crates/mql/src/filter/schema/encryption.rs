@@ -56,8 +56,8 @@ fn original_type(bytes: &[u8]) -> Option<Type> {
     }
 }
 
-/// Checks `algorithm` and `keyId` of the keywords `encrypt` and `encryptMetadata`. Clients use them,
-/// the server does not.
+/// Checks `algorithm` and `keyId` of the keywords `encrypt` and `encryptMetadata`. Clients use
+/// them, the server does not.
 pub(super) fn check_metadata(
     keyword: &str,
     metadata: Document<'_>,

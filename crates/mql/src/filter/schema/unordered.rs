@@ -136,8 +136,8 @@ mod tests {
         );
     }
 
-    /// A schema with `uniqueItems` had compared every pair of elements and one with `enum` every
-    /// pair of fields. Documents with 400,000 of them had taken minutes.
+    /// A schema with `uniqueItems` used to compare every pair of elements, and one with `enum`
+    /// every pair of fields. Documents with 400,000 of them took minutes.
     #[test]
     fn long_values_take_linear_time() {
         let array: ArrayBuf = (0..400_000).map(Value::from).collect();

@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use windrow_invariant::{Bug, tolerate_bugs};
 
-    /// A bug in a part of a validator had been reported to the client as a part that does not
-    /// match, and the write had failed with 121.
+    /// A bug in a part of a validator used to be reported to the client as a part that does not
+    /// match, and the write failed with 121.
     #[test]
     fn a_bug_stops_the_report() {
         let environment = Environment::default();
