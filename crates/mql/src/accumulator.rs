@@ -52,7 +52,7 @@ enum AccumulatorOperand {
     Special(fn(&str, ValueRef<'_>, &Scope) -> Result<ParsedAccumulator, Error>),
 }
 
-/// The operator with this name. Sorted by name.
+/// Returns the operator with this name.
 fn find(name: &str) -> Option<AccumulatorOperand> {
     Some(match name {
         "$addToSet" => AccumulatorOperand::Unary(AccumulatorOperator::AddToSet),
@@ -135,8 +135,8 @@ impl Accumulator {
         self
     }
 
-    /// The state of a group without values. `context` has the variables that the `n` of `$firstN`
-    /// and similar operators can read: the `_id` of the group. Fails if `n` is invalid.
+    /// Returns the state of a group without values. `context` has the variables that the `n` of
+    /// `$firstN` and similar operators can read: the `_id` of the group. Fails if `n` is invalid.
     pub fn start(&self, context: &Context<'_>) -> Result<AccumulatorState, Error> {
         AccumulatorState::new(&self.operator, context)
     }
@@ -156,12 +156,12 @@ impl Accumulator {
         state.add(self.input.evaluate(context)?, context.collation)
     }
 
-    /// The state of a group of this many documents, if it depends only on their number.
+    /// Returns the state of a group of this many documents, if it depends only on their number.
     pub fn for_document_count(&self, documents: u64) -> Option<AccumulatorState> {
         AccumulatorState::for_document_count(&self.operator, self.input.constant(), documents)
     }
 
-    /// The expression that is evaluated for each document.
+    /// Returns the expression that is evaluated for each document.
     pub fn input(&self) -> &Expression {
         &self.input
     }
@@ -186,7 +186,7 @@ impl Accumulator {
         self.operator == AccumulatorOperator::Last
     }
 
-    /// The fields and variables that the accumulator reads.
+    /// Returns the fields and variables that the accumulator reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = self.input.dependencies();
         match &self.operator {

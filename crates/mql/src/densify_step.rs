@@ -79,8 +79,8 @@ impl DensifyStep {
         self.unit.is_some()
     }
 
-    /// The value plus one step. Returns `None` if the result is not greater than the value, because
-    /// it exceeds the range of dates or the step is too small.
+    /// Returns the value plus one step, or `None` if the result is not greater than the value,
+    /// because it exceeds the range of dates or the step is too small.
     pub fn next_value(&self, value: ValueRef<'_>) -> Option<Value> {
         let next = match (value, self.unit) {
             (ValueRef::DateTime(millis), Some(unit)) => {

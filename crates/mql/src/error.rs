@@ -28,8 +28,8 @@ impl Error {
         }
     }
 
-    /// The broken invariant that caused the error, if there is one. Errors of other crates keep it
-    /// as a variant of their own.
+    /// Returns the broken invariant that caused the error, if there is one. Errors of other crates
+    /// keep it as a variant of their own.
     pub fn bug(&self) -> Option<&Bug> {
         self.bug.as_ref()
     }

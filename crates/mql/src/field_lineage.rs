@@ -41,7 +41,7 @@ pub struct ValueDifference {
 }
 
 impl FieldLineage {
-    /// The lineage of a path that the stage does not change.
+    /// Returns the lineage of a path that the stage does not change.
     pub fn unchanged(path: &Path) -> FieldLineage {
         FieldLineage {
             path: path.clone(),
@@ -49,7 +49,7 @@ impl FieldLineage {
         }
     }
 
-    /// The lineage of `path` in a stage that sets the path `other`. Returns `None` if `path` may
+    /// Returns the lineage of `path` in a stage that sets the path `other`, or `None` if `path` may
     /// lead to the value that is set.
     pub fn outside(path: &Path, other: &Path) -> Option<FieldLineage> {
         let name = |path: &Path| path.components().first().cloned();
@@ -57,7 +57,7 @@ impl FieldLineage {
         (name(path) != name(other)).then(|| FieldLineage::unchanged(path))
     }
 
-    /// The lineage of `rest` within the value of the field path `names` of an expression.
+    /// Returns the lineage of `rest` within the value of the field path `names` of an expression.
     pub(crate) fn from_names(names: &[Box<str>], rest: &[Component]) -> Option<FieldLineage> {
         let own: Vec<Component> = names.iter().map(|name| Component::new(name)).collect();
         let first = own.first().or(rest.first())?;

@@ -104,7 +104,7 @@ impl Filter {
         }
     }
 
-    /// The filter `{}`, which matches every document.
+    /// Returns the filter `{}`, which matches every document.
     pub fn all() -> Filter {
         Filter::new(Node::AlwaysTrue)
     }
@@ -163,7 +163,7 @@ impl Filter {
         position(&self.as_written, document, self.collation())
     }
 
-    /// The collation of string comparisons. `None` compares bytes.
+    /// Returns the collation of string comparisons. `None` compares bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_deref()
     }
@@ -173,13 +173,13 @@ impl Filter {
         self.collation.as_ref()
     }
 
-    /// The root of the tree.
+    /// Returns the root of the tree.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// A filter with those conditions of a conjunction that `is_selected` selects. Returns `None`
-    /// if it selects none.
+    /// Returns a filter with those conditions of a conjunction that `is_selected` selects, or
+    /// `None` if it selects none.
     pub fn select_conditions(
         conjunction: &Node,
         collation: Option<&Arc<Collation>>,
@@ -197,7 +197,7 @@ impl Filter {
         })
     }
 
-    /// The fields that the filter reads.
+    /// Returns the fields that the filter reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.root.add_dependencies(&mut dependencies);
@@ -215,13 +215,13 @@ impl Filter {
         filter_pushdown::pushdown(self, document, lineage)
     }
 
-    /// The `$text` of the filter. There is at most one, anywhere outside `$elemMatch`.
+    /// Returns the `$text` of the filter. There is at most one, anywhere outside `$elemMatch`.
     pub fn text(&self) -> Option<&TextQuery> {
         self.root.text()
     }
 
-    /// The conjunction of this filter and a `$near` on a path. Fails with 2 if the filter has a
-    /// `$text` or a `$near`.
+    /// Returns the conjunction of this filter and a `$near` on a path. Fails with 2 if the filter
+    /// has a `$text` or a `$near`.
     pub fn and_near(&self, path: Path, near: Near) -> Result<Filter, Error> {
         let near = Node::Near {
             path,
@@ -236,7 +236,7 @@ impl Filter {
         })
     }
 
-    /// The `$near` or `$nearSphere` of the filter, with its path.
+    /// Returns the `$near` or `$nearSphere` of the filter, with its path.
     pub fn near(&self) -> Option<(&Path, &Arc<Near>)> {
         self.root.near()
     }
@@ -287,7 +287,7 @@ impl Filter {
         Ok(fields)
     }
 
-    /// The filter in normal form, which explain prints as `parsedQuery`.
+    /// Returns the filter in normal form, which explain prints as `parsedQuery`.
     pub fn to_document(&self) -> DocumentBuf {
         print::document(&self.root)
     }

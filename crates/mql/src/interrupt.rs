@@ -40,7 +40,7 @@ pub fn with_interrupt<T>(interrupt: Interrupt, run: impl FnOnce() -> T) -> T {
 pub struct ThreadInterrupt(Option<Interrupt>);
 
 impl ThreadInterrupt {
-    /// The interrupt of the current thread.
+    /// Returns the interrupt of the current thread.
     pub fn current() -> ThreadInterrupt {
         ThreadInterrupt(INTERRUPT.with_borrow(Option::clone))
     }

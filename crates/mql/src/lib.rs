@@ -117,7 +117,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The heap memory in bytes.
+    /// Returns the heap memory in bytes.
     pub fn bytes(&self) -> usize {
         let sort_key = self.sort_key.as_ref();
         let sort_key = sort_key.map_or(0, |key| memory::heap_bytes(key.as_ref()));

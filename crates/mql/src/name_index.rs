@@ -33,7 +33,7 @@ impl NameIndex {
         }
     }
 
-    /// The position of a name in the list. Names in the list are unique.
+    /// Returns the position of a name in the list. Names in the list are unique.
     pub fn find<T>(&self, entries: &[(Box<str>, T)], name: &[u8]) -> Option<usize> {
         if entries.len() > LINEAR_SEARCH_MAX {
             self.0.get(name).copied()

@@ -126,8 +126,8 @@ impl Projection {
         self.0.mode == ProjectionMode::Exclusion && self.0.root.is_empty()
     }
 
-    /// The only paths that the projection reads, or `None` if it needs the whole document. A plan
-    /// is covered if an index contains all of them.
+    /// Returns the only paths that the projection reads, or `None` if it needs the whole document.
+    /// A plan is covered if an index contains all of them.
     pub fn needed_paths(&self) -> Option<Vec<Path>> {
         let dependencies = self.dependencies();
         let is_open = dependencies.whole || dependencies.needs_origin();
@@ -143,8 +143,8 @@ impl Projection {
         )
     }
 
-    /// The paths of an inclusion without computed fields, in their written order. `None` for other
-    /// projections. Explain calls this a simple projection.
+    /// Returns the paths of an inclusion without computed fields, in their written order. `None`
+    /// for other projections. Explain calls this a simple projection.
     pub fn plain_inclusion(&self) -> Option<Vec<Path>> {
         let plain = self.0.mode == ProjectionMode::Inclusion && self.0.positional.is_none();
         plain.then(|| self.0.root.plain_paths()).flatten()
@@ -155,14 +155,14 @@ impl Projection {
         self.dependencies().text_score
     }
 
-    /// The fields and the metadata that the projection reads.
+    /// Returns the fields and the metadata that the projection reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.0.root.add_dependencies("", &mut dependencies);
         dependencies
     }
 
-    /// The projection as written, for explain.
+    /// Returns the projection as written, for explain.
     pub fn source(&self) -> Document<'_> {
         self.0.source.as_document()
     }

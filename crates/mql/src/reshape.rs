@@ -145,7 +145,7 @@ impl Reshape {
         )
     }
 
-    /// The same stage, with or without recording the positions of removed fields.
+    /// Returns the same stage, with or without recording the positions of removed fields.
     pub fn recording_removed_fields(self, records_removed_fields: bool) -> Reshape {
         Reshape {
             records_removed_fields,
@@ -159,15 +159,15 @@ impl Reshape {
         self.root.unnamed_fields == UnnamedFields::Keep
     }
 
-    /// The fields that the stage names and reads. Fields that are only kept are not included: see
-    /// [`Reshape::keeps_unnamed_fields`].
+    /// Returns the fields that the stage names and reads. Fields that are only kept are not
+    /// included: see [`Reshape::keeps_unnamed_fields`].
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.root.collect("", &mut dependencies);
         dependencies
     }
 
-    /// The lineage of a path. Returns `None` if it does not come from one path of the input.
+    /// Returns the lineage of a path, or `None` if it does not come from one path of the input.
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let mut node = &self.root;
         let mut rest = path.components();
@@ -199,8 +199,8 @@ impl Reshape {
         (!rest.is_empty()).then_some(FieldLineage { path, difference })
     }
 
-    /// The paths whose values change: computed, excluded and replaced fields. An inclusion also
-    /// removes all fields that are not named.
+    /// Returns the paths whose values change: computed, excluded and replaced fields. An inclusion
+    /// also removes all fields that are not named.
     pub fn changed_paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.root.changed("", &mut paths);

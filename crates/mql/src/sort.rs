@@ -134,22 +134,22 @@ impl Sort {
         })
     }
 
-    /// The same sort with a collation. `None` compares bytes.
+    /// Returns the same sort with a collation. `None` compares bytes.
     pub fn with_collation(self, collation: Option<Arc<Collation>>) -> Sort {
         Sort { collation, ..self }
     }
 
-    /// The collation of string comparisons. `None` compares bytes.
+    /// Returns the collation of string comparisons. `None` compares bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_deref()
     }
 
-    /// The fields, the most significant first.
+    /// Returns the fields, the most significant first.
     pub fn pattern(&self) -> &[SortField] {
         &self.fields
     }
 
-    /// The direction of `$natural`, if the specification has it.
+    /// Returns the direction of `$natural`, if the specification has it.
     pub fn natural(&self) -> Option<Natural> {
         self.natural
     }
@@ -238,8 +238,8 @@ impl Sort {
         Ok(true)
     }
 
-    /// The values of the sort key, in the order of the fields, for `{$meta: "sortKey"}`. Fails as
-    /// [`Sort::key`] does.
+    /// Returns the values of the sort key, in the order of the fields, for `{$meta: "sortKey"}`.
+    /// Fails as [`Sort::key`] does.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
         let paths = if self.compares_whole_ids {
             vec![whole_id(document)]
@@ -260,7 +260,7 @@ impl Sort {
         self.fields.iter().map(value).collect()
     }
 
-    /// The specification, for explain.
+    /// Returns the specification, for explain.
     pub fn to_document(&self) -> DocumentBuf {
         let mut document = DocumentBuf::new();
         match self.natural {

@@ -104,7 +104,7 @@ pub struct UpdateContext<'a> {
 }
 
 impl<'a> UpdateContext<'a> {
-    /// A context without filter and variables. `now_millis` counts milliseconds since 1970.
+    /// Creates a context without filter and variables. `now_millis` counts milliseconds since 1970.
     pub fn new(now_millis: i64, timestamp: Timestamp) -> UpdateContext<'a> {
         UpdateContext {
             filter: None,
@@ -115,7 +115,7 @@ impl<'a> UpdateContext<'a> {
         }
     }
 
-    /// The same context with the filter that selected the document.
+    /// Returns the same context with the filter that selected the document.
     pub fn with_filter(self, filter: &'a Filter) -> UpdateContext<'a> {
         UpdateContext {
             filter: Some(filter),
@@ -193,7 +193,7 @@ impl Update {
         })
     }
 
-    /// An update that replaces the document by this one, whatever its field names are.
+    /// Returns an update that replaces the document by this one, whatever its field names are.
     pub fn replacement(document: Document<'_>) -> Update {
         Update {
             kind: Arc::new(UpdateKind::Replacement(Replacement::new(document))),
@@ -205,7 +205,7 @@ impl Update {
         matches!(*self.kind, UpdateKind::Replacement(_))
     }
 
-    /// The fields that the update can change.
+    /// Returns the fields that the update can change.
     pub fn affected_fields(&self) -> AffectedFields {
         match &*self.kind {
             UpdateKind::Operators(operators) => operators.affected_fields().clone(),
@@ -254,8 +254,8 @@ impl Update {
         })
     }
 
-    /// The document that an upsert inserts: the equality conditions of the filter, with the update
-    /// applied. It has no `_id` if neither the filter nor the update sets one. Fails as
+    /// Returns the document that an upsert inserts: the equality conditions of the filter, with the
+    /// update applied. It has no `_id` if neither the filter nor the update sets one. Fails as
     /// [`Update::apply`] does, and as [`Filter::equality_fields`] does.
     pub fn upsert(
         &self,

@@ -154,7 +154,7 @@ impl WindowFunction {
         }
     }
 
-    /// The fields that the function reads, besides those of the sort order.
+    /// Returns the fields that the function reads, besides those of the sort order.
     pub fn dependencies(&self) -> Dependencies {
         match &self.kind {
             FunctionKind::Accumulate(accumulator) => accumulator.dependencies(),

@@ -4,7 +4,7 @@ use windrow_document::{Value, ValueRef};
 
 use crate::memory::heap_bytes;
 
-/// The approximate bytes of a value in memory.
+/// Returns the approximate bytes of a value in memory.
 pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
     let heap = match value {
         ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
@@ -16,7 +16,7 @@ pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
     size_of::<Value>() + heap
 }
 
-/// The bytes of a field in a BSON document.
+/// Returns the bytes of a field in a BSON document.
 pub(super) fn field_bytes(name: &str, value: ValueRef<'_>) -> usize {
     let fixed = match value {
         ValueRef::Null | ValueRef::Undefined | ValueRef::MinKey | ValueRef::MaxKey => 0,

@@ -71,7 +71,7 @@ impl DistinctValues {
         self.key_bytes + self.value_bytes
     }
 
-    /// The bytes of the values without the keys. MongoDB limits these.
+    /// Returns the bytes of the values without the keys. MongoDB limits these.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes
     }

@@ -88,8 +88,8 @@ impl MergedDocument {
         }
     }
 
-    /// The bytes that the memory limit applies to. Many short fields need much more memory in a
-    /// hash table than in a document.
+    /// Returns the bytes that the memory limit applies to. Many short fields need much more memory
+    /// in a hash table than in a document.
     pub fn limited_bytes(&self) -> usize {
         match self.document_bytes() {
             bytes if bytes <= DOCUMENT_BYTES_MAX => bytes,

@@ -148,7 +148,7 @@ impl SelectN {
         }
     }
 
-    /// The name of the operator.
+    /// Returns the name of the operator.
     pub fn name(&self) -> &'static str {
         match self.selection {
             Selection::First => "$firstN",
@@ -222,7 +222,7 @@ impl Top {
         })
     }
 
-    /// The maximum number of values.
+    /// Returns the maximum number of values.
     pub fn count(&self) -> usize {
         self.count.unwrap_or(1)
     }
@@ -263,7 +263,7 @@ impl Top {
         self.bytes
     }
 
-    /// The name of the operator.
+    /// Returns the name of the operator.
     pub fn name(&self) -> &'static str {
         match (self.bottom, self.count) {
             (false, None) => "$top",

@@ -98,8 +98,8 @@ impl AccumulatorState {
         }))
     }
 
-    /// The state after this many documents with the same value. Returns `None` if it also depends
-    /// on other things.
+    /// Returns the state after this many documents with the same value, or `None` if it also
+    /// depends on other things.
     pub(super) fn for_document_count(
         operator: &AccumulatorOperator,
         value: Option<&Value>,
@@ -236,7 +236,7 @@ impl AccumulatorState {
         self.check_size()
     }
 
-    /// The result. Missing first and last values are null.
+    /// Returns the result. Missing first and last values are null.
     pub fn finish(self) -> Value {
         match self.0 {
             StateKind::Average(average) => average.finish(),
@@ -282,7 +282,7 @@ impl AccumulatorState {
         }
     }
 
-    /// The approximate bytes of the result in a document.
+    /// Returns the approximate bytes of the result in a document.
     pub fn document_bytes(&self) -> usize {
         match &self.0 {
             StateKind::MergedDocument(merged) => merged.document_bytes(),
@@ -290,7 +290,7 @@ impl AccumulatorState {
         }
     }
 
-    /// The approximate bytes of the state in memory.
+    /// Returns the approximate bytes of the state in memory.
     pub fn bytes(&self) -> usize {
         STATE_BYTES
             + match &self.0 {
@@ -309,7 +309,8 @@ impl AccumulatorState {
     }
 }
 
-/// The elements of an array value, or none if the value is missing. Fails with 14 for other types.
+/// Returns the elements of an array value, or none if the value is missing. Fails with 14 for other
+/// types.
 fn elements<'v>(
     name: &str,
     value: &'v ExprValue<'_>,

@@ -140,8 +140,8 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &ExprValue<'_>) -> R
     Ok(())
 }
 
-/// The document to merge, or `None` if there is nothing to merge. Fails with 40400 if the value is
-/// not a document.
+/// Returns the document to merge, or `None` if there is nothing to merge. Fails with 40400 if the
+/// value is not a document.
 pub(crate) fn document_to_merge<'v>(
     value: &'v ExprValue<'_>,
 ) -> Result<Option<Document<'v>>, Error> {
@@ -172,7 +172,7 @@ fn merge_few_fields(merged: Document<'_>, added: Document<'_>) -> Result<Documen
     Ok(builder.finish())
 }
 
-/// The fields of both documents. A field of both has the value in `added`.
+/// Returns the fields of both documents. A field of both has the value in `added`.
 fn merge_fields(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
     if added.count() <= LINEAR_SEARCH_MAX {
         return merge_few_fields(merged, added);

@@ -88,7 +88,7 @@ impl Total {
     }
 }
 
-/// A date plus a number of milliseconds, which is rounded.
+/// Returns a date plus a number of milliseconds, which is rounded.
 fn add_millis(millis: i64, number: Number) -> Result<i64, Error> {
     let number = number.rounded_to_i64();
     let sum = number.and_then(|number| millis.checked_add(number));
@@ -138,7 +138,7 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Expr
     }
 }
 
-/// The sum of two numbers. A long that overflows becomes a double.
+/// Returns the sum of two numbers. A long that overflows becomes a double.
 pub(crate) fn sum(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) + i64::from(other)),
@@ -151,7 +151,7 @@ pub(crate) fn sum(pair: Pair) -> Number {
     }
 }
 
-/// The difference of two numbers. A long that overflows becomes a double.
+/// Returns the difference of two numbers. A long that overflows becomes a double.
 pub(crate) fn difference(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) - i64::from(other)),
@@ -184,7 +184,7 @@ pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<Expr
     Ok(result.into())
 }
 
-/// The product of two numbers.
+/// Returns the product of two numbers.
 pub(crate) fn product(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) * i64::from(other)),
@@ -235,7 +235,7 @@ pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprVa
     Ok(quotient(one.pair(other)).into())
 }
 
-/// The quotient: a double, or a decimal for decimals.
+/// Returns the quotient: a double, or a decimal for decimals.
 pub(crate) fn quotient(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::Double(f64::from(one) / f64::from(other)),

@@ -9,8 +9,8 @@ use super::{Context, ExprValue};
 use crate::Error;
 use crate::memory::{LimitedArrayBuilder, LimitedVec, VALUE_BYTES_MAX, limit_error};
 
-/// The value as an array. Fails with `code` if it is not an array. `what` names the argument in the
-/// message.
+/// Returns the value as an array. Fails with `code` if it is not an array. `what` names the
+/// argument in the message.
 pub(crate) fn array<'v>(
     value: &'v ExprValue<'_>,
     code: i32,
@@ -77,7 +77,7 @@ fn indexed_array<'v, 'l>(
     IndexedArray::new(array, known)
 }
 
-/// An element of a computed array. It is borrowed if the array is.
+/// Returns an element of a computed array. It is borrowed if the array is.
 pub(crate) fn element<'a>(value: ExprValue<'a>, index: usize) -> ExprValue<'a> {
     match value {
         ExprValue::Borrowed(ValueRef::Array(array)) => array.get(index).into(),
@@ -88,7 +88,7 @@ pub(crate) fn element<'a>(value: ExprValue<'a>, index: usize) -> ExprValue<'a> {
     }
 }
 
-/// The array index for an operand. A negative operand counts from the end.
+/// Returns the array index for an operand. A negative operand counts from the end.
 fn index_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
     if index >= 0 {
         return Some(index as usize);
@@ -190,8 +190,8 @@ pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// The range of a search: `start` and `end` are the third and the fourth argument, which may be
-/// absent.
+/// Returns the range of a search: `start` and `end` are the third and the fourth argument, which
+/// may be absent.
 pub(crate) fn bounds<'a>(
     call: &'a Call,
     context: &Context<'a>,

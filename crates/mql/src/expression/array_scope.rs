@@ -41,7 +41,7 @@ static REDUCE: NamedArguments = NamedArguments {
     ],
 };
 
-/// The variable name in `as`, by default `this`.
+/// Returns the variable name in `as`, by default `this`.
 fn element_name(name: Option<ValueRef<'_>>) -> Result<&str, Error> {
     let name = match name {
         None => "this",
@@ -145,7 +145,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
     Ok(kept.finish().into())
 }
 
-/// The limit of `$filter`. There is none if the value is null or missing.
+/// Returns the limit of `$filter`. There is none if the value is null or missing.
 fn filter_limit(limit: &ExprValue<'_>) -> Result<usize, Error> {
     if limit.is_nullish() {
         return Ok(usize::MAX);

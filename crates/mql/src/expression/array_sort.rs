@@ -56,7 +56,7 @@ pub(crate) static N_ARGUMENTS: NamedArguments = NamedArguments {
     names: &[("n", Some(5787906)), ("input", Some(5787907))],
 };
 
-/// The operand `n`, a positive whole number of values to return.
+/// Parses the operand `n`, a positive whole number of values to return.
 pub(crate) fn parse_count(name: &str, value: &ExprValue<'_>) -> Result<usize, Error> {
     let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
         let message = format!(

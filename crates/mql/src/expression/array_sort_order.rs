@@ -76,8 +76,8 @@ fn parse_direction(value: ValueRef<'_>) -> Result<SortDirection, Error> {
     })
 }
 
-/// The sort key of an element: the value at the path through documents only. An array is a key as a
-/// whole. A missing value is null.
+/// Returns the sort key of an element: the value at the path through documents only. An array is a
+/// key as a whole. A missing value is null.
 fn key<'v>(path: &Path, element: ValueRef<'v>) -> ValueRef<'v> {
     let mut components = path.components().iter();
     let found = components.try_fold(element, |value, component| {

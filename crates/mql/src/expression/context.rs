@@ -30,7 +30,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// No variables.
+    /// Creates an empty set of variables.
     pub fn new() -> Variables {
         Variables::default()
     }
@@ -67,8 +67,8 @@ impl Variables {
         check_limit("let", self.bytes, bytes_max)
     }
 
-    /// The value of a variable. `None` if the variable is not defined, `Some(None)` if its value is
-    /// missing.
+    /// Returns the value of a variable: `None` if the variable is not defined, `Some(None)` if its
+    /// value is missing.
     pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
         if name == SEARCH_META
             && let Some(search) = &self.search
@@ -83,7 +83,7 @@ impl Variables {
         self.constants.contains(name)
     }
 
-    /// The variables that the server defines, without those of a `let`.
+    /// Returns the variables that the server defines, without those of a `let`.
     pub fn server_variables(&self) -> Variables {
         let mut server_variables = Variables::new();
         if let Some(time) = self.get(CLUSTER_TIME) {
@@ -97,12 +97,13 @@ impl Variables {
         self.values.is_empty() && self.search.is_none()
     }
 
-    /// The metadata of the search that the pipeline begins with.
+    /// Returns the metadata of the search that the pipeline begins with.
     pub fn search(&self) -> Option<&Arc<SearchMetadata>> {
         self.search.as_ref()
     }
 
-    /// The same with the metadata of the search that another pipeline begins with, if it does.
+    /// Returns the same variables, with the metadata of the search that another pipeline begins
+    /// with, if it does.
     #[must_use]
     pub fn with_search_of(&self, other: &Variables) -> Variables {
         let search = other.search.as_ref().or(self.search.as_ref());
@@ -112,7 +113,7 @@ impl Variables {
         }
     }
 
-    /// The same for a pipeline that begins with a search.
+    /// Returns the same variables for a pipeline that begins with a search.
     #[must_use]
     pub fn with_search(&self) -> Variables {
         Variables {
@@ -156,12 +157,12 @@ pub(crate) enum VariableSource {
 }
 
 impl Scope {
-    /// A scope with the system variables only.
+    /// Creates a scope with the system variables only.
     pub fn new() -> Scope {
         Scope::default()
     }
 
-    /// A scope with variables that [`Context::variables`] will contain.
+    /// Returns a scope with variables that [`Context::variables`] will contain.
     pub fn with_variables(variables: &Variables) -> Scope {
         Scope {
             outer: Arc::new(variables.clone()),
@@ -170,8 +171,8 @@ impl Scope {
         }
     }
 
-    /// The scope in which an expression that fails for constant operands may be parsed. It then
-    /// fails during evaluation.
+    /// Returns the scope in which an expression that fails for constant operands may be parsed. It
+    /// then fails during evaluation.
     pub fn with_failing_constants(self, may_fail: bool) -> Scope {
         Scope {
             constants_may_fail: may_fail,
@@ -179,7 +180,7 @@ impl Scope {
         }
     }
 
-    /// The variables that are defined outside of the expression.
+    /// Returns the variables that are defined outside of the expression.
     pub(super) fn variables(&self) -> &Variables {
         &self.outer
     }
@@ -262,7 +263,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A context with a document and without variables. `now` is 0.
+    /// Creates a context with a document and without variables. `now` is 0.
     pub fn new(root: Document<'a>) -> Context<'a> {
         Context {
             root,
@@ -276,7 +277,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same context for another document.
+    /// Returns the same context for another document.
     pub fn with_root(self, root: Document<'a>) -> Context<'a> {
         Context {
             root,
@@ -285,12 +286,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same context with another `$$CURRENT`.
+    /// Returns the same context with another `$$CURRENT`.
     pub fn with_current(self, current: Document<'a>) -> Context<'a> {
         Context { current, ..self }
     }
 
-    /// The same context with variables.
+    /// Returns the same context with variables.
     pub fn with_variables(self, variables: &'a Variables) -> Context<'a> {
         Context {
             variables: Some(variables),
@@ -298,17 +299,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same context with another `$$NOW`, in milliseconds since 1970.
+    /// Returns the same context with another `$$NOW`, in milliseconds since 1970.
     pub fn with_now(self, now: i64) -> Context<'a> {
         Context { now, ..self }
     }
 
-    /// The same context with metadata.
+    /// Returns the same context with metadata.
     pub fn with_meta(self, meta: &'a Meta) -> Context<'a> {
         Context { meta, ..self }
     }
 
-    /// The same context with a collation. `None` compares bytes.
+    /// Returns the same context with a collation. `None` compares bytes.
     pub fn with_collation(self, collation: Option<&'a Collation>) -> Context<'a> {
         Context { collation, ..self }
     }
@@ -335,7 +336,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The value of a local variable, or `None` if it is missing.
+    /// Returns the value of a local variable, or `None` if it is missing.
     pub(crate) fn local(&self, number: u32) -> Option<ValueRef<'a>> {
         let mut frame = self.frames?;
         while frame.number != number {

@@ -121,7 +121,7 @@ fn to_bool(source: ValueRef<'_>) -> Result<bool, Error> {
     Ok(source.is_truthy())
 }
 
-/// The number truncated to a whole number, if it fits in 64 bits.
+/// Returns the number truncated to a whole number, if it fits in 64 bits.
 fn whole(number: Number) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match number {

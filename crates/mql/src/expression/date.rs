@@ -40,12 +40,12 @@ pub(crate) fn millis(value: &ExprValue<'_>) -> Result<i64, Error> {
     }
 }
 
-/// A date in ISO 8601, such as "2019-07-14T05:06:07.089Z".
+/// Returns a date in ISO 8601, such as "2019-07-14T05:06:07.089Z".
 pub(crate) fn to_iso_text(millis: i64) -> Result<String, Error> {
     format::DateFormat::default().print(&Local::new(millis, 0))
 }
 
-/// A timestamp, such as "Jan 26 00:53:20:3".
+/// Returns a timestamp, such as "Jan 26 00:53:20:3".
 pub(crate) fn timestamp_text(timestamp: Timestamp) -> String {
     let local = Local::new(i64::from(timestamp.seconds) * 1000, 0);
     let date = local.date();

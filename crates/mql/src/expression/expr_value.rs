@@ -24,7 +24,7 @@ pub struct OwnedValue {
 }
 
 impl OwnedValue {
-    /// The value, borrowed.
+    /// Returns the value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         self.value.as_ref()
     }
@@ -40,7 +40,7 @@ impl<'a> ExprValue<'a> {
     /// The value null.
     pub const NULL: ExprValue<'static> = ExprValue::Borrowed(ValueRef::Null);
 
-    /// The value, borrowed, or `None` if it is missing.
+    /// Returns the value, borrowed, or `None` if it is missing.
     pub fn as_ref(&self) -> Option<ValueRef<'_>> {
         match self {
             ExprValue::Missing => None,
@@ -49,17 +49,17 @@ impl<'a> ExprValue<'a> {
         }
     }
 
-    /// The value, borrowed, with missing as null, as in arrays.
+    /// Returns the value, borrowed, with missing as null, as in arrays.
     pub fn or_null(&self) -> ValueRef<'_> {
         self.as_ref().unwrap_or(ValueRef::Null)
     }
 
-    /// A copy of the value, or `None` if it is missing.
+    /// Returns a copy of the value, or `None` if it is missing.
     pub fn to_value(&self) -> Option<Value> {
         self.as_ref().map(ValueRef::to_value)
     }
 
-    /// The value, or `None` if it is missing. An owned value is not copied.
+    /// Returns the value, or `None` if it is missing. An owned value is not copied.
     pub fn into_value(self) -> Option<Value> {
         match self {
             ExprValue::Missing => None,
@@ -68,7 +68,7 @@ impl<'a> ExprValue<'a> {
         }
     }
 
-    /// The same result without borrows. Scalars are not copied to the heap.
+    /// Returns the same result without borrows. Scalars are not copied to the heap.
     pub fn into_owned(self) -> ExprValue<'static> {
         match self {
             ExprValue::Missing => ExprValue::Missing,
@@ -92,27 +92,28 @@ impl<'a> ExprValue<'a> {
         self.as_ref().is_some_and(ValueRef::is_truthy)
     }
 
-    /// The type, or `None` if the value is missing.
+    /// Returns the type, or `None` if the value is missing.
     pub fn type_of(&self) -> Option<Type> {
         self.as_ref().map(ValueRef::type_of)
     }
 
-    /// The type name in messages and in the result of `$type`. It is "missing" for a missing value.
+    /// Returns the type name in messages and in the result of `$type`. It is "missing" for a
+    /// missing value.
     pub fn type_name(&self) -> &'static str {
         self.type_of().map_or("missing", Type::name)
     }
 
-    /// The string, if the value is one.
+    /// Returns the string, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         self.as_ref()?.as_str()
     }
 
-    /// The array, if the value is one.
+    /// Returns the array, if the value is one.
     pub fn as_array(&self) -> Option<Array<'_>> {
         self.as_ref()?.as_array()
     }
 
-    /// The document, if the value is one.
+    /// Returns the document, if the value is one.
     pub fn as_document(&self) -> Option<Document<'_>> {
         self.as_ref()?.as_document()
     }

@@ -44,14 +44,14 @@ impl VariablePath {
         Ok(VariablePath { source, names })
     }
 
-    /// The dotted path in the document. `None` if the path starts at another variable.
+    /// Returns the dotted path in the document, or `None` if the path starts at another variable.
     pub fn dotted(&self) -> Option<String> {
         let of_document = matches!(self.source, VariableSource::Current | VariableSource::Root);
         of_document.then(|| self.names.join("."))
     }
 
-    /// The lineage of `rest` within the value at this path. `None` if the path starts at another
-    /// variable than the document.
+    /// Returns the lineage of `rest` within the value at this path, or `None` if the path starts at
+    /// another variable than the document.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match self.source {
             VariableSource::Current | VariableSource::Root => {
@@ -175,7 +175,7 @@ fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> ExprValue<'a
     ExprValue::Borrowed(value)
 }
 
-/// The values at the path in the documents of an array.
+/// Returns the values at the path in the documents of an array.
 fn spread<'a>(array: Array<'_>, names: &[Box<str>]) -> ExprValue<'a> {
     let mut found = ArrayBuilder::new();
     for document in array

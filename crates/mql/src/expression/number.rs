@@ -26,7 +26,7 @@ pub(crate) enum Pair {
 }
 
 impl Number {
-    /// The number in a value, or `None` if the value is not a number.
+    /// Returns the number in a value, or `None` if the value is not a number.
     pub fn from_value(value: ValueRef<'_>) -> Option<Number> {
         Some(match value {
             ValueRef::Int32(number) => Number::Int(number),
@@ -37,7 +37,7 @@ impl Number {
         })
     }
 
-    /// An int if the number fits, otherwise a long.
+    /// Returns an int if the number fits, otherwise a long.
     pub fn int_or_long(number: i64) -> Number {
         i32::try_from(number).map_or(Number::Long(number), Number::Int)
     }

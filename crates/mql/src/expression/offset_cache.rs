@@ -35,7 +35,7 @@ struct CachedArray {
 }
 
 impl<'a> OffsetCache<'a> {
-    /// A cache for a loop whose first frame is `frame`, within another loop.
+    /// Creates a cache for a loop whose first frame is `frame`, within another loop.
     pub fn new(frame: u32, outer: Option<&'a OffsetCache<'a>>) -> OffsetCache<'a> {
         OffsetCache {
             frame,
@@ -44,8 +44,8 @@ impl<'a> OffsetCache<'a> {
         }
     }
 
-    /// The cache of the outermost loop that started after the variable of this frame was bound.
-    /// `None` is the document, which is older than every loop.
+    /// Returns the cache of the outermost loop that started after the variable of this frame was
+    /// bound. `None` is the document, which is older than every loop.
     pub fn for_variable(&self, frame: Option<u32>) -> Option<&OffsetCache<'a>> {
         let own = frame.is_none_or(|frame| frame < self.frame).then_some(self);
         let outer = self.outer.and_then(|outer| outer.for_variable(frame));

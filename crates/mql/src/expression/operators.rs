@@ -287,7 +287,7 @@ pub(crate) fn is_operator(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// The operator with this name. The name includes the dollar sign.
+/// Returns the operator with this name. The name includes the dollar sign.
 fn find(name: &str) -> Option<&'static Syntax> {
     let index = OPERATORS
         .binary_search_by(|one| one.operator.name.cmp(name))

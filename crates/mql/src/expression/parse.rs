@@ -80,7 +80,7 @@ impl Parser {
         }
     }
 
-    /// The value of an expression that must be constant. Returns `None` if it is not constant.
+    /// Returns the value of an expression that must be constant, or `None` if it is not constant.
     pub fn constant(&self, value: ValueRef<'_>) -> Result<Option<Value>, Error> {
         self.parse(value)?.to_constant(&self.scope)
     }
@@ -201,7 +201,7 @@ impl NamedArguments {
         values.into_iter().map(parse).collect()
     }
 
-    /// The unparsed arguments, in the order of the table.
+    /// Returns the unparsed arguments, in the order of the table.
     pub fn values<'v>(
         &self,
         operator: &str,

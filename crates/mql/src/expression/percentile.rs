@@ -36,8 +36,8 @@ impl Percentiles {
         self.numbers.extend(other.numbers);
     }
 
-    /// The result: an array with a number for each point, or for `$median` one number. Null if
-    /// there are no numbers.
+    /// Returns the result: an array with a number for each point, or for `$median` one number. Null
+    /// if there are no numbers.
     pub fn finish(mut self) -> Value {
         self.numbers.sort_by(f64::total_cmp);
         let at = |point: &f64| {
@@ -51,7 +51,7 @@ impl Percentiles {
         Value::Array(self.points.iter().map(at).collect())
     }
 
-    /// The result for this single number.
+    /// Returns the result for this single number.
     fn for_single_number(&self, number: f64) -> Value {
         if self.is_median {
             Value::Double(number)

@@ -312,7 +312,7 @@ pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     })
 }
 
-/// The power if it is a whole number and fits in a long.
+/// Returns the power if it is a whole number and fits in a long.
 fn whole_power(base: i64, exponent: i64) -> Option<i64> {
     match base {
         0 => Some(i64::from(exponent == 0)),

@@ -177,7 +177,7 @@ impl Position {
     }
 }
 
-/// The match as `{match, idx, captures}`. The index counts code points.
+/// Returns the match as `{match, idx, captures}`. The index counts code points.
 fn describe(
     call: &Call,
     text: &str,

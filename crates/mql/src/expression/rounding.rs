@@ -8,7 +8,8 @@ use super::tree::{Call, EvalResult};
 use super::{Context, ExprValue};
 use crate::Error;
 
-/// The only argument as a number, or `None` if it is null. Fails with 28765 for other types.
+/// Returns the only argument as a number, or `None` if it is null. Fails with 28765 for other
+/// types.
 pub(crate) fn numeric<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Number>, Error> {
     let value = call.value(0, context)?;
     if value.is_nullish() {

@@ -24,8 +24,8 @@ impl Average {
         self.count += other.count;
     }
 
-    /// The average: a double, or a decimal if one of the numbers was a decimal. Null if there are
-    /// no numbers.
+    /// Returns the average: a double, or a decimal if one of the numbers was a decimal. Null if
+    /// there are no numbers.
     pub fn finish(self) -> Value {
         if self.count == 0 {
             return Value::Null;
@@ -37,8 +37,8 @@ impl Average {
         Value::Double(self.sum.double() / self.count as f64)
     }
 
-    /// The average in a sliding window. The sum of whole numbers is exact, so it does not depend on
-    /// the order in which numbers enter and leave the window.
+    /// Returns the average in a sliding window. The sum of whole numbers is exact, so it does not
+    /// depend on the order in which numbers enter and leave the window.
     pub fn finish_sliding(self) -> Value {
         match self.sum.number() {
             Number::Int(sum) if self.count > 0 => Value::Double(f64::from(sum) / self.count as f64),
@@ -117,7 +117,7 @@ impl Deviation {
         self.count += other.count;
     }
 
-    /// The standard deviation in a sliding window.
+    /// Returns the standard deviation in a sliding window.
     pub fn finish_sliding(self) -> Value {
         if !self.squares.is_finite() {
             return Value::Null;
@@ -128,7 +128,7 @@ impl Deviation {
         self.finish().map_or(Value::Null, Value::Double)
     }
 
-    /// The standard deviation, or `None` if there are too few numbers.
+    /// Returns the standard deviation, or `None` if there are too few numbers.
     pub fn finish(self) -> Option<f64> {
         let divisor = self.coverage.divisor(self.count);
         (divisor > 0).then(|| (self.squares / divisor as f64).sqrt())

@@ -14,8 +14,8 @@ use crate::Error;
 use crate::expression::date;
 use crate::memory::LimitedArrayBuilder;
 
-/// The value as a string. Fails with `code` if it is not a string. `what` names the argument in the
-/// message.
+/// Returns the value as a string. Fails with `code` if it is not a string. `what` names the
+/// argument in the message.
 fn text<'v>(
     call: &Call,
     value: &'v ExprValue<'_>,
@@ -164,7 +164,7 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
     Ok(parts.finish().into())
 }
 
-/// An operand that is a position or a length: any number that can be converted to a long.
+/// Returns an operand that is a position or a length: any number that can be converted to a long.
 fn position(value: &ExprValue<'_>, code: i32, what: &str) -> Result<i64, Error> {
     let Some(number) = value.as_ref().and_then(Number::from_value) else {
         let found = value.type_name();
@@ -243,7 +243,7 @@ pub(crate) static TRIM: NamedArguments = NamedArguments {
     names: &[("input", Some(50695)), ("chars", None)],
 };
 
-/// The whitespace that is trimmed by default. Source: MongoDB's manual, `$trim`.
+/// Returns `true` for whitespace that is trimmed by default. Source: MongoDB's manual, `$trim`.
 fn is_space(character: char) -> bool {
     matches!(
         character,

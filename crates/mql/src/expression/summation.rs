@@ -48,8 +48,8 @@ impl DoubleDouble {
         self.plain = plain;
     }
 
-    /// The first double of the pair. The rounding error of the last addition is ignored, as in
-    /// MongoDB.
+    /// Returns the first double of the pair. The rounding error of the last addition is ignored, as
+    /// in MongoDB.
     pub fn double(&self) -> f64 {
         if self.sum.is_nan() {
             self.plain
@@ -66,7 +66,7 @@ impl DoubleDouble {
         exact_decimal(self.sum).add(exact_decimal(self.rest))
     }
 
-    /// The sum as a long, with fractions rounded. `None` if it does not fit.
+    /// Returns the sum as a long, with fractions rounded, or `None` if it does not fit.
     pub fn long(&self) -> Option<i64> {
         let (sum, rest) = two_sum(self.sum, self.rest);
         if !(-LONG_LIMIT..=LONG_LIMIT).contains(&sum) {
@@ -105,8 +105,8 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// The sum of a whole number that is added `times` times. `None` for other numbers, and if the
-    /// product overflows.
+    /// Returns the sum of a whole number that is added `times` times. `None` for other numbers, and
+    /// if the product overflows.
     pub fn from_repeated(number: &Value, times: u64) -> Option<Sum> {
         let mut sum = Sum::default();
         let number = match number {
@@ -180,7 +180,7 @@ impl Sum {
         }
     }
 
-    /// The sum of all numbers that are not decimals.
+    /// Returns the sum of all numbers that are not decimals.
     fn binary(&self) -> DoubleDouble {
         let mut all = *self;
         all.flush();
@@ -199,7 +199,7 @@ impl Sum {
         self.binary().double()
     }
 
-    /// The sum as a long, if it is one and fits.
+    /// Returns the sum as a long, if it is one and fits.
     pub fn long(&self) -> Option<i64> {
         if self.is_decimal() {
             Number::Decimal(self.decimal()).rounded_to_i64()
@@ -210,7 +210,7 @@ impl Sum {
         }
     }
 
-    /// The sum as the widest type of a summand. If it overflows, it is a double.
+    /// Returns the sum as the widest type of a summand. If it overflows, it is a double.
     pub fn number(&self) -> Number {
         if self.is_decimal() {
             return Number::Decimal(self.decimal());

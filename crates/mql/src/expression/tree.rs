@@ -44,7 +44,7 @@ pub(super) enum ExpressionNode {
 pub(crate) static ABSENT: Expression = Expression(ExpressionNode::Absent);
 
 impl Expression {
-    /// An expression with a constant value.
+    /// Returns an expression with a constant value.
     pub fn from_constant(value: Value) -> Expression {
         Expression(ExpressionNode::Constant(value))
     }
@@ -146,7 +146,7 @@ impl Expression {
         matches!(self.0, ExpressionNode::Absent)
     }
 
-    /// The value of a constant expression, if it is stored in the tree or in the cache.
+    /// Returns the value of a constant expression, if it is stored in the tree or in the cache.
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
             ExpressionNode::Constant(value) => Some(value),
@@ -155,7 +155,7 @@ impl Expression {
         }
     }
 
-    /// The value of a constant that is not larger than its expression.
+    /// Returns the value of a constant that is not larger than its expression.
     pub(super) fn inline_constant(&self) -> Option<ValueRef<'_>> {
         match &self.0 {
             ExpressionNode::Constant(value) => Some(value.as_ref()),
@@ -163,9 +163,9 @@ impl Expression {
         }
     }
 
-    /// The value of a constant expression, even if the cache has no space for it. Variables that a
-    /// command's `let` defines in `scope` are constants. Fails with 146 if the value is computed
-    /// and large, because the caller holds it outside of the budget of cached constants.
+    /// Returns the value of a constant expression, even if the cache has no space for it. Variables
+    /// that a command's `let` defines in `scope` are constants. Fails with 146 if the value is
+    /// computed and large, because the caller holds it outside of the budget of cached constants.
     pub fn to_constant(&self, scope: &Scope) -> Result<Option<Value>, Error> {
         const BYTES_MAX: usize = 1 << 10;
         if let ExpressionNode::Constant(value) = &self.0 {
@@ -212,7 +212,7 @@ impl Expression {
             .map_err(Error::into_constant_error)
     }
 
-    /// The dotted path if the expression is only a path in the document, such as `"$a.b"`.
+    /// Returns the dotted path if the expression is only a path in the document, such as `"$a.b"`.
     pub fn field_path(&self) -> Option<String> {
         match &self.0 {
             ExpressionNode::Path(path) => path.dotted(),
@@ -220,7 +220,7 @@ impl Expression {
         }
     }
 
-    /// The lineage of `rest` within the expression's value, or `None` if it is unknown.
+    /// Returns the lineage of `rest` within the expression's value, or `None` if it is unknown.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match &self.0 {
             ExpressionNode::Path(path) => path.lineage(rest),
@@ -274,7 +274,7 @@ impl Expression {
         }
     }
 
-    /// The operator name and the arguments, if the expression is a call.
+    /// Returns the operator name and the arguments, if the expression is a call.
     pub(crate) fn as_call(&self) -> Option<(&'static str, &[Expression])> {
         match &self.0 {
             ExpressionNode::Call(call) => Some((call.operator.name, &call.arguments)),
@@ -282,7 +282,7 @@ impl Expression {
         }
     }
 
-    /// The start of the path, if the expression is a path.
+    /// Returns the start of the path, if the expression is a path.
     pub(super) fn path_source(&self) -> Option<&VariableSource> {
         match &self.0 {
             ExpressionNode::Path(path) => Some(&path.source),
@@ -324,7 +324,7 @@ impl Expression {
         read == Dependencies::default()
     }
 
-    /// The fields, metadata and variables that the expression reads.
+    /// Returns the fields, metadata and variables that the expression reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.add_dependencies(&mut dependencies);
@@ -495,12 +495,12 @@ impl Call {
         heap_bytes(value.as_ref()) > bytes.max(BYTES_MAX)
     }
 
-    /// The argument at an index. Absent if there are fewer arguments.
+    /// Returns the argument at an index. It is absent if there are fewer arguments.
     pub fn argument(&self, index: usize) -> &Expression {
         self.arguments.get(index).unwrap_or(&ABSENT)
     }
 
-    /// The value of the argument at an index.
+    /// Returns the value of the argument at an index.
     pub fn value<'a>(
         &'a self,
         index: usize,
@@ -513,7 +513,7 @@ impl Call {
         Ok(value)
     }
 
-    /// The number of the frame of the operator's variable at an index.
+    /// Returns the number of the frame of the operator's variable at an index.
     ///
     /// # Panics
     /// Panics if the operator does not bind that many variables.

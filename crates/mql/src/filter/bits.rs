@@ -18,7 +18,7 @@ pub enum BitTest {
 }
 
 impl BitTest {
-    /// The name of the operator, such as `$bitsAllSet`.
+    /// Returns the name of the operator, such as `$bitsAllSet`.
     pub fn name(self) -> &'static str {
         match self {
             BitTest::AllSet => "$bitsAllSet",
@@ -100,8 +100,8 @@ impl Bits {
     }
 }
 
-/// The number whose bits are tested. A double must be whole. A decimal is rounded half to even, as
-/// in MongoDB.
+/// Returns the number whose bits are tested. A double must be whole. A decimal is rounded half to
+/// even, as in MongoDB.
 fn whole(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Decimal128(number) => {

@@ -21,7 +21,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The name of the operator, such as `$eq`.
+    /// Returns the name of the operator, such as `$eq`.
     pub fn name(self) -> &'static str {
         match self {
             Comparison::Eq => "$eq",
@@ -32,7 +32,7 @@ impl Comparison {
         }
     }
 
-    /// The operator with this name.
+    /// Returns the operator with this name.
     pub fn from_name(name: &str) -> Option<Comparison> {
         use Comparison::{Eq, Gt, Gte, Lt, Lte};
         [Eq, Lt, Lte, Gt, Gte]
@@ -40,7 +40,7 @@ impl Comparison {
             .find(|one| one.name() == name)
     }
 
-    /// The operator that compares the same with its sides exchanged.
+    /// Returns the operator that compares the same with its sides exchanged.
     pub fn mirrored(self) -> Comparison {
         match self {
             Comparison::Eq => Comparison::Eq,

@@ -53,7 +53,7 @@ impl ExprCondition {
         })
     }
 
-    /// The operand of `$expr` as written.
+    /// Returns the operand of `$expr` as written.
     pub fn source(&self) -> ValueRef<'_> {
         (*self.source).as_ref()
     }

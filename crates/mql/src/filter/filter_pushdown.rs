@@ -43,8 +43,8 @@ enum Extent {
 /// Returns the lineage of a path in a stage, or `None` if it has none.
 pub type LineageOf<'f> = &'f dyn Fn(&Path) -> Option<FieldLineage>;
 
-/// The pushdown of a filter that was parsed from `document`. Fails if a condition that is evaluated
-/// on a sample value fails.
+/// Returns the pushdown of a filter that was parsed from `document`. Fails if a condition that is
+/// evaluated on a sample value fails.
 pub(super) fn pushdown(
     filter: &Filter,
     document: Document<'_>,
@@ -95,7 +95,7 @@ impl PushdownAnalysis<'_> {
         })
     }
 
-    /// The least extent of the conditions.
+    /// Returns the least extent of the conditions.
     fn least(&self, conditions: &[Node]) -> Result<Extent, Error> {
         let mut least = Extent::Whole;
         for condition in conditions {
@@ -214,7 +214,8 @@ fn tests_single_values(leaf: &Node) -> bool {
     }
 }
 
-/// The query document with the paths as before the stage. Returns `None` if it cannot be rewritten.
+/// Returns the query document with the paths as before the stage, or `None` if it cannot be
+/// rewritten.
 fn rewritten(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> {
     let conditions = document.iter().map(|(name, value)| {
         let mut one = DocumentBuf::new();
@@ -341,8 +342,8 @@ mod tests {
         assert_eq!(pushdown, Ok(expected), "{filter}");
     }
 
-    /// A condition whose evaluation failed counted as one that does not match, so that an interrupt
-    /// or a bug changed which part of the filter was moved.
+    /// A condition whose evaluation failed used to count as one that does not match, so that an
+    /// interrupt or a bug changed which part of the filter was moved.
     #[test]
     fn an_error_of_a_sample_evaluation_is_returned() {
         let specification = doc! { "x": "$a" };

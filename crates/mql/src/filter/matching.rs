@@ -49,7 +49,7 @@ impl<'c> Trace<'c> {
         }
     }
 
-    /// A trace for a condition that records nothing.
+    /// Returns a trace for a condition that records nothing.
     fn disabled_copy(&self) -> Trace<'c> {
         Trace::disabled(self.collation)
     }
@@ -181,8 +181,8 @@ fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> MatchResul
     Ok(false)
 }
 
-/// The path of a disjunction that is equivalent to a `$in`: all children are equalities on one
-/// path.
+/// Returns the path of a disjunction that is equivalent to a `$in`: all children are equalities on
+/// one path.
 fn equalities_path(children: &[Node]) -> Option<&Path> {
     let path = children.first()?.path();
     let same = |child: &Node| {
@@ -206,7 +206,7 @@ fn equals_any(
     }))
 }
 
-/// The first component of the path of a condition.
+/// Returns the first component of the path of a condition.
 fn top_name(node: &Node) -> Option<&str> {
     Some(node.path()?.components().first()?.name())
 }
@@ -354,7 +354,7 @@ fn has_size(value: ValueRef<'_>, size: i64) -> bool {
     }
 }
 
-/// The integer part of a number, if it fits in 64 bits.
+/// Returns the integer part of a number, if it fits in 64 bits.
 fn dividend(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int32(number) => Some(i64::from(number)),

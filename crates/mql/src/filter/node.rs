@@ -149,7 +149,7 @@ pub struct TextQuery {
 }
 
 impl Node {
-    /// The path of a condition on one path. `None` for other nodes.
+    /// Returns the path of a condition on one path. `None` for other nodes.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Node::Compare { path, .. }
@@ -168,7 +168,7 @@ impl Node {
         }
     }
 
-    /// The child conditions.
+    /// Returns the child conditions.
     pub fn children(&self) -> &[Node] {
         match self {
             Node::And(children) | Node::Or(children) | Node::Nor(children) => children,
@@ -201,7 +201,7 @@ impl Node {
         }
     }
 
-    /// The `$near` of a conjunction.
+    /// Returns the `$near` of a conjunction.
     pub(super) fn near(&self) -> Option<(&Path, &Arc<Near>)> {
         match self {
             Node::Near { path, near } => Some((path, near)),
@@ -253,7 +253,7 @@ impl Node {
         }
     }
 
-    /// The conditions of a conjunction. A single condition is a conjunction of one.
+    /// Returns the conditions of a conjunction. A single condition is a conjunction of one.
     pub(super) fn conditions(&self) -> &[Node] {
         match self {
             Node::And(children) => children,
@@ -262,7 +262,7 @@ impl Node {
         }
     }
 
-    /// The conjunction of the conditions. Nested conjunctions are flattened.
+    /// Returns the conjunction of the conditions. Nested conjunctions are flattened.
     pub(super) fn and(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -282,7 +282,7 @@ impl Node {
         }
     }
 
-    /// The disjunction of the conditions. Nested disjunctions are flattened.
+    /// Returns the disjunction of the conditions. Nested disjunctions are flattened.
     pub(super) fn or(conditions: Vec<Node>) -> Result<Node, Error> {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -313,7 +313,8 @@ impl Node {
         }
     }
 
-    /// A condition that one of the values is equal or one of the regular expressions matches.
+    /// Returns a condition that one of the values is equal or one of the regular expressions
+    /// matches.
     pub(super) fn any_of(
         path: Path,
         mut values: Vec<Value>,
@@ -341,7 +342,7 @@ impl Node {
         })
     }
 
-    /// The path and the value of an equality that a `$in` could express.
+    /// Returns the path and the value of an equality that a `$in` could express.
     fn listed(&self) -> Option<(&Path, &Value)> {
         match self {
             Node::Compare {

@@ -51,7 +51,8 @@ fn append_text(query: &TextQuery, builder: &mut DocumentBuilder) {
     builder.end();
 }
 
-/// The path of a condition. For a negation or a conjunction it is the path of its first child.
+/// Returns the path of a condition. For a negation or a conjunction it is the path of its first
+/// child.
 fn path_text(node: &Node) -> String {
     match node {
         Node::Not(_) | Node::And(_) => node.children().first().map(path_text).unwrap_or_default(),
@@ -59,7 +60,7 @@ fn path_text(node: &Node) -> String {
     }
 }
 
-/// The operators of a condition, without the path.
+/// Returns the operators of a condition, without the path.
 fn condition(node: &Node) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     append_condition(node, &mut builder);

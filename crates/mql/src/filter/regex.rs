@@ -74,18 +74,18 @@ impl Regex {
         })))
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn pattern(&self) -> &str {
         &self.0.pattern
     }
 
-    /// The options as written.
+    /// Returns the options as written.
     pub fn options(&self) -> &str {
         &self.0.options
     }
 
-    /// The prefix of every match of an anchored pattern, and `true` if every string with this
-    /// prefix matches. Bounds of an index scan are made from it.
+    /// Returns the prefix of every match of an anchored pattern, and `true` if every string with
+    /// this prefix matches. Bounds of an index scan are made from it.
     pub fn prefix(&self) -> Option<(&str, bool)> {
         let prefix = self.0.prefix.as_ref();
         prefix.map(|(text, is_whole)| (text.as_str(), *is_whole))
@@ -102,7 +102,8 @@ impl Regex {
         self.0.regex.is_match(text, &should_stop).map_err(failed)
     }
 
-    /// The first match at or after the byte offset `start`. Fails as [`Regex::is_match`] does.
+    /// Returns the first match at or after the byte offset `start`. Fails as [`Regex::is_match`]
+    /// does.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>, Error> {
         count_search(text.len().saturating_sub(start))?;
         let captures = self.0.regex.captures_at(text, start, &should_stop);
@@ -119,7 +120,7 @@ pub(super) fn should_stop() -> bool {
     interrupt::check().is_err()
 }
 
-/// The error of a failed search.
+/// Returns the error of a failed search.
 pub(super) fn failed(error: MatchError) -> Error {
     match error {
         // The interrupt is final: a second call returns its error again.

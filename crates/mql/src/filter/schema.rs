@@ -55,7 +55,7 @@ impl Schema {
         })
     }
 
-    /// The operand of `$jsonSchema` as written.
+    /// Returns the operand of `$jsonSchema` as written.
     pub fn source(&self) -> ValueRef<'_> {
         (*self.source).as_ref()
     }
@@ -185,7 +185,7 @@ impl Rules {
             || self.subschemas().into_iter().any(Rules::has_encryption)
     }
 
-    /// The schemas directly within this one.
+    /// Returns the schemas directly within this one.
     fn subschemas(&self) -> Vec<&Rules> {
         let mut found: Vec<&Rules> = self.all_of.iter().collect();
         found.extend(&self.any_of);

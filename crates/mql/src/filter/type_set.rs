@@ -73,7 +73,7 @@ impl TypeSet {
         self.bits == 0
     }
 
-    /// The types, ascending by their numbers in BSON.
+    /// Returns the types, ascending by their numbers in BSON.
     pub fn iter(self) -> impl Iterator<Item = Type> {
         Type::ALL
             .into_iter()

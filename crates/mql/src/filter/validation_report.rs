@@ -106,7 +106,7 @@ impl ReportContext<'_> {
         self.writer.result(is_reason, |_| true)
     }
 
-    /// The report on a part of the validator.
+    /// Returns the report on a part of the validator.
     fn details(&self, query: Document<'_>) -> DocumentBuf {
         if self.negated {
             satisfied(query, self)
@@ -153,7 +153,7 @@ fn satisfied(query: Document<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     }
 }
 
-/// The conditions of a query document, one operator each.
+/// Returns the conditions of a query document, one operator each.
 fn clauses(query: Document<'_>) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, operand) in query {
@@ -230,7 +230,7 @@ fn joined(name: &str, list: Array<'_>, context: &ReportContext<'_>) -> DocumentB
     found
 }
 
-/// The report on a condition on the whole document.
+/// Returns the report on a condition on the whole document.
 fn whole(name: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     let writer = context.writer;
     let mut found = doc! { "operatorName": name };
@@ -282,8 +282,8 @@ fn described(error: &Error) -> DocumentBuf {
     doc! { "code": (error.code), "codeName": name, "errmsg": (error.message.as_str()) }
 }
 
-/// The report on a condition on a field: a document with one operator, or a value that implies
-/// `$eq`.
+/// Returns the report on a condition on a field: a document with one operator, or a value that
+/// implies `$eq`.
 fn on_path(path: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     let operator = match operand {
         ValueRef::Document(operators) if is_operators(operators) => operators.first(),

@@ -43,7 +43,7 @@ impl<'n> LimitedArrayBuilder<'n> {
         values.into_iter().try_for_each(|value| self.push(value))
     }
 
-    /// The number of elements so far.
+    /// Returns the number of elements so far.
     pub fn count(&self) -> usize {
         self.builder.count()
     }

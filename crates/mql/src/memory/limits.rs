@@ -14,7 +14,7 @@ const WINDOWS_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Maximum bytes of a document between stages.
 const DOCUMENT_BYTES_MAX: usize = 125 * 1024 * 1024;
 
-/// The bytes of a value besides the enum itself.
+/// Returns the bytes of a value besides the enum itself.
 pub fn heap_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
@@ -27,7 +27,7 @@ pub fn heap_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// The nesting depth of a value: 0 for a number, 1 for `{a: 1}`.
+/// Returns the nesting depth of a value: 0 for a number, 1 for `{a: 1}`.
 pub(crate) fn depth(value: ValueRef<'_>) -> usize {
     let inner = match value {
         ValueRef::Document(document) => document,
@@ -39,7 +39,7 @@ pub(crate) fn depth(value: ValueRef<'_>) -> usize {
     1 + depths.max().unwrap_or(0)
 }
 
-/// The bytes of a field without the constant overhead of a field.
+/// Returns the bytes of a field without the constant overhead of a field.
 pub(super) fn field_bytes(name: impl AsRef<[u8]>, value: ValueRef<'_>) -> usize {
     name.as_ref().len() + heap_bytes(value)
 }
@@ -53,7 +53,7 @@ pub(crate) fn check_limit(operator: &str, bytes: usize, bytes_max: usize) -> Res
     }
 }
 
-/// The error 146 of an operator that would use `bytes`.
+/// Returns the error 146 of an operator that would use `bytes`.
 pub(crate) fn limit_error(operator: &str, bytes: usize, bytes_max: usize) -> Error {
     let message = format!(
         "{operator} would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {bytes_max} bytes"

@@ -45,7 +45,7 @@ impl LiveBytes {
         check_live(operator)
     }
 
-    /// All live bytes of this thread.
+    /// Returns all live bytes of this thread.
     #[cfg(test)]
     pub fn current_thread() -> usize {
         LIVE.get()

@@ -303,7 +303,7 @@ fn positional_beside_elem_match() -> Error {
     Error::new(31255, "Cannot specify positional operator and $elemMatch.")
 }
 
-/// The path before a final `.$`.
+/// Returns the path before a final `.$`.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ impl Slice {
         }
     }
 
-    /// The selected elements.
+    /// Returns the selected elements.
     pub(super) fn select<'a>(
         &self,
         array: Array<'a>,

@@ -48,7 +48,7 @@ impl Tree {
         self.entries.iter().map(|(name, entry)| (&**name, entry))
     }
 
-    /// The entry with this name.
+    /// Returns the entry with this name.
     pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
         let found = self.entries.get(self.names.find(&self.entries, name)?);
         found.map(|(_, entry)| entry)
@@ -111,8 +111,8 @@ impl Tree {
         }
     }
 
-    /// The included paths, if all entries are inclusions or exclusions. An excluded field adds no
-    /// path.
+    /// Returns the included paths, if all entries are inclusions or exclusions. An excluded field
+    /// adds no path.
     pub(super) fn plain_paths(&self) -> Option<Vec<Path>> {
         let mut paths = Vec::new();
         self.collect_plain("", &mut paths).then_some(paths)

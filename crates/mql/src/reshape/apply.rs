@@ -74,7 +74,7 @@ struct Source<'a> {
 /// The bytes before the first element of a document: its length.
 const HEADER_BYTES: usize = 4;
 
-/// The bytes before the value of an element: its type, its name and a null byte.
+/// Returns the bytes before the value of an element: its type, its name and a null byte.
 fn value_offset(element: &Element<'_>) -> usize {
     element.name.len() + 2
 }
@@ -205,7 +205,7 @@ fn write_element<'a>(
     }
 }
 
-/// The broken invariant that an element cannot be decoded. Documents are validated before.
+/// Returns the broken invariant that an element cannot be decoded. Documents are validated before.
 fn undecodable(element: &Element<'_>) -> Bug {
     let name = String::from_utf8_lossy(element.name);
     Bug::new(format!("the field {name} cannot be decoded"))

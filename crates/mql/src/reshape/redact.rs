@@ -97,7 +97,7 @@ impl Redact {
         Ok(Value::Array(result.finish()))
     }
 
-    /// The fields that the stage reads: the whole document.
+    /// Returns the fields that the stage reads: the whole document.
     pub fn dependencies(&self) -> Dependencies {
         Dependencies {
             whole: true,

@@ -20,7 +20,7 @@ struct RemovedField {
 }
 
 impl RemovedFields {
-    /// The heap memory in bytes.
+    /// Returns the heap memory in bytes.
     pub fn bytes(&self) -> usize {
         let bytes = |one: &RemovedField| size_of::<RemovedField>() + one.name.len();
         self.list.iter().map(bytes).sum()

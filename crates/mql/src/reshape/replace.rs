@@ -87,12 +87,12 @@ impl ReplaceRoot {
         }
     }
 
-    /// The fields that the expression reads.
+    /// Returns the fields that the expression reads.
     pub fn dependencies(&self) -> Dependencies {
         self.new_root.dependencies()
     }
 
-    /// The lineage of a path. Returns `None` if it is unknown.
+    /// Returns the lineage of a path, or `None` if it is unknown.
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         // If the field is not a document, the stage fails. A filter that runs before it would hide
         // the error.
@@ -104,7 +104,7 @@ impl ReplaceRoot {
         }
     }
 
-    /// The expression of the new document.
+    /// Returns the expression of the new document.
     pub fn new_root(&self) -> &Expression {
         &self.new_root
     }

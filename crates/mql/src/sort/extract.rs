@@ -8,7 +8,7 @@ use windrow_invariant::Bug;
 use super::SortField;
 use crate::Error;
 
-/// The value at the path. Returns `None` if an array is on the path or at its end. This is the
+/// Returns the value at the path, or `None` if an array is on the path or at its end. This is the
 /// common case, and allocates nothing. A missing value is null.
 pub(super) fn without_arrays<'d>(path: &Path, document: Document<'d>) -> Option<ValueRef<'d>> {
     match follow(document, path.components()) {
@@ -17,7 +17,7 @@ pub(super) fn without_arrays<'d>(path: &Path, document: Document<'d>) -> Option<
     }
 }
 
-/// The values of the fields that are paths, in their order.
+/// Returns the values of the fields that are paths, in their order.
 pub(super) fn values<'d>(
     fields: &[SortField],
     document: Document<'d>,
@@ -169,8 +169,8 @@ impl<'d> Search<'_, 'd> {
     }
 }
 
-/// The value of the field in the document, or the first array on its path, and `true` if an array
-/// index led to an array. Removes the components from the path that were followed.
+/// Returns the value of the field in the document, or the first array on its path, and `true` if an
+/// array index led to an array. Removes the components from the path that were followed.
 fn next<'d>(
     state: &mut FieldState<'_, 'd>,
     document: Document<'d>,
@@ -213,7 +213,7 @@ fn follow<'s, 'd>(
     }
 }
 
-/// The array element that the path names by its index.
+/// Returns the array element that the path names by its index.
 fn indexed_element<'s, 'd>(
     path: &'s [Component],
     array: Array<'d>,

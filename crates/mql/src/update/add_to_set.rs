@@ -42,8 +42,8 @@ fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
 }
 
 impl AddToSet {
-    /// The values that equal no element of the array and no earlier value. Each element is searched
-    /// in the sorted values, which is fast for many values and for a long array.
+    /// Returns the values that equal no element of the array and no earlier value. Each element is
+    /// searched in the sorted values, which is fast for many values and for a long array.
     fn added(&self, array: Array<'_>, execution: &Execution<'_>) -> Vec<ValueRef<'_>> {
         let values = Distinct::new(&self.values, execution);
         let mut is_new = vec![true; values.len()];

@@ -35,8 +35,8 @@ impl AffectedFields {
     }
 }
 
-/// The path up to the first array index, where an update can add elements. `$[…]` is left out,
-/// because it only selects existing elements.
+/// Returns the path up to the first array index, where an update can add elements. `$[…]` is left
+/// out, because it only selects existing elements.
 pub(super) fn plain_path(names: &[Name]) -> Path {
     let adds = |name: &&Name| name.is_positional() || array_index(name.text()).is_some();
     let sure = names.iter().take_while(|name| !adds(name));

@@ -28,7 +28,7 @@ struct NodePosition {
 }
 
 impl NodePosition {
-    /// The position of a field of this document.
+    /// Returns the position of a field of this document.
     fn field(self) -> NodePosition {
         NodePosition {
             depth: self.depth + 1,
@@ -37,7 +37,7 @@ impl NodePosition {
         }
     }
 
-    /// The position of an element of this array.
+    /// Returns the position of an element of this array.
     fn element(self) -> NodePosition {
         NodePosition {
             depth: self.depth + 1,
@@ -393,7 +393,7 @@ fn in_element<'a>(
     }
 }
 
-/// The change of a missing value: `Set`, or `Keep` if no value is created.
+/// Returns the change of a missing value: `Set`, or `Keep` if no value is created.
 fn absent<'a>(
     node: &'a OperatorNode,
     execution: &'a Execution<'a>,

@@ -24,22 +24,22 @@ pub struct FieldPath(Box<str>);
 const SEPARATOR: char = '\0';
 
 impl FieldPath {
-    /// A path in the form that [`as_str`](Self::as_str) returns.
+    /// Creates a path in the form that [`as_str`](Self::as_str) returns.
     pub fn new(names: &str) -> FieldPath {
         FieldPath(names.into())
     }
 
-    /// The names, separated by null bytes.
+    /// Returns the names, separated by null bytes.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names on the path.
+    /// Returns the names on the path.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.split(SEPARATOR)
     }
 
-    /// The value at the path in a document. Array elements are named by their indexes.
+    /// Returns the value at the path in a document. Array elements are named by their indexes.
     pub fn value_in<'d>(&self, document: Document<'d>) -> Option<ValueRef<'d>> {
         let root = ValueRef::Document(document);
         self.names().try_fold(root, |value, name| match value {
@@ -99,7 +99,7 @@ impl DescriptionBuilder {
         self.description.truncated.push((path, length as u32));
     }
 
-    /// The number of recorded paths of each kind, for [`truncate_to`](Self::truncate_to).
+    /// Returns the number of recorded paths of each kind, for [`truncate_to`](Self::truncate_to).
     pub fn recorded_counts(&self) -> [usize; 3] {
         let UpdateDescription {
             updated,

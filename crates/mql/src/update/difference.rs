@@ -6,8 +6,8 @@ use windrow_document::{Array, Document, ValueRef};
 use super::description::{DescriptionBuilder, UpdateDescription};
 use super::modifier::same_bytes;
 
-/// The description of the change from one version to the other. If fields change their order, those
-/// from the first moved field on count as changed.
+/// Returns the description of the change from one version to the other. If fields change their
+/// order, those from the first moved field on count as changed.
 pub fn difference(old: Document<'_>, new: Document<'_>) -> UpdateDescription {
     let mut description_builder = DescriptionBuilder::default();
     documents(old, new, &mut description_builder);

@@ -24,7 +24,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
         self.values.len()
     }
 
-    /// The index of the equal value, in sort order.
+    /// Returns the index of the equal value, in sort order.
     pub fn find(&self, value: ValueRef<'_>) -> Option<usize> {
         self.values
             .binary_search_by(|(_, one)| self.execution.compare(*one, value))
@@ -35,7 +35,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
         self.find(value).is_some()
     }
 
-    /// The chosen values, in the order of the operand.
+    /// Returns the chosen values, in the order of the operand.
     pub fn in_original_order(&self, chosen: &[bool]) -> Vec<ValueRef<'v>> {
         let chosen = self
             .values

@@ -92,7 +92,7 @@ impl<'a> Change<'a> {
         matches!(self, Change::Keep)
     }
 
-    /// The same change without borrows.
+    /// Returns the same change without borrows.
     pub fn into_owned(self) -> Change<'static> {
         match self {
             Change::Keep => Change::Keep,
@@ -105,15 +105,15 @@ impl<'a> Change<'a> {
 
 /// An operator with its operand for one field.
 pub(super) trait Modifier: Debug + Send + Sync {
-    /// The change of an existing value. `Keep` means that the update has no effect here. Putting an
-    /// equal value counts as a modification.
+    /// Returns the change of an existing value. `Keep` means that the update has no effect here.
+    /// Putting an equal value counts as a modification.
     fn change<'a>(
         &'a self,
         current: ValueRef<'a>,
         at: &FieldTarget<'a>,
     ) -> Result<Change<'a>, Error>;
 
-    /// The value of a missing field. `None` if the operator creates none.
+    /// Returns the value of a missing field, or `None` if the operator creates none.
     fn create<'a>(&'a self, _at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
         Ok(None)
     }

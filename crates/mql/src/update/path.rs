@@ -30,7 +30,7 @@ impl Name {
         &self.text
     }
 
-    /// The array index that the name stands for. Leading zeros are allowed here.
+    /// Returns the array index that the name stands for. Leading zeros are allowed here.
     pub fn index(&self) -> Option<usize> {
         self.index
     }
@@ -40,7 +40,7 @@ impl Name {
         &*self.text == "$"
     }
 
-    /// The identifier of `$[identifier]`. It is "" for `$[]`.
+    /// Returns the identifier of `$[identifier]`. It is "" for `$[]`.
     pub fn identifier(&self) -> Option<&str> {
         self.text.strip_prefix("$[")?.strip_suffix(']')
     }
@@ -49,14 +49,14 @@ impl Name {
         self.is_positional() || self.identifier().is_some()
     }
 
-    /// The order in which fields are updated and new ones are added: numbers by value, then other
-    /// names by bytes. Source: MongoDB's manual, "Update Operators Behavior".
+    /// Returns the order in which fields are updated and new ones are added: numbers by value, then
+    /// other names by bytes. Source: MongoDB's manual, "Update Operators Behavior".
     pub fn order(&self, other: &[u8]) -> Ordering {
         order(self.text.as_bytes(), other)
     }
 }
 
-/// The order in which new fields are added: numbers by value, then other names by bytes.
+/// Returns the order in which new fields are added: numbers by value, then other names by bytes.
 pub fn order(one: &[u8], other: &[u8]) -> Ordering {
     match (digits(one), digits(other)) {
         (Some(a), Some(b)) => (a.len(), a, one).cmp(&(b.len(), b, other)),
@@ -66,7 +66,7 @@ pub fn order(one: &[u8], other: &[u8]) -> Ordering {
     }
 }
 
-/// The digits of a whole number without leading zeros.
+/// Returns the digits of a whole number without leading zeros.
 fn digits(name: &[u8]) -> Option<&[u8]> {
     let is_number = !name.is_empty() && name.iter().all(u8::is_ascii_digit);
     let zeros = name.iter().take_while(|digit| **digit == b'0').count();
@@ -113,7 +113,7 @@ pub(super) fn parse(path: &str) -> Result<Vec<Name>, Error> {
     Ok(names)
 }
 
-/// The path as written.
+/// Returns the path as written.
 pub(super) fn join(names: &[Name]) -> String {
     let parts: Vec<&str> = names.iter().map(Name::text).collect();
     parts.join(".")

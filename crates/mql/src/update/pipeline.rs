@@ -205,8 +205,8 @@ impl Stage {
     }
 }
 
-/// The top-level fields that the stages change, if all stages keep the other fields. Longer paths
-/// would be wrong, because a computed field within an array changes all of its elements.
+/// Returns the top-level fields that the stages change, if all stages keep the other fields. Longer
+/// paths would be wrong, because a computed field within an array changes all of its elements.
 fn affected_fields(stages: &[Stage]) -> AffectedFields {
     let mut paths = Vec::new();
     for stage in stages {

@@ -101,7 +101,7 @@ pub(super) fn parse_pull_all(
 type ElementTest<'t> = Box<dyn Fn(ValueRef<'_>) -> Result<bool, Error> + 't>;
 
 impl Condition {
-    /// The test for the elements of one array.
+    /// Returns the test for the elements of one array.
     fn test<'t>(&'t self, execution: &'t Execution<'t>) -> ElementTest<'t> {
         match self {
             Condition::EqualsAny(values) => {

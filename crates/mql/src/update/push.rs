@@ -120,8 +120,8 @@ impl Push {
         self.position.is_none() && self.sort.is_none() && self.slice.is_none()
     }
 
-    /// The changed array, or `None` if nothing changes. Returns the error of the interrupt if the
-    /// evaluation must stop.
+    /// Returns the changed array, or `None` if nothing changes. Returns the error of the interrupt
+    /// if the evaluation must stop.
     fn result(
         &self,
         array: Array<'_>,
@@ -193,7 +193,8 @@ impl PushSort {
     }
 }
 
-/// The value at the path within an element. A missing value is null. An array index is a name.
+/// Returns the value at the path within an element. A missing value is null. An array index is a
+/// name.
 fn field<'a>(element: ValueRef<'a>, path: &str) -> ValueRef<'a> {
     let mut value = element;
     for name in path.split('.') {
@@ -210,7 +211,7 @@ fn field<'a>(element: ValueRef<'a>, path: &str) -> ValueRef<'a> {
     value
 }
 
-/// The array with values appended. The existing bytes are copied as they are.
+/// Returns the array with values appended. The existing bytes are copied as they are.
 pub(super) fn with_appended<'v>(
     array: Array<'_>,
     values: impl Iterator<Item = ValueRef<'v>>,

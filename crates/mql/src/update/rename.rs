@@ -15,7 +15,7 @@ struct RenameTarget {
     source: Vec<Name>,
 }
 
-/// The modifier of the target path. Fails with 2 if the two paths cannot be renamed.
+/// Returns the modifier of the target path. Fails with 2 if the two paths cannot be renamed.
 pub(super) fn target(source: &str, target: &str) -> Result<Arc<dyn Modifier>, Error> {
     let (from, to) = (path::parse(source)?, path::parse(target)?);
     let common = from
@@ -79,7 +79,7 @@ impl Modifier for RenameTarget {
     }
 }
 
-/// The value at the source, or `None` if it is missing.
+/// Returns the value at the source, or `None` if it is missing.
 ///
 /// # Errors
 ///

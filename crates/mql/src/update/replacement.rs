@@ -37,9 +37,9 @@ impl Replacement {
     }
 }
 
-/// The new document. Its `_id` is first, and is the original one if the replacement has none. Zero
-/// timestamps at the top level become `clock`, if it is given. Returns `None` if the replacement is
-/// byte for byte the original. Fails with 66 if the `_id` differs.
+/// Returns the new document. Its `_id` is first, and is the original one if the replacement has
+/// none. Zero timestamps at the top level become `clock`, if it is given. Returns `None` if the
+/// replacement is byte for byte the original. Fails with 66 if the `_id` differs.
 pub(super) fn replace(
     execution: &Execution<'_>,
     replacement: Document<'_>,

@@ -105,14 +105,14 @@ impl Fields {
         }
     }
 
-    /// The index of the child with this name, or the index at which to insert it.
+    /// Returns the index of the child with this name, or the index at which to insert it.
     fn search(&self, name: &[u8]) -> Result<usize, usize> {
         self.children
             .binary_search_by(|(known, _)| known.order(name))
     }
 
-    /// The child with this name. A linear search is faster for few children, and this runs for
-    /// every field of a document.
+    /// Returns the child with this name. A linear search is faster for few children, and this runs
+    /// for every field of a document.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         const FEW: usize = 8;
         if self.children.len() > FEW {
@@ -123,7 +123,7 @@ impl Fields {
             .position(|(known, _)| known.text().as_bytes() == name)
     }
 
-    /// The tree with `$` replaced by an array index.
+    /// Returns the tree with `$` replaced by an array index.
     pub fn with_match(&self, position: usize) -> Result<Fields, Error> {
         let mut children = Vec::with_capacity(self.children.len() + 1);
         for (name, child) in &self.children {
@@ -217,12 +217,12 @@ impl Elements {
     }
 }
 
-/// The broken invariant that a child was found and is missing.
+/// Returns the broken invariant that a child was found and is missing.
 fn no_child(index: usize) -> Bug {
     Bug::new(format!("there is no child {index}"))
 }
 
-/// The array filter with this identifier. `None` for `$[]`.
+/// Returns the array filter with this identifier. `None` for `$[]`.
 fn find_filter(
     identifier: &str,
     path: &str,
@@ -240,7 +240,7 @@ fn find_filter(
 }
 
 impl OperatorNode {
-    /// A branch with one operator at its end.
+    /// Returns a branch with one operator at its end.
     fn chain(names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<OperatorNode, Error> {
         let Some(name) = names.first() else {
             return Ok(OperatorNode::Leaf(leaf));
@@ -282,7 +282,7 @@ impl OperatorNode {
         })
     }
 
-    /// The union of two nodes at the same path. Fails with 40 if they conflict.
+    /// Returns the union of two nodes at the same path. Fails with 40 if they conflict.
     pub fn merge(&self, other: &OperatorNode) -> Result<OperatorNode, Error> {
         match (self, other) {
             (OperatorNode::Fields(one), OperatorNode::Fields(other)) => {
@@ -295,7 +295,7 @@ impl OperatorNode {
         }
     }
 
-    /// The path of the first operator, for messages.
+    /// Returns the path of the first operator, for messages.
     pub fn any_path(&self) -> &str {
         match self {
             OperatorNode::Leaf(leaf) => &leaf.path,

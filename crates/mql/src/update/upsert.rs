@@ -23,7 +23,7 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
     Ok(())
 }
 
-/// The document with these equality conditions of the filter.
+/// Returns the document with these equality conditions of the filter.
 ///
 /// # Errors
 ///

@@ -88,7 +88,7 @@ impl<'s, 'a> Windows<'s, 'a> {
         })
     }
 
-    /// The documents of a window that its value depends on.
+    /// Returns the documents of a window that its value depends on.
     fn narrowed(&self, window: Window) -> Window {
         let Window { start, end } = window;
         match self.input_dependence {
@@ -124,8 +124,8 @@ impl<'s, 'a> Windows<'s, 'a> {
         Ok(value)
     }
 
-    /// The state of a sliding window. Returns `None` if the window cannot slide. If states need too
-    /// much memory, sliding ends for the partition.
+    /// Returns the state of a sliding window, or `None` if the window cannot slide. If states need
+    /// too much memory, sliding ends for the partition.
     fn sliding_state(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
         let length = window.length();
         let (InputDependence::Bounded(count), Some(sliding)) =
@@ -285,8 +285,8 @@ mod tests {
         }
     }
 
-    /// A window counted as one unit of work, however large its value was. A `$push` over windows of
-    /// 10,000 documents went on for a quarter of a second after it was told to end.
+    /// A window used to count as one unit of work, however large its value was. A `$push` over
+    /// windows of 10,000 documents went on for a quarter of a second after it was told to end.
     #[test]
     fn large_values_of_windows_are_counted_as_work() {
         let text = "x".repeat(10_000);

@@ -45,7 +45,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn length(self) -> usize {
         self.end.saturating_sub(self.start)
     }
@@ -63,8 +63,8 @@ impl Bounds {
         }
     }
 
-    /// The window of each document. Fails with 5429413, 5429414 or 5429513 if the range does not
-    /// fit the type of the sort values.
+    /// Returns the window of each document. Fails with 5429413, 5429414 or 5429513 if the range
+    /// does not fit the type of the sort values.
     pub(super) fn windows(&self, partition: &Partition<'_>) -> Result<Vec<Window>, Error> {
         let count = partition.documents.len();
         match self {
@@ -98,12 +98,12 @@ fn by_indexes(index: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>
     }
 }
 
-/// The broken invariant that a window is outside of its partition.
+/// Returns the broken invariant that a window is outside of its partition.
 pub(super) fn outside(window: Range<usize>, count: usize) -> Bug {
     Bug::new(format!("the window {window:?} of {count} documents"))
 }
 
-/// The value of the only sort field in each document. Null if it is missing.
+/// Returns the value of the only sort field in each document. Null if it is missing.
 pub(super) fn sort_values(partition: &Partition<'_>) -> Vec<Value> {
     let path = partition.sort.and_then(|sort| match sort.pattern() {
         [SortField::Path { path, .. }] => Some(path),
@@ -172,7 +172,7 @@ fn check_base(value: ValueRef<'_>, unit: Option<Unit>) -> Result<(), Error> {
     }
 }
 
-/// The sort value moved by an offset. Offsets that do not fit the type were refused before.
+/// Returns the sort value moved by an offset. Offsets that do not fit the type were refused before.
 fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Result<Value, Bug> {
     let (base, offset) = (base.as_ref(), offset.as_ref());
     let mismatch = || Bug::new(format!("moving a value of a window by {offset}"));

@@ -64,7 +64,7 @@ pub(super) fn linear<'a>(
         .collect())
 }
 
-/// The sort values as numbers. Dates are converted to milliseconds.
+/// Returns the sort values as numbers. Dates are converted to milliseconds.
 fn line_positions(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, Error> {
     let mismatch = |what: &str| Err(Error::type_mismatch(what));
     let mut positions: Vec<Number> = Vec::with_capacity(keys.len());

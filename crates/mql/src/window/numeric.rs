@@ -22,7 +22,7 @@ fn number_of(value: &Option<Value>) -> Option<Number> {
     Number::from_value(value.as_ref()?.as_ref())
 }
 
-/// The milliseconds of a unit, for `$derivative` and `$integral`.
+/// Returns the milliseconds of a unit, for `$derivative` and `$integral`.
 fn millis_of(unit: Option<Unit>) -> Option<Number> {
     match unit? {
         Unit::Millis(millis) => Some(Number::Long(millis)),
@@ -31,7 +31,7 @@ fn millis_of(unit: Option<Unit>) -> Option<Number> {
     }
 }
 
-/// A number, or a date as milliseconds.
+/// Returns a number, or a date as milliseconds.
 fn sort_number(value: &Value) -> Option<Number> {
     match value.as_ref() {
         ValueRef::DateTime(millis) => Some(Number::Long(millis)),
@@ -168,7 +168,7 @@ pub(super) fn integral<'a>(
     Ok(integrals)
 }
 
-/// The sort value and the value of a document.
+/// Returns the sort value and the value of a document.
 fn point(
     value: &Option<Value>,
     sort_value: &Value,

@@ -71,8 +71,8 @@ impl<'s, 'a> Sliding<'s, 'a> {
         })
     }
 
-    /// The state of a window. It must not be empty, nor start before the previous window. Returns
-    /// `None` if the states would need too much memory.
+    /// Returns the state of a window. It must not be empty, nor start before the previous window.
+    /// Returns `None` if the states would need too much memory.
     pub fn state(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
         let Window { start, end } = window;
         let continues = start >= self.start && start < self.middle && end >= self.end;
@@ -144,7 +144,8 @@ impl<'s, 'a> Sliding<'s, 'a> {
         Ok(true)
     }
 
-    /// The state of the document at an index merged with the state of the documents after it.
+    /// Returns the state of the document at an index merged with the state of the documents after
+    /// it.
     fn with_document(
         &self,
         index: usize,
@@ -178,7 +179,7 @@ impl Suffixes {
     }
 }
 
-/// The state of an empty window.
+/// Returns the state of an empty window.
 pub(super) fn empty_state(
     accumulator: &Accumulator,
     partition: &Partition<'_>,

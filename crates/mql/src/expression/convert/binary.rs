@@ -14,7 +14,7 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 const UUID: u8 = 4;
 const UUID_BYTES: usize = 16;
 
-/// The format of the conversion. Fails with 4341115 if it is missing.
+/// Returns the format of the conversion. Fails with 4341115 if it is missing.
 fn format(target: &ConversionTarget) -> Result<BinaryFormat, Error> {
     target.format.ok_or_else(|| {
         let message = "Format must be specified when converting between 'binData' and 'string'";

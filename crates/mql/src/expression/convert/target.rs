@@ -128,8 +128,8 @@ impl ConversionTarget {
     }
 }
 
-/// The type with this name. "missing" is accepted like "undefined". Nothing can be converted to
-/// either.
+/// Returns the type with this name. "missing" is accepted like "undefined". Nothing can be
+/// converted to either.
 fn by_name(name: &str) -> Option<Type> {
     match name {
         "missing" => Some(Type::Undefined),

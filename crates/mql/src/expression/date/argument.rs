@@ -42,7 +42,7 @@ pub(crate) struct FormatArgument {
 impl FormatArgument {
     const INDEX: usize = 2;
 
-    /// The format, if it is constant.
+    /// Returns the format, if it is constant.
     pub fn constant(&self, call: &Call) -> Result<Option<DateFormat>, Error> {
         match call.argument(Self::INDEX).constant() {
             Some(value) => self.parse(value.as_ref()),

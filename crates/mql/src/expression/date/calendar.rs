@@ -51,7 +51,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The English name of a month.
+/// Returns the English name of a month.
 ///
 /// # Panics
 /// Panics if the month is not from 1 to 12.
@@ -63,7 +63,7 @@ pub(crate) fn month_name(month: i64) -> &'static str {
     }
 }
 
-/// The month whose name starts with these letters. At least three letters are needed.
+/// Returns the month whose name starts with these letters. At least three letters are needed.
 pub(crate) fn month_from_name(name: &str) -> Option<i64> {
     let name = name.to_ascii_lowercase();
     let found = MONTHS
@@ -89,7 +89,7 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
 }
 
 impl Date {
-    /// The date for any month and day. Values out of range carry over to the next unit.
+    /// Returns the date for any month and day. Values out of range carry over to the next unit.
     pub fn normalized(year: i64, month: i64, day: i64) -> Date {
         Date::from_days(Date::days_from_civil(year, month, day))
     }
@@ -100,7 +100,7 @@ impl Date {
             && (1..=days_in_month(self.year, self.month)).contains(&self.day)
     }
 
-    /// The number of days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     pub fn days(self) -> i64 {
         Date::days_from_civil(self.year, self.month, self.day)
     }
@@ -119,7 +119,7 @@ impl Date {
         era * 146_097 + day_of_era - 719_468
     }
 
-    /// The date of a number of days since 1970-01-01.
+    /// Returns the date of a number of days since 1970-01-01.
     pub fn from_days(days: i64) -> Date {
         let days = days + 719_468;
         let era = days.div_euclid(146_097);
@@ -138,7 +138,7 @@ impl Date {
         Date { year, month, day }
     }
 
-    /// The day of the year, from 1.
+    /// Returns the day of the year, from 1.
     pub fn day_of_year(self) -> i64 {
         self.days()
             - Date {
@@ -151,12 +151,12 @@ impl Date {
     }
 }
 
-/// The day of the week. 0 is Sunday.
+/// Returns the day of the week. 0 is Sunday.
 pub(crate) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }
 
-/// The ISO day of the week. 1 is Monday.
+/// Returns the ISO day of the week. 1 is Monday.
 pub(crate) fn iso_weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
@@ -171,8 +171,8 @@ impl IsoWeek {
         }
     }
 
-    /// The Monday of the week, as a number of days since 1970. Weeks out of range carry over to
-    /// other years.
+    /// Returns the Monday of the week, as a number of days since 1970. Weeks out of range carry
+    /// over to other years.
     pub fn first_day(self) -> i64 {
         let january_4 = Date {
             year: self.year,
@@ -185,7 +185,7 @@ impl IsoWeek {
 }
 
 impl Local {
-    /// The local time at a moment in UTC, with an offset in seconds.
+    /// Creates the local time at a moment in UTC, with an offset in seconds.
     pub fn new(utc_millis: i64, offset: i64) -> Local {
         Local {
             millis: utc_millis.saturating_add(offset * SECOND_MS),
@@ -205,7 +205,8 @@ impl Local {
         IsoWeek::from_days(self.days())
     }
 
-    /// The week of the year. Weeks start on Sunday. Days before the first Sunday are in week 0.
+    /// Returns the week of the year. Weeks start on Sunday. Days before the first Sunday are in
+    /// week 0.
     pub fn week(&self) -> i64 {
         (self.date().day_of_year() - 1 + 7 - weekday(self.days())) / 7
     }

@@ -141,7 +141,7 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Eval
     }
 }
 
-/// The day in either calendar, as a number of days since 1970.
+/// Returns the day in either calendar, as a number of days since 1970.
 fn days<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
     let iso = call.argument(YEAR).is_absent();
     let index = if iso { ISO_WEEK_YEAR } else { YEAR };

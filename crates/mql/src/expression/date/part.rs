@@ -38,7 +38,7 @@ pub(crate) fn parse(
     finish(call)
 }
 
-/// The local time of the date in its time zone. `None` if one of them is null.
+/// Returns the local time of the date in its time zone, or `None` if one of them is null.
 fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Error> {
     let date = call.value(0, context)?;
     if date.is_nullish() {

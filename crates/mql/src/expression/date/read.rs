@@ -130,7 +130,8 @@ impl DateFields {
         })
     }
 
-    /// The day in one of the calendars. `None` if both calendars are mixed or parts are missing.
+    /// Returns the day in one of the calendars, or `None` if both calendars are mixed or parts are
+    /// missing.
     fn days(&self) -> Option<i64> {
         let iso = self.iso_year.or(self.iso_week).or(self.iso_day).is_some();
         let natural = self.year.or(self.month).or(self.day).is_some();
@@ -349,7 +350,7 @@ fn month_day_year(reader: &mut Reader<'_>) -> Option<Date> {
     Some(Date { year, month, day })
 }
 
-/// The full year of two digits, from 1970 to 2069.
+/// Returns the full year of two digits, from 1970 to 2069.
 fn full_year(year: i64) -> i64 {
     if year < 70 { year + 2000 } else { year + 1900 }
 }

@@ -51,7 +51,7 @@ pub(crate) static TRUNC: NamedArguments = NamedArguments {
 /// The maximum number of years from 1970 in 64 bits of milliseconds.
 const YEARS_MAX: u64 = 292_000_000;
 
-/// The milliseconds of a date argument. Fails with `code` for types that contain no date.
+/// Returns the milliseconds of a date argument. Fails with `code` for types that contain no date.
 fn date(value: &ExprValue<'_>, code: i32) -> Result<i64, Error> {
     millis(value).map_err(|_| {
         let message = format!("requires a date, but got {}", value.type_name());
@@ -88,7 +88,7 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
     }
 }
 
-/// A date plus an amount of units. Returns `None` if the result is out of range.
+/// Returns a date plus an amount of units, or `None` if the result is out of range.
 pub(crate) fn add_units(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
     let local = zone.local(start);
     match unit {
@@ -139,7 +139,7 @@ impl<'a> WeekStart<'a> {
         })
     }
 
-    /// The day of the week, where 1 is Monday. The default is Sunday. Fails with 5439015 or
+    /// Returns the day of the week, where 1 is Monday. The default is Sunday. Fails with 5439015 or
     /// 5439016.
     fn weekday(&self) -> Result<i64, Error> {
         match self {
@@ -168,7 +168,7 @@ pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult
     Ok(count(end).wrapping_sub(count(start)).into())
 }
 
-/// The number of unit boundaries between some fixed origin and a moment.
+/// Returns the number of unit boundaries between some fixed origin and a moment.
 fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 {
     let local = zone.local(utc_millis);
     match unit {
@@ -213,7 +213,7 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     }
 }
 
-/// The number of units in a bin.
+/// Returns the number of units in a bin.
 fn bin_size(value: &ExprValue<'_>) -> Result<i64, Error> {
     match value.as_ref().and_then(ValueRef::as_whole) {
         None => {
@@ -232,8 +232,8 @@ fn bin_size(value: &ExprValue<'_>) -> Result<i64, Error> {
     }
 }
 
-/// The start of the bin that contains the moment. Bins are counted from 2000-01-01 in the time
-/// zone. Returns `None` if the result is out of range.
+/// Returns the start of the bin that contains the moment. Bins are counted from 2000-01-01 in the
+/// time zone. Returns `None` if the result is out of range.
 fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64) -> Option<i64> {
     let local: Local = zone.local(utc_millis);
     let origin = Date {
@@ -266,7 +266,7 @@ fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64
     }
 }
 
-/// The first day from `days` on that is this ISO day of the week.
+/// Returns the first day from `days` on that is this ISO day of the week.
 fn first_weekday(days: i64, week_start: i64) -> i64 {
     days + (week_start - iso_weekday(days)).rem_euclid(7)
 }

@@ -45,7 +45,7 @@ impl Zone {
         }
     }
 
-    /// The offset at a moment, in seconds east of UTC.
+    /// Returns the offset at a moment, in seconds east of UTC.
     pub fn offset(&self, utc_millis: i64) -> i64 {
         match self {
             Zone::Fixed(offset) => *offset,
@@ -66,9 +66,9 @@ impl Zone {
         Local::new(utc_millis, self.offset(utc_millis))
     }
 
-    /// The moment of a local time, in UTC. If the local time occurs twice, the earlier moment is
-    /// returned. If it does not occur, because clocks were set forward, the offset before the
-    /// change is used.
+    /// Returns the moment of a local time, in UTC. If the local time occurs twice, the earlier
+    /// moment is returned. If it does not occur, because clocks were set forward, the offset before
+    /// the change is used.
     pub fn utc(&self, local_millis: i64) -> i64 {
         let before = self.offset(local_millis.saturating_sub(DAY_MS)) * SECOND_MS;
         let early = local_millis.saturating_sub(before);

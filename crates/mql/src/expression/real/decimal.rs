@@ -73,7 +73,7 @@ fn is_one(x: Decimal128) -> bool {
     x.to_i64_exact() == Some(1)
 }
 
-/// The logarithm to the base 10. It is exact for powers of ten.
+/// Returns the logarithm to the base 10. It is exact for powers of ten.
 pub(crate) fn log10(x: Decimal128) -> Decimal128 {
     if x.is_infinite() {
         return x;
@@ -101,7 +101,7 @@ fn power_of_ten(x: Decimal128) -> Option<i64> {
     is_power.then(|| i64::from(zeros) + i64::from(exponent))
 }
 
-/// The power. It is exact if the exponent is whole and the result has at most 34 digits.
+/// Returns the power. It is exact if the exponent is whole and the result has at most 34 digits.
 pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     if exponent.is_zero() || is_one(base) {
         return one();
@@ -263,7 +263,7 @@ pub(crate) fn tan(x: Decimal128) -> Decimal128 {
     to_decimal(&scale.divide(&sin, &cos), -i64::from(scale.bits))
 }
 
-/// The sine of x plus a number of quarter turns.
+/// Returns the sine of x plus a number of quarter turns.
 fn sin_in(scale: Scale, x: &BigInt, quarters: u8) -> BigInt {
     match quarters % 4 {
         0 => scale.sin(x),
@@ -290,7 +290,7 @@ pub(crate) fn atan(x: Decimal128) -> Decimal128 {
     to_decimal(&result, -i64::from(scale.bits))
 }
 
-/// The angle of the point (x, y).
+/// Returns the angle of the point (x, y).
 pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
     if y.is_nan() || x.is_nan() {
         return Decimal128::NAN;

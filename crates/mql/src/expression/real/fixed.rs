@@ -194,7 +194,7 @@ fn shifted(x: &BigInt, places: i64) -> BigInt {
     }
 }
 
-/// The decimal nearest to `mantissa` · 2^`exponent`. It is marked as inexact.
+/// Returns the decimal nearest to `mantissa` · 2^`exponent`. It is marked as inexact.
 pub(super) fn to_decimal(mantissa: &BigInt, exponent: i64) -> Decimal128 {
     const DIGITS: i64 = 45;
     /// log10(2) in millionths.

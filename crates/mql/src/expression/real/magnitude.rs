@@ -9,7 +9,7 @@ use super::fixed::{Scale, to_decimal};
 /// errors.
 pub const BITS: u32 = 320;
 
-/// The approximate binary logarithm of a finite number other than 0.
+/// Returns the approximate binary logarithm of a finite number other than 0.
 pub fn magnitude_bits(number: Decimal128) -> i64 {
     match number.parts() {
         DecimalParts::Finite {
@@ -23,7 +23,7 @@ pub fn magnitude_bits(number: Decimal128) -> i64 {
     }
 }
 
-/// A scale at which a small number and its square keep all digits.
+/// Returns a scale at which a small number and its square keep all digits.
 pub fn scale_for(number: Decimal128) -> Scale {
     let small = (-magnitude_bits(number)).max(0) as u32;
     Scale {
@@ -36,7 +36,7 @@ pub fn scale_for(number: Decimal128) -> Scale {
 /// numbers such as 1E-6000.
 const TINY_BITS: i64 = -80;
 
-/// The number itself with all of its digits, if it is tiny.
+/// Returns the number itself with all of its digits, if it is tiny.
 pub fn itself_if_tiny(x: Decimal128) -> Option<Decimal128> {
     let magnitude = magnitude_bits(x);
     let scale = Scale {
@@ -46,7 +46,7 @@ pub fn itself_if_tiny(x: Decimal128) -> Option<Decimal128> {
     is_tiny.then(|| to_decimal(&scale.to_fixed_point(x), -i64::from(scale.bits)))
 }
 
-/// The number 1 with 34 digits, if x is tiny: the cosine of x.
+/// Returns the number 1 with 34 digits, if x is tiny: the cosine of x.
 pub fn one_if_tiny(x: Decimal128) -> Option<Decimal128> {
     let scale = Scale { bits: BITS };
     let is_tiny = magnitude_bits(x) < TINY_BITS && is_finite(x);

@@ -60,7 +60,7 @@ fn all_elem_match(operator: &FieldOperator<'_>, list: Array<'_>) -> Result<Vec<N
     list.iter().map(parse).collect()
 }
 
-/// The operand of `{$elemMatch: operand}`.
+/// Returns the operand of `{$elemMatch: operand}`.
 fn elem_match_operand(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
     let (name, operand) = value.as_document()?.first()?;
     (name == "$elemMatch").then_some(operand)

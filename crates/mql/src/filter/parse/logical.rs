@@ -7,7 +7,7 @@ use crate::Error;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
 
-/// The conditions in the operand of `$and`, `$or` or `$nor`.
+/// Returns the conditions in the operand of `$and`, `$or` or `$nor`.
 pub(super) fn list(
     name: &str,
     operand: ValueRef<'_>,

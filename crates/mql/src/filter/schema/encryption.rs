@@ -93,7 +93,7 @@ fn check_algorithm(keyword: &str, value: ValueRef<'_>) -> Result<(), Error> {
     )))
 }
 
-/// A JSON pointer to the name of a key, or the UUIDs of keys.
+/// Checks a JSON pointer to the name of a key, or the UUIDs of keys.
 fn check_key_id(value: ValueRef<'_>) -> Result<(), Error> {
     let list = match value {
         ValueRef::String(_) => return Ok(()),

@@ -198,7 +198,7 @@ impl<'a> Keyword<'a> {
         Regex::new(self.string()?, "")
     }
 
-    /// A non-empty list of schemas.
+    /// Returns a non-empty list of schemas.
     fn schemas(&self) -> Result<Vec<Rules>, Error> {
         let list = self.array()?;
         if list.is_empty() {
@@ -219,7 +219,7 @@ impl<'a> Keyword<'a> {
         list.iter().map(parse).collect()
     }
 
-    /// A non-empty list of distinct names.
+    /// Returns a non-empty list of distinct names.
     fn names(&self) -> Result<Vec<String>, Error> {
         self.name_list(self.array()?)
     }
@@ -242,7 +242,7 @@ impl<'a> Keyword<'a> {
         Ok(names)
     }
 
-    /// A document of schemas by name.
+    /// Returns a document of schemas by name.
     fn schemas_by_name(&self) -> Result<Vec<(String, Rules)>, Error> {
         let parse = |(name, value): (&str, ValueRef<'_>)| match value {
             ValueRef::Document(schema) => Ok((name.to_owned(), rules(schema)?)),
@@ -362,7 +362,7 @@ fn encrypt_metadata(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Erro
     check_metadata(keyword.name, metadata, &[])
 }
 
-/// A type name or a list of type names.
+/// Returns a type name or a list of type names.
 fn type_names(keyword: &Keyword<'_>) -> Result<Vec<String>, Error> {
     match keyword.value {
         ValueRef::String(name) => Ok(vec![name.to_owned()]),

@@ -144,7 +144,7 @@ fn reason(operator: &str, negated: bool) -> &'static str {
     if negated { holds } else { fails }
 }
 
-/// The types that an operator can match, if no value has one of them.
+/// Returns the types that an operator can match, if no value has one of them.
 fn mismatched(operator: &str, values: &[ValueRef<'_>]) -> Option<&'static [&'static str]> {
     let (_, expected) = TYPES.iter().find(|(name, _)| *name == operator)?;
     let fits = |value: &ValueRef<'_>| expected.contains(&value.type_of().name());
@@ -190,7 +190,7 @@ fn push_names(found: &mut DocumentBuf, [field, fields]: [&str; 2], names: &[&str
     }
 }
 
-/// The values at the end of a path, through arrays on the path.
+/// Returns the values at the end of a path, through arrays on the path.
 fn values_at_end<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
     let mut found = vec![ValueRef::Document(document)];
     for name in path.split('.') {
@@ -211,7 +211,7 @@ fn values_at_end<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
     found
 }
 
-/// The values, with arrays replaced by their elements.
+/// Returns the values, with arrays replaced by their elements.
 fn elements<'a>(values_at_end: &[ValueRef<'a>]) -> Vec<ValueRef<'a>> {
     let mut found = Vec::new();
     for value in values_at_end {

@@ -8,7 +8,7 @@ use super::keywords::{KEYWORDS, REASONS};
 use super::writer::ReportWriter;
 use super::{ALWAYS_FALSE, single};
 
-/// The report on `$jsonSchema`.
+/// Returns the report on `$jsonSchema`.
 pub fn details(
     schema: Document<'_>,
     document: Document<'_>,
@@ -36,7 +36,7 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
     }
 }
 
-/// The keywords that the value does not fulfil, each with a report.
+/// Returns the keywords that the value does not fulfil, each with a report.
 fn rules(schema: Document<'_>, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
     if writer.must_stop() {
         return ArrayBuf::new();
@@ -74,7 +74,7 @@ fn has_effect(schema: Document<'_>, keyword: &str) -> bool {
     }
 }
 
-/// The type names that a schema accepts. Empty if it has no type keyword.
+/// Returns the type names that a schema accepts. Empty if it has no type keyword.
 fn stated_types(schema: Document<'_>) -> Vec<&str> {
     if schema.contains("encrypt") {
         return vec!["binData"];
@@ -353,7 +353,7 @@ fn dependencies(
     failing.collect()
 }
 
-/// The reports on elements of which each has a schema of its own.
+/// Returns the reports on elements of which each has a schema of its own.
 fn listed_items(schemas: Array<'_>, list: Array<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
     let pairs = schemas.iter().zip(list.iter()).enumerate();
     let failing = pairs.filter_map(|(index, (schema, item))| {

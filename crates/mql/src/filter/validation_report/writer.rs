@@ -92,7 +92,8 @@ impl<'e> ReportWriter<'e> {
         })
     }
 
-    /// A list that can be as long as the validator or the document, cut to the size that is left.
+    /// Returns a list that is cut to the size that is left, because it can be as long as the
+    /// validator or the document.
     pub fn list(&self, all: impl Iterator<Item = Value>) -> ArrayBuf {
         all.take_while(|one| {
             self.count(heap_bytes(one.as_ref()));
