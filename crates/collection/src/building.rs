@@ -379,18 +379,18 @@ pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -
 
 /// A collection's indexes with unfinished builds or updates.
 #[derive(Clone, Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedBuilds {
     collection: Arc<Collection>,
     indexes: Vec<Arc<Index>>,
     /// Whether an update has replaced a search index that still exists.
     has_replaced: bool,
 }
 
-pub(crate) fn unfinished(collections: &Collections) -> Vec<Unfinished> {
+pub(crate) fn unfinished(collections: &Collections) -> Vec<UnfinishedBuilds> {
     let of = |collection: Arc<Collection>| {
         let all = collection.all_indexes();
         let indexes = all.iter().filter(|index| !index.is_ready()).cloned();
-        Unfinished {
+        UnfinishedBuilds {
             indexes: indexes.collect(),
             has_replaced: all.iter().any(|index| is_replaced(index, &all)),
             collection,
@@ -405,7 +405,7 @@ pub(crate) fn unfinished(collections: &Collections) -> Vec<Unfinished> {
 }
 
 /// Resumes a build that a crash interrupted.
-pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
+pub(crate) fn resume(core: &Arc<Core>, build: &UnfinishedBuilds) {
     let should_stop = || {
         core.is_closing()
             .then(|| "the database is being closed".to_owned())

@@ -132,7 +132,7 @@ impl Following {
     fn prepare_catalog(&mut self, position: Position, payload: &[u8]) -> Result<Publish, Error> {
         let changed = Catalog::read_change(payload);
         let changed = changed.ok_or_else(|| recovery::undecodable(position))?;
-        let mut affected = Affected::default();
+        let mut affected = ChangeScope::default();
         for (key, _) in &changed {
             affected.add(key);
         }
@@ -184,7 +184,7 @@ impl Applier for Following {
 
 /// What a catalog change affects.
 #[derive(Default)]
-struct Affected {
+struct ChangeScope {
     /// Collections whose own rows or index rows changed.
     collections: HashSet<CollectionId>,
     /// Maps whose sections changed.
@@ -199,7 +199,7 @@ struct Affected {
     retains_history: bool,
 }
 
-impl Affected {
+impl ChangeScope {
     /// Adds what the row with this key is about.
     fn add(&mut self, key: &[u8]) {
         match RowSubject::from_key(key) {
@@ -224,7 +224,7 @@ impl Affected {
 /// have its position.
 fn apply_change(
     collections: &Collections,
-    affected: &Affected,
+    affected: &ChangeScope,
     position: Position,
 ) -> Result<(), Error> {
     let core = &collections.core;

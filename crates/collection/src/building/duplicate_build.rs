@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::entries::{Collected, EntryTarget};
+use super::entries::{CollectedEntries, EntryTarget};
 use super::ongoing_scan::Scan;
 use super::sharing::{DuplicatedShare, Sharing};
 use crate::catalog::rows::RecordRange;
@@ -67,7 +67,7 @@ impl EntryTarget for DuplicateBuild<'_, '_> {
         self.documents.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
+    fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error> {
         if !self.is_claimed.load(Ordering::Acquire) {
             let Some(claimed) = self.sharing.claim(self.share.run) else {
                 return Err(overtaken());

@@ -31,11 +31,11 @@ pub(super) trait EntryTarget: Sync {
     /// Adds documents that were read to the progress.
     fn record_documents(&self, count: u64);
     /// Sorts and writes the entries, and empties `collected`.
-    fn write(&self, collected: &mut Collected) -> Result<(), Error>;
+    fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error>;
 }
 
 /// What a worker has collected since its last section.
-pub(super) struct Collected {
+pub(super) struct CollectedEntries {
     pub sorters: Vec<Sorter>,
     /// The number of keys in each sorter, without marks.
     pub keys: Vec<u64>,
@@ -44,9 +44,9 @@ pub(super) struct Collected {
     pub ranges: Vec<RecordRange>,
 }
 
-impl Collected {
-    pub fn new(indexes: &[Arc<Index>]) -> Collected {
-        Collected {
+impl CollectedEntries {
+    pub fn new(indexes: &[Arc<Index>]) -> CollectedEntries {
+        CollectedEntries {
             sorters: indexes.iter().map(|_| Sorter::new()).collect(),
             keys: vec![0; indexes.len()],
             scratch: Scratch::default(),
@@ -106,7 +106,7 @@ pub(super) fn read_range(
     target: &dyn EntryTarget,
     range: &RecordRange,
     worker: &Worker<'_>,
-    collected: &mut Collected,
+    collected: &mut CollectedEntries,
 ) -> Result<(), Error> {
     let RecordRange { first, end } = range;
     let mut cursor = target.reader().range(Some(first), Some(end))?;

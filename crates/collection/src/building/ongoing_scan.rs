@@ -11,7 +11,7 @@ use windrow_mql::interrupt::Interrupt;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
-use super::entries::{Collected, EntryTarget};
+use super::entries::{CollectedEntries, EntryTarget};
 use super::ranges::RangeQueue;
 use crate::catalog::rows::{self, RecordRange};
 use crate::collection::Collection;
@@ -142,7 +142,7 @@ impl EntryTarget for Scan<'_> {
     }
 
     /// Sorts and writes the collected entries, and adds the sections to the indexes.
-    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
+    fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error> {
         if collected.ranges.is_empty() {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use windrow_mql::interrupt::with_interrupt;
 
 use super::control::BuildControl;
 use super::duplicate_build::DuplicateBuild;
-use super::entries::{Collected, EntryTarget, read_range};
+use super::entries::{CollectedEntries, EntryTarget, read_range};
 use super::ongoing_scan::{Scan, interrupt_if_dropped};
 use super::pool::Worker;
 use super::ranges::{RangeQueue, unbuilt_ranges};
@@ -136,7 +136,7 @@ impl Workers<'_, '_> {
     fn try_work(&self) -> Result<(), Error> {
         let Workers { scan, sharing } = *self;
         let worker = scan.core.builds.join();
-        let mut collected = Collected::new(scan.indexes);
+        let mut collected = CollectedEntries::new(scan.indexes);
         loop {
             match sharing.next_work()? {
                 NextWork::Range(range) => read_range(scan, &range, &worker, &mut collected)?,
@@ -162,12 +162,12 @@ impl Workers<'_, '_> {
         &self,
         share: &DuplicateBuild<'_, '_>,
         worker: &Worker<'_>,
-        collected: &mut Collected,
+        collected: &mut CollectedEntries,
     ) -> Result<(), Error> {
         let built = read_range(share, share.range(), worker, collected)
             .and_then(|()| share.write(collected));
         if built.is_err() && share.is_overtaken() {
-            *collected = Collected::new(self.scan.indexes);
+            *collected = CollectedEntries::new(self.scan.indexes);
             return self.scan.check();
         }
         built

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use windrow_fold::{RunSink, SectionDescriptor};
 use windrow_mql::interrupt::with_interrupt;
 
-use super::entries::{Collected, EntryTarget, read_range};
+use super::entries::{CollectedEntries, EntryTarget, read_range};
 use super::ongoing_scan::interrupt_if_dropped;
 use super::share_report::{BuiltShare, ShareReport, ShareState};
 use crate::catalog::rows::{self, Share};
@@ -162,7 +162,7 @@ struct ShareBuild<'s> {
 impl ShareBuild<'_> {
     fn read(&self) -> Result<(), Error> {
         let worker = self.core.builds.join();
-        let mut collected = Collected::new(self.indexes);
+        let mut collected = CollectedEntries::new(self.indexes);
         read_range(self, &self.task.row.range, &worker, &mut collected)?;
         self.write(&mut collected)
     }
@@ -229,7 +229,7 @@ impl EntryTarget for ShareBuild<'_> {
         self.documents.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn write(&self, collected: &mut Collected) -> Result<(), Error> {
+    fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error> {
         let check = || self.check();
         let sections: Vec<(MapId, SectionDescriptor)> =
             collected.write_sections(self.core, self.indexes, &self.sink, &check)?;
