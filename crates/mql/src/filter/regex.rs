@@ -30,9 +30,9 @@ const COMPILED_BYTES_PER_UNIT: usize = 64;
 /// assert_eq!(Regex::new("(", "").unwrap_err().code, 51091);
 /// ```
 #[derive(Clone)]
-pub struct Regex(Arc<Compiled>);
+pub struct Regex(Arc<CompiledRegex>);
 
-struct Compiled {
+struct CompiledRegex {
     pattern: String,
     options: String,
     prefix: Option<(String, bool)>,
@@ -66,7 +66,7 @@ impl Regex {
         let regex = windrow_regex::Regex::new(pattern, flags, purpose).map_err(invalid)?;
         // The compilation counts as work because a query may have a list of millions of patterns.
         count_work(256 + regex.memory_bytes() / COMPILED_BYTES_PER_UNIT)?;
-        Ok(Regex(Arc::new(Compiled {
+        Ok(Regex(Arc::new(CompiledRegex {
             pattern: pattern.to_owned(),
             options: options.to_owned(),
             prefix: prefix(pattern, flags),

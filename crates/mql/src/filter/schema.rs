@@ -17,7 +17,7 @@ use super::walk::MatchResult;
 use crate::Error;
 use crate::interrupt::count_work;
 
-use encryption::Encrypted;
+use encryption::EncryptKeyword;
 pub(super) use encryption::is_encrypted;
 use unordered::UnorderedSet;
 pub(super) use unordered::repeated;
@@ -82,7 +82,7 @@ impl Schema {
 #[derive(Debug, Default)]
 struct Rules {
     types: Option<TypeSet>,
-    encrypted: Option<Encrypted>,
+    encrypted: Option<EncryptKeyword>,
     /// `true` if the keyword `encryptMetadata` is there. It has no effect on values.
     has_encryption_metadata: bool,
     one_of_values: Option<UnorderedSet>,

@@ -83,14 +83,14 @@ impl ReshapeNode {
 }
 
 /// A field of a `$project`, before it is known if the stage includes or excludes.
-enum Projected {
+enum ProjectedField {
     Flag(bool),
     /// `{$meta: …}`, which is allowed in both.
     Meta(Expression),
     Computed(Expression),
 }
 
-type ProjectedFields = Vec<(String, Projected)>;
+type ProjectedFields = Vec<(String, ProjectedField)>;
 
 pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
     let Some(document) = specification.as_document() else {
@@ -111,9 +111,9 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
     for (path, projected) in found {
         names_id |= path == "_id" || path.starts_with("_id.");
         let field = match projected {
-            Projected::Flag(true) => ReshapeField::Included,
-            Projected::Flag(false) => ReshapeField::Excluded,
-            Projected::Meta(expression) | Projected::Computed(expression) => {
+            ProjectedField::Flag(true) => ReshapeField::Included,
+            ProjectedField::Flag(false) => ReshapeField::Excluded,
+            ProjectedField::Meta(expression) | ProjectedField::Computed(expression) => {
                 ReshapeField::Computed(expression)
             }
         };
@@ -143,9 +143,9 @@ fn find_projected(
         split(name)?;
         let path = super::join(prefix, name);
         match value {
-            ValueRef::Bool(flag) => found.push((path, Projected::Flag(flag))),
+            ValueRef::Bool(flag) => found.push((path, ProjectedField::Flag(flag))),
             number if number.is_number() => {
-                found.push((path, Projected::Flag(number.is_truthy())));
+                found.push((path, ProjectedField::Flag(number.is_truthy())));
             }
             ValueRef::Document(inner) if inner.is_empty() => {
                 let message =
@@ -160,9 +160,9 @@ fn find_projected(
                 found.push((
                     path,
                     if is_meta(value) {
-                        Projected::Meta(expression)
+                        ProjectedField::Meta(expression)
                     } else {
-                        Projected::Computed(expression)
+                        ProjectedField::Computed(expression)
                     },
                 ));
             }
@@ -209,25 +209,25 @@ fn check_kinds(found: &ProjectedFields) -> Result<UnnamedFields, Error> {
     let mut kind: Option<UnnamedFields> = None;
     for (path, projected) in found {
         let implied = match projected {
-            Projected::Flag(_) if path == "_id" => continue,
-            Projected::Meta(_) => continue,
-            Projected::Flag(false) => UnnamedFields::Keep,
-            Projected::Flag(true) | Projected::Computed(_) => UnnamedFields::Drop,
+            ProjectedField::Flag(_) if path == "_id" => continue,
+            ProjectedField::Meta(_) => continue,
+            ProjectedField::Flag(false) => UnnamedFields::Keep,
+            ProjectedField::Flag(true) | ProjectedField::Computed(_) => UnnamedFields::Drop,
         };
         let first = *kind.get_or_insert(implied);
         if first == implied {
             continue;
         }
         let (code, message) = match projected {
-            Projected::Flag(false) => (
+            ProjectedField::Flag(false) => (
                 31254,
                 "Cannot do exclusion on field in inclusion projection",
             ),
-            Projected::Flag(true) => (
+            ProjectedField::Flag(true) => (
                 31253,
                 "Cannot do inclusion on field in exclusion projection",
             ),
-            Projected::Meta(_) | Projected::Computed(_) => {
+            ProjectedField::Meta(_) | ProjectedField::Computed(_) => {
                 (31310, "Cannot use an expression in an exclusion projection")
             }
         };
@@ -236,7 +236,8 @@ fn check_kinds(found: &ProjectedFields) -> Result<UnnamedFields, Error> {
             format!("Invalid $project :: caused by :: {message}: {path}"),
         ));
     }
-    let excludes = |(_, projected): &(_, Projected)| matches!(projected, Projected::Flag(false));
+    let excludes =
+        |(_, projected): &(_, ProjectedField)| matches!(projected, ProjectedField::Flag(false));
     let otherwise = || {
         if found.iter().all(excludes) {
             UnnamedFields::Keep

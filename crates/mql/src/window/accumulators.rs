@@ -4,7 +4,7 @@ use windrow_document::Value;
 
 use super::Partition;
 use super::bounds::{Bounds, Window, outside};
-use super::sliding::{self, Sliding};
+use super::sliding::{self, SlidingWindow};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState, InputDependence};
 use crate::interrupt::{count_bytes, count_work};
@@ -32,7 +32,7 @@ struct Windows<'s, 'a> {
     /// The state of the last window that grew, or that did not slide.
     accumulated: Option<AccumulatedWindow>,
     /// `None` if the states need too much memory for sliding.
-    sliding: Option<Sliding<'s, 'a>>,
+    sliding: Option<SlidingWindow<'s, 'a>>,
 }
 
 /// Computes an accumulator over the windows of a partition.
@@ -84,7 +84,7 @@ impl<'s, 'a> Windows<'s, 'a> {
             partition,
             input_dependence,
             accumulated: None,
-            sliding: Some(Sliding::new(accumulator, partition)?),
+            sliding: Some(SlidingWindow::new(accumulator, partition)?),
         })
     }
 

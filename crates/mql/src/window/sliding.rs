@@ -32,7 +32,7 @@ use crate::interrupt::count_work;
 /// Maximum bytes of the states from the starts of blocks, and of those within one block.
 const STATES_BYTES_MAX: usize = 32 << 20;
 
-pub(super) struct Sliding<'s, 'a> {
+pub(super) struct SlidingWindow<'s, 'a> {
     accumulator: &'s Accumulator,
     partition: &'s Partition<'a>,
     /// The states from the start of each block to the middle.
@@ -54,12 +54,12 @@ struct Suffixes {
     bytes: usize,
 }
 
-impl<'s, 'a> Sliding<'s, 'a> {
+impl<'s, 'a> SlidingWindow<'s, 'a> {
     pub fn new(
         accumulator: &'s Accumulator,
         partition: &'s Partition<'a>,
-    ) -> Result<Sliding<'s, 'a>, Error> {
-        Ok(Sliding {
+    ) -> Result<SlidingWindow<'s, 'a>, Error> {
+        Ok(SlidingWindow {
             accumulator,
             partition,
             blocks: Suffixes::default(),
@@ -223,7 +223,7 @@ mod tests {
             sort: None,
             context: Context::new(Document::EMPTY),
         };
-        let mut sliding = Sliding::new(&accumulator, &partition).unwrap();
+        let mut sliding = SlidingWindow::new(&accumulator, &partition).unwrap();
         let (mut states, mut bytes) = (0, 0);
         for start in 0..1000 {
             let state = sliding.state(Window { start, end: 1000 }).unwrap();

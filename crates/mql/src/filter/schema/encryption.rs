@@ -28,12 +28,12 @@ const ALGORITHMS: [&str; 2] = [
 
 /// The parsed keyword.
 #[derive(Debug)]
-pub(super) struct Encrypted {
+pub(super) struct EncryptKeyword {
     /// The types of the values before they were encrypted. `None` for all types.
     pub types: Option<TypeSet>,
 }
 
-impl Encrypted {
+impl EncryptKeyword {
     pub fn accepts(&self, value: ValueRef<'_>) -> bool {
         let ValueRef::Binary { subtype, bytes } = value else {
             return false;

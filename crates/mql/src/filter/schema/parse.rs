@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
-use super::encryption::{Encrypted, check_metadata};
+use super::encryption::{EncryptKeyword, check_metadata};
 use super::{Additional, Dependency, Items, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
@@ -347,7 +347,7 @@ fn encrypt(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
             schema,
         })
     });
-    rules.encrypted = Some(Encrypted {
+    rules.encrypted = Some(EncryptKeyword {
         types: types.transpose()?,
     });
     Ok(())
