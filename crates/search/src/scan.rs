@@ -29,22 +29,8 @@ pub fn count<P: Postings, S: Scorer, F: Ids>(
         Node::AnyTerm(lists) => count_any(lists.lists_mut(), &mut interrupt),
         Node::Any(lists) => count_any(lists.lists_mut(), &mut interrupt),
         Node::AllTerms(lists) => count_all(lists.lists_mut(), &mut interrupt),
-        other => count_each(other, &mut interrupt),
+        other => count_any(std::slice::from_mut(other), &mut interrupt),
     }
-}
-
-fn count_each<M: Matches, A: FnMut() -> bool>(
-    list: &mut M,
-    interrupt: &mut Interrupt<A>,
-) -> Result<u64, Interrupted> {
-    let mut count = 0;
-    let mut id = list.id();
-    while id != END {
-        interrupt.step()?;
-        count += 1;
-        id = list.next();
-    }
-    Ok(count)
 }
 
 fn count_any<M: Matches, A: FnMut() -> bool>(

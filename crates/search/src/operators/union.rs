@@ -1,6 +1,6 @@
 //! Records that are in any of some lists, without scores of their own.
 
-use crate::bits::{WINDOW_WORDS, next_bit};
+use crate::bits::{WINDOW_WORDS, next_bit, set_bit};
 use crate::matches::Matches;
 use crate::postings::END;
 
@@ -58,10 +58,14 @@ impl<M: Matches> Union<M> {
             ended |= list.fill(self.first, bits) == END;
         }
         if ended {
-            let gone = self.lists.extract_if(.., |list| list.id() == END);
-            self.postings_read_in_ended += gone.map(|list| list.postings_read()).sum::<u64>();
+            self.remove_ended();
         }
         self.id
+    }
+
+    fn remove_ended(&mut self) {
+        let gone = self.lists.extract_if(.., |list| list.id() == END);
+        self.postings_read_in_ended += gone.map(|list| list.postings_read()).sum::<u64>();
     }
 }
 
@@ -123,5 +127,75 @@ impl<M: Matches> Matches for Union<M> {
 
     fn postings(&mut self) -> u64 {
         self.postings
+    }
+
+    /// What is left of the window comes first. The lists stand behind it and fill the bits themselves.
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        while self.id != END {
+            if !set_bit(bits, self.id - first) {
+                return self.id;
+            }
+            match next_bit(&self.bits, self.id - self.first + 1) {
+                Some(at) => self.id = self.first + at,
+                None => break,
+            }
+        }
+        for list in &mut self.lists {
+            list.fill(first, bits);
+        }
+        self.remove_ended();
+        self.read_window()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{MemoryPosting, MemoryPostings};
+    use crate::score::TextScore;
+    use crate::term::Term;
+
+    fn term(ids: impl Iterator<Item = u64>) -> Term<MemoryPostings, TextScore> {
+        let posting = |id| MemoryPosting {
+            id,
+            frequency: 1,
+            length: 1,
+            ..MemoryPosting::default()
+        };
+        Term::new(MemoryPostings::new(ids.map(posting)), TextScore)
+    }
+
+    #[test]
+    fn windows_of_all_sizes_are_filled() {
+        let union = || {
+            let lists = vec![
+                term((0..9_000).step_by(7)),
+                term((100..300).chain([70_000, 90_000])),
+            ];
+            Union::new(lists, 0.0)
+        };
+        let mut expected = Vec::new();
+        let mut list = union();
+        while list.id() != END {
+            expected.push(list.id());
+            list.next();
+        }
+        assert!(expected.is_sorted() && expected.len() == 1_460);
+        for (words, moves) in [(1, 0), (1, 40), (3, 5), (64, 0), (64, 200)] {
+            let mut list = union();
+            (0..moves).for_each(|_| {
+                list.next();
+            });
+            let mut found = expected.get(..moves).unwrap().to_vec();
+            while list.id() != END {
+                let first = list.id();
+                let mut bits = vec![0; words];
+                let next = list.fill(first, &mut bits);
+                assert_eq!(next, list.id());
+                let has = |at: &u64| bits[*at as usize / 64] >> (at % 64) & 1 != 0;
+                found.extend((0..64 * words as u64).filter(has).map(|at| first + at));
+            }
+            assert_eq!(found, expected, "{words} words after {moves} moves");
+        }
     }
 }
