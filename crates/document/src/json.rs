@@ -169,7 +169,7 @@ pub const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 /// Encodes bytes in base64 with the given digits. If `padded`, the last group is filled with `=`.
 pub fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let group = chunk
             .iter()

@@ -137,7 +137,7 @@ impl Row {
         let origin = self.meta.origin.as_deref().map_or(0, Origin::bytes);
         let search = self.meta.search.as_deref();
         let search = search.map_or(0, SearchDetails::bytes);
-        let token = self.meta.sequence_token.as_deref().map_or(0, str::len);
+        let token = self.meta.sequence_token.as_deref().map_or(0, <[u8]>::len);
         let key = self.key.as_deref().map_or(0, |key| key.as_bytes().len());
         self.content.as_bytes().len() + origin + search + token + key + self.removed_fields.bytes()
     }

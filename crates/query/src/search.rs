@@ -330,8 +330,8 @@ impl OpenSearch {
         self.search.sort.is_some() || is_before
     }
 
-    /// Returns the token of a record's position in the result.
-    pub fn sequence_token(&self, sorted: &SortedHit) -> String {
+    /// Returns the bytes of the token of a record's position in the result.
+    pub fn sequence_token(&self, sorted: &SortedHit) -> Box<[u8]> {
         self.search.fingerprint.token(&sorted.key)
     }
 

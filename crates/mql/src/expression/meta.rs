@@ -1,5 +1,6 @@
 //! `$meta` and `$rand`: values that are not in the document.
 
+use windrow_document::json::{BASE64, to_base64};
 use windrow_document::{Value, ValueRef};
 
 use super::parse::{Parser, finish};
@@ -69,7 +70,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> 
         Some("searchSequenceToken") => {
             let token = meta.sequence_token.as_deref();
             token.map_or(ExprValue::Missing, |token| {
-                ExprValue::from(Value::from(token))
+                ExprValue::from(Value::from(to_base64(token, BASE64, true)))
             })
         }
         Some("geoNearDistance") => {

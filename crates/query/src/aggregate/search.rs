@@ -234,7 +234,7 @@ impl SearchResults {
             self.counters.documents_examined += 1;
             let mut row = Row::from_record(id, bytes);
             row.meta.search_score = Some(sorted.hit.score);
-            row.meta.sequence_token = Some(self.search.sequence_token(&sorted).into());
+            row.meta.sequence_token = Some(self.search.sequence_token(&sorted));
             if let Some(Some(writer)) = &mut self.details {
                 let explanation = self.explanations.pop_front();
                 row.meta.search = writer.details(row.document(), explanation, interrupt)?;

@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use bytes::Bytes;
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, SearchDetails, interrupt};
 use windrow_storage::{TemporaryReader, TemporaryWriter};
 
@@ -101,6 +101,13 @@ impl RunWriter {
     }
 }
 
+fn token_of(meta: Document<'_>) -> Option<Box<[u8]>> {
+    match meta.get("token")? {
+        ValueRef::Binary { bytes, .. } => Some(bytes.into()),
+        _ => None,
+    }
+}
+
 /// Encodes the metadata of a row as a document: the nearest point, the fused score, the origin and
 /// the details of a search. `None` if there are none.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
@@ -119,7 +126,8 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
         }
     }
     if let Some(token) = meta.sequence_token.as_deref() {
-        document.push("token", token);
+        let bytes = token.to_vec();
+        document.push("token", Value::Binary { subtype: 0, bytes });
     }
     if let Some(score) = meta.search_score {
         document.push("search", score);
@@ -224,7 +232,7 @@ impl Run {
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
                 search_score: meta.get("search").and_then(ValueRef::as_f64),
-                sequence_token: meta.get("token").and_then(ValueRef::as_str).map(Box::from),
+                sequence_token: token_of(meta),
                 search: search_of(meta).map(Box::new),
                 nearest: nearest_of(meta).map(Box::new),
                 fused: fused_of(meta).map(Box::new),

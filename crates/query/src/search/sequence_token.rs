@@ -9,7 +9,7 @@
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/paginate-results/>.
 
-use windrow_document::json::{BASE64, to_base64};
+use windrow_document::json::BASE64;
 
 use super::options::bad;
 use crate::Error;
@@ -33,10 +33,9 @@ impl Fingerprint {
         Fingerprint(hash)
     }
 
-    /// Returns the token of the document with this sort key.
-    pub fn token(self, key: &[u8]) -> String {
-        let bytes = [&[VERSION], &self.0.to_le_bytes()[..], key].concat();
-        to_base64(&bytes, BASE64, true)
+    /// Returns the bytes of the token of the document with this sort key.
+    pub fn token(self, key: &[u8]) -> Box<[u8]> {
+        [&[VERSION], &self.0.to_le_bytes()[..], key].concat().into()
     }
 
     /// Returns the sort key in a token. Fails if the token is invalid or belongs to another query.
@@ -89,6 +88,8 @@ fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use windrow_document::json::to_base64;
+
     use super::*;
 
     #[test]
@@ -97,7 +98,7 @@ mod tests {
         assert_ne!(fingerprint, Fingerprint::new(&[b"defaultx"]));
         for length in 0..40_u8 {
             let key: Vec<u8> = (0..length).map(|byte: u8| byte.wrapping_mul(37)).collect();
-            let token = fingerprint.token(&key);
+            let token = to_base64(&fingerprint.token(&key), BASE64, true);
             assert_eq!(fingerprint.key(&token).ok(), Some(key), "{token}");
             let other = Fingerprint::new(&[b"other"]);
             assert!(other.key(&token).is_err());
