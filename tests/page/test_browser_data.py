@@ -93,7 +93,7 @@ def test_what_takes_long_is_cancelled(server):
     """A cancelled query ends on the server, too."""
     join = ("{$lookup: {from: 'orders', as: 'x', let: {n: '$number'}, pipeline: [{$match: {$expr: {$gt: "
             "[{$add: ['$$n', '$number']}, -1]}}}]}}, {$unwind: '$x'}")
-    text = f"[{{$facet: {{all: [{join}, {join}, {{$match: {{$expr: {{$lt: [{{$add: ['$x.number', '$number']}}, -1]}}}}}}]}}}}]"
+    text = f"[{{$facet: {{all: [{join}, {join}, {join}, {{$match: {{$expr: {{$lt: [{{$add: ['$x.number', '$number']}}, -1]}}}}}}]}}}}]"
     path = "/collections/shop/orders/pipeline?" + urllib.parse.urlencode({"pipeline": text})
     admin = server.client().admin
 
