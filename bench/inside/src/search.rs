@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use load::Failure;
-use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace};
+use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace, Work};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ObjectId, Value, array, doc};
 use windrow_index::Definition;
 use windrow_mql::filter::Environment;
@@ -22,8 +22,6 @@ const DATABASE: &str = "w7";
 const COLLECTION: &str = "documents";
 /// The best of these rounds counts. Another one before them warms up.
 const ROUNDS: usize = 3;
-/// If no merge ends within this time, none is running.
-const STILL: Duration = Duration::from_millis(1_500);
 /// Any id: an index has one.
 const INDEX_ID: ObjectId = ObjectId([7; 12]);
 
@@ -38,19 +36,20 @@ fn main() -> Result<(), Failure> {
     let database = Database {
         collections: Arc::new(EngineCollections::new(engine.clone())),
     };
-    for kind in ["term", "or", "and", "phrase"] {
-        let lines = queries.lines().filter_map(|line| line.split_once(' '));
-        let of_kind: Vec<&str> = lines
-            .filter(|(known, _)| *known == kind)
-            .map(|(_, words)| words)
-            .collect();
+    let lines: Vec<(&str, &str)> = queries
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    for chunk in lines.chunk_by(|one, other| one.0 == other.0) {
+        let kind = chunk.first().map_or("", |(kind, _)| *kind);
+        let of_kind: Vec<&str> = chunk.iter().map(|(_, words)| *words).collect();
         for (number, words) in of_kind.iter().enumerate() {
             let count = database.count(&Prepared::count(kind, words)?)?;
             println!("count.{kind}.{number} {count}");
         }
         for (task, prepare) in TASKS {
             let prepared = of_kind.iter().map(|words| prepare(kind, words));
-            let prepared: Vec<Vec<Prepared>> = prepared.collect::<Result<_, _>>()?;
+            let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
             let times = best_round(&database, &prepared, round)?;
             println!("mean.{kind}.{task} {:.3}", mean(&times));
             println!("median.{kind}.{task} {:.3}", median(times));
@@ -84,38 +83,20 @@ fn build(folder: &std::path::Path, memory: u64) -> Result<Arc<Engine>, Failure> 
         on_phase: &|_| {},
     };
     collection.create_indexes(vec![definition], &control)?;
-    settle(&engine);
+    // The engine does this by itself after some seconds without writes.
+    while engine.work(Work::Compact)? {}
     Ok(engine)
 }
 
-/// Waits until no merge has ended for a while: then none is running.
-fn settle(engine: &Engine) {
-    let (mut merges, mut since) = (engine.statistics().merges, Instant::now());
-    while since.elapsed() < STILL {
-        std::thread::sleep(STILL / 10);
-        let now = engine.statistics().merges;
-        if now != merges {
-            (merges, since) = (now, Instant::now());
-        }
-    }
-}
-
-/// What is asked for, by the name of the figures, and its requests.
-type Task = fn(&str, &str) -> Result<Vec<Prepared>, Failure>;
+/// What is asked for, by the name of the figures.
+type Task = fn(&str, &str) -> Result<Prepared, Failure>;
 
 const TASKS: [(&str, Task); 3] = [
-    ("top10", |kind, words| {
-        Ok(vec![Prepared::top(kind, words, 10)?])
-    }),
+    ("top10", |kind, words| Prepared::top(kind, words, 10)),
     ("top100", |kind, words| {
-        Ok(vec![
-            Prepared::top(kind, words, 100)?,
-            Prepared::count(kind, words)?,
-        ])
+        Prepared::top_with_count(kind, words, 100)
     }),
-    ("count", |kind, words| {
-        Ok(vec![Prepared::count(kind, words)?])
-    }),
+    ("count", Prepared::count),
 ];
 
 /// A parsed pipeline.
@@ -131,12 +112,20 @@ impl Prepared {
         ])
     }
 
+    /// These and the number of all documents.
+    fn top_with_count(kind: &str, words: &str, limit: i32) -> Result<Prepared, Failure> {
+        let project =
+            doc! { "score": { "$meta": "searchScore" }, "found": "$$SEARCH_META.count.total" };
+        Prepared::parse(&array![
+            { "$search": (Value::Document(counted(kind, words)?)) },
+            { "$limit": limit },
+            { "$project": (Value::Document(project)) },
+        ])
+    }
+
     /// The number of documents.
     fn count(kind: &str, words: &str) -> Result<Prepared, Failure> {
-        let mut search = operator(kind, words)?;
-        let total = doc! { "type": "total" };
-        search.push("count", Value::Document(total));
-        Prepared::parse(&array![{ "$searchMeta": (Value::Document(search)) }])
+        Prepared::parse(&array![{ "$searchMeta": (Value::Document(counted(kind, words)?)) }])
     }
 
     fn parse(stages: &ArrayBuf) -> Result<Prepared, Failure> {
@@ -153,8 +142,23 @@ fn operator(kind: &str, words: &str) -> Result<DocumentBuf, Failure> {
         "term" | "or" => doc! { "text": (Value::Document(text("any"))) },
         "and" => doc! { "text": (Value::Document(text("all"))) },
         "phrase" => doc! { "phrase": { "path": "body", "query": words } },
+        "fuzzy1" | "fuzzy2" => {
+            let edits = if kind == "fuzzy1" { 1 } else { 2 };
+            let fuzzy = doc! { "maxEdits": edits, "maxExpansions": 1000 };
+            doc! { "text": { "path": "body", "query": words, "fuzzy": fuzzy } }
+        }
+        "prefix" | "wildcard" => doc! {
+            "wildcard": { "path": "body", "query": words, "allowAnalyzedField": true },
+        },
         other => return Err(format!("a query of the kind {other}").into()),
     })
+}
+
+/// An operator whose records are counted.
+fn counted(kind: &str, words: &str) -> Result<DocumentBuf, Failure> {
+    let mut search = operator(kind, words)?;
+    search.push("count", Value::Document(doc! { "type": "total" }));
+    Ok(search)
 }
 
 struct Database {
@@ -187,7 +191,7 @@ impl Database {
 /// Returns the microseconds of each query in the round with the smallest mean.
 fn best_round(
     database: &Database,
-    queries: &[Vec<Prepared>],
+    queries: &[Prepared],
     length: Duration,
 ) -> Result<Vec<f64>, Failure> {
     run_round(database, queries, Duration::ZERO)?;
@@ -203,19 +207,17 @@ fn best_round(
 /// Runs all queries in turn, each at least once. Returns the mean microseconds of each.
 fn run_round(
     database: &Database,
-    queries: &[Vec<Prepared>],
+    queries: &[Prepared],
     length: Duration,
 ) -> Result<Vec<f64>, Failure> {
     let mut sums = vec![0.0; queries.len()];
     let (begin, mut turns) = (Instant::now(), 0.0);
     while turns == 0.0 || begin.elapsed() < length {
-        for (requests, sum) in queries.iter().zip(&mut sums) {
+        for (query, sum) in queries.iter().zip(&mut sums) {
             let begin = Instant::now();
-            for request in requests {
-                database.run(request, |row| {
-                    std::hint::black_box(row.as_bytes());
-                })?;
-            }
+            database.run(query, |row| {
+                std::hint::black_box(row.as_bytes());
+            })?;
             *sum += begin.elapsed().as_secs_f64() * 1e6;
         }
         turns += 1.0;

@@ -52,7 +52,7 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
                        small,large);
                        w9: words in the names of the rows; concurrency: of insert, update, same,
                        build, text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
-                       (default all)
+                       (default all); w7: of words, patterns (default words)
   --connections A,B    w8: the numbers of connections (default 1)
   --operations N       w8: single inserts or finds of all connections (default 100000), or
                        logins (default 1000);

@@ -1,6 +1,9 @@
 //! W7: search in text, compared with tantivy in process.
 //!
-//! The documents have 1,000 characters of natural text. Both sides answer the same queries on one
+//! - `words`: terms, OR, AND and phrases. The documents have 1,000 characters of natural text.
+//! - `patterns`: fuzzy words, prefixes and wildcards on W1's documents of random words.
+//!
+//! Both sides answer the same queries on one
 //! thread, the best of three rounds. The mean time of an empty find in the same round is subtracted
 //! from each request to Windrow, because tantivy's queries cross no socket.
 //!
@@ -25,6 +28,7 @@ use std::time::Duration;
 
 use crate::corpus::Corpus;
 use crate::corpus::natural::{Cut, Natural};
+use crate::corpus::words::Words;
 use crate::error::BenchError;
 use crate::load::{self, Feed};
 use crate::measure::timed;
@@ -34,11 +38,13 @@ use crate::rival::Figures;
 use crate::server::Server;
 use crate::settle::settle;
 use interface::{Interface, SEARCH_STAGE, TEXT_OPERATOR};
-use queries::{Kind, Queries};
+use queries::Queries;
 use results::{CountComparison, QueryResults};
 use times::{Schedule, Task, TaskTimes};
 
 const DOCUMENTS: u64 = 200_000;
+/// As in W1.
+const PATTERN_DOCUMENTS: u64 = 600_000;
 const CHARACTERS: usize = 1_000;
 const BATCH: u64 = 1_000;
 const ROUND_SECONDS: u64 = 1;
@@ -59,16 +65,53 @@ struct Ours {
 
 /// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
+    for case in options.cases_or(&["words"]) {
+        match case.as_str() {
+            "words" => run_words(options)?,
+            "patterns" => run_patterns(options)?,
+            other => return Err(BenchError::Usage(format!("no case {other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+/// Terms, OR, AND and phrases on natural text.
+fn run_words(options: &Options) -> Result<(), BenchError> {
     let corpus = corpus(options)?;
     eprintln!("drawing queries from {} documents", corpus.documents());
     let queries = Queries::draw(&corpus, options.queries, options.seed)?;
-    let interfaces = [&SEARCH_STAGE, &TEXT_OPERATOR].into_iter();
+    let interfaces: &[&Interface] = &[&SEARCH_STAGE, &TEXT_OPERATOR];
+    compare(options, "w7", interfaces, &corpus, &queries)
+}
+
+/// Fuzzy words, prefixes and wildcards on W1's random words, which have 15 million terms.
+fn run_patterns(options: &Options) -> Result<(), BenchError> {
+    let words = Words { seed: options.seed };
+    let bodies = (0..options.documents_of(PATTERN_DOCUMENTS)).map(|number| {
+        let mut body = Vec::new();
+        words.body(number, &mut body);
+        String::from_utf8_lossy(&body).into_owned()
+    });
+    let corpus = Natural::of_bodies(bodies);
+    let queries = Queries::draw_patterns(&corpus, options.queries, options.seed)?;
+    compare(options, "w7-patterns", &[&SEARCH_STAGE], &corpus, &queries)
+}
+
+/// Measures the interfaces, the baseline and Windrow in process.
+fn compare(
+    options: &Options,
+    workload: &str,
+    interfaces: &[&Interface],
+    corpus: &Natural,
+    queries: &Queries,
+) -> Result<(), BenchError> {
+    let interfaces = interfaces.iter();
     let ours: Vec<Ours> = interfaces
-        .map(|interface| ours(options, interface, &corpus, &queries))
+        .map(|interface| ours(options, interface, corpus, queries))
         .collect::<Result<_, _>>()?;
-    let written = baseline::write_queries(options, &queries)?;
-    let figures = baseline::run(options, &corpus, &written, round(options))?;
-    let inside = baseline::run_inside(options, &corpus, &written, round(options))?;
+    let written = baseline::write_queries(options, queries)?;
+    let figures = baseline::run(options, corpus, &written, round(options))?;
+    let inside = baseline::run_inside(options, corpus, &written, round(options))?;
     let (mut all, mut hashes) = (Vec::new(), 0);
     let mut counts = Vec::new();
     for one in &ours {
@@ -78,10 +121,10 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         counts.push((one.suffix, compared));
     }
     if let Some(inside) = &inside {
-        all.extend(inside_rows(inside, figures.as_ref())?);
+        all.extend(inside_rows(queries, inside, figures.as_ref())?);
     }
     Report {
-        workload: "w7",
+        workload,
         baseline: &describe_baseline(figures.as_ref(), &counts),
         rows: all,
         hash: hashes,
@@ -220,9 +263,13 @@ fn rows(
 }
 
 /// The rows of Windrow in process.
-fn inside_rows(inside: &Figures, baseline: Option<&Figures>) -> Result<Vec<Row>, BenchError> {
+fn inside_rows(
+    queries: &Queries,
+    inside: &Figures,
+    baseline: Option<&Figures>,
+) -> Result<Vec<Row>, BenchError> {
     let mut times = Vec::new();
-    for kind in Kind::ALL {
+    for kind in queries.kinds {
         for task in Task::ALL {
             let key = format!("{}.{}", kind.name(), task.key());
             times.push(TaskTimes {

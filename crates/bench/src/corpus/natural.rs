@@ -82,8 +82,7 @@ impl Natural {
         });
     }
 
-    /// A corpus of these bodies, for tests.
-    #[cfg(test)]
+    /// A corpus of these bodies.
     pub fn of_bodies(bodies: impl Iterator<Item = String>) -> Self {
         let mut found = Self::empty();
         for body in bodies {

@@ -16,6 +16,8 @@ pub struct Interface {
     pub index_bytes: fn(&mut Connection) -> Result<f64, BenchError>,
     /// Returns the message that finds the ids and scores of this many best documents.
     pub top: fn(&Query, limit: i32) -> Vec<u8>,
+    /// Returns the messages that find these and count all documents.
+    pub top_with_count: fn(&Query, limit: i32) -> Vec<Vec<u8>>,
     /// Returns the message that counts the documents.
     pub count: fn(&Query) -> Vec<u8>,
     /// The path of the count in the first document of the reply. If there is no document, the count is 0.
@@ -31,7 +33,8 @@ pub const SEARCH_STAGE: Interface = Interface {
         load::create_search_index(connection, &definition)
     },
     index_bytes: |connection| load::statistic(connection, "windrow.searchIndexSizes.default"),
-    top: search_top,
+    top: |query, limit| search(query, limit, false),
+    top_with_count: |query, limit| vec![search(query, limit, true)],
     count: search_count,
     counted_as: "count.total",
 };
@@ -45,19 +48,30 @@ pub const TEXT_OPERATOR: Interface = Interface {
     },
     index_bytes: |connection| load::statistic(connection, "indexSizes.body_text"),
     top: text_top,
+    // `$text` has no count beside the documents.
+    top_with_count: |query, limit| vec![text_top(query, limit), text_count(query)],
     count: text_count,
     counted_as: "n",
 };
 
-fn search_top(query: &Query, limit: i32) -> Vec<u8> {
+/// `$search` with ids and scores, and with the number of all documents if `is_counted`.
+fn search(query: &Query, limit: i32, is_counted: bool) -> Vec<u8> {
     aggregate(|stages| {
         stages.document("0", |stage| {
-            stage.document("$search", |search| search_operator(search, query));
+            stage.document("$search", |search| {
+                if is_counted {
+                    search.document("count", |count| count.string("type", "total"));
+                }
+                search_operator(search, query);
+            });
         });
         stages.document("1", |stage| stage.int32("$limit", limit));
         stages.document("2", |stage| {
             stage.document("$project", |projection| {
                 projection.document("score", |score| score.string("$meta", "searchScore"));
+                if is_counted {
+                    projection.string("found", "$$SEARCH_META.count.total");
+                }
             });
         });
     })
@@ -82,11 +96,16 @@ fn aggregate(stages: impl FnOnce(&mut Writer)) -> Vec<u8> {
     })
 }
 
+/// Words of a fuzzy query at most. tantivy has no limit.
+const EXPANSIONS_MAX: i32 = 1_000;
+
 fn search_operator(search: &mut Writer, query: &Query) {
     let (name, criteria) = match query.kind {
         Kind::Term | Kind::Or => ("text", Some("any")),
         Kind::And => ("text", Some("all")),
         Kind::Phrase => ("phrase", None),
+        Kind::Fuzzy1 | Kind::Fuzzy2 => ("text", None),
+        Kind::Prefix | Kind::Wildcard => ("wildcard", None),
     };
     search.document(name, |operator| {
         operator.string("path", "body");
@@ -94,6 +113,19 @@ fn search_operator(search: &mut Writer, query: &Query) {
         if let Some(criteria) = criteria {
             operator.string("matchCriteria", criteria);
         }
+        match query.kind {
+            Kind::Fuzzy1 => fuzzy(operator, 1),
+            Kind::Fuzzy2 => fuzzy(operator, 2),
+            Kind::Prefix | Kind::Wildcard => operator.boolean("allowAnalyzedField", true),
+            _ => {}
+        }
+    });
+}
+
+fn fuzzy(operator: &mut Writer, edits: i32) {
+    operator.document("fuzzy", |fuzzy| {
+        fuzzy.int32("maxEdits", edits);
+        fuzzy.int32("maxExpansions", EXPANSIONS_MAX);
     });
 }
 
@@ -132,9 +164,10 @@ fn text_filter(filter: &mut Writer, query: &Query) {
 fn search_string(query: &Query) -> String {
     let words = query.words.join(" ");
     match query.kind {
-        Kind::Term | Kind::Or => words,
         Kind::And => format!("\"{}\"", query.words.join("\" \"")),
         Kind::Phrase => format!("\"{words}\""),
+        // `$text` knows no patterns and is not asked for them.
+        _ => words,
     }
 }
 

@@ -22,10 +22,21 @@ pub enum Kind {
     And,
     /// Documents with both words side by side.
     Phrase,
+    /// Words that one edit changes into the word.
+    Fuzzy1,
+    /// Words that at most two edits change into the word.
+    Fuzzy2,
+    /// Words that begin with these letters. The asterisk behind them is part of the query.
+    Prefix,
+    /// Words that match a pattern with asterisks for any letters.
+    Wildcard,
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Term, Self::Or, Self::And, Self::Phrase];
+    /// Those of words.
+    pub const WORDS: [Self; 4] = [Self::Term, Self::Or, Self::And, Self::Phrase];
+    /// Those that look for terms which match something.
+    pub const PATTERNS: [Self; 4] = [Self::Fuzzy1, Self::Fuzzy2, Self::Prefix, Self::Wildcard];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -33,11 +44,15 @@ impl Kind {
             Self::Or => "or",
             Self::And => "and",
             Self::Phrase => "phrase",
+            Self::Fuzzy1 => "fuzzy1",
+            Self::Fuzzy2 => "fuzzy2",
+            Self::Prefix => "prefix",
+            Self::Wildcard => "wildcard",
         }
     }
 }
 
-/// A query. A term has one word, the other kinds have two.
+/// A query. OR, AND and phrases have two words, the other kinds one word or pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub kind: Kind,
@@ -45,13 +60,19 @@ pub struct Query {
 }
 
 /// The queries of a run.
-pub struct Queries(Vec<Query>);
+pub struct Queries {
+    /// Their kinds, in the order of the report.
+    pub kinds: [Kind; 4],
+    queries: Vec<Query>,
+}
 
 /// Bands of document frequencies, as parts of all documents.
 const FREQUENT: Range<f64> = 0.03..0.30;
 const MIDDLING: Range<f64> = 0.002..0.03;
 const RARE: Range<f64> = 0.0..0.002;
 const LETTERS_MIN: usize = 3;
+/// The same of words that become patterns. Shorter words have too many neighbours.
+const PATTERN_LETTERS_MIN: usize = 6;
 /// Places that are tried for a word or for neighbours.
 const PLACES_MAX: usize = 100_000;
 /// Draws of a set of queries. If they do not suffice, the set is smaller.
@@ -85,10 +106,26 @@ impl Queries {
         all.extend(pairs);
         all.extend(both);
         all.extend(distinct(Kind::Phrase, count, || draw.neighbours()));
-        let drawn = Self(all);
-        let none = Kind::ALL
-            .into_iter()
-            .find(|kind| drawn.of(*kind).is_empty());
+        Self::checked(Kind::WORDS, all)
+    }
+
+    /// Draws `count` queries of each kind that looks for matching terms, by words of the corpus with
+    /// at least six letters. Fails if it yields none of a kind.
+    pub fn draw_patterns(corpus: &Natural, count: usize, seed: u64) -> Result<Self, BenchError> {
+        let mut draw = Draw {
+            frequencies: HashMap::new(),
+            corpus,
+            random: Random::new(seed),
+        };
+        let kinds = Kind::PATTERNS.into_iter();
+        let all = kinds.flat_map(|kind| distinct(kind, count, || Some(vec![draw.pattern(kind)?])));
+        let all = all.collect();
+        Self::checked(Kind::PATTERNS, all)
+    }
+
+    fn checked(kinds: [Kind; 4], queries: Vec<Query>) -> Result<Self, BenchError> {
+        let drawn = Self { kinds, queries };
+        let none = kinds.into_iter().find(|kind| drawn.of(*kind).is_empty());
         match none {
             Some(kind) => Err(BenchError::Usage(format!(
                 "the corpus is too small for queries of the kind {}",
@@ -100,13 +137,14 @@ impl Queries {
 
     /// The queries of a kind.
     pub fn of(&self, kind: Kind) -> Vec<&Query> {
-        self.0.iter().filter(|query| query.kind == kind).collect()
+        let queries = self.queries.iter();
+        queries.filter(|query| query.kind == kind).collect()
     }
 
     /// The file of the queries: lines `KIND WORD [WORD]`.
     pub fn text(&self) -> String {
         let mut out = String::new();
-        for query in &self.0 {
+        for query in &self.queries {
             let _ = writeln!(out, "{} {}", query.kind.name(), query.words.join(" "));
         }
         out
@@ -169,6 +207,29 @@ impl<'a> Draw<'a> {
             let fits = pair.iter().all(|word| is_plain(word)) && lower[0] != lower[1];
             fits.then_some(lower)
         })
+    }
+
+    /// A word of the corpus, changed so that it looks for matching terms.
+    fn pattern(&mut self, kind: Kind) -> Option<String> {
+        let mut word = (0..PLACES_MAX).find_map(|_| {
+            let words: Vec<&str> = words(self.body()).collect();
+            let word = self.choose(&words)?.to_ascii_lowercase();
+            (word.len() >= PATTERN_LETTERS_MIN).then_some(word)
+        })?;
+        let middle = word.len() / 2;
+        match kind {
+            Kind::Fuzzy1 => word.replace_range(middle..=middle, "q"),
+            Kind::Fuzzy2 => {
+                word.replace_range(middle..=middle, "q");
+                word.remove(1);
+            }
+            Kind::Prefix => word.replace_range(4.., "*"),
+            _ => {
+                word.replace_range(middle + 1..word.len() - 1, "*");
+                word.replace_range(2..middle, "*");
+            }
+        }
+        Some(word)
     }
 
     fn body(&mut self) -> &'a str {
@@ -258,6 +319,14 @@ mod tests {
         let text = |seed| Queries::draw(&corpus(), 30, seed).unwrap().text();
         assert_eq!(text(1), text(1));
         assert_ne!(text(1), text(2));
+    }
+
+    #[test]
+    fn patterns_are_made_of_words() {
+        let bodies = ["harvest".to_owned()];
+        let queries = Queries::draw_patterns(&Natural::of_bodies(bodies.into_iter()), 3, 1);
+        let expected = "fuzzy1 harqest\nfuzzy2 hrqest\nprefix harv*\nwildcard ha*v*t\n";
+        assert_eq!(queries.unwrap().text(), expected);
     }
 
     #[test]

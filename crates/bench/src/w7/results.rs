@@ -36,7 +36,7 @@ pub fn gather(
         counts: Vec::new(),
         hash: HASH_START,
     };
-    for kind in Kind::ALL {
+    for kind in queries.kinds {
         let mut counts = Vec::new();
         for query in queries.of(kind) {
             let reply = connection.succeed(&(interface.count)(query))?;

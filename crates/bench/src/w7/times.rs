@@ -51,7 +51,7 @@ impl Schedule {
 pub enum Task {
     /// The ids and scores of the ten best documents.
     Top10,
-    /// Those of the hundred best, and the number of all. Windrow needs two requests.
+    /// Those of the hundred best, and the number of all.
     Top100WithCount,
     /// The number of documents.
     Count,
@@ -81,7 +81,7 @@ impl Task {
     fn messages(self, interface: &Interface, query: &Query) -> Vec<Vec<u8>> {
         match self {
             Self::Top10 => vec![(interface.top)(query, 10)],
-            Self::Top100WithCount => vec![(interface.top)(query, 100), (interface.count)(query)],
+            Self::Top100WithCount => (interface.top_with_count)(query, 100),
             Self::Count => vec![(interface.count)(query)],
         }
     }
@@ -105,7 +105,7 @@ pub fn measure(
     schedule: Schedule,
 ) -> Result<Vec<TaskTimes>, BenchError> {
     let mut times = Vec::new();
-    for kind in Kind::ALL {
+    for kind in queries.kinds {
         for task in Task::ALL {
             let queries = queries.of(kind).into_iter();
             let messages: Vec<_> = queries

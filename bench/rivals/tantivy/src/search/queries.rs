@@ -1,10 +1,11 @@
-//! The queries: lines `KIND WORD [WORD]` with the kinds term, or, and, phrase.
+//! The queries: lines `KIND WORD [WORD]` with the kinds term, or, and, phrase, fuzzy1, fuzzy2, prefix
+//! and wildcard. Prefixes and wildcards have asterisks for any letters.
 
 use std::hint::black_box;
 
 use tantivy::Searcher;
 use tantivy::collector::{Count, TopDocs};
-use tantivy::query::{BooleanQuery, PhraseQuery, Query, TermQuery};
+use tantivy::query::{BooleanQuery, FuzzyTermQuery, PhraseQuery, Query, RegexQuery, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Term};
 
 use crate::Failure;
@@ -25,12 +26,8 @@ impl PreparedQueries {
     pub fn parse(text: &str, body: Field) -> Result<Self, Failure> {
         let mut kinds: Vec<(String, Vec<Box<dyn Query>>)> = Vec::new();
         for line in text.lines() {
-            let mut words = line.split(' ');
-            let kind = words.next().unwrap_or_default();
-            let terms: Vec<Term> = words
-                .map(|word| Term::from_field_text(body, word))
-                .collect();
-            let query = query(kind, terms)?;
+            let (kind, words) = line.split_once(' ').unwrap_or((line, ""));
+            let query = query(kind, words, body)?;
             match kinds.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, queries)) => queries.push(query),
                 None => kinds.push((kind.to_owned(), vec![query])),
@@ -54,7 +51,9 @@ impl PreparedQueries {
     }
 }
 
-fn query(kind: &str, terms: Vec<Term>) -> Result<Box<dyn Query>, Failure> {
+fn query(kind: &str, given: &str, body: Field) -> Result<Box<dyn Query>, Failure> {
+    let term = |word| Term::from_field_text(body, word);
+    let terms: Vec<Term> = given.split(' ').map(term).collect();
     let words = |terms: Vec<Term>| -> Vec<Box<dyn Query>> {
         let word = |term| -> Box<dyn Query> {
             Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
@@ -66,6 +65,11 @@ fn query(kind: &str, terms: Vec<Term>) -> Result<Box<dyn Query>, Failure> {
         "or" => Box::new(BooleanQuery::union(words(terms))),
         "and" => Box::new(BooleanQuery::intersection(words(terms))),
         "phrase" => Box::new(PhraseQuery::new(terms)),
+        "fuzzy1" => Box::new(FuzzyTermQuery::new(term(given), 1, true)),
+        "fuzzy2" => Box::new(FuzzyTermQuery::new(term(given), 2, true)),
+        "prefix" | "wildcard" => {
+            Box::new(RegexQuery::from_pattern(&given.replace('*', ".*"), body)?)
+        }
         _ => return Err(format!("there is no kind {kind:?}").into()),
     })
 }
