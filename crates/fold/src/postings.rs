@@ -30,7 +30,7 @@ pub const END: RecordId = RecordId::MAX;
 /// The postings of one key. A new list is at the first one.
 ///
 /// A list ends at an error, which [`PostingList::take_error`] returns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PostingList {
     /// The sources, oldest first.
     sources: Vec<SourceList>,

@@ -172,6 +172,18 @@ impl KeyLists {
         &self.key
     }
 
+    /// Returns `true` if the key has at most so many entries, as far as that is known without reading
+    /// them. Then [`read`](Self::read) costs less than to open the list of the key.
+    pub fn has_few(&self, most: u64) -> bool {
+        match self.holder {
+            Holder::Only(holder) => {
+                let source = self.sources.get(holder);
+                source.is_some_and(|source| source.has_few(most))
+            }
+            Holder::Unknown | Holder::Several | Holder::Read(_) => false,
+        }
+    }
+
     /// Passes the ids of the key to `take` in ascending order. Can be called once for a key.
     pub fn read(&mut self, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
         match self.holder {

@@ -70,6 +70,15 @@ impl KeySource {
         }
     }
 
+    /// Returns `true` if the current key has at most so many entries, as far as that is known without
+    /// reading them.
+    pub fn has_few(&self, most: u64) -> bool {
+        match self {
+            KeySource::Sections(sections) => sections.has_few(most),
+            KeySource::Buffer(buffer) => buffer.has_few(most),
+        }
+    }
+
     /// Moves to the first key that is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) -> Result<(), StorageError> {
         match self {
@@ -297,6 +306,21 @@ impl SectionKeys {
         read.ok_or_else(|| self.undecodable())
     }
 
+    /// Returns `true` if the group has at most so many entries and the next group of the block has
+    /// another key.
+    fn has_few(&self, most: u64) -> bool {
+        let has_few = match self.group.as_ref().map(|group| group.form) {
+            Some(GroupForm::One { .. }) => true,
+            Some(GroupForm::Rows(rows)) => rows.count <= most,
+            Some(GroupForm::Piece) | None => false,
+        };
+        if !has_few || self.next >= self.end {
+            return false;
+        }
+        let next = groups::read(&self.bytes, self.next, self.end);
+        next.is_some_and(|(next, _)| self.key.get(next.shared..) != Some(next.suffix))
+    }
+
     /// Returns the number of ids of the group.
     fn count_group(&self) -> Result<u64, StorageError> {
         let Some(group) = &self.group else {
@@ -384,6 +408,13 @@ impl BufferKeys {
             buffer,
             snapshot,
         }
+    }
+
+    /// Returns `true` if the current key has at most so many entries.
+    fn has_few(&self, most: u64) -> bool {
+        let key = self.buffer.get(self.next).map(|entry| entry.key);
+        let behind = self.buffer.get(self.next.saturating_add(most as usize));
+        key.is_some() && behind.map(|entry| entry.key) != key
     }
 
     /// Passes the ids of the current key to `take` and moves behind it.
