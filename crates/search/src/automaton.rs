@@ -6,17 +6,20 @@
 //!
 //! - [`Prefix`]: terms that begin with some bytes.
 //! - [`Fuzzy`]: terms that differ from a word by a few edits.
+//! - [`Memo`]: the same set as another automaton, with transitions that are computed once.
 //! - [`Dfa`]: wildcards ([`Dfa::wildcard`]) and regular expressions ([`Dfa::regex`]).
 
 mod dfa;
 mod error;
 mod fuzzy;
+mod memo;
 mod regex;
 mod utf8;
 
 pub use dfa::Dfa;
 pub use error::PatternError;
 pub use fuzzy::{EDITS_MAX, Fuzzy};
+pub use memo::{Memo, MemoState};
 
 use crate::terms::Terms;
 

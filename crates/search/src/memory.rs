@@ -317,6 +317,12 @@ impl Terms for MemoryTerms {
         current.map_or(0, |(_, records)| records.len() as u64)
     }
 
+    fn has_few_records(&self) -> bool {
+        const FEW: usize = 16;
+        let current = self.terms.get(self.at);
+        current.is_some_and(|(_, records)| records.len() <= FEW)
+    }
+
     fn add_records(&mut self, set: &mut IdSet) {
         let current = self.terms.get(self.at);
         let records = current.into_iter().flat_map(|(_, records)| records);

@@ -1,6 +1,6 @@
 //! The terms of a field that are similar to a word.
 
-use crate::automaton::{Fuzzy, Walk};
+use crate::automaton::{Fuzzy, Memo, Walk};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::terms::Terms;
 
@@ -22,12 +22,16 @@ pub(crate) fn similar_terms<T: Terms, A: FnMut() -> bool>(
     letters: usize,
     interrupt: &mut Interrupt<A>,
 ) -> Result<Vec<SimilarTerm>, Interrupted> {
-    let mut walk = Walk::new(fuzzy, cursor);
+    let memo = Memo::new(fuzzy);
+    let mut walk = Walk::new(&memo, cursor);
     let mut found = Vec::new();
     while let Some(is_match) = walk.step() {
         interrupt.step()?;
-        let edits = walk.state().and_then(|state| fuzzy.distance(state));
-        let (Some(edits), true) = (edits, is_match) else {
+        if !is_match {
+            continue;
+        }
+        let state = walk.state().and_then(|state| memo.state_of(state));
+        let Some(edits) = state.and_then(|state| fuzzy.distance(&state)) else {
             continue;
         };
         let cursor = walk.terms_mut();

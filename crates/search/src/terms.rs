@@ -21,6 +21,10 @@ pub trait Terms {
     /// Returns about how many records have the term that the cursor stands on.
     fn records(&mut self) -> u64;
 
+    /// Returns `true` if it is known that few records have the term that the cursor stands on, so that
+    /// adding them to a set costs less than opening the list of the term.
+    fn has_few_records(&self) -> bool;
+
     /// Adds the records that have the term that the cursor stands on to a set. Call it once for a
     /// term.
     fn add_records(&mut self, set: &mut IdSet);

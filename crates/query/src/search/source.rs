@@ -143,7 +143,7 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
 }
 
 /// The record ids of a query's filters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum RecordIds {
     List {
         list: TermList,
@@ -209,6 +209,9 @@ impl Ids for RecordIds {
         }
     }
 }
+
+/// The records of a term with at most so many entries are read while the terms are.
+const FEW_RECORDS: u64 = 16;
 
 /// The distinct terms of a field: the keys of the index that begin with the field. Some of them may
 /// no longer have records.
@@ -283,6 +286,10 @@ impl Terms for KeyTerms<'_> {
                 0
             }
         }
+    }
+
+    fn has_few_records(&self) -> bool {
+        self.is_at_term && self.keys.has_few(FEW_RECORDS)
     }
 
     fn add_records(&mut self, set: &mut IdSet) {

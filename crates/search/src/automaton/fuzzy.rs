@@ -28,7 +28,7 @@ pub struct Fuzzy {
 }
 
 /// What is known of the bytes that were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// So many bytes of the prefix were read.
     Prefix(usize),
@@ -40,7 +40,7 @@ pub enum State {
 
 /// The last two rows of the table of distances. Cell `k` of a row of `depth` characters belongs to
 /// the first `depth + k - edits` characters of the word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rows {
     depth: u32,
     row: [u8; CELLS],

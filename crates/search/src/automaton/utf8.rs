@@ -1,7 +1,7 @@
 //! Characters that arrive byte by byte.
 
 /// The bytes of a character that is not complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Partial {
     bytes: [u8; 4],
     count: u8,

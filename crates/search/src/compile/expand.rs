@@ -18,17 +18,15 @@ use crate::term::Term;
 use crate::terms::Terms;
 
 /// What a prefix, a pattern, a range or a set of terms stands for.
-enum Expansion {
-    /// A few terms.
-    Terms(Vec<Vec<u8>>),
-    /// The records of more terms than are open at the same time.
-    Records(IdSet),
-}
-
-impl Default for Expansion {
-    fn default() -> Expansion {
-        Expansion::Terms(Vec::new())
-    }
+#[derive(Default)]
+struct Expansion {
+    /// A few terms whose lists are opened.
+    terms: Vec<Vec<u8>>,
+    /// The records of the other terms: of those with few records, and of all if there are more terms
+    /// than lists may be open at the same time.
+    records: Option<IdSet>,
+    /// There are more terms than that.
+    is_set: bool,
 }
 
 impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
@@ -40,8 +38,11 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
                 self.accepted(field, &Prefix::new(prefix.as_slice()))?,
             ),
             Query::Wildcard { field, pattern } => {
-                let dfa = pattern_dfa(pattern, Dfa::wildcard)?;
-                (field, self.accepted(field, &dfa)?)
+                let expansion = match literal_prefix(pattern) {
+                    Some(prefix) => self.accepted(field, &Prefix::new(prefix))?,
+                    None => self.accepted(field, &pattern_dfa(pattern, Dfa::wildcard)?)?,
+                };
+                (field, expansion)
             }
             Query::Regex { field, pattern } => {
                 let dfa = pattern_dfa(pattern, Dfa::regex)?;
@@ -55,13 +56,17 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             } => (field, self.between(field, lower, upper)?),
             _ => return Ok(Node::Empty),
         };
-        match expansion {
-            Expansion::Terms(terms) => self.union_of(field, &terms, context),
-            Expansion::Records(set) => {
-                let filter = Filter::new(set.into_ids(), context.constant_score());
-                Ok(Node::Set(filter))
-            }
+        let Expansion { terms, records, .. } = expansion;
+        let Some(records) = records else {
+            return self.union_of(field, &terms, context);
+        };
+        let score = context.constant_score();
+        let set = |score| Node::Set(Filter::new(records.into_ids(), score));
+        if terms.is_empty() {
+            return Ok(set(score));
         }
+        let union = self.union_of(field, &terms, context.filter())?;
+        Ok(constant(any(vec![union, set(0.0)]), score))
     }
 
     /// Returns the records with any of a few terms.
@@ -111,11 +116,17 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     ) -> Result<Expansion, CompileError<I::Error>> {
         let terms: BTreeSet<&Vec<u8>> = terms.iter().collect();
         let terms: Vec<Vec<u8>> = terms.into_iter().cloned().collect();
-        if terms.len() > UNION_LISTS_MAX {
-            Ok(Expansion::Records(self.set_of(field, &terms)?))
-        } else {
-            Ok(Expansion::Terms(terms))
+        if terms.len() <= UNION_LISTS_MAX {
+            return Ok(Expansion {
+                terms,
+                ..Expansion::default()
+            });
         }
+        Ok(Expansion {
+            records: Some(self.set_of(field, &terms)?),
+            is_set: true,
+            ..Expansion::default()
+        })
     }
 
     /// Adds the term on which a cursor stands to an expansion.
@@ -125,16 +136,17 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         expansion: &mut Expansion,
         cursor: &mut I::Terms,
     ) -> Result<(), CompileError<I::Error>> {
-        match expansion {
-            Expansion::Terms(terms) if terms.len() < UNION_LISTS_MAX => {
-                terms.extend(cursor.term().map(<[u8]>::to_vec));
-            }
-            Expansion::Terms(terms) => {
-                let mut set = self.set_of(field, terms)?;
-                cursor.add_records(&mut set);
-                *expansion = Expansion::Records(set);
-            }
-            Expansion::Records(set) => cursor.add_records(set),
+        let records = &mut expansion.records;
+        if expansion.is_set || cursor.has_few_records() {
+            cursor.add_records(records.get_or_insert_default());
+        } else if expansion.terms.len() < UNION_LISTS_MAX {
+            expansion.terms.extend(cursor.term().map(<[u8]>::to_vec));
+        } else {
+            expansion.is_set = true;
+            let terms = std::mem::take(&mut expansion.terms);
+            let records = records.get_or_insert_default();
+            records.extend_from(&self.set_of(field, &terms)?);
+            cursor.add_records(records);
         }
         Ok(())
     }
@@ -244,6 +256,13 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         found.sort_by(|one, other| one.term.cmp(&other.term));
         Ok(found)
     }
+}
+
+/// Returns what is before the asterisk of a wildcard whose only special character is the one at its
+/// end.
+fn literal_prefix(pattern: &str) -> Option<&str> {
+    let prefix = pattern.strip_suffix('*')?;
+    (!prefix.contains(['*', '?', '\\'])).then_some(prefix)
 }
 
 fn pattern_dfa<E>(

@@ -137,6 +137,14 @@ impl<M: Matches> Matches for Disjunction<M> {
     fn postings(&mut self) -> u64 {
         self.lists.iter_mut().map(Matches::postings).sum()
     }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        for list in &mut self.lists {
+            list.fill(first, bits);
+        }
+        self.heap = Heap::new(self.lists.iter().map(Matches::id));
+        self.id()
+    }
 }
 
 /// A binary heap of lists, the smallest id first.

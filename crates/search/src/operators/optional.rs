@@ -70,4 +70,8 @@ impl<M: Matches> Matches for Optional<M> {
     fn postings(&mut self) -> u64 {
         self.required.postings() + self.optional.postings()
     }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        self.required.fill(first, bits)
+    }
 }
