@@ -83,6 +83,8 @@ pub struct Page {
     pub hits: Vec<SortedHit>,
     /// `true` if there are more records after the page.
     pub has_more: bool,
+    /// The number of all records that match, if it was wanted and [`OpenSearch::counts_pages`].
+    pub total: Option<u64>,
     /// The number of postings that were read.
     pub postings_read: u64,
     /// The number of postings that were skipped.
@@ -272,29 +274,37 @@ pub struct OpenSearch {
 }
 
 impl OpenSearch {
-    /// Returns the `count` best records after `after`, the best first, with the numbers of
-    /// postings.
-    pub fn best(
+    /// Returns the best records, the best first, with the numbers of postings. Returns the number of
+    /// all records that match, too, if `is_counted`. Both have the terms of the query looked up once.
+    fn best(
         &self,
-        count: usize,
-        after: Option<Hit>,
+        options: &BestOptions,
+        is_counted: bool,
         interrupt: &dyn Interrupt,
-    ) -> Result<Best, Error> {
-        let options = BestOptions {
-            after,
-            ..BestOptions::new(count, TieOrder::LowestId)
-        };
+    ) -> Result<(Best, Option<u64>), Error> {
         self.run(interrupt, Scores::Wanted, |node, stop| {
-            best(node, &options, stop)
+            let total = if is_counted {
+                Some(count(&mut node.clone(), &mut *stop)?)
+            } else {
+                None
+            };
+            Ok((best(node, options, stop)?, total))
         })
     }
 
+    /// Returns `true` if a page can have the number of all records that match.
+    pub fn counts_pages(&self) -> bool {
+        let is_plain = self.search.facets.is_empty() && self.search.suggest.is_none();
+        is_plain && !self.reads_all()
+    }
+
     /// Returns up to `count` records of the result: those after the sort key `after`, or the first
-    /// ones.
+    /// ones. `is_counted` wants the number of all records that match.
     pub fn page(
         &self,
         count: usize,
         after: Option<&[u8]>,
+        is_counted: bool,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let start = self.search.page.as_ref();
@@ -307,13 +317,19 @@ impl OpenSearch {
         }
         let wrong = || bad("Invalid token component".to_owned());
         let after = after.map(|key| hit_of_key(key).ok_or_else(wrong));
-        let best = self.best(count, after.transpose()?, interrupt)?;
+        let options = BestOptions {
+            after: after.transpose()?,
+            ..BestOptions::new(count, TieOrder::LowestId)
+        };
+        let is_counted = is_counted && self.counts_pages();
+        let (best, total) = self.best(&options, is_counted, interrupt)?;
         let sorted = |hit: Hit| SortedHit {
             key: by_score.key(&self.definition, hit, Document::EMPTY),
             hit,
         };
         Ok(Page {
             has_more: best.hits.len() >= count,
+            total,
             hits: best.hits.into_iter().map(sorted).collect(),
             postings_read: best.postings_read,
             postings_skipped: best.postings_skipped,
@@ -348,11 +364,7 @@ impl OpenSearch {
                 None,
             )
         };
-        let count = count as i64;
-        let mut metadata = match self.search.count {
-            CountKind::Total => doc! { "count": { "total": count } },
-            CountKind::LowerBound => doc! { "count": { "lowerBound": count } },
-        };
+        let mut metadata = self.metadata_of_count(count);
         if let Some(facets) = facets {
             metadata.push("facet", facets);
         }
@@ -360,6 +372,15 @@ impl OpenSearch {
             metadata.push("suggest", suggest.suggestions(self, interrupt)?);
         }
         Ok(metadata)
+    }
+
+    /// Returns the metadata of a search without facets that finds so many records.
+    pub fn metadata_of_count(&self, count: u64) -> DocumentBuf {
+        let count = count as i64;
+        match self.search.count {
+            CountKind::Total => doc! { "count": { "total": count } },
+            CountKind::LowerBound => doc! { "count": { "lowerBound": count } },
+        }
     }
 
     fn count_facets(&self, interrupt: &dyn Interrupt) -> Result<(u64, Option<DocumentBuf>), Error> {

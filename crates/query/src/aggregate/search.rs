@@ -172,21 +172,44 @@ impl SearchResults {
 
     fn next_hit(&mut self, interrupt: &dyn Interrupt) -> Result<Option<SortedHit>, Error> {
         if self.found.is_empty() && !self.is_over {
-            self.together = match (self.together, self.limit) {
-                (0, Some(limit)) => usize::try_from(limit).unwrap_or(usize::MAX).max(1),
-                (0, None) if self.search.reads_all() => usize::MAX,
-                (0, None) => FIRST,
-                (before, _) => before.saturating_mul(GROWTH),
-            };
-            let after = self.last.as_deref();
-            let page = self.search.page(self.together, after, interrupt)?;
-            self.is_over = !page.has_more;
-            self.last = page.hits.last().map(|sorted| sorted.key.clone());
-            self.counters.keys_examined += page.postings_read;
-            self.counters.keys_skipped += page.postings_skipped;
-            self.found = page.hits.into();
+            self.read_page(false, interrupt)?;
         }
         Ok(self.found.pop_front())
+    }
+
+    /// Searches the next records. Returns the number of all, if it `is_counted`.
+    fn read_page(
+        &mut self,
+        is_counted: bool,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<u64>, Error> {
+        self.together = match (self.together, self.limit) {
+            (0, Some(limit)) => usize::try_from(limit).unwrap_or(usize::MAX).max(1),
+            (0, None) if self.search.reads_all() => usize::MAX,
+            (0, None) => FIRST,
+            (before, _) => before.saturating_mul(GROWTH),
+        };
+        let after = self.last.as_deref();
+        let page = self
+            .search
+            .page(self.together, after, is_counted, interrupt)?;
+        self.is_over = !page.has_more;
+        self.last = page.hits.last().map(|sorted| sorted.key.clone());
+        self.counters.keys_examined += page.postings_read;
+        self.counters.keys_skipped += page.postings_skipped;
+        self.found = page.hits.into();
+        Ok(page.total)
+    }
+
+    /// Returns the metadata of the search. If they are just the number of records, the first page is
+    /// searched with them.
+    fn read_metadata(&mut self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+        if self.search.counts_pages()
+            && let Some(total) = self.read_page(true, interrupt)?
+        {
+            return Ok(self.search.metadata_of_count(total));
+        }
+        self.search.metadata(interrupt)
     }
 
     /// Computes the explanations of this record and the next ones, if they are requested and not
@@ -212,9 +235,8 @@ impl SearchResults {
             let metadata: DocumentBuf = self.search.metadata(interrupt)?;
             return Ok(Some(Row::new(metadata)));
         }
-        if let Some(metadata) = &self.metadata {
-            metadata.set(Value::from(self.search.metadata(interrupt)?));
-            self.metadata = None;
+        if let Some(metadata) = self.metadata.take() {
+            metadata.set(Value::from(self.read_metadata(interrupt)?));
         }
         if self.details.is_none() {
             self.details = Some(self.search.details(interrupt)?);

@@ -132,6 +132,7 @@ impl OpenSearch {
 fn page_of(first: FirstHits, postings_read: u64) -> Page {
     Page {
         has_more: first.has_more,
+        total: None,
         hits: first.into_hits(),
         postings_read,
         postings_skipped: 0,

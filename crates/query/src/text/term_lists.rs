@@ -98,7 +98,7 @@ fn append(run: &PostingBatch<'_>, batch: &mut Batch) {
 }
 
 /// The postings of a term.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TermList {
     list: PostingList,
     error: Arc<Mutex<Option<Error>>>,
