@@ -401,6 +401,8 @@ pub struct Defaults {
     /// The collation of its collection.
     collation: Option<Arc<Collation>>,
     times: Times,
+    /// The value of `$$USER_ROLES`, if the user is known.
+    user_roles: Option<Arc<Value>>,
 }
 
 impl Defaults {
@@ -413,14 +415,17 @@ impl Defaults {
                 now: now_millis(),
                 cluster: Some(Timestamp::from_bits(0)),
             },
+            user_roles: None,
         }
     }
 
     /// The defaults of a command on a collection with this collation.
     pub fn for_command(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
+        let identity = context.authority.identity();
         Defaults {
             collation,
             times: context.times(),
+            user_roles: identity.map(|identity| identity.shown_roles.clone()),
         }
     }
 
@@ -445,6 +450,7 @@ impl Defaults {
         if let Some(time) = self.times.cluster {
             known.set(CLUSTER_TIME, Some(Value::Timestamp(time)));
         }
+        known.set_user_roles(self.user_roles);
         let mut environment = Environment {
             now: self.times.now,
             collation,

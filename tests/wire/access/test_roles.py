@@ -193,3 +193,35 @@ def test_restrictions_of_roles(root, server, login):
     assert user["authenticationRestrictions"] == [{"clientSource": ["127.0.0.2"]}]
     root.admin.command("updateUser", "far", authenticationRestrictions=[])
     server.client(username="far", password="pw").admin.command("connectionStatus")
+
+
+def test_expressions_read_the_roles_of_the_user(root, users, login):
+    """Also in views, sub-pipelines and updates, and as they are now."""
+    name = users.name
+    root[name].notes.insert_many([
+        {"_id": 1, "for": ["readers"]}, {"_id": 2, "for": ["writers"]}, {"_id": 3, "for": ["readers", "writers"]}])
+    users.command("createRole", "writers", privileges=[], roles=[])
+    users.command("createRole", "readers", privileges=[], roles=["readWrite"])
+    users.command("createRole", "chief", privileges=[], roles=["readers"])
+    mine = {"$expr": {"$ne": [{"$setIntersection": ["$for", "$$USER_ROLES.role"]}, []]}}
+    root[name].command("create", "mine", viewOn="notes", pipeline=[{"$match": mine}])
+    client = login("chief", database=name, name="u")[name]
+
+    def found(collection, *arguments):
+        return [note["_id"] for note in collection.find(*arguments).sort("_id")]
+
+    assert found(client.mine) == found(client.notes, mine) == [1, 3]
+    roles = [{"_id": f"{name}.{role}", "role": role, "db": name} for role in ["chief", "readWrite", "readers"]]
+    project = {"$project": {"_id": 0, "roles": {"$sortArray": {"input": "$$USER_ROLES", "sortBy": 1}}}}
+    first = [{"$limit": 1}]
+    assert list(client.notes.aggregate([*first, project])) == [{"roles": roles}]
+    [joined] = client.notes.aggregate([*first, {"$lookup": {
+        "from": "notes", "as": "x", "let": {"n": 1}, "pipeline": [*first, project]}}])
+    assert joined["x"] == [{"roles": roles}]
+    client.notes.update_one({"_id": 2}, [{"$set": {"by": "$$USER_ROLES.role"}}])
+    assert sorted(client.notes.find_one({"_id": 2})["by"]) == ["chief", "readWrite", "readers"]
+    users.command("grantRolesToUser", "u", roles=["writers"])
+    assert found(client.mine) == [1, 2, 3]
+    assert found(root[name].mine) == []
+    assert [row["r"] for row in root[name].aggregate([{"$documents": [{}]}, {"$project": {"r": "$$USER_ROLES"}}])] == [
+        [{"_id": "admin.root", "role": "root", "db": "admin"}]]

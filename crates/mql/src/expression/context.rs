@@ -27,6 +27,8 @@ pub struct Variables {
     bytes: usize,
     /// `$$SEARCH_META`, in pipelines that begin with `$search`.
     search: Option<Arc<SearchMetadata>>,
+    /// `$$USER_ROLES`, if the user is known.
+    user_roles: Option<Arc<Value>>,
 }
 
 impl Variables {
@@ -75,17 +77,30 @@ impl Variables {
         {
             return Some(search.get());
         }
+        if name == USER_ROLES
+            && let Some(roles) = &self.user_roles
+        {
+            return Some(Some(Value::as_ref(roles)));
+        }
         let value = self.values.get(name)?;
         Some(value.as_deref().map(Value::as_ref))
     }
 
     pub(super) fn is_constant(&self, name: &str) -> bool {
-        self.constants.contains(name)
+        self.constants.contains(name) || (name == USER_ROLES && self.user_roles.is_some())
+    }
+
+    /// Sets `$$USER_ROLES`, which is an empty array otherwise.
+    pub fn set_user_roles(&mut self, roles: Option<Arc<Value>>) {
+        self.user_roles = roles;
     }
 
     /// Returns the variables that the server defines, without those of a `let`.
     pub fn server_variables(&self) -> Variables {
-        let mut server_variables = Variables::new();
+        let mut server_variables = Variables {
+            user_roles: self.user_roles.clone(),
+            ..Variables::default()
+        };
         if let Some(time) = self.get(CLUSTER_TIME) {
             server_variables.set(CLUSTER_TIME, time.map(ValueRef::to_value));
         }
@@ -127,6 +142,9 @@ fn bytes_of(value: &Value) -> usize {
     heap_bytes(value.as_ref())
 }
 
+/// The roles of the user.
+const USER_ROLES: &str = "USER_ROLES";
+
 /// A variable in [`Variables`] that is defined on members of replica sets.
 pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 
@@ -147,6 +165,7 @@ pub(crate) enum VariableSource {
     Current,
     Root,
     Now,
+    /// `$$USER_ROLES` if no user is known: an empty array.
     UserRoles,
     Remove,
     /// The frame number of a variable that a surrounding `$let`, `$map`, `$filter` or `$reduce`
@@ -219,7 +238,7 @@ impl Scope {
             "ROOT" => Ok(VariableSource::Root),
             "NOW" => Ok(VariableSource::Now),
             "REMOVE" => Ok(VariableSource::Remove),
-            "USER_ROLES" => Ok(VariableSource::UserRoles),
+            USER_ROLES => Ok(VariableSource::UserRoles),
             CLUSTER_TIME => Err(Error::new(
                 10_071_200,
                 "Builtin variable '$$CLUSTER_TIME' is not available",

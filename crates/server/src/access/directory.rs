@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use windrow_access::{Resolved, RoleName, User, UserName, resolve};
 use windrow_collection::{Collection, Engine, Namespace, Position};
+use windrow_document::Value;
 use windrow_wire::CommandError;
 
 use super::store::{self, Stored};
@@ -35,6 +36,8 @@ pub struct Identity {
     pub resolved: Resolved,
     /// The digest of the name, by which sessions belong to the user.
     pub digest: UserDigest,
+    /// The value of `$$USER_ROLES`.
+    pub shown_roles: Arc<Value>,
 }
 
 /// The state of a collection: its UUID and its newest commit. `None` if it does not exist.
@@ -150,8 +153,11 @@ impl Users {
         let Some(user) = self.user(engine, name)? else {
             return Ok(None);
         };
+        let resolved = resolve_roles(engine, &user.roles)?;
+        let roles = resolved.roles.iter().map(RoleName::to_document_with_id);
         Ok(Some(Identity {
-            resolved: resolve_roles(engine, &user.roles)?,
+            shown_roles: Arc::new(Value::from(roles.collect::<Vec<_>>())),
+            resolved,
             digest: UserDigest::new(name),
             user,
         }))
