@@ -40,7 +40,7 @@ pub struct Limits {
 
 /// A part of the members of a mailbox or archive, so that several processes can read it together: those
 /// whose number has the remainder `index` when it is divided by `count`. Files of other formats belong
-/// to the share with `index` 0 as a whole.
+/// to the share with `index` 0 as a whole, which reads the pages of a PDF with `count` threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// From 0, less than `count`.

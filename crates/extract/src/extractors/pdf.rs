@@ -15,7 +15,7 @@ use hayro_interpret::{
     Context, InterpreterCache, InterpreterSettings, RenderContent, interpret_page,
 };
 
-use crate::encoding::{self, BoundedText, truncate};
+use crate::encoding::{self, truncate};
 use crate::error::ExtractError;
 use crate::format::extraction::{Extraction, Location, catch_panic};
 use crate::format::{Input, split_extension, take_prefix};
@@ -49,7 +49,8 @@ pub(crate) fn extract(
     let pdf = catch_panic(FORMAT, || {
         Pdf::new(Arc::new(bytes.to_vec())).map_err(convert_load_error)
     })?;
-    let content = catch_panic(FORMAT, || read(&pdf, &limits))?;
+    let threads = extraction.thread_count();
+    let content = catch_panic(FORMAT, || read(&pdf, &limits, threads))?;
     extraction.emit_document(location, content.document);
     extract_attachments(extraction, location, &pdf)?;
     if content.is_scan {
@@ -95,22 +96,25 @@ struct PdfContent {
 }
 
 /// Reads the text of all pages, the fields and notes, and the properties.
-fn read(pdf: &Pdf, limits: &Limits) -> Result<PdfContent, ExtractError> {
+fn read(pdf: &Pdf, limits: &Limits, threads: usize) -> Result<PdfContent, ExtractError> {
     let page_count = pdf.pages().len();
     if page_count == 0 {
         return Err(ExtractError::malformed(FORMAT, "it has no pages"));
     }
     let pages_max = limits.pages_max as usize;
-    let pages = extract_pages(pdf.pages().iter().take(pages_max), limits)?;
-    let mut text = pages.text.text;
+    let read = pdf.pages().get(..page_count.min(pages_max));
+    let pages = read_pages(read.unwrap_or_default(), limits, threads)?;
+    let has_images = pages.has_images;
+    let pages = pages.layout.finish();
+    let mut text = pages.text;
     for line in interactive::read_notes(pdf, pages_max, limits)? {
         text.push('\n');
         text.push_str(&line);
     }
-    let is_scan = text.is_empty() && pages.has_images;
+    let is_scan = text.is_empty() && has_images;
     let is_cut = truncate(&mut text, limits.text_bytes_max);
     let mut document = ExtractedDocument::new(DocumentKind::Pdf, text);
-    document.truncated = is_cut || pages.text.truncated || page_count > pages_max;
+    document.truncated = is_cut || pages.truncated || page_count > pages_max;
     document.title = decode_property(pdf.metadata().title.as_deref());
     document.metadata = build_metadata(pdf.metadata(), page_count);
     if let Some(packet) = interactive::read_metadata_stream(pdf) {
@@ -131,15 +135,47 @@ fn convert_load_error(error: LoadPdfError) -> ExtractError {
     }
 }
 
-struct PagesContent {
-    text: BoundedText,
-    has_images: bool,
+/// The stack of a thread that reads pages: that of a main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Reads pages with so many threads, each of which reads consecutive ones.
+fn read_pages(
+    pages: &[Page<'_>],
+    limits: &Limits,
+    threads: usize,
+) -> Result<TextDevice, ExtractError> {
+    let mut parts = pages.chunks(pages.len().div_ceil(threads).max(1));
+    let first = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let spawn = |part| {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, move || {
+                catch_panic(FORMAT, || interpret_pages(part, limits))
+            })
+        };
+        let others: Vec<_> = parts.map(|part| (part, spawn(part))).collect();
+        let mut reader = interpret_pages(first, limits)?;
+        for (part, thread) in others {
+            let read = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| Err(panicked())),
+                // The process may have no more threads or memory.
+                Err(_) => interpret_pages(part, limits),
+            };
+            let next = read?;
+            reader.has_images |= next.has_images;
+            if !reader.layout.is_full() {
+                reader.layout.append_pages(next.layout);
+            }
+        }
+        Ok(reader)
+    })
 }
 
-fn extract_pages<'p>(
-    pages: impl Iterator<Item = &'p Page<'p>>,
-    limits: &Limits,
-) -> Result<PagesContent, ExtractError> {
+fn panicked() -> ExtractError {
+    ExtractError::malformed(FORMAT, "its parser panicked")
+}
+
+fn interpret_pages(pages: &[Page<'_>], limits: &Limits) -> Result<TextDevice, ExtractError> {
     let cache = InterpreterCache::new();
     let settings = InterpreterSettings {
         render_content: RenderContent::PAGE,
@@ -157,15 +193,12 @@ fn extract_pages<'p>(
             settings.clone(),
         );
         interpret_page(page, &mut context, &mut reader);
-        reader.layout.end_page();
+        reader.end_page();
         if reader.layout.is_full() {
             break;
         }
     }
-    Ok(PagesContent {
-        text: reader.layout.finish(),
-        has_images: reader.has_images,
-    })
+    Ok(reader)
 }
 
 fn build_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
@@ -282,6 +315,34 @@ mod tests {
         check("[(\\250) -1000 (x)] TJ", "¨ x");
         check("[(`) 444 (a)] TJ", "à");
         check("(`a` ~b) Tj", "`a` ~b");
+    }
+
+    /// Among them are pages without text, with spaces only, and with a hyphen at their end.
+    #[test]
+    fn threads_read_what_one_reads() {
+        let text = |word: &str| format!("BT /F 12 Tf 50 700 Td ({word}) Tj ET");
+        let words = [
+            "", "one", "", " ", "two ", " three", "exam-", "ple", "", "end", "", "",
+        ];
+        let pages = words.map(text);
+        let bytes = build_pdf("<< >>", &pages.each_ref().map(String::as_str));
+        let pdf = Pdf::new(Arc::new(bytes)).unwrap();
+        let read = |bytes_max, threads| {
+            let limits = Limits {
+                text_bytes_max: bytes_max,
+                ..Limits::default()
+            };
+            let document = super::read(&pdf, &limits, threads).unwrap().document;
+            (document.text, document.truncated)
+        };
+        let (whole, is_cut) = read(1_000, 1);
+        let expected = "_one\n___two\n_three\n_exam-\n_ple\n__end".replace('_', "\u{c}");
+        assert_eq!((&whole, is_cut), (&expected, false));
+        for threads in 2..16 {
+            assert_eq!(read(1_000, threads), (whole.clone(), false), "{threads}");
+            assert!(read(9, threads).1);
+            assert_eq!(read(9, threads), read(9, 1), "{threads}");
+        }
     }
 
     #[test]

@@ -245,6 +245,15 @@ impl<'a> Extraction<'a> {
         self.limits.share.contains(number)
     }
 
+    /// Returns how many threads may extract from the document: as many as processes have a share of the
+    /// file, if the others have nothing to do because the file is a single document.
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.division {
+            None => self.limits.share.count.max(1) as usize,
+            Some(_) => 1,
+        }
+    }
+
     /// Returns whether what is extracted now belongs to another share: it is not a member of a divided
     /// mailbox or archive, and belongs to the first share as a whole.
     fn is_of_other_share(&self) -> bool {

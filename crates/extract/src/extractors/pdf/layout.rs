@@ -140,7 +140,9 @@ impl TextLayout {
             self.flush_accent();
         }
         self.previous_glyph = self.last_glyph.replace(glyph);
-        if let Some(last) = self.previous_glyph {
+        if let Some(last) = self.previous_glyph
+            && self.gap != GlyphGap::Page
+        {
             self.gap = measure_gap(&last, &glyph);
         }
     }
@@ -199,6 +201,10 @@ impl TextLayout {
 
     fn append(&mut self, character: char) {
         if character.is_whitespace() {
+            // Pages begin without white space.
+            if self.gap == GlyphGap::Page {
+                return;
+            }
             // A drawn space is a space, however close the next glyph is.
             self.close_gap();
             if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
@@ -220,6 +226,22 @@ impl TextLayout {
         self.previous_glyph = None;
         self.gap = GlyphGap::Page;
         self.ended_pages += 1;
+    }
+
+    /// Appends the text of the pages that follow, which were read by themselves. The last page here has
+    /// ended.
+    pub(crate) fn append_pages(&mut self, next: TextLayout) {
+        let TextLayout {
+            text, ended_pages, ..
+        } = next;
+        if text.is_empty() {
+            self.ended_pages += ended_pages;
+            return;
+        }
+        self.close_gap();
+        self.text.push_str(&text);
+        (self.gap, self.ended_pages) = (GlyphGap::Page, ended_pages);
+        self.truncated = next.truncated || truncate(&mut self.text, self.bytes_max);
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -33,6 +33,12 @@ impl TextDevice {
         }
     }
 
+    /// Ends the page. What the next one draws at the same position is not drawn twice.
+    pub(super) fn end_page(&mut self) {
+        self.last_run = None;
+        self.layout.end_page();
+    }
+
     fn push_characters(&mut self, glyph: &Glyph<'_>) {
         match glyph.as_unicode() {
             Some(BfString::Char(c)) => self.layout.push_character(c),
