@@ -27,6 +27,7 @@ pub(crate) mod djvu;
 pub(crate) mod epub;
 pub(crate) mod feed;
 pub(crate) mod fiction_book;
+mod front_matter;
 pub(crate) mod html;
 pub(crate) mod info_manual;
 pub(crate) mod iso;

@@ -7,9 +7,8 @@
 //! 2. If the document has the joined word elsewhere, it is divided.
 //! 3. If it has the word with its hyphen, the line break stays. Both parts can be found then, and a phrase
 //!    finds them together.
-//! 4. If it has both parts as words of their own (`trade-marks`, `command-line`), nobody can tell. A soft
-//!    hyphen stays between them: `windrow.words` has the whole word and the parts.
-//! 5. Otherwise it is divided: in printed text, most words at the end of a line are.
+//! 4. Otherwise nobody can tell. A soft hyphen stays between the parts: `windrow.words` has the whole word
+//!    and the parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,8 +103,7 @@ fn first_word(text: &str) -> &str {
 fn find_known_words(text: &str, breaks: &[LineBreak]) -> HashSet<String> {
     let mut words: HashMap<String, bool> = HashMap::new();
     for one in breaks.iter().filter(|one| !one.is_soft) {
-        let (first, second) = (one.first.clone(), one.second.clone());
-        words.extend([joined(one), hyphenated(one), first, second].map(|word| (word, false)));
+        words.extend([joined(one), hyphenated(one)].map(|word| (word, false)));
     }
     let mut mark = |word: &str| {
         let lower = match word.chars().any(char::is_uppercase) {
@@ -145,10 +143,8 @@ fn form(one: &LineBreak, known: &HashSet<String>) -> Form {
         Form::Joined
     } else if known.contains(&hyphenated(one)) {
         Form::Divided
-    } else if known.contains(&one.first) && known.contains(&one.second) {
-        Form::SoftHyphen
     } else {
-        Form::Joined
+        Form::SoftHyphen
     }
 }
 
@@ -170,10 +166,11 @@ mod tests {
 
     #[test]
     fn divided_words_are_joined() {
-        check("some infor-\nmation", "some information");
-        check("Infor-\r\n    mation x", "Information x");
+        check("some infor-\nmation", "some infor\u{ad}mation");
+        check("Infor-\r\n    mation x", "Infor\u{ad}mation x");
+        check("state-of-the-\nart", "state-of-the\u{ad}art");
         check("infor\u{ad}\nmation so\u{ad}ft", "information soft");
-        check("grün\u{2010}\nlich", "grünlich");
+        check("grün\u{2010}\nlich, grünlich", "grünlich, grünlich");
         check("so\u{ad}ft", "soft");
         for same in [
             "A-\nZ", "1-\n2", "a -\nb", "a-\nB", "-\nx", "x-", "x-\n", "",
@@ -195,6 +192,9 @@ mod tests {
             "a database has data, a base and Databases, a database",
         );
         // The parts of another break are no words.
-        check("infor-\nmation, infor-\nmation", "information, information");
+        check(
+            "infor-\nmation, infor-\nmation",
+            "infor\u{ad}mation, infor\u{ad}mation",
+        );
     }
 }

@@ -51,7 +51,8 @@ pub fn search_index_definition() -> DocumentBuf {
         "filename": (with(WHOLE_OF_FIELD, NAMES)),
         "ext": (name()), "kind": (name()), "language": (name()),
         "folders": (name()),
-        "date": { "type": "date" }, "modified": { "type": "date" }, "size": { "type": "number" },
+        "date": { "type": "date" }, "modified": { "type": "date" }, "time": { "type": "date" },
+        "size": { "type": "number" },
     };
     doc! { "mappings": { "dynamic": false, "fields": (fields) } }
 }

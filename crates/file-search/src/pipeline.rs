@@ -3,6 +3,9 @@
 use windrow_document::{ArrayBuf, DocumentBuf, Value, array, doc};
 use windrow_file_query::INDEX_NAME;
 
+/// Matches are looked for in the whole text: a document has 8 MiB at most, and others are in parts.
+const CHARACTERS_MAX: i32 = 8 << 20;
+
 /// Which results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultPage {
@@ -92,14 +95,15 @@ impl Target {
             search.push(
                 "highlight",
                 doc! {
-                    "path": ["text", { "value": "text", "multi": "stems" }], "maxNumPassages": 1
+                    "path": ["text", { "value": "text", "multi": "stems" }], "maxNumPassages": 1,
+                    "maxCharsToExamine": CHARACTERS_MAX,
                 },
             );
         }
         match page.sort {
             SortOrder::Relevance => {}
-            SortOrder::Newest => search.push("sort", doc! { "modified": -1 }),
-            SortOrder::Oldest => search.push("sort", doc! { "modified": 1 }),
+            SortOrder::Newest => search.push("sort", doc! { "time": -1 }),
+            SortOrder::Oldest => search.push("sort", doc! { "time": 1 }),
             SortOrder::Largest => search.push("sort", doc! { "size": -1 }),
         }
         let mut projection = doc! {

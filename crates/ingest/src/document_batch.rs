@@ -55,6 +55,9 @@ impl DocumentBatch {
             if document.truncated {
                 builder.append("truncated", ValueRef::Bool(true));
             }
+            let own_ms = document.metadata.date_ms;
+            let time_ms = own_ms.unwrap_or_else(|| document.stamp.modified_ms());
+            builder.append("time", ValueRef::DateTime(time_ms));
             append_metadata(builder, &document.metadata);
             if let Some(mail) = &document.metadata.attached_to {
                 append_mail_reference(builder, &document.path, mail);
@@ -376,7 +379,7 @@ mod tests {
                 "filename": "mail.mbox", "ext": "mbox", "folders": ["/d", "/"], "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
                 "changed_ns": 5i64, "inode": 6i64, "signature": (signature),
-                "indexed": (Value::DateTime(7)), "truncated": true,
+                "indexed": (Value::DateTime(7)), "truncated": true, "time": (Value::DateTime(3)),
                 "keywords": ["yeast"], "description": "How to", "columns": ["a", "b"], "pages": 4i64,
                 "from": ["Ada"], "date": (Value::DateTime(3)), "references": ["1@x"],
                 "list_id": "Bread <bread.x>",

@@ -18,6 +18,13 @@ use crate::encryption;
 /// one, which has the lock until it runs its own program.
 const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a command waits for another one.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// What to do about a process that takes longer.
+const WAIT_OR_SHARE: &str = "wait until it has ended; `windrow index --watch` and `windrow serve` let other \
+     commands use the folder meanwhile";
+
 /// An accessible data folder.
 pub enum DataFolder {
     /// Open in this process.
@@ -27,10 +34,21 @@ pub enum DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, or finds the server that has it open.
+    /// Opens the folder, or finds the server that has it open. Waits a while for a process that has it
+    /// open and is no server: most commands take moments.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
-        DataFolder::open_with(folder, &options).map_err(Failure::runtime)
+        let started = Instant::now();
+        loop {
+            match DataFolder::open_with(folder, &options) {
+                Err(error) if owner(&error).is_none() => return Err(Failure::runtime(error)),
+                Err(_) if started.elapsed() < BUSY_TIMEOUT => thread::sleep(LOOK_AGAIN),
+                Err(error) => {
+                    return Err(Failure::runtime(format_args!("{error}; {WAIT_OR_SHARE}")));
+                }
+                Ok(opened) => return Ok(opened),
+            }
+        }
     }
 
     /// As [`open`](Self::open), with these options of the engine.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 use windrow_converters::SandboxStatus;
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
+use windrow_file_query::TimeContext;
 use windrow_file_search::{CountedField, DocumentSource as _};
 use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
@@ -319,7 +320,7 @@ fn format_run(run: Document<'_>) -> String {
         _ => 0,
     };
     let seconds = (time("ended") - time("started")) as f64 / 1000.0;
-    let started = run.get("started").map(|it| it.to_value().to_string());
+    let started = TimeContext::system().format_ms(time("started"));
     let folders = run.get("folders").and_then(ValueRef::as_array);
     let folders: Vec<&str> = folders
         .into_iter()
@@ -330,7 +331,7 @@ fn format_run(run: Document<'_>) -> String {
         "Last run     {}, {seconds:.1} s, {}\n\
          {:>12}   files read, {:.1} MB, {:.0} files/s\n\
          {:>12}   new, {} changed, {} moved, {} unchanged, {} gone\n",
-        started.unwrap_or_default().trim_matches('"'),
+        started,
         folders.join(", "),
         count("files_read"),
         number("bytes_read") as f64 / 1e6,

@@ -2,6 +2,7 @@
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
+use super::front_matter::FrontMatter;
 use super::html;
 use crate::encoding;
 use crate::error::ExtractError;
@@ -13,7 +14,8 @@ use crate::text_builder::{Separator, TextBuilder};
 /// Parser events between two checks of the deadline.
 const EVENTS_PER_CHECK: usize = 4096;
 
-/// Reads a Markdown document. The title is that of the front matter, otherwise the first heading.
+/// Reads a Markdown document. The title is that of the front matter, otherwise the first heading. The
+/// other values of the front matter are properties, and text before that of the document.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -21,6 +23,7 @@ pub(crate) fn extract(
     let source = encoding::decode(input.bytes, limits.text_bytes_max);
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut reader = MarkdownReader::new(limits);
     for (number, event) in Parser::new_ext(&source.text, options).enumerate() {
@@ -42,6 +45,9 @@ struct MarkdownReader<'a> {
     html: String,
     heading: String,
     title: Option<String>,
+    /// The lines of the front matter, which is read when it is complete.
+    yaml: String,
+    front_matter: FrontMatter,
 }
 
 #[derive(PartialEq)]
@@ -62,6 +68,8 @@ impl<'a> MarkdownReader<'a> {
             html: String::new(),
             heading: String::new(),
             title: None,
+            yaml: String::new(),
+            front_matter: FrontMatter::default(),
         }
     }
 
@@ -105,6 +113,9 @@ impl<'a> MarkdownReader<'a> {
             let title = std::mem::take(&mut self.heading).trim().to_string();
             self.title = Some(title).filter(|title| !title.is_empty());
         }
+        if matches!(tag, TagEnd::MetadataBlock(_)) {
+            self.read_front_matter();
+        }
         match tag {
             TagEnd::Heading(_) | TagEnd::MetadataBlock(_) | TagEnd::CodeBlock => {
                 self.block = BlockKind::Body;
@@ -119,7 +130,7 @@ impl<'a> MarkdownReader<'a> {
 
     fn push_text(&mut self, text: &str) {
         match self.block {
-            BlockKind::FrontMatter => self.read_front_matter(text),
+            BlockKind::FrontMatter => self.yaml.push_str(text),
             BlockKind::Code => self.text.push_verbatim(text),
             BlockKind::Heading => {
                 self.heading.push_str(text);
@@ -129,10 +140,11 @@ impl<'a> MarkdownReader<'a> {
         }
     }
 
-    fn read_front_matter(&mut self, text: &str) {
-        let value = text.lines().find_map(|line| line.strip_prefix("title:"));
-        let title = value.map(|value| value.trim().trim_matches(['"', '\'']).to_string());
-        self.title = title.filter(|title| !title.is_empty());
+    fn read_front_matter(&mut self) {
+        let mut found = FrontMatter::read(&std::mem::take(&mut self.yaml));
+        self.title = found.title.take();
+        self.text.push_verbatim(&std::mem::take(&mut found.text));
+        self.front_matter = found;
     }
 
     fn flush_html_block(&mut self) -> Result<(), ExtractError> {
@@ -153,6 +165,7 @@ impl<'a> MarkdownReader<'a> {
         let mut document = ExtractedDocument::new(DocumentKind::Markdown, text.text);
         document.title = self.title;
         document.truncated = text.truncated;
+        self.front_matter.describe(&mut document);
         Ok(document)
     }
 }
@@ -194,6 +207,11 @@ mod tests {
             "---\ntitle: \"Front\"\n---\n# Heading",
             Some("Front"),
             "Heading",
+        );
+        check(
+            "---\ntitle: \"Front\"\ntags: [x]\n---\n# Heading\n\nwords[^1]\n\n[^1]: note",
+            Some("Front"),
+            "tags: x\n\n\nHeading\n\nwords\n\nnote",
         );
         check(
             "<p align=center>\n<b>Html</b> &amp; text\n</p>\n\nmore",

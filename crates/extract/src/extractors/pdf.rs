@@ -279,7 +279,7 @@ mod tests {
             ),
             (
                 "BT /F 12 Tf 50 700 Td (exam-) Tj 0 -14 Td (ple) Tj ET",
-                "example",
+                "exam\u{ad}ple",
             ),
             ("BT /F 12 Tf 50 700 Td (A-) Tj 0 -14 Td (Z) Tj ET", "A-\nZ"),
             (

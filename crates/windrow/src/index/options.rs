@@ -184,6 +184,9 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
                 options.watch = true;
             }
             Long("rescan") => options.rescan = Some(parse_rescan(&arguments.value()?.string()?)?),
+            Value(folder) if folder.is_empty() => {
+                return Err(Failure::Usage("a FOLDER is empty".to_owned()));
+            }
             Value(folder) => options.folders.push(PathBuf::from(folder)),
             other => return Err(other.unexpected().into()),
         }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use crate::command_line::Failure;
+use crate::config;
 
 pub const HELP: &str =
     "Serves the Model Context Protocol on standard input and output: language models search and read
 the files that `windrow index` made searchable. Nothing is changed. If a server has the data folder
 open, the command uses the server.
 
-Usage: windrow mcp --data DIR
+Usage: windrow mcp [--data DIR]
 
 Tools:
   search              documents that match a query of the language of `windrow search`
@@ -21,7 +22,7 @@ Tools:
 A resource file:///PATH is the text of an indexed file.
 
 Options:
-  --data DIR          the data folder
+  --data DIR          the data folder [default: that of the configuration, see `windrow config --help`]
   -h, --help          show this help
 
 Examples:
@@ -39,7 +40,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<PathBuf>, Failure> 
             other => return Err(other.unexpected().into()),
         }
     }
-    let data_folder = data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "mcp"))?;
+    let data_folder = config::data_folder(data_folder, "mcp")?;
     Ok(Some(data_folder))
 }
 

@@ -5,7 +5,7 @@ pub const HELP: &str =
 its path, score and the matching part of its text. If a server has the data folder open, the
 command uses the server.
 
-Usage: windrow search QUERY… --data DIR [OPTION…]
+Usage: windrow search QUERY… [--data DIR] [OPTION…]
 
 Query:
   word word           documents with all words, in any of their forms, in title, text, names of
@@ -30,7 +30,8 @@ Query:
   size>1M  size:10k..2M                               the size of the file
 
 Options:
-  --data DIR          the data folder
+  --data DIR          the data folder [default: that of the configuration, see
+                      `windrow config --help`]
   --limit N           the maximal number of results [default: 10]
   --skip N            leave out the first results [default: 0]
   --sort ORDER        relevance, newest, oldest or largest [default: relevance]

@@ -9,6 +9,7 @@ use windrow_file_search::{CountedField, ResultPage, ResultText, SortOrder};
 
 use super::template::Template;
 use crate::command_line::Failure;
+use crate::config;
 
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
@@ -196,9 +197,7 @@ impl Reader {
             return Err(Failure::Usage(message.to_owned()));
         }
         self.check_output_of_action()?;
-        self.options.data_folder = self
-            .data_folder
-            .ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?;
+        self.options.data_folder = config::data_folder(self.data_folder, "search")?;
         Ok(self.options)
     }
 
