@@ -22,6 +22,8 @@ SMALL = {
     "w5": (["--documents", "5000"], 12),
     "w7": (["--documents", "2000", "--natural", str(ROOT / "crates"), "--queries", "6", "--seconds",
             "0", "--writers", "2", "--settle", "1"], 116),
+    "w7 patterns": (["--documents", "2000", "--cases", "patterns", "--queries", "3", "--seconds", "0",
+                     "--settle", "1"], 32),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
     "w8 login": (["--documents", "5000", "--operations", "1000", "--connections", "1,2", "--user", "cook",
@@ -35,6 +37,7 @@ SMALL = {
 
 # With tantivy, W1 has one more row. `make rivals` does not compile it.
 HAS_TANTIVY = (ROOT / "bench" / "out" / "tantivy").exists()
+HAS_INSIDE = (ROOT / "bench" / "out" / "inside-search").exists()
 
 
 def run(workload, arguments, folder):
@@ -50,7 +53,8 @@ def test_a_workload_runs_small(workload, tmp_path):
     ended = run(workload, arguments, tmp_path)
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout.splitlines()[-1])
-    assert len(report["rows"]) == rows + (HAS_TANTIVY and workload.startswith("w1"))
+    more = HAS_TANTIVY if workload.startswith("w1") else 25 * HAS_INSIDE if workload.startswith("w7") else 0
+    assert len(report["rows"]) == rows + more
     assert all(row["ours"] > 0 for row in report["rows"]), report
     assert report["machine"] and report["hash"] and report["seed"] == 1
     assert os.listdir(tmp_path) == []

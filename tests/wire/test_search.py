@@ -135,7 +135,7 @@ def test_explain(books):
 
 
 def test_searches_in_other_pipelines(client, books):
-    """A search begins the pipeline of a `$lookup` or `$unionWith`, not of a `$facet` or a view."""
+    """A search begins the pipeline of a `$lookup` or `$unionWith`, not of a `$facet`."""
     tea = {"$search": {"text": {"query": "tea", "path": "title"}}}
     lookup = {"$lookup": {"from": books.name, "pipeline": [tea, {"$project": {"title": 1}}], "as": "tea"}}
     rows = list(books.aggregate([{"$match": {"_id": 1}}, lookup]))
@@ -149,11 +149,6 @@ def test_searches_in_other_pipelines(client, books):
         with pytest.raises(OperationFailure) as error:
             list(books.aggregate(pipeline))
         assert error.value.code in (40600, 40602), pipeline
-    # Views have no search indexes, so a search finds nothing in one.
-    view = f"{books.name}_view"
-    books.database.create_collection(view, viewOn=books.name, pipeline=[{"$match": {"year": 2024}}])
-    assert list(books.database[view].aggregate([tea])) == []
-    books.database.drop_collection(view)
 
 
 @pytest.mark.parametrize("operator", [
@@ -314,3 +309,60 @@ def test_similar_terms_are_suggested(books):
         assert error.value.code == 2
     with pytest.raises(OperationFailure, match="suggest"):
         search(books, {"suggest": {"query": "tea", "path": "title"}})
+
+
+def test_a_search_joins_collections(books):
+    """With an equality, and in each input of a fusion."""
+    orders = books.database.search_orders
+    orders.insert_many([{"_id": 1, "books": [1, 3]}, {"_id": 2, "books": [2]}, {"_id": 3}])
+    text = {"$search": {"text": {"query": "coffee tea", "path": {"wildcard": "*"}}}}
+    lookup = {"$lookup": {"from": books.name, "localField": "books", "foreignField": "_id", "as": "found",
+                          "pipeline": [text, {"$match": {"year": 2024}}, {"$project": {"_id": 1}}]}}
+    rows = orders.aggregate([lookup, {"$sort": {"_id": 1}}])
+    assert [ids(row["found"]) for row in rows] == [[3], [2], []]
+    fusion = {"$rankFusion": {"input": {"pipelines": {
+        "words": [{"$search": {"text": {"query": "shop", "path": "title"}}}, {"$limit": 5}],
+        "new": [{"$sort": {"year": -1, "_id": -1}}]}}}}
+    assert ids(books.aggregate([fusion])) == [2, 3, 1]
+    orders.drop()
+
+
+def test_views_are_not_searched(books):
+    """They have no search indexes, so a search would find nothing."""
+    view = books.database.search_view
+    books.database.command("create", view.name, viewOn=books.name, pipeline=[{"$match": {"year": 2024}}])
+    operator = {"text": {"query": "coffee", "path": "title"}}
+    for stage in ["$search", "$searchMeta"]:
+        with pytest.raises(OperationFailure, match="put the stages of the view after it") as refused:
+            list(view.aggregate([{stage: operator}]))
+        assert refused.value.code == 166
+    view.drop()
+
+
+@pytest.mark.parametrize("operator, reason", [
+    ({"range": {"path": "year", "gt": float("nan")}}, "must not be NaN"),
+    ({"text": {"query": "tea", "path": "title", "score": {"boost": {"value": 1e31}}}}, "from 0 to 1e30"),
+    ({"text": {"query": "tea", "path": "title", "score": {"constant": {"value": -1}}}}, "from 0 to 1e30"),
+])
+def test_limits_of_numbers(books, operator, reason):
+    with pytest.raises(OperationFailure, match=reason):
+        search(books, operator)
+
+
+def test_boosts_multiply_within_the_limit(books):
+    tea = {"text": {"query": "tea", "path": "title", "score": {"boost": {"value": 1e30}}}}
+    within = {"compound": {"should": [tea, {"text": {"query": "coffee", "path": "title"}}],
+                           "score": {"boost": {"value": 1e30}}}}
+    found = search(books, within, {"$project": {"score": {"$meta": "searchScore"}}})
+    assert ids(found)[0] == 3 and len(found) == 3
+    assert all(row["score"] < float("inf") for row in found)
+
+
+def test_phrases_need_positions(collection):
+    collection.insert_one({"_id": 1, "t": "rye bread"})
+    field = {"type": "string", "indexOptions": "freqs"}
+    definition = {"mappings": {"dynamic": False, "fields": {"t": field}}}
+    collection.create_search_index(SearchIndexModel(definition=definition, name="default"))
+    with pytest.raises(OperationFailure, match='the field "t" has no positions'):
+        search(collection, {"phrase": {"query": "rye bread", "path": "t"}})
+    assert ids(search(collection, {"phrase": {"query": "rye", "path": "t"}})) == [1]

@@ -80,6 +80,9 @@ pub enum Scores {
 /// collected in a set before the search, term by term. Lucene has the same number.
 const UNION_LISTS_MAX: usize = 16;
 
+/// The product of nested boosts. Scores stay finite below it.
+const BOOST_MAX: f32 = 1e30;
+
 /// What the queries around a query want of it.
 #[derive(Clone, Copy, Debug)]
 struct Context {
@@ -162,7 +165,7 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             Query::Fuzzy(fuzzy) => self.fuzzy(fuzzy, context),
             Query::Boolean(boolean) => self.boolean(boolean, context),
             Query::Boost { query, boost } => {
-                context.boost *= boost.max(0.0);
+                context.boost = (context.boost * boost.max(0.0)).min(BOOST_MAX);
                 self.compile(query, context)
             }
             Query::Constant { query, score } => {

@@ -14,7 +14,14 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
     // Documents.
-    unsupported("PostScript document", &[at_start(b"%!PS")]),
+    // Converters can read it.
+    Format {
+        name: "PostScript document",
+        extensions: &["ps", "eps"],
+        mime_types: &["application/postscript"],
+        detection: binary(&[at_start(b"%!PS")]),
+        extractor: None,
+    },
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),
     // Others.
     unsupported(

@@ -11,7 +11,7 @@ mod table;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
@@ -192,6 +192,14 @@ impl<'f> FoundDocuments<'f> {
     }
 }
 
+/// Returns `true` if the condition of an equality follows the first stage, because that produces the
+/// rows: `$documents`, `$search` and `$searchMeta`.
+fn condition_follows(stages: Array<'_>) -> bool {
+    let first = stages.get(0).and_then(ValueRef::as_document);
+    let name = first.and_then(Document::first).map(|(name, _)| name);
+    documents::begins(stages) || matches!(name, Some("$search" | "$searchMeta"))
+}
+
 /// Fails with 4568 if the documents found for a row have more than `ARRAY_BYTES_MAX` bytes.
 fn check_found(from: &str, bytes: usize) -> Result<(), Error> {
     if bytes <= ARRAY_BYTES_MAX {
@@ -237,7 +245,7 @@ impl LookupOperator {
     ) -> Result<(), Error> {
         // Each row has its own cursor, which may have too few rows to check the interrupt.
         interrupt.check()?;
-        let among = self.pipeline_with_documents(row);
+        let among = self.pipeline_with_condition(row);
         let join = self.join.as_mut().filter(|_| among.is_none());
         let Some(sub) = &self.lookup.pipeline else {
             let Some(join) = join else {
@@ -298,10 +306,10 @@ impl LookupOperator {
         each(chain, &mut self.reads, interrupt, take)
     }
 
-    /// Returns the pipeline for a row if the pipeline begins with `$documents` and has an equality.
-    fn pipeline_with_documents(&self, row: &Row) -> Option<ArrayBuf> {
+    /// Returns the pipeline for a row if there is an equality whose condition follows the first stage.
+    fn pipeline_with_condition(&self, row: &Row) -> Option<ArrayBuf> {
         let stages = self.lookup.pipeline.as_ref()?.stages.as_array();
-        let join = self.join.as_ref().filter(|_| documents::begins(stages))?;
+        let join = self.join.as_ref().filter(|_| condition_follows(stages))?;
         Some(join.with_condition(stages, row.document()))
     }
 

@@ -76,6 +76,9 @@ impl Transformation for SearchStage {
         source: &Arc<dyn Source>,
         _: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
+        if source.view().is_some() {
+            return Some(Err(on_view(self.shows.stage())));
+        }
         let open = self.search.open(source.clone());
         Some(open.map(|open| -> BoxOperator {
             match open {
@@ -124,6 +127,15 @@ impl Transformation for SearchStage {
             ..self.clone()
         }))
     }
+}
+
+const COMMAND_NOT_SUPPORTED_ON_VIEW: i32 = 166;
+
+fn on_view(stage: &str) -> Error {
+    let message = format!(
+        "{stage} cannot be run on a view; search its collection, and put the stages of the view after it"
+    );
+    Error::new(COMMAND_NOT_SUPPORTED_ON_VIEW, message)
 }
 
 /// The number of records of the first search if the number of rows needed is not known. It grows

@@ -8,8 +8,8 @@ mod similar_documents;
 
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::search::{
-    EXISTS, FieldMapping, SearchDefinition, StringMapping, TERM, VALUE, append_value_key,
-    multi_path, prefix,
+    EXISTS, FieldMapping, IndexOptions, SearchDefinition, StringMapping, TERM, VALUE,
+    append_value_key, multi_path, prefix,
 };
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
@@ -197,9 +197,18 @@ impl<'c> Compiler<'c> {
         let mut all = Vec::new();
         for field in self.text_fields(paths)? {
             for text in texts {
+                let words = words(text, field.mapping);
+                if words.len() > 1 && field.mapping.index_options != IndexOptions::Positions {
+                    let path = &field.path;
+                    let message = format!(
+                        "the field {path:?} has no positions, which phrases need: its \"indexOptions\" are \
+                         \"docs\" or \"freqs\""
+                    );
+                    return Err(bad(message));
+                }
                 all.push(Query::Phrase(PhraseQuery {
                     field: prefix(&field.path, TERM),
-                    words: words(text, field.mapping),
+                    words,
                     slop,
                 }));
             }

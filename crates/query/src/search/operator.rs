@@ -268,6 +268,17 @@ fn regex(options: &Options<'_>) -> Result<OperatorKind, Error> {
     })
 }
 
+/// Scores stay finite below it.
+const SCORE_MAX: f64 = 1e30;
+
+fn is_nan(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Double(number) => number.is_nan(),
+        ValueRef::Decimal128(number) => number.is_nan(),
+        _ => false,
+    }
+}
+
 fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "gt", "gte", "lt", "lte", "score"])?;
     let limit = |exclusive: &str, inclusive: &str| {
@@ -295,6 +306,9 @@ fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
         [one, other] => one.is_number() && other.is_number() || one.type_of() == other.type_of(),
         _ => true,
     };
+    if values.iter().any(|value| is_nan(*value)) {
+        return Err(bad("a limit of \"range\" must not be NaN".to_owned()));
+    }
     if !are_alike || !values.iter().all(|value| has_order(*value)) {
         let message = "the limits of \"range\" must be numbers, dates or strings, both of one type";
         return Err(bad(message.to_owned()));
@@ -512,9 +526,9 @@ fn score(options: &Options<'_>) -> Result<Score, Error> {
         inner.refuse("path")?;
         inner.check(&["value"])?;
         match optional_number(&inner, "value")? {
-            Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as f32)),
+            Some(number) if (0.0..=SCORE_MAX).contains(&number) => Ok(Some(number as f32)),
             _ => Err(bad(format!(
-                "\"score.{name}.value\" must be a number that is not negative"
+                "\"score.{name}.value\" must be a number from 0 to {SCORE_MAX:e}"
             ))),
         }
     };

@@ -7,7 +7,7 @@ use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::expression::{Variables, check_variable_definition};
 use windrow_mql::filter::Environment;
 
-use super::{Equality, Lookup, SubPipeline};
+use super::{Equality, Lookup, SubPipeline, condition_follows};
 use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
@@ -139,7 +139,7 @@ pub fn parse(
     let names = variables.iter().map(|(name, _)| name.as_str());
     let pipeline = match stages {
         Some(stages) => {
-            let follows_filter = equality.is_some();
+            let follows_filter = equality.is_some() && !condition_follows(stages);
             Some(parse_pipeline(
                 stages,
                 names,

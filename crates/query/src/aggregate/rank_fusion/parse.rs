@@ -26,7 +26,7 @@ pub(crate) const NOT_FIRST: i32 = 10_170_100;
 const NESTED: i32 = 10_473_002;
 
 /// The stages that select documents and do not change them.
-const SELECTING: [&str; 5] = ["$limit", "$match", "$sample", "$skip", "$sort"];
+const SELECTING: [&str; 6] = ["$limit", "$match", "$sample", "$search", "$skip", "$sort"];
 
 /// The functions that parse input pipelines.
 #[derive(Clone, Copy)]
@@ -171,10 +171,11 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
     if names.iter().any(|name| !SELECTING.contains(name)) {
         return refuse(NO_SELECTION, "must only select and rank documents");
     }
-    if names.contains(&"$sort") {
+    // A search ranks by its scores or its own sort.
+    if names.contains(&"$sort") || names.first() == Some(&"$search") {
         Ok(())
     } else {
-        refuse(NO_RANK, "must rank its documents by a $sort")
+        refuse(NO_RANK, "must rank its documents by a $search or a $sort")
     }
 }
 
