@@ -35,6 +35,7 @@ pub(crate) fn open_folder(
     disk: &Arc<dyn Disk>,
     master: Option<&MasterKey>,
 ) -> Result<OpenFolder, StorageError> {
+    refuse_foreign_folder(disk)?;
     let lock = take_lock(disk.as_ref())?;
     let keys = match check_format(disk, master.is_some())? {
         true => master.map(|master| load_keys(disk, master)).transpose()?,
@@ -54,12 +55,27 @@ pub(crate) fn open_copy(
     disk: &Arc<dyn Disk>,
     keys: Option<Arc<DataKeys>>,
 ) -> Result<OpenFolder, StorageError> {
+    refuse_foreign_folder(disk)?;
     let lock = take_lock(disk.as_ref())?;
     if !check_format(disk, keys.is_some())? {
         check_new_folder(disk)?;
         start_folder(disk, keys.is_some())?;
     }
     finish_opening(disk, lock, keys)
+}
+
+/// Fails with `NotADataFolder` if the folder has no FORMAT file but other files. Does not take the lock,
+/// whose file must not be created among the files of others.
+fn refuse_foreign_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
+    let is_there = || disk.open(FORMAT_PATH).is_ok();
+    match is_there() {
+        true => Ok(()),
+        false => match check_new_folder(disk) {
+            // Another process may be starting the folder.
+            Err(foreign @ StorageError::NotADataFolder { .. }) if !is_there() => Err(foreign),
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and shall not be, or

@@ -376,6 +376,11 @@ fn folder_with_a_bad_format_file_is_refused() {
         "{error}"
     );
     assert!(error.contains("holiday.jpg"), "{error}");
+    assert_eq!(
+        disk.list("").unwrap(),
+        ["holiday.jpg"],
+        "nothing was created"
+    );
     assert!(try_open(&MemoryDisk::new()).is_ok());
 }
 
