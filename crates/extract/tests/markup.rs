@@ -64,7 +64,7 @@ fn pandoc_writes_the_same_text_in_each_format() {
             has_title,
             "{name}: {title:?}"
         );
-        let has_author = !matches!(extension, "ipynb" | "man" | "md");
+        let has_author = !matches!(extension, "ipynb" | "man");
         let author = document.metadata.author.as_deref();
         assert_eq!(author, has_author.then_some("Ada Lovelace"), "{name}");
     }
