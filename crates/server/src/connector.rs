@@ -53,7 +53,8 @@ impl Connector {
 
     /// Returns `true` if clients have to log in.
     pub fn requires_login(&self) -> bool {
-        self.state.requires_login()
+        let engine = &self.state.services.engine;
+        self.state.directory.is_required(engine)
     }
 
     /// Returns which clients have to use TLS, and what a handshake uses now: the files of

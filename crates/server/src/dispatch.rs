@@ -28,9 +28,8 @@ use crate::state::State;
 
 use checks::{check_access, check_request};
 use execution::execute;
-pub(crate) use failure_kind::failure_kind;
-pub(crate) use lookup::counts;
-use lookup::find_command;
+use failure_kind::failure_kind;
+use lookup::{counts, find_command};
 
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {

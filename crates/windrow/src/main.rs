@@ -35,7 +35,6 @@ mod command_line;
 mod completion;
 mod config;
 mod data_folder;
-mod data_sets;
 mod display_text;
 mod doctor;
 mod encryption;

@@ -6,13 +6,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
     name: "setFeatureCompatibilityVersion",
     help: "sets the feature compatibility version, of which there is one",
-    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::setFeatureCompatibilityVersion]),
     admin_only: true,
     write_concern: true,

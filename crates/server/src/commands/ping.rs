@@ -1,12 +1,11 @@
 //! `ping`: checks that the server answers.
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{Accepted, Command};
 
 pub const PING: Command = Command {
     name: "ping",
     help: "checks the connection",
-    routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
     arguments: Accepted::Only(&[]),
