@@ -286,8 +286,9 @@ const scenarios = {
         setTimeout(() => cancel.click(), 1000);
       }, 20);
     });
-    await page.getByRole("button", { name: "Show the results" }).click();
+    // The click may return only when the query has been cancelled.
     console.log("running");
+    await page.getByRole("button", { name: "Show the results" }).click();
     await lines.next();
     const said = page.locator("button.cancel + [role=status]");
     await said.getByText("Cancelled.").waitFor({ timeout: 5000 });
@@ -310,6 +311,8 @@ const scenarios = {
     await page.getByRole("button", { name: "Stop the run" }).focus();
     await page.keyboard.press("Enter");
     await page.getByText("The run was stopped").waitFor();
+    // The first event may be older than the page.
+    await page.locator("#stop-run").waitFor({ state: "hidden" });
     await check(page, "stopped run");
     return { text, isHidden: await page.locator("#stop-run").isHidden() };
   },
