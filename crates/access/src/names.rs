@@ -72,8 +72,7 @@ impl RoleName {
 
     /// `{_id, role, db}`, as `$$USER_ROLES` shows it.
     pub fn to_document_with_id(&self) -> DocumentBuf {
-        let id = format!("{}.{}", self.database, self.role);
-        doc! { "_id": (id.as_str()), "role": (self.role.as_str()), "db": (self.database.as_str()) }
+        doc! { "_id": (self.id()), "role": (self.role.as_str()), "db": (self.database.as_str()) }
     }
 
     /// Parses a name that is a string, of the database `default`, or `{role, db}`.
