@@ -83,7 +83,8 @@ pub struct Page {
     pub hits: Vec<SortedHit>,
     /// `true` if there are more records after the page.
     pub has_more: bool,
-    /// The number of all records that match, if it was wanted and [`OpenSearch::counts_pages`].
+    /// The number of all records that match, if it was wanted and is all of the metadata. Pages that
+    /// are sorted by fields do not have it.
     pub total: Option<u64>,
     /// The number of postings that were read.
     pub postings_read: u64,
@@ -292,12 +293,6 @@ impl OpenSearch {
         })
     }
 
-    /// Returns `true` if a page can have the number of all records that match.
-    pub fn counts_pages(&self) -> bool {
-        let is_plain = self.search.facets.is_empty() && self.search.suggest.is_none();
-        is_plain && !self.reads_all()
-    }
-
     /// Returns up to `count` records of the result: those after the sort key `after`, or the first
     /// ones. `is_counted` wants the number of all records that match.
     pub fn page(
@@ -321,7 +316,8 @@ impl OpenSearch {
             after: after.transpose()?,
             ..BestOptions::new(count, TieOrder::LowestId)
         };
-        let is_counted = is_counted && self.counts_pages();
+        let has_more_metadata = !self.search.facets.is_empty() || self.search.suggest.is_some();
+        let is_counted = is_counted && !has_more_metadata;
         let (best, total) = self.best(&options, is_counted, interrupt)?;
         let sorted = |hit: Hit| SortedHit {
             key: by_score.key(&self.definition, hit, Document::EMPTY),

@@ -6,17 +6,14 @@ use windrow_mql::filter::Environment;
 
 use super::operand;
 use super::rows::Rows;
-use super::stage::{PipelineContext, StageKind, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation, first_stage_name};
 use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
 
 /// Returns `true` if the pipeline begins with `$documents`.
 pub(super) fn begins(stages: Array<'_>) -> bool {
-    let first = stages.get(0).and_then(ValueRef::as_document);
-    first
-        .and_then(Document::first)
-        .is_some_and(|(name, _)| name == "$documents")
+    first_stage_name(stages) == Some("$documents")
 }
 
 /// The expression that returns the documents.

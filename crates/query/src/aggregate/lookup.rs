@@ -11,17 +11,16 @@ mod table;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, DocumentBuf, Value, ValueRef};
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::check_document;
 
 use super::chain::matching;
-use super::documents;
 use super::path_values::{with_value, with_written};
 use super::rows::{ARRAY_BYTES_MAX, DocumentConsumer, each};
-use super::stage::{ExplainContext, Pipeline, PipelineContext, Transformation};
+use super::stage::{ExplainContext, Pipeline, PipelineContext, Transformation, first_stage_name};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
@@ -195,9 +194,8 @@ impl<'f> FoundDocuments<'f> {
 /// Returns `true` if the condition of an equality follows the first stage, because that produces the
 /// rows: `$documents`, `$search` and `$searchMeta`.
 fn condition_follows(stages: Array<'_>) -> bool {
-    let first = stages.get(0).and_then(ValueRef::as_document);
-    let name = first.and_then(Document::first).map(|(name, _)| name);
-    documents::begins(stages) || matches!(name, Some("$search" | "$searchMeta"))
+    let name = first_stage_name(stages);
+    matches!(name, Some("$documents" | "$search" | "$searchMeta"))
 }
 
 /// Fails with 4568 if the documents found for a row have more than `ARRAY_BYTES_MAX` bytes.

@@ -10,7 +10,9 @@ use windrow_mql::sort::Sort;
 use super::geo_near::GeoNear;
 use super::operand::{fits, scope, whole};
 use super::output;
-use super::stage::{NESTED_MAX, Pipeline, Stage, StageKind, not_first, text_is_late, too_nested};
+use super::stage::{
+    NESTED_MAX, Pipeline, Stage, StageKind, first_stage_name, not_first, text_is_late, too_nested,
+};
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, graph_lookup, group_stage, lookup,
@@ -238,10 +240,8 @@ impl Pipeline {
 /// Returns the environment of a pipeline. A pipeline that begins with `$search` has a variable for
 /// its metadata.
 fn within_search(stages: Array<'_>, environment: &Environment, place: usize) -> Environment {
-    let first = stages.iter().next().and_then(ValueRef::as_document);
-    let name = first.and_then(Document::first).map(|(name, _)| name);
     let mut environment = environment.clone();
-    if place == 0 && name == Some("$search") {
+    if place == 0 && first_stage_name(stages) == Some("$search") {
         environment.variables = Arc::new(environment.variables.with_search());
     }
     environment

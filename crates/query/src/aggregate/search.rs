@@ -216,12 +216,10 @@ impl SearchResults {
     /// Returns the metadata of the search. If they are just the number of records, the first page is
     /// searched with them.
     fn read_metadata(&mut self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        if self.search.counts_pages()
-            && let Some(total) = self.read_page(true, interrupt)?
-        {
-            return Ok(self.search.metadata_of_count(total));
+        match self.read_page(true, interrupt)? {
+            Some(total) => Ok(self.search.metadata_of_count(total)),
+            None => self.search.metadata(interrupt),
         }
-        self.search.metadata(interrupt)
     }
 
     /// Computes the explanations of this record and the next ones, if they are requested and not

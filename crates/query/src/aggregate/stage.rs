@@ -420,6 +420,12 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
+/// Returns the name of the first stage of a pipeline.
+pub(super) fn first_stage_name(stages: Array<'_>) -> Option<&str> {
+    let first = stages.get(0).and_then(ValueRef::as_document)?;
+    first.first().map(|(name, _)| name)
+}
+
 /// Checks the stages after those of a view. See [`check_following`].
 pub fn check_after_view(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     if before.is_empty() {

@@ -101,13 +101,6 @@ impl RunWriter {
     }
 }
 
-fn token_of(meta: Document<'_>) -> Option<Box<[u8]>> {
-    match meta.get("token")? {
-        ValueRef::Binary { bytes, .. } => Some(bytes.into()),
-        _ => None,
-    }
-}
-
 /// Encodes the metadata of a row as a document: the nearest point, the fused score, the origin and
 /// the details of a search. `None` if there are none.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
@@ -165,6 +158,13 @@ fn fused_of(document: Document<'_>) -> Option<FusedScore> {
         score: document.get("score")?.as_f64()?,
         details: details.map(|details| details.to_buf()),
     })
+}
+
+fn token_of(meta: Document<'_>) -> Option<Box<[u8]>> {
+    match meta.get("token")? {
+        ValueRef::Binary { bytes, .. } => Some(bytes.into()),
+        _ => None,
+    }
 }
 
 /// Returns `None` if there are only the scores of a search.
