@@ -4,6 +4,7 @@ mod interactive;
 mod layout;
 mod text_device;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use hayro_interpret::hayro_syntax::metadata::Metadata;
@@ -149,15 +150,14 @@ fn read_pages(
     std::thread::scope(|scope| {
         let spawn = |part| {
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            thread.spawn_scoped(scope, move || {
-                catch_panic(FORMAT, || interpret_pages(part, limits))
-            })
+            thread.spawn_scoped(scope, move || interpret_pages(part, limits))
         };
         let others: Vec<_> = parts.map(|part| (part, spawn(part))).collect();
         let mut reader = interpret_pages(first, limits)?;
         for (part, thread) in others {
             let read = match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|_| Err(panicked())),
+                // The caller converts panics.
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
                 // The process may have no more threads or memory.
                 Err(_) => interpret_pages(part, limits),
             };
@@ -169,10 +169,6 @@ fn read_pages(
         }
         Ok(reader)
     })
-}
-
-fn panicked() -> ExtractError {
-    ExtractError::malformed(FORMAT, "its parser panicked")
 }
 
 fn interpret_pages(pages: &[Page<'_>], limits: &Limits) -> Result<TextDevice, ExtractError> {
