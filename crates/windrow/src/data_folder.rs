@@ -20,7 +20,7 @@ const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a command waits for another one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// What to do about a process that takes longer.
 const WAIT_OR_SHARE: &str = "wait until it has ended; `windrow index --watch` and `windrow serve` let other \
      commands use the folder meanwhile";
@@ -38,37 +38,38 @@ impl DataFolder {
     /// open and is no server: most commands take moments.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
-        let started = Instant::now();
-        loop {
-            match DataFolder::open_with(folder, &options) {
-                Err(error) if owner(&error).is_none() => return Err(Failure::runtime(error)),
-                Err(_) if started.elapsed() < BUSY_TIMEOUT => thread::sleep(LOOK_AGAIN),
-                Err(error) => {
-                    return Err(Failure::runtime(format_args!("{error}; {WAIT_OR_SHARE}")));
-                }
-                Ok(opened) => return Ok(opened),
-            }
-        }
+        DataFolder::open_with(folder, &options, BUSY_TIMEOUT).map_err(|error| match owner(&error) {
+            Some(_) => Failure::runtime(format_args!("{error}; {WAIT_OR_SHARE}")),
+            None => Failure::runtime(error),
+        })
     }
 
-    /// As [`open`](Self::open), with these options of the engine.
-    pub fn open_with(folder: &Path, options: &EngineOptions) -> Result<DataFolder, Error> {
+    /// As [`open`](Self::open), with these options of the engine. Waits so long for a process that has the
+    /// folder open and is no server.
+    pub fn open_with(
+        folder: &Path,
+        options: &EngineOptions,
+        busy_timeout: Duration,
+    ) -> Result<DataFolder, Error> {
         let disk = Arc::new(RealDisk::new(folder)?);
         let started = Instant::now();
         loop {
             match Engine::open(disk.clone(), options.clone()) {
                 Ok(engine) => return Ok(DataFolder::Local(engine)),
-                Err(error)
-                    if owner(&error).is_some_and(is_dead)
-                        && started.elapsed() < DEAD_OWNER_TIMEOUT =>
-                {
-                    thread::sleep(Duration::from_millis(5));
-                }
                 Err(error) => {
-                    return match find_server_address(folder, &error) {
-                        Some(address) => Ok(DataFolder::Server(address)),
-                        None => Err(error),
-                    };
+                    let (owner, elapsed) = (owner(&error), started.elapsed());
+                    let is_dead = owner.is_some_and(is_dead);
+                    if is_dead && elapsed < DEAD_OWNER_TIMEOUT {
+                        thread::sleep(LOOK_AGAIN);
+                        continue;
+                    }
+                    if let Some(address) = find_server_address(folder, &error) {
+                        return Ok(DataFolder::Server(address));
+                    }
+                    if owner.is_none() || elapsed >= busy_timeout {
+                        return Err(error);
+                    }
+                    thread::sleep(LOOK_AGAIN);
                 }
             }
         }

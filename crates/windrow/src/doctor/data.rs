@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Access, access, statvfs};
 use windrow_collection::{Error, StorageError};
@@ -88,7 +89,7 @@ fn check_opens(
         return FoundData::default();
     }
     let options = engine_options(memory::default_memory_bytes(), key);
-    let read = match DataFolder::open_with(folder, &options) {
+    let read = match DataFolder::open_with(folder, &options, Duration::ZERO) {
         Ok(DataFolder::Local(engine)) => {
             let newest = read_newest_run(DataFolder::Local(engine.clone()));
             let found = FoundData {

@@ -93,7 +93,7 @@ impl Settings {
     pub fn open_data_folder(&self) -> Result<DataFolder, Failure> {
         let mut options = engine_options(self.memory_bytes, encryption::key_from_environment()?);
         options.threads = self.index_threads.unwrap_or(options.threads);
-        DataFolder::open_with(&self.data_folder, &options).map_err(Failure::runtime)
+        DataFolder::open_with(&self.data_folder, &options, Duration::ZERO).map_err(Failure::runtime)
     }
 
     /// Reads or creates the key that signs indexed files. The data folder must exist.
