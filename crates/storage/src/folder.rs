@@ -68,13 +68,13 @@ pub(crate) fn open_copy(
 /// whose file must not be created among the files of others.
 fn refuse_foreign_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     let is_there = || disk.open(FORMAT_PATH).is_ok();
-    match is_there() {
-        true => Ok(()),
-        false => match check_new_folder(disk) {
-            // Another process may be starting the folder.
-            Err(foreign @ StorageError::NotADataFolder { .. }) if !is_there() => Err(foreign),
-            _ => Ok(()),
-        },
+    if is_there() {
+        return Ok(());
+    }
+    match check_new_folder(disk) {
+        // Another process may be starting the folder.
+        Err(foreign @ StorageError::NotADataFolder { .. }) if !is_there() => Err(foreign),
+        _ => Ok(()),
     }
 }
 
