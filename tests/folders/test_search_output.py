@@ -48,6 +48,7 @@ def search(files, *arguments, **options):
 
 
 def in_order(ended):
+    assert ended.returncode < 2, ended.stderr
     return [pathlib.PurePath(line).name for line in ended.stdout.splitlines()]
 
 

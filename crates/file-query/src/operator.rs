@@ -85,49 +85,80 @@ fn any(operators: impl Iterator<Item = DocumentBuf>) -> DocumentBuf {
     doc! { "compound": { "should": (should), "minimumShouldMatch": 1 } }
 }
 
+/// Where a text is sought.
+#[derive(Clone, Copy)]
+struct Paths {
+    /// Fields that also have an index of the stems of their words.
+    stemmed: &'static [&'static str],
+    /// Fields with an index of the words as they are.
+    plain: &'static [&'static str],
+}
+
+impl Paths {
+    const TITLES: Paths = Paths::stemmed(&["title", "subject"]);
+    const OTHERS: Paths = Paths {
+        stemmed: &["text"],
+        plain: &["filename", "keywords", "author", "from", "to", "cc"],
+    };
+
+    const fn stemmed(paths: &'static [&'static str]) -> Paths {
+        Paths {
+            stemmed: paths,
+            plain: &[],
+        }
+    }
+
+    const fn plain(paths: &'static [&'static str]) -> Paths {
+        Paths {
+            stemmed: &[],
+            plain: paths,
+        }
+    }
+
+    fn of(field: TextField) -> Paths {
+        match field {
+            TextField::Title => Paths::stemmed(&["title"]),
+            TextField::Subject => Paths::stemmed(&["subject"]),
+            TextField::Author => Paths::plain(&["author", "from"]),
+            TextField::From => Paths::plain(&["from"]),
+            TextField::To => Paths::plain(&["to", "cc", "bcc"]),
+            TextField::Album => Paths::plain(&["album"]),
+            TextField::List => Paths::plain(&["list_id"]),
+            TextField::Keyword => Paths::plain(&["keywords"]),
+            TextField::Path => Paths::plain(&["path"]),
+        }
+    }
+
+    /// Returns the paths of an operator for such a text. Only words in any form are sought among the stems,
+    /// which have no positions.
+    fn for_kind(self, kind: TextMatchKind) -> ArrayBuf {
+        let mut paths: Vec<Value> = self.stemmed.iter().map(|path| (*path).into()).collect();
+        if kind == TextMatchKind::AnyForm {
+            let stems = |path: &&str| doc! { "value": (*path), "multi": STEMS_OF_FIELD }.into();
+            paths.extend(self.stemmed.iter().map(stems));
+        }
+        paths.extend(self.plain.iter().map(|path| Value::from(*path)));
+        paths.into_iter().collect()
+    }
+}
+
 impl TextMatch {
     fn to_operator(&self) -> DocumentBuf {
         match self.field {
-            Some(field) => self.to_operator_on(self.paths(field)),
+            Some(field) => self.to_operator_on(Paths::of(field)),
             None => {
-                let titles = self.to_operator_on(self.with_stems(&["title", "subject"]));
-                let mut others = self.with_stems(&["text"]);
-                others.extend(
-                    ["filename", "keywords", "author", "from", "to", "cc"].map(Value::from),
-                );
-                any([boosted(titles), self.to_operator_on(others)].into_iter())
+                let titles = self.to_operator_on(Paths::TITLES);
+                any([boosted(titles), self.to_operator_on(Paths::OTHERS)].into_iter())
             }
         }
     }
 
-    fn paths(&self, field: TextField) -> Vec<Value> {
-        match field {
-            TextField::Title => self.with_stems(&["title"]),
-            TextField::Subject => self.with_stems(&["subject"]),
-            TextField::Author => vec!["author".into(), "from".into()],
-            TextField::From => vec!["from".into()],
-            TextField::To => ["to", "cc", "bcc"].map(Value::from).to_vec(),
-            TextField::Album => vec!["album".into()],
-            TextField::List => vec!["list_id".into()],
-            TextField::Keyword => vec!["keywords".into()],
-            TextField::Path => vec!["path".into()],
-        }
-    }
-
-    /// Returns the paths, and those of their stems if other forms of the word are sought.
-    fn with_stems(&self, paths: &[&str]) -> Vec<Value> {
-        let mut all: Vec<Value> = paths.iter().map(|path| (*path).into()).collect();
-        if self.kind == TextMatchKind::AnyForm {
-            let stems = |path: &&str| doc! { "value": (*path), "multi": STEMS_OF_FIELD }.into();
-            all.extend(paths.iter().map(stems));
-        }
-        all
-    }
-
     /// The text or one of its synonyms.
-    fn to_operator_on(&self, paths: Vec<Value>) -> DocumentBuf {
-        let path: ArrayBuf = paths.into_iter().collect();
-        let own = TextMatch::to_operator_of(&self.text, self.kind, path.clone());
+    fn to_operator_on(&self, paths: Paths) -> DocumentBuf {
+        let operator = |text: &str, kind: TextMatchKind| {
+            TextMatch::to_operator_of(text, kind, paths.for_kind(kind))
+        };
+        let own = operator(&self.text, self.kind);
         if self.synonyms.is_empty() {
             return own;
         }
@@ -136,7 +167,7 @@ impl TextMatch {
                 true => TextMatchKind::AnyForm,
                 false => TextMatchKind::Phrase { slop: 0 },
             };
-            TextMatch::to_operator_of(synonym, kind, path.clone())
+            operator(synonym, kind)
         });
         any(std::iter::once(own).chain(others))
     }
@@ -327,6 +358,10 @@ mod tests {
     fn synonyms_are_alternatives() {
         let expected = r#"{"compound":{"should":[{"text":{"query":"car","path":["keywords"]}},{"text":{"query":"automobile","path":["keywords"]}},{"phrase":{"query":"motor vehicle","path":["keywords"],"slop":0}}],"minimumShouldMatch":1}}"#;
         assert_eq!(operator("tag:car"), expected);
+        // The stems have no positions.
+        let phrase = r#"{"phrase":{"query":"motor vehicle","path":["title"],"slop":0}}"#;
+        let titles = operator("title:car");
+        assert!(titles.contains(phrase), "{titles}");
     }
 
     #[test]
