@@ -140,14 +140,7 @@ impl Client {
         command: Document<'_>,
         sequence: Option<DocumentSequence<'_>>,
     ) -> Result<Document<'_>, ClientError> {
-        self.request_id = self.request_id.wrapping_add(1);
-        let message = encode_message(self.request_id, command, sequence);
-        let written = self.stream.write_all(&message);
-        written.map_err(|error| ClientError::connection(&self.address, &error))?;
-        let address = self.address.clone();
-        let reply = self
-            .read_reply()
-            .map_err(|reason| ClientError::connection(&address, &reason))?;
+        let reply = self.exchange(command, sequence.as_slice())?;
         let is_ok = reply.get("ok").and_then(ValueRef::as_f64) == Some(1.0);
         if is_ok {
             return Ok(reply);
@@ -160,6 +153,24 @@ impl Client {
                 .unwrap_or("the server returned no error message")
                 .to_owned(),
         })
+    }
+
+    /// Sends a command, and returns the reply to it, whether it succeeded or not.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be reached.
+    pub fn exchange(
+        &mut self,
+        command: Document<'_>,
+        sequences: &[DocumentSequence<'_>],
+    ) -> Result<Document<'_>, ClientError> {
+        self.request_id = self.request_id.wrapping_add(1);
+        let message = encode_message(self.request_id, command, sequences);
+        let written = self.stream.write_all(&message);
+        written.map_err(|error| ClientError::connection(&self.address, &error))?;
+        let address = self.address.clone();
+        let reply = self.read_reply();
+        reply.map_err(|reason| ClientError::connection(&address, &reason))
     }
 
     fn read_reply(&mut self) -> Result<Document<'_>, String> {
@@ -258,11 +269,11 @@ fn parse_cursor_batch(reply: Document<'_>) -> Option<CursorBatch<'_>> {
 fn encode_message(
     request_id: i32,
     command: Document<'_>,
-    sequence: Option<DocumentSequence<'_>>,
+    sequences: &[DocumentSequence<'_>],
 ) -> Vec<u8> {
     let mut bytes = vec![0; BODY_OFFSET];
     bytes.extend_from_slice(command.as_bytes());
-    if let Some(DocumentSequence { name, documents }) = sequence {
+    for DocumentSequence { name, documents } in sequences {
         let length = 4 + name.len() + 1 + documents.len();
         bytes.push(1);
         bytes.extend_from_slice(&(length as i32).to_le_bytes());

@@ -232,6 +232,15 @@ impl Reply {
         self.more_to_come
     }
 
+    /// The code of the error that the reply reports. `None` if the command succeeded.
+    pub fn error_code(&self) -> Option<i32> {
+        if !self.is_error {
+            return None;
+        }
+        let code = Document::from_validated(&self.prefix).get("code")?;
+        i32::try_from(code.as_whole()?).ok()
+    }
+
     /// The size of the document in bytes.
     pub fn bytes(&self) -> usize {
         self.pieces().iter().map(|piece| piece.len()).sum()

@@ -181,6 +181,42 @@ impl Request {
             .map(|sequence| text(&self.buffer, &sequence.name))
     }
 
+    /// The documents of each document sequence, concatenated, with the name of the sequence.
+    pub fn sequences(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.sequences.iter().map(|sequence| {
+            let start = sequence
+                .starts
+                .first()
+                .map_or(sequence.end, |it| *it as usize);
+            let documents = self.buffer.get(start..sequence.end).unwrap_or_default();
+            (text(&self.buffer, &sequence.name), documents)
+        })
+    }
+
+    /// Removes the last argument of the body, and returns it. Does nothing if it has another name,
+    /// or if it is not a document.
+    pub fn take_last(&mut self, name: &str) -> Option<DocumentBuf> {
+        let mut start = self.body.start + 4;
+        let (mut last_start, mut last) = (start, None);
+        let mut elements = document_at(&self.buffer, &self.body).elements();
+        while let Some(element) = elements.next_raw() {
+            last_start = start;
+            start += 1 + element.name.len() + 1 + element.bytes.len();
+            last = (element.name == name.as_bytes()).then(|| element.value());
+        }
+        let Some(Some(ValueRef::Document(taken))) = last else {
+            return None;
+        };
+        let taken = taken.to_buf();
+        let end = last_start + 1;
+        let length = i32::try_from(end - self.body.start).ok()?;
+        let header = self.buffer.get_mut(self.body.start..)?.first_chunk_mut()?;
+        *header = length.to_le_bytes();
+        *self.buffer.get_mut(last_start)? = 0;
+        self.body.end = end;
+        Some(taken)
+    }
+
     /// Returns a request of the same client with another body, and without document sequences.
     /// Fails if the body has no `$db`.
     pub fn with_body(&self, body: DocumentBuf) -> Result<Request, CommandError> {
@@ -257,4 +293,59 @@ fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, Com
 fn wrong_database(found: &str) -> CommandError {
     let message = format!("BSON field '$db' is the wrong type '{found}', expected type 'string'");
     CommandError::new(ErrorCode::TypeMismatch, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_document::doc;
+
+    use super::*;
+    use crate::header::HEADER_BYTES;
+
+    fn request(body: &DocumentBuf, sequence: Option<(&str, &DocumentBuf)>) -> Request {
+        let mut message = vec![0; HEADER_BYTES + 5];
+        message.extend_from_slice(body.as_bytes());
+        if let Some((name, document)) = sequence {
+            let length = 4 + name.len() + 1 + document.as_bytes().len();
+            message.push(1);
+            message.extend_from_slice(&(length as i32).to_le_bytes());
+            message.extend_from_slice(name.as_bytes());
+            message.push(0);
+            message.extend_from_slice(document.as_bytes());
+        }
+        let header = Header {
+            length: message.len(),
+            request_id: 1,
+            response_to: 0,
+            op_code: OpCode::MSG,
+        };
+        message[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+        Request::parse(&header, message, &mut Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn the_last_argument_is_taken() {
+        let document = doc! { "_id": 1 };
+        let last = doc! { "set": "x" };
+        let body = doc! { "insert": "c", "$db": "d", "last": (last.clone()) };
+        let mut request = request(&body, Some(("documents", &document)));
+        assert_eq!(request.take_last("other"), None);
+        assert_eq!(request.take_last("last"), Some(last));
+        assert_eq!(request.body().to_buf(), doc! { "insert": "c", "$db": "d" });
+        assert_eq!((request.command(), request.database()), ("insert", "d"));
+        assert_eq!(request.take_last("last"), None);
+        let sequences: Vec<(&str, &[u8])> = request.sequences().collect();
+        assert_eq!(sequences, [("documents", document.as_bytes())]);
+        let documents = request.documents("documents").unwrap().unwrap();
+        assert_eq!(documents.count(), 1);
+    }
+
+    #[test]
+    fn only_a_document_at_the_end_is_taken() {
+        let mut before = request(&doc! { "find": "c", "last": {}, "$db": "d" }, None);
+        assert_eq!(before.take_last("last"), None);
+        let mut number = request(&doc! { "find": "c", "$db": "d", "last": 1 }, None);
+        assert_eq!(number.take_last("last"), None);
+        assert_eq!(number.body().to_buf().get("last"), Some(ValueRef::Int32(1)));
+    }
 }
