@@ -102,6 +102,49 @@ class StoreServer(Server):
             time.sleep(0.02)
 
 
+class SetServer(Server):
+    """A server with several data sets in an object store."""
+
+    SETS = ("main=shop", "logs=logs", "rest=rest*")
+
+    def __init__(self, folder, store, prefix, sets=SETS, options=("--no-auth",), start=True,
+                 connection=None):
+        port = free_port()
+        self.address = f"127.0.0.1:{port}"
+        sets = [word for name in sets for word in ("--data-set", name)]
+        super().__init__(folder, port=port, start=start, connection=connection, options=[
+            "--store", f"s3://bucket/{prefix}",
+            "--store-option", f"aws_endpoint=http://127.0.0.1:{store.port}",
+            "--advertise", self.address, "--election-timeout", str(ELECTION_SECONDS),
+            *sets, *options])
+
+    @property
+    def uri(self):
+        return f"mongodb://{self.address}/"
+
+    def sets(self):
+        """The state of each data set, as this server sees it."""
+        with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=10_000) as client:
+            status = client.admin.command("serverStatus")
+        return {described["name"]: described for described in status["dataSets"]}
+
+    def primaries(self):
+        return {name: described.get("primary") for name, described in self.sets().items()}
+
+
+def wait_for_spread(servers, seconds=60):
+    """Waits until every server agrees on a primary of its own for each data set."""
+    def is_spread():
+        views = [server.primaries() for server in servers]
+        primaries = views[0].values()
+        return (all(view == views[0] for view in views) and len(set(primaries)) == len(servers)
+                and all(primaries))
+    deadline = time.monotonic() + seconds
+    while not is_spread():
+        assert time.monotonic() < deadline, [server.primaries() for server in servers]
+        time.sleep(0.5)
+
+
 def wait_until(check, seconds=20):
     deadline = time.monotonic() + seconds
     while not check():

@@ -5,10 +5,12 @@ mod direct_writes;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use windrow_access::UserName;
 use windrow_document::{DocumentBuf, Value, doc};
 
+use crate::access::directory::Identity;
 use crate::audit::{AuditOrigin, AuditTrail};
 use crate::client::Client;
 use crate::machine;
@@ -18,21 +20,32 @@ pub use direct_writes::record_direct_writes;
 /// The audit log for the events of a client, if there is one.
 pub fn trail(state: &State, client: &Client) -> Option<AuditTrail> {
     let audit = state.audit.as_ref()?;
-    let engine = &state.services.engine;
-    let users = state.directory.users(engine);
     let origin = connection_origin(client);
-    let origin = match client.login.identity(engine, &users, client.endpoints()) {
-        Ok(Some(identity)) => {
+    let origin = match identity(state, client) {
+        Some(identity) => {
             let roles = identity.resolved.roles.clone();
             origin.with_user(identity.user.name.clone(), roles)
         }
         // The user was just dropped, or cannot be read any more.
-        Ok(None) | Err(_) => match client.login.user() {
+        None => match client.login.user() {
             Some(user) => origin.with_user(user, Vec::new()),
             None => origin,
         },
     };
     Some(AuditTrail::new(audit, origin))
+}
+
+/// The user of a client, or of the client of another server that has passed on a command.
+fn identity(state: &State, client: &Client) -> Option<Arc<Identity>> {
+    let engine = state.users_engine().ok()?;
+    let users = state.directory.users(&engine);
+    match client.principal() {
+        Some(principal) => users.get(&engine, &principal.user?).ok()?,
+        None => {
+            let identity = client.login.identity(&engine, &users, client.endpoints());
+            identity.ok()?
+        }
+    }
 }
 
 fn connection_origin(client: &Client) -> AuditOrigin {

@@ -5,10 +5,11 @@ use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use windrow_access::Endpoints;
+use windrow_access::{Endpoints, UserName};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::access::local_user::is_peer_user;
 use crate::access::login::Login;
 use crate::network_address::NetworkAddress;
 use crate::random;
@@ -26,12 +27,25 @@ pub struct Client {
     pub login: Login,
     metadata: OnceLock<DocumentBuf>,
     encryption: OnceLock<Encryption>,
+    /// On a connection of another server: the client whose command it passes on.
+    principal: Mutex<Option<Principal>>,
     /// Identifies the connection in the audit log. Generated for its first event.
     uuid: OnceLock<[u8; 16]>,
     /// `true` if a message of the client was complete, or a reply was sent, since the last look.
     is_active: AtomicBool,
     /// The number of looks in a row that have found it inactive.
     silent_looks: AtomicU32,
+}
+
+/// The client of another server whose command this server runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Principal {
+    /// Its user. `None` if it has not logged in.
+    pub user: Option<UserName>,
+    /// Both ends of its connection.
+    pub endpoints: Endpoints,
+    /// Whether it may create the first user: it is on the machine of its server.
+    pub can_create_first_user: bool,
 }
 
 /// The encryption of a connection.
@@ -53,10 +67,26 @@ impl Client {
             login: Login::default(),
             metadata: OnceLock::new(),
             encryption: OnceLock::new(),
+            principal: Mutex::default(),
             uuid: OnceLock::new(),
             is_active: AtomicBool::new(true),
             silent_looks: AtomicU32::new(0),
         }
+    }
+
+    /// Sets the client of another server whose command runs now.
+    pub fn set_principal(&self, principal: Option<Principal>) {
+        *lock(&self.principal) = principal;
+    }
+
+    /// The client of another server whose command runs now.
+    pub fn principal(&self) -> Option<Principal> {
+        lock(&self.principal).clone()
+    }
+
+    /// Returns `true` if another server of the cluster is logged in.
+    pub fn is_peer(&self) -> bool {
+        self.login.user().is_some_and(|user| is_peer_user(&user))
     }
 
     /// Records that a message of the client is complete, or that a reply was sent.

@@ -22,6 +22,8 @@ pub struct Command {
     pub kind: Kind,
     /// The class under which its latency is counted.
     pub class: LatencyClass,
+    /// Which servers run it, if there are several data sets.
+    pub routing: Routing,
     /// What its client must be allowed to do.
     pub needs: Needs,
     /// The arguments with passwords, which are never shown.
@@ -61,6 +63,39 @@ pub struct Command {
     pub encrypted: Option<RunEncrypted>,
     /// The implementation.
     pub run: Run,
+}
+
+/// Which servers run a command, if there are several data sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// A server that has the data set of the database.
+    Database,
+    /// As `Database`, for a command that can name further databases. All have to be in one data set.
+    Databases,
+    /// The server that gets the command.
+    Here,
+    /// The primary of the first data set, which has the users, the roles and the settings of the
+    /// cluster.
+    Users,
+    /// The primary of the data set of the transaction.
+    Transaction,
+    /// Each data set. Their replies are joined.
+    Each(Join),
+    /// None: the command is about a single replica set.
+    Refused,
+}
+
+/// How the replies of data sets are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// One of them is the reply.
+    One,
+    /// Those of `listDatabases`.
+    Databases,
+    /// The fields of a document are those of all.
+    Fields(&'static str),
+    /// The elements of an array are those of all.
+    Elements(&'static str),
 }
 
 /// The implementation of a command.
@@ -154,6 +189,7 @@ impl Command {
         help: "",
         kind: Kind::Command,
         class: LatencyClass::Command,
+        routing: Routing::Database,
         needs: Needs::Unstated,
         secrets: &[],
         admin_only: false,

@@ -49,6 +49,8 @@ pub struct Config {
     /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe: the
     /// system restricts which users can connect to them.
     pub local_user_by_ip: bool,
+    /// The key with which the servers of a cluster log in at each other. `None` if they need not.
+    pub peer_key: Option<String>,
     /// The name of the replica set of which the server is the only member. `None` for a standalone
     /// server.
     pub replica_set: Option<String>,
@@ -79,6 +81,7 @@ impl Default for Config {
             audit: None,
             local_password: None,
             local_user_by_ip: true,
+            peer_key: None,
             replica_set: None,
             advertised: None,
             arguments: Vec::new(),

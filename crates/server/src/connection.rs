@@ -129,7 +129,7 @@ impl Connection<'_> {
     fn check_length(&self, length: usize) -> Result<(), WireError> {
         let is_small = length <= LOGIN_BYTES_MAX || self.client.login.is_logged_in();
         let state = self.state;
-        if is_small || !state.directory.is_required(&state.services.engine) {
+        if is_small || !state.requires_login() {
             return Ok(());
         }
         Err(WireError::TooLargeBeforeLogin {
@@ -147,8 +147,8 @@ impl Connection<'_> {
             Vec::new()
         };
         match Request::parse(header, buffer, &mut spare) {
-            Ok(request) => {
-                self.answer(&request)?;
+            Ok(mut request) => {
+                self.answer(&mut request)?;
                 let has_secrets = has_secrets(request.body(), secret_arguments);
                 let mut buffer = request.into_buffer();
                 if has_secrets {
@@ -169,12 +169,15 @@ impl Connection<'_> {
     }
 
     /// Runs a command and sends its reply, repeatedly if the reply says that more follows.
-    fn answer(&self, request: &Request) -> Result<(), WireError> {
-        let mut to = request.reply_to();
+    fn answer(&self, first: &mut Request) -> Result<(), WireError> {
+        let mut to = first.reply_to();
         let mut next: Option<Request> = None;
         loop {
-            let request = next.as_ref().unwrap_or(request);
-            let reply = dispatch::run(self.state, self.client, request);
+            let request = next.as_mut().unwrap_or(first);
+            let reply = match &self.state.router {
+                Some(router) => router.run(self.state, self.client, request),
+                None => dispatch::run(self.state, self.client, request),
+            };
             if !to.expects_reply() {
                 return Ok(());
             }

@@ -53,8 +53,7 @@ impl Connector {
 
     /// Returns `true` if clients have to log in.
     pub fn requires_login(&self) -> bool {
-        let engine = &self.state.services.engine;
-        self.state.directory.is_required(engine)
+        self.state.requires_login()
     }
 
     /// Returns which clients have to use TLS, and what a handshake uses now: the files of

@@ -142,6 +142,7 @@ impl<'a> Context<'a> {
         &self,
         namespace: &Namespace,
     ) -> Result<Option<Arc<Collection>>, CommandError> {
+        self.state.check_placement(&namespace.database)?;
         match (self.transaction(), self.snapshot) {
             (Some(transaction), _) => transaction.collection(namespace).or_command_error(),
             (None, Some(snapshot)) => snapshot.collection(namespace).or_command_error(),

@@ -28,8 +28,9 @@ use crate::state::State;
 
 use checks::{check_access, check_request};
 use execution::execute;
-use failure_kind::failure_kind;
-use lookup::{counts, find_command};
+pub(crate) use failure_kind::failure_kind;
+pub(crate) use lookup::counts;
+use lookup::find_command;
 
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {

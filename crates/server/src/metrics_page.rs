@@ -3,6 +3,7 @@
 //!
 //! Names follow the conventions of Prometheus: a unit in the plural, and `_total` for counters.
 
+mod data_sets;
 mod exposition;
 mod store;
 
@@ -37,6 +38,7 @@ pub fn metrics_page(state: &State) -> String {
     engine(&mut page, &statistics);
     index_builds(&mut page, state);
     store::add(&mut page, state, &statistics);
+    data_sets::add(&mut page, state);
     if let Some(traces) = &state.services.traces {
         let help = "Spans of commands, by what became of them.";
         page.family("windrow_trace_spans_total", Kind::Counter, help);

@@ -14,6 +14,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 use crate::client::{Client, Connections};
 use crate::clock;
 use crate::metrics::{Kind, Metrics, Note};
+use crate::placement::DataSetId;
 use crate::sessions::SessionId;
 use crate::shown_command::{SecretArguments, shown_command};
 use crate::sync::lock;
@@ -28,6 +29,8 @@ pub struct Operation {
     pub session: Option<SessionId>,
     /// The user of its client.
     pub user: Option<UserName>,
+    /// The data set in which it runs, if there are several.
+    pub data_set: Option<DataSetId>,
     client: Arc<Client>,
     command: DocumentBuf,
     /// The comment of the command that this one continues.
@@ -398,6 +401,8 @@ pub struct Starter<'a> {
     /// The arguments with passwords.
     pub secret_arguments: SecretArguments,
     pub user: Option<&'a UserName>,
+    /// The data set in which it runs, if there are several.
+    pub data_set: Option<DataSetId>,
 }
 
 impl Starter<'_> {
@@ -408,6 +413,7 @@ impl Starter<'_> {
             kind,
             secret_arguments: |_| &[],
             user: None,
+            data_set: None,
         }
     }
 }
@@ -431,6 +437,7 @@ impl Operations {
             started,
             session,
             user: started_by.user.cloned(),
+            data_set: started_by.data_set,
             client: Arc::clone(client),
             command: shown_command(
                 request.body(),

@@ -1,6 +1,7 @@
 //! Server parameters, which `getParameter` returns and `setParameter` changes while the server
 //! runs.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -202,6 +203,8 @@ pub fn parse_parameter_value(text: &str) -> Option<Value> {
 /// The values of all parameters of a server.
 pub struct Parameters {
     values: Mutex<Vec<Value>>,
+    /// The names of those that were set.
+    set: Mutex<BTreeSet<&'static str>>,
     pub verbosity: Verbosity,
 }
 
@@ -214,6 +217,7 @@ impl Parameters {
         };
         Parameters {
             values: Mutex::new(TABLE.iter().map(initial).collect()),
+            set: Mutex::default(),
             verbosity: Verbosity::default(),
         }
     }
@@ -257,13 +261,7 @@ impl Parameters {
     }
 
     /// Changes a parameter. Returns its old value.
-    pub fn set(
-        &self,
-        engine: &Engine,
-        name: &str,
-        value: ValueRef<'_>,
-        at: SetAt,
-    ) -> Result<Value, CommandError> {
+    pub fn set(&self, name: &str, value: ValueRef<'_>, at: SetAt) -> Result<Value, CommandError> {
         let unknown = || unknown(name);
         let place = place(name).ok_or_else(unknown)?;
         let parameter = TABLE.get(place).ok_or_else(unknown)?;
@@ -283,10 +281,24 @@ impl Parameters {
         let mut values = lock(&self.values);
         let current = values.get_mut(place).ok_or_else(unknown)?;
         let value = accepted(parameter, value, current)?;
-        if let (Some(apply), Some(number)) = (parameter.apply, whole(value.as_ref())) {
+        lock(&self.set).insert(parameter.name);
+        Ok(std::mem::replace(current, value))
+    }
+
+    /// The names of the parameters that were set.
+    pub fn names_set(&self) -> BTreeSet<&'static str> {
+        lock(&self.set).clone()
+    }
+
+    /// Passes the value of a parameter to an engine, if engines use it.
+    pub fn apply(&self, engine: &Engine, name: &str) {
+        let parameter = place(name).and_then(|place| TABLE.get(place));
+        let Some(apply) = parameter.and_then(|parameter| parameter.apply) else {
+            return;
+        };
+        if let Some(number) = self.get(name).and_then(|value| whole(value.as_ref())) {
             apply(engine, number);
         }
-        Ok(std::mem::replace(current, value))
     }
 
     fn set_verbosity(
@@ -391,7 +403,7 @@ mod tests {
         let engine = engine();
         let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
             let found = Parameters::new(&engine)
-                .set(&engine, name, value, SetAt::Runtime)
+                .set(name, value, SetAt::Runtime)
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
@@ -411,7 +423,7 @@ mod tests {
         let parameters = Parameters::new(&engine);
         let set = |name, value| {
             let value = ValueRef::Int64(value);
-            parameters.set(&engine, name, value, SetAt::Runtime)
+            parameters.set(name, value, SetAt::Runtime)
         };
         set("logLevel", 2).unwrap();
         assert_eq!(
@@ -419,10 +431,12 @@ mod tests {
             (Some(2.into()), 2)
         );
         assert_eq!(set(BUILD_MEMORY, 50), Ok(200.into()));
+        parameters.apply(&engine, BUILD_MEMORY);
         assert_eq!(engine.build_bytes(), 50 << 20);
+        assert!(parameters.names_set().contains(BUILD_MEMORY));
         let start = |name, text| {
             let value = parse_parameter_value(text).unwrap();
-            let set = parameters.set(&engine, name, value.as_ref(), SetAt::Start);
+            let set = parameters.set(name, value.as_ref(), SetAt::Start);
             set.map_err(|error| error.code.number())
         };
         assert_eq!(start(TEST_COMMANDS, "1"), Ok(false.into()));

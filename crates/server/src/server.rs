@@ -18,22 +18,30 @@ use crate::audit::Audit;
 use crate::auditing;
 use crate::config::{Config, UnixSocket};
 use crate::connector::Connector;
+use crate::data_set_host::DataSetHost;
 use crate::expiry::run_ttl_monitor;
+use crate::housekeeping::{run_client_housekeeping, run_data_housekeeping, watch_clients};
 use crate::listener::Listener;
 use crate::log::{Log, Severity};
 use crate::network_address::NetworkAddress;
-use crate::parameters::{SetAt, TRANSACTION_SECONDS};
+use crate::parameters::SetAt;
+use crate::router::{Router, RouterSettings};
 use crate::search_index_renewal::run_search_index_renewal;
 use crate::signals::handle_signals;
-use crate::state::{Services, State};
+use crate::state::{Route, Services, State};
 use crate::stop::Stop;
 use crate::tls::Tls;
+use crate::users_engine::UsersEngine;
 
 /// A listening server. Connections are served from [`run`](Self::run) on.
 pub struct Server {
     state: Arc<State>,
+    router: Option<Arc<Router>>,
     listeners: Vec<Arc<Listener>>,
 }
+
+/// The work of a thread that ends with the server.
+type Background = fn(&State);
 
 /// Maximum time that commands may continue after a stop was requested.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -41,6 +49,19 @@ const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
 impl Server {
     /// Opens the sockets. Fails if an address cannot be used. The error contains the address.
     pub fn bind(config: Config, services: Services) -> io::Result<Server> {
+        Server::bind_router(config, services, None)
+    }
+
+    /// As [`bind`](Self::bind). With a router, the server has several data sets, which a
+    /// [`DataSetHost`] opens; `services.engine` has no data then.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_router(
+        config: Config,
+        services: Services,
+        router: Option<RouterSettings>,
+    ) -> io::Result<Server> {
         let tls = config.tls.clone().map(Tls::new).transpose();
         let tls = tls.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut listeners = Vec::new();
@@ -57,13 +78,19 @@ impl Server {
         let mut state = State::new(config, services, port.unwrap_or(0));
         state.tls = tls;
         state.audit = open_audit(&state)?;
+        let router = router.map(|settings| Arc::new(Router::new(settings)));
+        state.router = router.clone().map(|router| -> Arc<dyn Route> { router });
         let state = Arc::new(state);
         for (name, value) in &state.config.parameters {
             let set = state.set_parameter(name, value.as_ref(), SetAt::Start);
             set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.message))?;
         }
         auditing::record_startup(&state);
-        Ok(Server { state, listeners })
+        Ok(Server {
+            state,
+            router,
+            listeners,
+        })
     }
 
     /// The IP addresses of the listeners, with the assigned ports.
@@ -102,6 +129,13 @@ impl Server {
         Arc::clone(&self.state)
     }
 
+    /// Opens the data sets of the server, if it has several.
+    pub fn data_set_host(&self) -> Option<DataSetHost> {
+        let router = self.router.clone()?;
+        let front = self.state();
+        Some(DataSetHost { front, router })
+    }
+
     /// Opens connections within the process. It is valid until the stop.
     pub fn connector(&self) -> Connector {
         Connector::new(self.state())
@@ -123,20 +157,23 @@ impl Server {
             let thread = thread::Builder::new().name("listener".into());
             threads.push(thread.spawn(move || listen(&state, &listener))?);
         }
-        let state = Arc::clone(&self.state);
-        threads.push(
-            thread::Builder::new()
-                .name("housekeeping".into())
-                .spawn(move || run_housekeeping(&state))?,
-        );
-        let state = Arc::clone(&self.state);
-        let watch = thread::Builder::new().name("disconnects".into());
-        threads.push(watch.spawn(move || watch_clients(&state))?);
-        let state = Arc::clone(&self.state);
-        let expiry = thread::Builder::new()
-            .name("TTLMonitor".into())
-            .stack_size(STACK_BYTES);
-        threads.push(expiry.spawn(move || run_ttl_monitor(&state))?);
+        let background: [(_, Background); 4] = [
+            ("clients", run_client_housekeeping),
+            ("housekeeping", run_data_housekeeping),
+            ("disconnects", watch_clients),
+            ("TTLMonitor", run_ttl_monitor),
+        ];
+        for (name, run) in background {
+            let state = Arc::clone(&self.state);
+            let thread = thread::Builder::new().name(name.into());
+            let thread = thread.stack_size(STACK_BYTES);
+            threads.push(thread.spawn(move || run(&state))?);
+        }
+        if let Some(router) = self.router.clone() {
+            let stop = self.stop();
+            let thread = thread::Builder::new().name("servers".into());
+            threads.push(thread.spawn(move || router.run_questions(&stop))?);
+        }
         let state = Arc::clone(&self.state);
         // Not joined: a build that is under way goes on until the engine is closed.
         let renewal = thread::Builder::new().name("SearchIndexRenewal".into());
@@ -183,7 +220,14 @@ fn with_access_control(
     else {
         return Ok(config);
     };
-    if !Directory::new(config.access_control, None).is_required(&services.engine) {
+    let users = match &services.users {
+        UsersEngine::Own => services.engine.clone(),
+        UsersEngine::First(first) => {
+            let engine = first.get();
+            engine.map_err(|error| io::Error::other(error.message))?
+        }
+    };
+    if !Directory::new(config.access_control, Vec::new()).is_required(&users) {
         let message = format!(
             "{address} can be reached from other machines, and there are no users: require logins \
              with --auth, or let every client read and write all data with --no-auth"
@@ -273,105 +317,6 @@ fn listen(state: &Arc<State>, listener: &Listener) {
             );
             // Files or threads are exhausted. An immediate retry would only fill the log.
             state.stop.wait(Duration::from_millis(100));
-        }
-    }
-}
-
-/// The interval at which plans, index filters and counts of dropped collections are freed.
-const PLANS_INTERVAL: Duration = Duration::from_secs(60);
-
-/// The interval at which the expiry of the server's certificate is checked.
-const EXPIRY_INTERVAL: Duration = Duration::from_secs(24 * 3600);
-
-/// The interval at which the sockets of running operations are checked: an operation ends within
-/// 100 ms after its client has disconnected.
-const DISCONNECT_INTERVAL: Duration = Duration::from_millis(40);
-
-/// Ends the operations of clients that have disconnected.
-fn watch_clients(state: &State) {
-    while !state.stop.wait(DISCONNECT_INTERVAL) {
-        state.operations.kill_disconnected(&state.connections);
-    }
-}
-
-/// The interval at which clients that have not logged in are looked at.
-const SILENCE_INTERVAL: Duration = Duration::from_secs(5);
-
-/// A client that has to log in, and has not, is disconnected if so many looks in a row find no complete
-/// message: after 60 seconds. Drivers ask a server more often, without a login.
-const SILENT_LOOKS_MAX: u32 = 12;
-
-/// The id of the log line about a client that does not log in. MongoDB has no such event.
-const SILENT_CLIENT: i32 = 9_000_021;
-
-/// Closes the connections of clients that do not log in and send nothing, or a message that they do
-/// not end. Others could not connect any more if there were many.
-fn close_silent_clients(state: &State) {
-    if !state.directory.is_required(&state.services.engine) {
-        return;
-    }
-    let (_, idle) = state.operations.running_and_idle(&state.connections);
-    let silent = idle.iter().filter(|client| {
-        client.address.is_ip()
-            && !client.login.is_logged_in()
-            && client.count_silent_looks() >= SILENT_LOOKS_MAX
-    });
-    for client in silent {
-        let attr = doc! { "remote": (client.address.to_string()) };
-        let message = "Closing connection: its client did not log in";
-        let log = &state.services.log;
-        log.info("NETWORK", SILENT_CLIENT, &client.name(), message, attr);
-        state.connections.close(client.id);
-    }
-}
-
-/// Ends transactions that last too long, and expired sessions and cursors. Frees the plans and
-/// the counts of dropped collections.
-fn run_housekeeping(state: &State) {
-    let (mut plans_freed, mut expiry_checked) = (Instant::now(), Instant::now());
-    let mut silence_checked = Instant::now();
-    state.warn_before_expiry();
-    while !state.stop.wait(Duration::from_secs(1)) {
-        let now = Instant::now();
-        if now.duration_since(silence_checked) >= SILENCE_INTERVAL {
-            silence_checked = now;
-            close_silent_clients(state);
-        }
-        if now.duration_since(plans_freed) >= PLANS_INTERVAL {
-            plans_freed = now;
-            let uuids = state.services.engine.uuids();
-            state.planner_settings.retain(|uuid| uuids.contains(uuid));
-            state.usage.forget_dropped(&state.services.engine);
-        }
-        if now.duration_since(expiry_checked) >= EXPIRY_INTERVAL {
-            expiry_checked = now;
-            state.warn_before_expiry();
-        }
-        let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
-        for session in state
-            .session_transactions
-            .expire(Duration::from_secs(limit.unsigned_abs()))
-        {
-            let code = ErrorCode::TransactionExceededLifetimeLimitSeconds;
-            state.operations.kill_session(session, code);
-        }
-        for session in state.sessions.expire(now) {
-            state.session_transactions.forget(session);
-            state.services.engine.forget_session(&session.key());
-            state.cursors.kill_session(session);
-            state
-                .operations
-                .kill_session(session, ErrorCode::Interrupted);
-        }
-        let timeout = state.parameters.number("cursorTimeoutMillis");
-        let timeout = Duration::from_millis(u64::try_from(timeout).unwrap_or(u64::MAX));
-        let expired = state.cursors.expire(now, timeout);
-        if expired > 0 {
-            let attr = doc! { "count": (expired as i32) };
-            state
-                .services
-                .log
-                .info("QUERY", 20_529, "housekeeping", "Cursors timed out", attr);
         }
     }
 }

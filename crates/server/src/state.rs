@@ -11,15 +11,15 @@ use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_query::PlannerSettings;
 use windrow_storage::MemoryDisk;
-use windrow_wire::{CommandError, ErrorCode};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Directory;
 use crate::access::fake_users::FakeUsers;
-use crate::access::local_user::local_user;
+use crate::access::local_user::{local_user, peer_user};
 use crate::adaptive_wait::BusyConnections;
 use crate::audit::Audit;
 use crate::buffers::Buffers;
-use crate::client::Connections;
+use crate::client::{Client, Connections};
 use crate::clock;
 use crate::cluster_parameters::ClusterParameters;
 use crate::config::Config;
@@ -30,6 +30,7 @@ use crate::metrics::Metrics;
 use crate::operation_slots::OperationSlots;
 use crate::operations::Operations;
 use crate::parameters::{self, Parameters, SetAt};
+use crate::placement::{DataSetId, Placement};
 use crate::profiling::{Profiling, SlowThreshold};
 use crate::random;
 use crate::replica_set::ReplicaSet;
@@ -41,6 +42,7 @@ use crate::tls::{CERTIFICATE_WARNING_TIME, Tls, TlsError};
 use crate::traces::Traces;
 use crate::transactions::SessionTransactions;
 use crate::usage::Usage;
+use crate::users_engine::UsersEngine;
 
 /// The services that the program passes to the server.
 pub struct Services {
@@ -54,6 +56,8 @@ pub struct Services {
     pub status: Vec<StatusSection>,
     /// The traces of commands. `None` if they are not traced.
     pub traces: Option<Arc<Traces>>,
+    /// The engine with the users. It is open.
+    pub users: UsersEngine,
 }
 
 impl Services {
@@ -66,6 +70,7 @@ impl Services {
             folder: None,
             status: Vec::new(),
             traces: None,
+            users: UsersEngine::Own,
         })
     }
 }
@@ -81,23 +86,23 @@ pub struct State {
     pub(crate) tls: Option<Tls>,
     /// The audit log, if there is one. The server sets it before it listens.
     pub(crate) audit: Option<Arc<Audit>>,
-    pub(crate) parameters: Parameters,
+    pub(crate) parameters: Arc<Parameters>,
     /// The users.
-    pub(crate) directory: Directory,
-    pub(crate) fake_users: FakeUsers,
-    pub(crate) cluster_parameters: ClusterParameters,
-    pub(crate) fail_points: FailPoints,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) fake_users: Arc<FakeUsers>,
+    pub(crate) cluster_parameters: Arc<ClusterParameters>,
+    pub(crate) fail_points: Arc<FailPoints>,
     /// The settings of the planner.
     pub(crate) planner_settings: Arc<PlannerSettings>,
-    pub(crate) profiling: Profiling,
-    pub(crate) operations: Operations,
-    pub(crate) operation_slots: OperationSlots,
+    pub(crate) profiling: Arc<Profiling>,
+    pub(crate) operations: Arc<Operations>,
+    pub(crate) operation_slots: Arc<OperationSlots>,
     pub(crate) sessions: Sessions,
     pub(crate) session_transactions: SessionTransactions,
     pub(crate) cursors: Cursors,
-    pub(crate) connections: Connections,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) busy_connections: BusyConnections,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) usage: Arc<Usage>,
     /// The sources of statistics about collections.
     pub(crate) statistics: Arc<StatisticsSources>,
@@ -109,6 +114,11 @@ pub struct State {
     pub(crate) host: String,
     /// The replica set, if the server is a member of one.
     pub(crate) replica_set: Option<ReplicaSet>,
+    /// Finds the data set of each request, if there are several.
+    pub(crate) router: Option<Arc<dyn Route>>,
+    /// The data set whose commands this state runs. `None` if there are no data sets, and for the
+    /// state that clients connect to.
+    pub(crate) data_set: Option<PlacedSet>,
     /// Generated at each start, so that drivers detect a restart.
     pub(crate) process_id: ObjectId,
     /// Generates the `_id`s of documents without one.
@@ -117,6 +127,44 @@ pub struct State {
     pub(crate) replies: AtomicI32,
     /// The number of clients that are being refused because there are too many connections.
     pub(crate) refusals: AtomicUsize,
+}
+
+/// Finds the data set of each request of a client.
+pub(crate) trait Route: Send + Sync {
+    /// Runs a request on a server that has its data set.
+    fn run(&self, state: &State, client: &Arc<Client>, request: &mut Request) -> Reply;
+    /// The states of the data sets of this server. Those that are opened again are missing.
+    fn members(&self) -> Vec<Arc<State>>;
+    /// Describes all data sets for `serverStatus`, with the states of those that are open.
+    fn describe(&self) -> Vec<(DocumentBuf, Option<Arc<State>>)>;
+}
+
+/// A data set, and which databases it has.
+#[derive(Clone)]
+pub(crate) struct PlacedSet {
+    pub id: DataSetId,
+    pub placement: Arc<Placement>,
+}
+
+impl PlacedSet {
+    /// The name of the set.
+    pub fn name(&self) -> &str {
+        self.placement.name(self.id)
+    }
+
+    /// Fails if a database is in another data set.
+    pub fn check(&self, database: &str) -> Result<(), CommandError> {
+        let set = self.placement.set_of(database);
+        if set == self.id {
+            return Ok(());
+        }
+        let (own, other) = (self.name(), self.placement.name(set));
+        let message = format!(
+            "the database {database} is in the data set {other}, and the command runs in the data \
+             set {own}"
+        );
+        Err(CommandError::new(ErrorCode::IllegalOperation, message))
+    }
 }
 
 /// The id of log lines about suspensions. MongoDB has no such event.
@@ -147,24 +195,29 @@ impl State {
                 port,
                 services.engine.shared_state().as_ref(),
             ),
+            router: None,
+            data_set: None,
             cursors: Cursors::new(config.cursors_max),
-            connections: Connections::default(),
+            connections: Arc::default(),
             busy_connections: BusyConnections::new(),
-            directory: Directory::new(config.access_control, own_user(&config, &services)),
-            fake_users: FakeUsers::default(),
+            directory: Arc::new(Directory::new(
+                config.access_control,
+                own_users(&config, &services),
+            )),
+            fake_users: Arc::default(),
             config,
             tls: None,
             audit: None,
-            parameters: Parameters::new(&services.engine),
-            cluster_parameters: load_cluster_parameters(&services),
-            fail_points: FailPoints::default(),
-            profiling: Profiling::new(slow, profiling_level),
+            parameters: Arc::new(Parameters::new(&services.engine)),
+            cluster_parameters: Arc::new(load_cluster_parameters(&services)),
+            fail_points: Arc::default(),
+            profiling: Arc::new(Profiling::new(slow, profiling_level)),
             services,
-            operations: Operations::default(),
-            operation_slots,
+            operations: Arc::default(),
+            operation_slots: Arc::new(operation_slots),
             sessions: Sessions::default(),
             session_transactions: SessionTransactions::default(),
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),
             suspension: Suspension::default(),
@@ -174,6 +227,71 @@ impl State {
             replies: AtomicI32::new(1),
             refusals: AtomicUsize::new(0),
         }
+    }
+
+    /// The state of a data set. What belongs to the clients, and what is about the whole server, it has
+    /// in common with the state that they connect to.
+    pub(crate) fn of_data_set(front: &State, data_set: PlacedSet, engine: Arc<Engine>) -> State {
+        let services = Services {
+            engine,
+            log: front.services.log.clone(),
+            folder: front.services.folder.clone(),
+            status: Vec::new(),
+            traces: front.services.traces.clone(),
+            // That of the first data set may not be open yet.
+            users: UsersEngine::Own,
+        };
+        let config = Config {
+            replica_set: Some(data_set.name().to_owned()),
+            local_password: None,
+            peer_key: None,
+            ..front.config.clone()
+        };
+        let own = State::new(config, services, 0);
+        State {
+            services: Services {
+                users: front.services.users.clone(),
+                ..own.services
+            },
+            data_set: Some(data_set),
+            audit: front.audit.clone(),
+            parameters: front.parameters.clone(),
+            directory: front.directory.clone(),
+            fake_users: front.fake_users.clone(),
+            cluster_parameters: front.cluster_parameters.clone(),
+            fail_points: front.fail_points.clone(),
+            operations: front.operations.clone(),
+            operation_slots: front.operation_slots.clone(),
+            connections: front.connections.clone(),
+            metrics: front.metrics.clone(),
+            profiling: front.profiling.clone(),
+            ..own
+        }
+    }
+
+    /// The engine with the users.
+    ///
+    /// # Errors
+    /// Fails if it is not open for long.
+    pub(crate) fn users_engine(&self) -> Result<Arc<Engine>, CommandError> {
+        match &self.services.users {
+            UsersEngine::Own => Ok(self.services.engine.clone()),
+            UsersEngine::First(first) => first.get(),
+        }
+    }
+
+    /// Returns `true` if clients have to log in.
+    pub(crate) fn requires_login(&self) -> bool {
+        match self.users_engine() {
+            Ok(engine) => self.directory.is_required(&engine),
+            Err(_) => true,
+        }
+    }
+
+    /// Fails if a database is in another data set than that of this state.
+    pub(crate) fn check_placement(&self, database: &str) -> Result<(), CommandError> {
+        let data_set = self.data_set.as_ref();
+        data_set.map_or(Ok(()), |data_set| data_set.check(database))
     }
 
     /// The number of running operations.
@@ -255,15 +373,33 @@ impl State {
         value: ValueRef<'_>,
         at: SetAt,
     ) -> Result<Value, CommandError> {
-        let engine = &self.services.engine;
-        let before = self.parameters.set(engine, name, value, at)?;
+        let before = self.parameters.set(name, value, at)?;
+        self.apply_parameter(name);
+        let members = self.router.as_ref().map(|router| router.members());
+        let members = members.unwrap_or_default();
+        members
+            .iter()
+            .for_each(|member| member.apply_parameter(name));
+        Ok(before)
+    }
+
+    /// Passes a parameter to the engine and the planner, if they use it.
+    fn apply_parameter(&self, name: &str) {
+        self.parameters.apply(&self.services.engine, name);
         if name == parameters::NO_TABLE_SCAN {
             let forbid = self.parameters.flag(name);
             self.planner_settings
                 .restrictions
                 .forbid_table_scans(forbid);
         }
-        Ok(before)
+    }
+
+    /// Passes the parameters that were set to the engine and the planner.
+    pub(crate) fn apply_parameters(&self) {
+        let names = self.parameters.names_set();
+        names
+            .into_iter()
+            .for_each(|name| self.apply_parameter(name));
     }
 }
 
@@ -372,13 +508,14 @@ const EXPIRY: i32 = 9_000_013;
 /// The id of the log line about certificates that cannot be used. MongoDB has no such event.
 const CERTIFICATE_ERROR: i32 = 9_000_008;
 
-/// The user of Windrow's own commands. Without random numbers there is none, and the commands
-/// cannot log in.
-fn own_user(config: &Config, services: &Services) -> Option<User> {
-    let created = local_user(config.local_password.as_deref()?);
+/// The users that are not stored: that of Windrow's own commands, and that of the other servers.
+/// Without random numbers there are none, and they cannot log in.
+fn own_users(config: &Config, services: &Services) -> Vec<User> {
+    let local = config.local_password.as_deref().map(local_user);
+    let peer = config.peer_key.as_deref().map(peer_user);
     let report = |error: &CommandError| {
         let attr = doc! { "error": (error.message.as_str()) };
-        let message = "Other commands of this machine cannot log in";
+        let message = "Other commands of this machine, and other servers, cannot log in";
         let log = &services.log;
         log.write(
             Severity::Error,
@@ -389,7 +526,10 @@ fn own_user(config: &Config, services: &Services) -> Option<User> {
             attr,
         );
     };
-    created.inspect_err(report).ok()
+    let created = local.into_iter().chain(peer);
+    created
+        .filter_map(|user| user.inspect_err(report).ok())
+        .collect()
 }
 
 /// The id of the log line about a user that cannot be created. MongoDB has no such event.
@@ -398,7 +538,14 @@ const NO_LOCAL_USER: i32 = 9_000_017;
 /// Loads the cluster parameters. If the stored values cannot be read, the server starts with the
 /// defaults, so that an administrator can set them again.
 fn load_cluster_parameters(services: &Services) -> ClusterParameters {
-    ClusterParameters::load(&services.engine).unwrap_or_else(|error| {
+    let loaded = match &services.users {
+        UsersEngine::Own => ClusterParameters::load(&services.engine),
+        UsersEngine::First(first) => {
+            let engine = first.get();
+            engine.and_then(|engine| ClusterParameters::load(&engine))
+        }
+    };
+    loaded.unwrap_or_else(|error| {
         let attr = doc! { "error": (error.to_string()) };
         let message = "The cluster parameters cannot be read: the defaults are used";
         let log = &services.log;

@@ -16,6 +16,7 @@ use windrow_access::Mechanism;
 use crate::address_file::{Password, ServerAddress};
 use crate::server_target::{Endpoint, Login, ResolvedTarget, ServerTarget};
 
+pub use tls::encrypt;
 pub use windrow_client::{Client, ClientError, DocumentSequence};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

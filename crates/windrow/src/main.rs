@@ -35,6 +35,7 @@ mod command_line;
 mod completion;
 mod config;
 mod data_folder;
+mod data_sets;
 mod display_text;
 mod doctor;
 mod encryption;

@@ -2,6 +2,8 @@
 
 mod audit_options;
 mod config_file;
+mod data_sets;
+mod engines;
 mod given_option;
 mod help;
 mod metrics;
@@ -27,34 +29,34 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
-use windrow_collection::{Engine, EngineOptions, Error, Position, StorageError};
+use windrow_collection::{Engine, Error, Position};
 use windrow_document::doc;
 use windrow_page::PageServer;
 use windrow_server::{
-    Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode, Traces,
+    Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode, Traces, UsersEngine,
     log_resumed_builds, new_password,
 };
-use windrow_storage::{Disk, RealDisk};
 use windrow_web::MetricsServer;
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder;
-use crate::encryption;
+use data_sets::DataSets;
+use engines::{EngineSource, open_engine};
 use help::HELP;
 use metrics::start_metrics;
 use new_folder::NewFolder;
 pub use options::Options;
 use options::parse;
 use pid_file::PidFile;
-use problem_log::{log_problem, set_log};
+use problem_log::set_log;
 use reload::Reloader;
-use shared_store::{ABSTENTION, FollowTask, open_shared};
+use shared_store::{ABSTENTION, FollowTask, abstention};
 use shown_options::show_arguments;
 use traces::{TraceExporter, start_traces};
 use web::start_web;
@@ -81,11 +83,8 @@ pub fn read_configuration(file: &Path) -> Result<Options, Failure> {
     options.ok_or_else(|| Failure::Usage("it asks for help".to_owned()))
 }
 
-/// Exit codes of mongod: no socket could be opened, the data folder has another format, the data
-/// folder cannot be used.
+/// The exit code of mongod if no socket could be opened.
 const NET_ERROR: u8 = 48;
-const OTHER_FORMAT: u8 = 62;
-const UNUSABLE_FOLDER: u8 = 100;
 
 /// Serves until a stop. A failure is printed; a log elsewhere has it, too.
 fn serve(options: Options) -> Result<(), Failure> {
@@ -115,13 +114,16 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .map(PidFile::write)
         .transpose()?;
     let new_folder = NewFolder::observe(&options.data_folder);
-    let (engine, follow) = open_engine(&options, log)?;
-    log_resumed_builds(&engine, log);
-    let begun = begin(log, &options, &engine).inspect_err(|_| {
-        // The folder is given up in any case.
-        let _ = engine.close();
-        new_folder.discard();
-    })?;
+    let data = ServedData::open(&options, log)?;
+    let begun = match begin(log, &options, &data) {
+        Ok(begun) => begun,
+        Err(failure) => {
+            // The folder is given up in any case.
+            data.close();
+            new_folder.discard();
+            return Err(failure);
+        }
+    };
     let Begun {
         server,
         password,
@@ -129,21 +131,46 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         web,
         traces,
     } = begun;
-    let is_encrypted = engine.is_encrypted();
     // Without the address file, other commands cannot find the server. Clients are not affected.
-    let address_file = own_address(&server, &options, password, is_encrypted)
+    let address_file = own_address(&server, &options, password, data.is_encrypted())
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
-    let election_timeout = options.store.as_ref().map(|store| store.election_timeout);
-    let mut reloader = Reloader::new(log.clone(), server.state(), options);
+    let mut reloader = Reloader::new(log.clone(), server.state(), options.clone());
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
+    let outputs = (address_file, metrics, web, traces, pid_file);
+    match data {
+        ServedData::Folder(engine, follow) => {
+            serve_engine(log, &options, server, (engine, follow), outputs)?;
+        }
+        ServedData::Sets(sets) => {
+            let served = sets.serve(Arc::new(options), server, log);
+            drop(outputs);
+            served?;
+        }
+    }
+    let attr = doc! { "exitCode": 0 };
+    log.info("CONTROL", 23_138, "main", "Shutting down", attr);
+    Ok(())
+}
+
+/// Serves the engine of the data folder until a stop. `outputs` are given up as soon as no client is
+/// served.
+fn serve_engine<T>(
+    log: &Arc<Log>,
+    options: &Options,
+    server: Server,
+    (engine, follow): (Arc<Engine>, Option<FollowTask>),
+    outputs: T,
+) -> Result<(), Failure> {
+    log_resumed_builds(&engine, log);
+    let election_timeout = options.store.as_ref().map(|store| store.election_timeout);
     let watch = election_timeout.map(|timeout| {
         let (state, stop) = (server.state(), server.stop());
         watch_role(follow, engine.clone(), state, stop, timeout)
     });
     let stop = server.stop();
     let served = server.run();
-    drop((address_file, metrics, web, traces, pid_file));
+    drop(outputs);
     if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
         drop(engine);
         return Err(follow_again(log, &error.to_string(), Duration::ZERO));
@@ -153,10 +180,51 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         drop(engine);
         return Err(follow_again(log, "it was asked to step down", period));
     }
-    served.map_err(Failure::runtime)?;
-    let attr = doc! { "exitCode": 0 };
-    log.info("CONTROL", 23_138, "main", "Shutting down", attr);
-    Ok(())
+    served.map_err(Failure::runtime)
+}
+
+/// The data of a server.
+enum ServedData {
+    /// That of its folder, and the work that remains if it follows another server.
+    Folder(Arc<Engine>, Option<FollowTask>),
+    /// Several data sets.
+    Sets(DataSets),
+}
+
+impl ServedData {
+    fn open(options: &Options, log: &Arc<Log>) -> Result<ServedData, Failure> {
+        let store = options.store.as_ref();
+        let sets = store.and_then(|store| Some((store, store.data_sets.as_ref()?)));
+        if let Some((store, sets)) = sets {
+            return Ok(ServedData::Sets(DataSets::open(options, store, sets, log)?));
+        }
+        let source = EngineSource {
+            folder: &options.data_folder,
+            memory_bytes: options.memory_bytes,
+            store,
+            abstention: abstention(),
+        };
+        let (engine, follow) = open_engine(options, source, log)?;
+        Ok(ServedData::Folder(engine, follow))
+    }
+
+    fn is_encrypted(&self) -> bool {
+        match self {
+            ServedData::Folder(engine, _) => engine.is_encrypted(),
+            ServedData::Sets(sets) => sets.is_encrypted(),
+        }
+    }
+
+    fn close(self) {
+        match self {
+            ServedData::Folder(engine, follow) => {
+                drop(follow);
+                // The server does not start in any case.
+                let _ = engine.close();
+            }
+            ServedData::Sets(sets) => sets.close(),
+        }
+    }
 }
 
 /// What listens and sends once a server has begun.
@@ -169,18 +237,27 @@ struct Begun {
 }
 
 /// Opens the sockets of the server, its metrics and its page. Nothing is served yet.
-fn begin(log: &Arc<Log>, options: &Options, engine: &Arc<Engine>) -> Result<Begun, Failure> {
+fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Begun, Failure> {
     let traces = start_traces(log, &options.traces)?;
+    let (engine, users, router) = match data {
+        ServedData::Folder(engine, _) => (engine.clone(), UsersEngine::Own, None),
+        ServedData::Sets(sets) => {
+            let users = UsersEngine::First(sets.first_engine());
+            (sets.front_engine(), users, Some(sets.router(options)))
+        }
+    };
     let services = Services {
-        engine: engine.clone(),
+        engine,
         log: log.clone(),
         folder: Some(options.data_folder.clone()),
         status: Vec::new(),
         traces: traces.as_ref().map(|(traces, _)| traces.clone()),
+        users,
     };
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;
-    let config = config(options, password.clone(), engine.is_encrypted());
-    let server = Server::bind(config, services).map_err(explain_bind)?;
+    let mut config = config(options, password.clone(), data.is_encrypted());
+    config.peer_key = router.as_ref().and_then(|router| router.key.clone());
+    let server = Server::bind_router(config, services, router).map_err(explain_bind)?;
     let metrics = start_metrics(log, options, server.state())?;
     let web = start_web(log, options, server.connector(), &password)?;
     warn_of_open_access(log, &server);
@@ -363,53 +440,6 @@ fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
     Ok(log)
 }
 
-/// A process that was just killed can hold the lock of the data folder for a moment.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
-
-fn open_engine(
-    options: &Options,
-    log: &Arc<Log>,
-) -> Result<(Arc<Engine>, Option<FollowTask>), Failure> {
-    let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
-    let disk = RealDisk::new(&options.data_folder).map_err(unusable)?;
-    let mut engine_options = EngineOptions {
-        on_problem: log_problem,
-        build_priority: options.build_priority,
-        snapshot_age_max: options.snapshot_age_max,
-        history_bytes: options.history_bytes,
-        ..EngineOptions::with_memory(options.memory_bytes)
-    };
-    engine_options.storage.encryption =
-        encryption::find_key(options.encryption_key_file.as_deref())?;
-    let disk: Arc<dyn Disk> = Arc::new(disk);
-    let started = Instant::now();
-    let open = || match &options.store {
-        Some(store) => {
-            let folder = &options.data_folder;
-            open_shared(store, disk.clone(), folder, engine_options.clone(), log)
-        }
-        None => {
-            let engine = Engine::open(disk.clone(), engine_options.clone())?;
-            Ok((engine, None))
-        }
-    };
-    loop {
-        match open() {
-            Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(error) => {
-                let code = match &error {
-                    Error::Storage(StorageError::UnknownFormat { .. }) => OTHER_FORMAT,
-                    _ => UNUSABLE_FOLDER,
-                };
-                return Err(Failure::WithCode(code, error.to_string()));
-            }
-            Ok(opened) => return Ok(opened),
-        }
-    }
-}
-
 /// Follows another server, and then watches if this one can extend the log in the object store, or if
 /// another one has taken it over. Stops the server when its process has to start again. The thread returns the reason, or
 /// `None` if the server stops for another reason.
@@ -421,7 +451,7 @@ fn watch_role(
     election_timeout: Duration,
 ) -> thread::JoinHandle<Option<Error>> {
     thread::spawn(move || {
-        let followed = follow.map_or(Ok(()), |follow| follow.run(&stop));
+        let followed = follow.map_or(Ok(()), |follow| follow.run(&stop, &|| 0));
         let mut ended = followed.err();
         while ended.is_none() && !stop.wait(WATCH_INTERVAL) {
             let silence = engine.upload_silence();

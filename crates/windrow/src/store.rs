@@ -12,6 +12,7 @@ use windrow_collection::{StorageError, run_of_row};
 use windrow_storage::{Bucket, MasterKey, StoreReport, collect_garbage, inspect, unlock, unseal};
 
 use crate::command_line::{Failure, Subcommand};
+use crate::data_sets;
 use crate::encryption;
 
 pub const STORE: Subcommand = Subcommand {
@@ -38,7 +39,8 @@ Commands:
          BSON, and the name of their collection to the standard error
 
 URL is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX. Credentials and options are
-those of `windrow serve --store`.
+those of `windrow serve --store`. If there are several data sets, the command runs on each of them;
+URL/sets/NAME is a single one, which decrypt needs.
 
 Options:
   --store-option NAME=VALUE  a setting of the object store, such as aws_endpoint=http://127.0.0.1:9000
@@ -76,19 +78,50 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     };
     let master = encryption::find_key(options.key_file.as_deref())?;
     let bucket = open_bucket(&options.url, &options.options).map_err(Failure::runtime)?;
-    let inspected = || inspect_unlocked(bucket.clone(), master.as_deref());
-    match &options.action {
-        Action::Stat => print!("{}", show(&inspected()?.1)),
-        Action::Check => return Ok(check(&inspected()?.1)),
+    if let Action::Decrypt(file) = &options.action {
+        decrypt(bucket.as_ref(), master, file)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(placement) = data_sets::find(bucket.as_ref()).map_err(Failure::runtime)? else {
+        let is_whole = run_on_database(&options.action, bucket, master.as_deref())?;
+        return Ok(exit_code(is_whole));
+    };
+    let mut are_whole = true;
+    for set in placement.ids().map(|id| placement.name(id)) {
+        println!("data set      {set}");
+        let url = data_sets::url_of(&options.url, set);
+        let bucket = open_bucket(&url, &options.options).map_err(Failure::runtime)?;
+        are_whole &= run_on_database(&options.action, bucket, master.as_deref())?;
+        println!();
+    }
+    Ok(exit_code(are_whole))
+}
+
+fn exit_code(is_whole: bool) -> ExitCode {
+    if is_whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs an action on a database. Returns `false` if it is damaged.
+fn run_on_database(
+    action: &Action,
+    bucket: Arc<dyn Bucket>,
+    master: Option<&MasterKey>,
+) -> Result<bool, Failure> {
+    let (bucket, report) = inspect_unlocked(bucket, master)?;
+    match action {
+        Action::Stat | Action::Decrypt(_) => print!("{}", show(&report)),
+        Action::Check => return Ok(check(&report)),
         Action::Collect => {
-            let (bucket, report) = inspected()?;
             let runs = collect_garbage(&bucket, &report).map_err(Failure::runtime)?;
             let log = report.log_objects;
             println!("{runs} runs were deleted; before, there were {log} log objects");
         }
-        Action::Decrypt(file) => decrypt(bucket.as_ref(), master, file)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 /// Returns the object store without the encryption of its database, and what is in it.
@@ -202,17 +235,18 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-fn check(report: &StoreReport) -> ExitCode {
+/// Prints what is missing. Returns `false` if something is.
+fn check(report: &StoreReport) -> bool {
     let (start, newest) = report.log;
     if report.missing.is_empty() {
         let runs = report.runs;
         println!("log objects {start} to {newest} and {runs} runs are as the catalog says");
-        return ExitCode::SUCCESS;
+        return true;
     }
     for run in &report.missing {
         println!("run {run} is missing");
     }
-    ExitCode::FAILURE
+    false
 }
 
 /// Opens the object store at a URL.

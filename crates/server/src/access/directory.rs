@@ -52,7 +52,7 @@ pub struct Users {
     /// user. Otherwise a client that may drop users could give access to all clients.
     pub had_users: bool,
     pub has_roles: bool,
-    local_user: Option<Arc<User>>,
+    own_users: Arc<[User]>,
     read: Mutex<HashMap<UserName, Option<Arc<Identity>>>>,
 }
 
@@ -65,28 +65,28 @@ pub struct Directory {
     pub control: AccessControl,
     namespaces: [Namespace; 2],
     users: RwLock<Arc<Users>>,
-    /// The user of Windrow's own commands, which is not stored.
-    local_user: Option<Arc<User>>,
+    /// The users that are not stored.
+    own_users: Arc<[User]>,
     /// Held while users or roles are changed by a command, which reads before it writes.
     pub changing: Mutex<()>,
 }
 
 impl Directory {
-    pub fn new(control: AccessControl, local_user: Option<User>) -> Directory {
-        let local_user = local_user.map(Arc::new);
+    pub fn new(control: AccessControl, own_users: Vec<User>) -> Directory {
+        let own_users: Arc<[User]> = own_users.into();
         let users = Users {
             versions: [None; 2],
             has_users: false,
             had_users: false,
             has_roles: false,
-            local_user: local_user.clone(),
+            own_users: own_users.clone(),
             read: Mutex::default(),
         };
         Directory {
             control,
             namespaces: [Stored::Users, Stored::Roles].map(Stored::namespace),
             users: RwLock::new(Arc::new(users)),
-            local_user,
+            own_users,
             changing: Mutex::new(()),
         }
     }
@@ -108,7 +108,7 @@ impl Directory {
             has_users,
             had_users,
             has_roles,
-            local_user: self.local_user.clone(),
+            own_users: self.own_users.clone(),
             read: Mutex::default(),
         });
         let mut known = self.users.write().unwrap_or_else(PoisonError::into_inner);
@@ -131,6 +131,16 @@ fn version(collection: &Collection) -> ([u8; 16], Position) {
 }
 
 impl Users {
+    /// The newest change of users and roles in the log.
+    pub fn newest_change(&self) -> Position {
+        let positions = self
+            .versions
+            .iter()
+            .flatten()
+            .map(|(_, position)| *position);
+        positions.max().unwrap_or(Position::ZERO)
+    }
+
     /// The user with this name. Fails if stored documents cannot be read.
     pub fn get(
         &self,
@@ -165,9 +175,9 @@ impl Users {
 
     /// The user with this name, as it is stored now.
     pub fn user(&self, engine: &Engine, name: &UserName) -> Result<Option<User>, CommandError> {
-        match &self.local_user {
-            Some(user) if user.name == *name => Ok(Some(User::clone(user))),
-            _ => store::user(engine, name),
+        match self.own_users.iter().find(|user| user.name == *name) {
+            Some(user) => Ok(Some(user.clone())),
+            None => store::user(engine, name),
         }
     }
 }

@@ -62,12 +62,27 @@ impl FakeUsers {
         if let Some(secret) = place.get() {
             return Ok(secret);
         }
+        if has_users && engine.is_following() {
+            // Only the primary can create it.
+            return match load(engine)? {
+                Some(secret) => Ok(place.get_or_init(|| secret)),
+                None => self.secret(engine, false),
+            };
+        }
         let secret = if has_users {
             load_or_create(engine)?
         } else {
             random::secret(SECRET_BYTES)?
         };
         Ok(place.get_or_init(|| secret))
+    }
+
+    /// Creates the secret before the first user, if other servers follow this one: they cannot.
+    pub fn prepare(&self, engine: &Engine) -> Result<(), CommandError> {
+        if engine.is_shared() {
+            self.secret(engine, true)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
-//! The user of Windrow's own commands. Its password is in the data folder, so it can log in from this
-//! machine only.
+//! The users that are not stored. The user of Windrow's own commands has a password in the data folder,
+//! so it can log in from this machine only. The user of the other servers of a cluster has the key
+//! that the servers share. It may do nothing itself: it passes on the commands of other users.
 
 use windrow_access::{
     Credentials, Mechanism, Restrictions, RoleName, StoredCredentials, User, UserName,
@@ -37,20 +38,42 @@ fn local_addresses() -> Result<Restrictions, CommandError> {
     restrictions.map_err(|error| CommandError::new(ErrorCode::BadValue, error.to_string()))
 }
 
+/// The name of the user of the other servers.
+pub const PEER_USER: (&str, &str) = ("__server", "local");
+
+/// Returns `true` if this is the name of the user of the other servers.
+pub fn is_peer_user(name: &UserName) -> bool {
+    (name.user.as_str(), name.database.as_str()) == PEER_USER
+}
+
 /// The user with this password. It may do everything, from this machine.
 pub fn local_user(password: &str) -> Result<User, CommandError> {
+    let roles = vec![RoleName::new("__system", "admin")];
+    own_user(LOCAL_USER, password, roles, local_addresses()?)
+}
+
+/// The user of the other servers, with the key that they share.
+pub fn peer_user(key: &str) -> Result<User, CommandError> {
+    own_user(PEER_USER, key, Vec::new(), Restrictions::default())
+}
+
+fn own_user(
+    (user, database): (&str, &str),
+    password: &str,
+    roles: Vec<RoleName>,
+    restrictions: Restrictions,
+) -> Result<User, CommandError> {
     let mechanism = Mechanism::ScramSha256;
     let salt = random::secret(mechanism.salt_bytes())?;
     let mut credentials = StoredCredentials::default();
     let own = Credentials::new(mechanism, password.as_bytes(), salt, ITERATIONS);
     credentials.set(mechanism, own);
-    let (user, database) = LOCAL_USER;
     Ok(User {
         name: UserName::new(user, database),
         id: None,
         credentials,
-        roles: vec![RoleName::new("__system", "admin")],
-        restrictions: local_addresses()?,
+        roles,
+        restrictions,
         custom_data: None,
     })
 }

@@ -57,7 +57,7 @@ pub fn start(
     };
     let user = UserName::new(&first.user, message.database);
     client.login.check_only_user(&user)?;
-    let engine = &state.services.engine;
+    let engine = &state.users_engine()?;
     let stored = state.directory.users(engine).user(engine, &user);
     let stored = stored.map_err(|error| {
         let failed = FailedLogin::new(&user, mechanism.name(), message.is_speculative);
@@ -95,7 +95,7 @@ fn credentials_of_nobody(
     mechanism: Mechanism,
     user: &UserName,
 ) -> Result<Credentials, CommandError> {
-    let engine = &state.services.engine;
+    let engine = &state.users_engine()?;
     let has_users = state.directory.users(engine).has_users;
     let iterations = iterations(state, mechanism);
     let fake = &state.fake_users;
@@ -158,7 +158,7 @@ pub fn check_restrictions(
     if is_local_user(&user.name) && !state.config.local_user_by_ip && client.address.is_ip() {
         return Ok(false);
     }
-    let resolved = resolve_roles(&state.services.engine, &user.roles)?;
+    let resolved = resolve_roles(&*state.users_engine()?, &user.roles)?;
     Ok(resolved.allow(user, client.endpoints()))
 }
 
@@ -213,7 +213,7 @@ impl SaslReply {
 /// The mechanisms of a user for `hello`. A user that does not exist seems to have all. `None` if
 /// there are no users at all.
 pub fn supported_mechanisms(state: &State, name: &UserName) -> Option<Vec<&'static str>> {
-    let engine = &state.services.engine;
+    let engine = &state.users_engine().ok()?;
     if !state.directory.users(engine).has_users {
         return None;
     }

@@ -46,8 +46,10 @@ pub fn log_in(
         return Err(failed("the user is not the subject of the certificate"));
     }
     client.login.check_only_user(&user)?;
-    let engine = &state.services.engine;
-    let stored = state.directory.users(engine).user(engine, &user);
+    let engine = state
+        .users_engine()
+        .map_err(|error| failed(&error.message))?;
+    let stored = state.directory.users(&engine).user(&engine, &user);
     let stored = stored.map_err(|error| failed(&error.message))?;
     let stored = stored.ok_or_else(|| failed("the user does not exist"))?;
     let allowed = check_restrictions(state, client, &stored);

@@ -27,7 +27,7 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::command::{Accepted, Command, InTransactions, Routing, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::{OrCommandError, refuse};
@@ -47,6 +47,7 @@ use source_stages::NO_COLLECTION;
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
     help: "runs an aggregation pipeline",
+    routing: Routing::Databases,
     needs: Needs::Computed(requirement),
     kind: Kind::Command,
     class: LatencyClass::Read,

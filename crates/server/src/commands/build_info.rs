@@ -5,7 +5,7 @@ use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::version::{MONGODB_VERSION, windrow};
 
@@ -13,6 +13,7 @@ pub const BUILD_INFO: Command = Command {
     name: "buildInfo",
     aliases: &["buildinfo"],
     help: "returns the version and the build of the server",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     arguments: Accepted::Only(&[]),
     in_transactions: InTransactions::Following,

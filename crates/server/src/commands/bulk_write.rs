@@ -13,7 +13,7 @@ use super::{delete, insert, update};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
@@ -26,6 +26,7 @@ use results::BulkResults;
 pub const BULK_WRITE: Command = Command {
     name: "bulkWrite",
     help: "inserts, updates and deletes documents of several collections",
+    routing: Routing::Databases,
     needs: Needs::Computed(requirement),
     kind: Kind::Command,
     class: LatencyClass::Write,

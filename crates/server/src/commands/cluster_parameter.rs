@@ -7,12 +7,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::cluster_parameters::DEFAULT_TIME_LIMIT;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const GET_CLUSTER_PARAMETER: Command = Command {
     name: "getClusterParameter",
     help: "returns cluster parameters: by name, by names, or all with \"*\"",
+    routing: Routing::Users,
     needs: Needs::OnServer(&[Action::getClusterParameter]),
     admin_only: true,
     run: get,
@@ -22,6 +23,7 @@ pub const GET_CLUSTER_PARAMETER: Command = Command {
 pub const SET_CLUSTER_PARAMETER: Command = Command {
     name: "setClusterParameter",
     help: "changes a cluster parameter, which is stored over restarts",
+    routing: Routing::Users,
     needs: Needs::OnServer(&[Action::setClusterParameter]),
     admin_only: true,
     run: set,

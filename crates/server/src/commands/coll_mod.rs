@@ -15,7 +15,7 @@ use super::create::{self, clustered};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::{namespace, queryable_encryption, stable_api, validators};
@@ -23,6 +23,7 @@ use crate::{namespace, queryable_encryption, stable_api, validators};
 pub const COLL_MOD: Command = Command {
     name: "collMod",
     help: "changes options of a collection, an index or a view",
+    routing: Routing::Databases,
     needs: Needs::Computed(requirement),
     write_concern: true,
     in_api_version_1: true,

@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const CONFIGURE_FAIL_POINT: Command = Command {
     name: "configureFailPoint",
     help: "makes selected commands fail, wait or lose their connection, for tests of applications",
+    routing: Routing::Here,
     needs: Needs::Login,
     admin_only: true,
     for_tests: true,

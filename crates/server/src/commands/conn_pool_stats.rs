@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const CONN_POOL_STATS: Command = Command {
     name: "connPoolStats",
     help: "counts the outgoing connections of the server",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::connPoolStats]),
     run: stats,
     ..Command::EMPTY
@@ -20,6 +21,7 @@ pub const CONN_POOL_STATS: Command = Command {
 pub const DROP_CONNECTIONS: Command = Command {
     name: "dropConnections",
     help: "closes the outgoing connections of the server",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::dropConnections]),
     admin_only: true,
     arguments: Accepted::Only(&["hostAndPort"]),

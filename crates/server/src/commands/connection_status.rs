@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 
 pub const CONNECTION_STATUS: Command = Command {
     name: "connectionStatus",
     help: "returns the users of the connection and their privileges",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     arguments: Accepted::Only(&["showPrivileges"]),
     in_transactions: InTransactions::Following,
@@ -22,7 +23,7 @@ pub const CONNECTION_STATUS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let shows_privileges = Arguments::new(request).flag("showPrivileges")?;
     let (state, client) = (context.state, context.client);
-    let engine = &state.services.engine;
+    let engine = &state.users_engine()?;
     let users = state.directory.users(engine);
     // The user is shown even if nobody has to log in.
     let identity = client.login.identity(engine, &users, client.endpoints())?;

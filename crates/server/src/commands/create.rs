@@ -16,7 +16,7 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::audit::Creation;
 use crate::collation;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, queryable_encryption, stable_api, validators};
@@ -24,6 +24,7 @@ use crate::{namespace, queryable_encryption, stable_api, validators};
 pub const CREATE: Command = Command {
     name: "create",
     help: "creates a collection or a view",
+    routing: Routing::Databases,
     needs: Needs::Computed(requirement),
     write_concern: true,
     in_api_version_1: true,

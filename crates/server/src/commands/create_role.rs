@@ -8,13 +8,14 @@ use crate::access::role_rules;
 use crate::access::store::{Stored, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
 pub const CREATE_ROLE: Command = Command {
     name: "createRole",
     help: "creates a role of the database",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     write_concern: true,
     arguments: Accepted::Only(&["authenticationRestrictions", "privileges", "roles"]),

@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::store::{Stored, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 use crate::random;
@@ -15,6 +15,7 @@ use crate::random;
 pub const CREATE_USER: Command = Command {
     name: "createUser",
     help: "creates a user of the database",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     secrets: &["pwd"],
     write_concern: true,
@@ -47,6 +48,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let user = parse(request, context, name)?;
     let engine = &context.state.services.engine;
     store_schema_version(engine)?;
+    context.state.fake_users.prepare(engine)?;
     match Stored::Users.insert(engine, user.to_document()) {
         Err(error) if error.code == ErrorCode::DuplicateKey => {
             let message = format!("User \"{}\" already exists", user.name);

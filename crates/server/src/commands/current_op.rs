@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -22,6 +22,7 @@ use crate::state::State;
 pub const CURRENT_OP: Command = Command {
     name: "currentOp",
     help: "lists the running operations",
+    routing: Routing::Here,
     needs: Needs::Computed(requirement),
     admin_only: true,
     arguments: Accepted::Any,

@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::store::{Stored, parse_role, parse_user};
 use crate::access::{Needs, editing};
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const DROP_ROLE: Command = Command {
     name: "dropRole",
     help: "deletes a role of the database",
+    routing: Routing::Users,
     needs: Needs::OnDatabase(&[Action::dropRole]),
     write_concern: true,
     run,
@@ -21,6 +22,7 @@ pub const DROP_ROLE: Command = Command {
 pub const DROP_ALL_ROLES_FROM_DATABASE: Command = Command {
     name: "dropAllRolesFromDatabase",
     help: "deletes all roles of the database",
+    routing: Routing::Users,
     needs: Needs::OnDatabase(&[Action::dropRole]),
     write_concern: true,
     run: all,

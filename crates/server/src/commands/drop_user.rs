@@ -6,13 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::store::Stored;
 use crate::access::{Needs, editing};
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
 pub const DROP_USER: Command = Command {
     name: "dropUser",
     help: "deletes a user of the database",
+    routing: Routing::Users,
     needs: Needs::OnDatabase(&[Action::dropUser]),
     write_concern: true,
     run,
@@ -22,6 +23,7 @@ pub const DROP_USER: Command = Command {
 pub const DROP_ALL_USERS_FROM_DATABASE: Command = Command {
     name: "dropAllUsersFromDatabase",
     help: "deletes all users of the database",
+    routing: Routing::Users,
     needs: Needs::OnDatabase(&[Action::dropUser]),
     write_concern: true,
     run: all,

@@ -4,13 +4,14 @@ use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Join, Routing};
 use crate::context::Context;
 use crate::sessions::parse_array;
 
 pub const END_SESSIONS: Command = Command {
     name: "endSessions",
     help: "ends logical sessions",
+    routing: Routing::Each(Join::One),
     needs: Needs::Nothing,
     in_api_version_1: true,
     run,

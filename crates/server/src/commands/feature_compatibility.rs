@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
     name: "setFeatureCompatibilityVersion",
     help: "sets the feature compatibility version, of which there is one",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::setFeatureCompatibilityVersion]),
     admin_only: true,
     write_concern: true,

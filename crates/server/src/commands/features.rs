@@ -4,12 +4,13 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const FEATURES: Command = Command {
     name: "features",
     help: "returns the machine part of the server's ObjectIds",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     run,
     ..Command::EMPTY

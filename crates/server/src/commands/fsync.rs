@@ -6,13 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Join, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
 pub const FSYNC: Command = Command {
     name: "fsync",
     help: "syncs all writes to the disk",
+    routing: Routing::Each(Join::One),
     needs: Needs::OnServer(&[Action::fsync]),
     admin_only: true,
     arguments: Accepted::Only(&["fsyncLockAcquisitionTimeoutMillis", "lock"]),
@@ -24,6 +25,7 @@ pub const FSYNC: Command = Command {
 pub const FSYNC_UNLOCK: Command = Command {
     name: "fsyncUnlock",
     help: "unlocks the server after fsync with a lock, which is not supported",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::unlock]),
     admin_only: true,
     arguments: Accepted::Only(&[]),

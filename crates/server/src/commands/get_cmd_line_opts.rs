@@ -5,12 +5,13 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const GET_CMD_LINE_OPTS: Command = Command {
     name: "getCmdLineOpts",
     help: "returns the command line of the server",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getCmdLineOpts]),
     admin_only: true,
     arguments: Accepted::Only(&[]),

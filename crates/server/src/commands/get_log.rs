@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const GET_LOG: Command = Command {
     name: "getLog",
     help: "returns the newest lines of a log, \"global\" or \"startupWarnings\"; \"*\" returns the names of the logs",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getLog]),
     admin_only: true,
     arguments: Accepted::Only(&[]),

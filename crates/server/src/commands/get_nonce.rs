@@ -6,12 +6,13 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const GET_NONCE: Command = Command {
     name: "getnonce",
     help: "returns a random number, for clients from before MongoDB 4.0",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     arguments: Accepted::Only(&[]),
     run,

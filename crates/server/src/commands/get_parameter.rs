@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::parameters::SetAt;
@@ -15,6 +15,7 @@ use crate::parameters::SetAt;
 pub const GET_PARAMETER: Command = Command {
     name: "getParameter",
     help: "returns server parameters: by name, or all with \"*\"",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getParameter]),
     admin_only: true,
     arguments: Accepted::Any,

@@ -17,7 +17,7 @@ use crate::access::sasl::{self, SaslStart};
 use crate::arguments::Arguments;
 use crate::audit::address;
 use crate::clock;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::parameters::QUIET;
 use crate::sessions::TIMEOUT_MINUTES;
@@ -26,6 +26,7 @@ use crate::version::windrow;
 pub const HELLO: Command = Command {
     name: "hello",
     help: "returns the properties of the server that clients need",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     secrets: &["speculativeAuthenticate"],
     in_api_version_1: true,
@@ -39,6 +40,7 @@ pub const IS_MASTER: Command = Command {
     name: "isMaster",
     aliases: &["ismaster"],
     help: "the older form of hello",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     secrets: &["speculativeAuthenticate"],
     arguments: Accepted::Any,
@@ -173,9 +175,17 @@ fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     let mut reply = DocumentBuf::new();
     reply.push(primary, context.state.is_writable());
+    if context.state.router.is_some() {
+        // Drivers take a server with this text for a router of MongoDB.
+        reply.push("msg", "isdbgrid");
+    }
     reply.push("topologyVersion", context.state.topology_version());
     reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
-    reply.push("maxMessageSizeBytes", MESSAGE_BYTES_MAX as i32);
+    let message_bytes_max = match context.state.router {
+        Some(_) => MESSAGE_BYTES_MAX - FORWARDED_BYTES_MAX,
+        None => MESSAGE_BYTES_MAX,
+    };
+    reply.push("maxMessageSizeBytes", message_bytes_max as i32);
     reply.push("maxWriteBatchSize", WRITE_BATCH_COUNT_MAX as i32);
     reply.push("localTime", clock::date(SystemTime::now()));
     reply.push("logicalSessionTimeoutMinutes", TIMEOUT_MINUTES);
@@ -190,6 +200,9 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     }
     reply
 }
+
+/// The most bytes that a server adds to a message which it passes on to another one.
+const FORWARDED_BYTES_MAX: usize = 16 << 10;
 
 fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), CommandError> {
     context.client.set_metadata(metadata)?;

@@ -7,13 +7,14 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::{clock, machine};
 
 pub const HOST_INFO: Command = Command {
     name: "hostInfo",
     help: "returns the properties of the machine of the server",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::hostInfo]),
     arguments: Accepted::Only(&[]),
     run,

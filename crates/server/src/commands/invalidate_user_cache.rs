@@ -4,11 +4,12 @@
 use windrow_access::Action;
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 
 pub const INVALIDATE_USER_CACHE: Command = Command {
     name: "invalidateUserCache",
     help: "has no effect: changes of users are known at once",
+    routing: Routing::Users,
     needs: Needs::OnServer(&[Action::invalidateUserCache]),
     admin_only: true,
     ..Command::EMPTY

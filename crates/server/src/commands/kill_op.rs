@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const KILL_OP: Command = Command {
     name: "killOp",
     help: "interrupts an operation: op is its id in currentOp",
+    routing: Routing::Here,
     needs: Needs::Login,
     admin_only: true,
     arguments: Accepted::Only(&["op"]),

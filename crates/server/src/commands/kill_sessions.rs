@@ -6,13 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{Needs, store};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Join, Routing};
 use crate::context::Context;
 use crate::sessions::{SessionId, UserDigest, parse_list};
 
 pub const KILL_SESSIONS: Command = Command {
     name: "killSessions",
     help: "ends logical sessions and interrupts their operations; without arguments all sessions of the user",
+    routing: Routing::Each(Join::One),
     needs: Needs::Login,
     run,
     ..OF_SESSIONS
@@ -21,6 +22,7 @@ pub const KILL_SESSIONS: Command = Command {
 pub const KILL_ALL_SESSIONS: Command = Command {
     name: "killAllSessions",
     help: "ends all logical sessions and interrupts their operations",
+    routing: Routing::Each(Join::One),
     needs: Needs::OnServer(&[Action::killAnySession]),
     run: all,
     ..OF_SESSIONS
@@ -29,6 +31,7 @@ pub const KILL_ALL_SESSIONS: Command = Command {
 pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
     name: "killAllSessionsByPattern",
     help: "ends the logical sessions that match patterns and interrupts their operations; without patterns all sessions",
+    routing: Routing::Each(Join::One),
     needs: Needs::OnServer(&[Action::killAnySession]),
     run: by_pattern,
     ..OF_SESSIONS
@@ -44,8 +47,9 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let users = list(request)?;
     let users: Result<Vec<_>, _> = users.into_iter().map(parse_user).collect();
     let users = users?;
+    let engine = context.state.users_engine()?;
     for name in &users {
-        if store::user(&context.state.services.engine, name)?.is_none() {
+        if store::user(&engine, name)?.is_none() {
             let UserName { user, database } = name;
             let message = format!("Could not find user \"{user}\" for db \"{database}\"");
             return Err(CommandError::new(ErrorCode::UserNotFound, message));

@@ -4,7 +4,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 use crate::parameters::TEST_COMMANDS;
 
@@ -12,6 +12,7 @@ use crate::parameters::TEST_COMMANDS;
 pub const LIST_COMMANDS: Command = Command {
     name: "listCommands",
     help: "lists the commands",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     ..Command::EMPTY
 };

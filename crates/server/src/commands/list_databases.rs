@@ -8,12 +8,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::list_collections::{filter, matches};
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Join, Routing};
 use crate::context::Context;
 
 pub const LIST_DATABASES: Command = Command {
     name: "listDatabases",
     help: "lists the databases and their sizes",
+    routing: Routing::Each(Join::Databases),
     needs: Needs::Login,
     admin_only: true,
     in_api_version_1: true,

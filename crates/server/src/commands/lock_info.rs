@@ -6,11 +6,12 @@ use windrow_document::doc;
 use windrow_wire::Reply;
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 
 pub const LOCK_INFO: Command = Command {
     name: "lockInfo",
     help: "lists the locks of operations; the list is always empty",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::serverStatus]),
     admin_only: true,
     arguments: Accepted::Only(&[]),

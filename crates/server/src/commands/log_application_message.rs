@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const LOG_APPLICATION_MESSAGE: Command = Command {
     name: "logApplicationMessage",
     help: "writes a message into the audit log",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::applicationMessage]),
     admin_only: true,
     run,

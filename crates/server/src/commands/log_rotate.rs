@@ -7,13 +7,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::auditing::{RotatedLogs, rotate_logs};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::state::State;
 
 pub const LOG_ROTATE: Command = Command {
     name: "logRotate",
     help: "renames log files and opens new ones: of the server, of the audit log, or both",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::logRotate]),
     admin_only: true,
     arguments: Accepted::Only(&[]),

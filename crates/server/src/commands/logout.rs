@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, Reply, Request};
 use crate::access::Needs;
 use crate::access::events::{self, Event};
 use crate::auditing;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const LOGOUT: Command = Command {
     name: "logout",
     help: "logs the connection out, if its user is one of the database",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     run,
     ..Command::EMPTY

@@ -12,13 +12,14 @@ use crate::access::events::{self, Event};
 use crate::access::store::{Stored, find_in, parse_role, parse_user, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, audited_document, audited_name, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 
 pub const MERGE_AUTHZ_COLLECTIONS: Command = Command {
     name: "_mergeAuthzCollections",
     help: "takes over the users and roles that mongorestore has read",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     admin_only: true,
     write_concern: true,

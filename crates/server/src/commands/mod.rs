@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 
 mod aggregate;
 mod build_info;
@@ -103,12 +103,14 @@ mod whats_my_uri;
 
 /// Commands on commands get the table as an argument.
 const EXPLAIN: Command = Command {
+    routing: Routing::Databases,
     needs: Needs::Computed(|request| explain::requirement(request, find)),
     run: |request, context| explain::run(request, context, find),
     ..explain::EXPLAIN
 };
 const LIST_COMMANDS: Command = Command {
     run: |_, context| list_commands::run(COMMANDS, context),
+    routing: Routing::Here,
     ..list_commands::LIST_COMMANDS
 };
 

@@ -1,11 +1,12 @@
 //! `ping`: checks that the server answers.
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 
 pub const PING: Command = Command {
     name: "ping",
     help: "checks the connection",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
     arguments: Accepted::Only(&[]),

@@ -4,13 +4,14 @@ use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Join, Routing};
 use crate::context::Context;
 use crate::sessions::parse_array;
 
 pub const REFRESH_SESSIONS: Command = Command {
     name: "refreshSessions",
     help: "extends the lifetime of logical sessions",
+    routing: Routing::Each(Join::One),
     needs: Needs::Login,
     in_api_version_1: true,
     run,

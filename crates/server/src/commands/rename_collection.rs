@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, uuid_of};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
@@ -17,6 +17,7 @@ use crate::queryable_encryption::check_renaming;
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
     help: "renames a collection",
+    routing: Routing::Databases,
     needs: Needs::Computed(requirement),
     admin_only: true,
     write_concern: true,

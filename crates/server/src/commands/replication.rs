@@ -9,13 +9,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::access::Needs;
 use crate::clock;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::replica_set::ReplicaSet;
 
 pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     name: "getDefaultRWConcern",
     help: "returns the default read and write concerns",
+    routing: Routing::Users,
     needs: Needs::OnServer(&[Action::getDefaultRWConcern]),
     admin_only: true,
     arguments: Accepted::Only(&["inMemory"]),
@@ -45,6 +46,7 @@ const NOT_ON_STANDALONE: ErrorCode = ErrorCode(51_300);
 pub const REPL_SET_GET_CONFIG: Command = Command {
     name: "replSetGetConfig",
     help: "returns the configuration of the replica set",
+    routing: Routing::Refused,
     needs: Needs::OnServer(&[Action::replSetGetConfig]),
     run: |_, context| {
         let shared = context.state.shared_state();
@@ -57,6 +59,7 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
 pub const REPL_SET_GET_STATUS: Command = Command {
     name: "replSetGetStatus",
     help: "returns the state of the replica set",
+    routing: Routing::Refused,
     needs: Needs::OnServer(&[Action::replSetGetStatus]),
     run: |_, context| {
         let newest = context.state.services.engine.newest_time();

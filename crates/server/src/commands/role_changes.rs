@@ -7,13 +7,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::role_rules;
 use crate::access::{Needs, editing};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
 pub const GRANT_ROLES_TO_ROLE: Command = Command {
     name: "grantRolesToRole",
     help: "lets a role inherit from other roles",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| editing::needs_for_roles(request, "roles", Action::grantRole)),
     run: |request, context| change(request, context, grant_roles),
     ..OF_ROLES
@@ -22,6 +23,7 @@ pub const GRANT_ROLES_TO_ROLE: Command = Command {
 pub const REVOKE_ROLES_FROM_ROLE: Command = Command {
     name: "revokeRolesFromRole",
     help: "ends that a role inherits from other roles",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| {
         editing::needs_for_roles(request, "roles", Action::revokeRole)
     }),
@@ -32,6 +34,7 @@ pub const REVOKE_ROLES_FROM_ROLE: Command = Command {
 pub const GRANT_PRIVILEGES_TO_ROLE: Command = Command {
     name: "grantPrivilegesToRole",
     help: "adds privileges to a role",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| editing::needs_for_privileges(request, Action::grantRole)),
     run: |request, context| change(request, context, grant_privileges),
     ..OF_PRIVILEGES
@@ -40,6 +43,7 @@ pub const GRANT_PRIVILEGES_TO_ROLE: Command = Command {
 pub const REVOKE_PRIVILEGES_FROM_ROLE: Command = Command {
     name: "revokePrivilegesFromRole",
     help: "removes privileges from a role",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| editing::needs_for_privileges(request, Action::revokeRole)),
     run: |request, context| change(request, context, revoke_privileges),
     ..OF_PRIVILEGES

@@ -9,13 +9,14 @@ use crate::access::role_documents;
 use crate::access::store::{self, Stored, parse_role};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 
 pub const ROLES_INFO: Command = Command {
     name: "rolesInfo",
     help: "lists roles",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&[
         "showAuthenticationRestrictions",

@@ -6,12 +6,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const ROTATE_CERTIFICATES: Command = Command {
     name: "rotateCertificates",
     help: "reads the certificates again, for new connections",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::rotateCertificates]),
     admin_only: true,
     arguments: Accepted::Only(&["message"]),

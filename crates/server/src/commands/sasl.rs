@@ -9,7 +9,7 @@ use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
 use crate::access::x509::{self, CertificateLogin, MONGODB_X509};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 use crate::tls::Tls;
@@ -17,6 +17,7 @@ use crate::tls::Tls;
 pub const SASL_START: Command = Command {
     name: "saslStart",
     help: "starts a login",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["payload"],
@@ -29,6 +30,7 @@ pub const SASL_START: Command = Command {
 pub const SASL_CONTINUE: Command = Command {
     name: "saslContinue",
     help: "continues a login",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["payload"],
@@ -41,6 +43,7 @@ pub const SASL_CONTINUE: Command = Command {
 pub const AUTHENTICATE: Command = Command {
     name: "authenticate",
     help: "logs a client in with the certificate of its connection",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["key", "nonce"],

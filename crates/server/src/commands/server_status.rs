@@ -3,6 +3,7 @@
 //! A section is left out if it is named with 0: `{serverStatus: 1, metrics: 0}`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
@@ -12,13 +13,13 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
 use crate::metrics::{Metrics, int};
 use crate::replica_set::{MemberLag, member_lags};
-use crate::state::State;
+use crate::state::{Route, State};
 use crate::tls::Tls;
 use crate::transactions::TransactionCounts;
 use crate::version::{MONGODB_VERSION, windrow};
@@ -28,6 +29,7 @@ use crate::{clock, latency, machine, namespace};
 pub const SERVER_STATUS: Command = Command {
     name: "serverStatus",
     help: "returns counters and sizes of the running server",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::serverStatus]),
     arguments: Accepted::Any,
     run,
@@ -89,7 +91,26 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     for (name, section) in &state.services.status {
         add(name, &|| section());
     }
+    if let Some(router) = &state.router
+        && is_selected("dataSets")
+    {
+        status.push("dataSets", data_sets(router.as_ref())?);
+    }
     Ok(Reply::ok(status))
+}
+
+/// The data sets, each with the sections about its data on this server.
+fn data_sets(router: &dyn Route) -> Result<Vec<Value>, CommandError> {
+    let describe = |(mut set, member): (DocumentBuf, Option<Arc<State>>)| {
+        if let Some(member) = member {
+            set.push("catalogStats", catalog(&member)?);
+            set.push("transactions", transactions(&member));
+            set.push("indexBuilds", index_builds(&member));
+            set.push("windrow", engine(&member));
+        }
+        Ok(set.into())
+    };
+    router.describe().into_iter().map(describe).collect()
 }
 
 /// Latencies, with histograms if requested: `{opLatencies: {histograms: true}}`.
@@ -102,10 +123,15 @@ fn latencies(request: &Request, state: &State) -> DocumentBuf {
 
 fn identity(state: &State) -> DocumentBuf {
     let uptime = state.started.elapsed();
+    let process = if state.router.is_some() {
+        "mongos"
+    } else {
+        "mongod"
+    };
     doc! {
         "host": (state.host.clone()),
         "version": MONGODB_VERSION,
-        "process": "mongod",
+        "process": process,
         "pid": (i64::from(std::process::id())),
         "uptime": (uptime.as_secs_f64().floor()),
         "uptimeMillis": (uptime.as_millis() as i64),
@@ -127,7 +153,8 @@ fn security(tls: &Tls) -> DocumentBuf {
 /// Whether the data folder is encrypted, and how, as MongoDB Enterprise reports it. The master key is
 /// always in a local file.
 fn encryption_at_rest(state: &State) -> DocumentBuf {
-    match state.services.engine.key_generation() {
+    let engine = state.users_engine();
+    match engine.ok().and_then(|engine| engine.key_generation()) {
         None => doc! { "encryptionEnabled": false },
         Some(generation) => doc! {
             "encryptionEnabled": true,

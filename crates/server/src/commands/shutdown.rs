@@ -7,12 +7,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::auditing;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const SHUTDOWN: Command = Command {
     name: "shutdown",
     help: "stops the server after running commands have replied",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::shutdown]),
     admin_only: true,
     arguments: Accepted::Only(&["force", "timeoutSecs"]),

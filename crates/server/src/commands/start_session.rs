@@ -4,13 +4,14 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 use crate::sessions::TIMEOUT_MINUTES;
 
 pub const START_SESSION: Command = Command {
     name: "startSession",
     help: "starts a logical session",
+    routing: Routing::Here,
     needs: Needs::Login,
     run,
     ..Command::EMPTY

@@ -8,12 +8,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const REPL_SET_STEP_DOWN: Command = Command {
     name: "replSetStepDown",
     help: "makes the primary of a replica set step down",
+    routing: Routing::Refused,
     needs: Needs::OnServer(&[Action::replSetStateChange]),
     admin_only: true,
     arguments: Accepted::Only(&["force", "secondaryCatchUpPeriodSecs"]),

@@ -5,12 +5,13 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Join, Routing};
 use crate::context::Context;
 
 pub const TOP: Command = Command {
     name: "top",
     help: "returns the number of uses of each collection, and their duration",
+    routing: Routing::Each(Join::Fields("totals")),
     needs: Needs::OnServer(&[Action::top]),
     admin_only: true,
     run,

@@ -5,7 +5,7 @@ use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::latency::LatencyClass;
 use crate::transaction_context::TransactionContext;
@@ -13,6 +13,7 @@ use crate::transaction_context::TransactionContext;
 pub const ABORT_TRANSACTION: Command = Command {
     name: "abortTransaction",
     help: "aborts a transaction",
+    routing: Routing::Transaction,
     needs: Needs::Login,
     run: |request, context| {
         transaction(request, context)?.abort(context.state)?;
@@ -24,6 +25,7 @@ pub const ABORT_TRANSACTION: Command = Command {
 pub const COMMIT_TRANSACTION: Command = Command {
     name: "commitTransaction",
     help: "commits a transaction",
+    routing: Routing::Transaction,
     needs: Needs::Login,
     run: |request, context| {
         transaction(request, context)?.commit(context.state)?;
@@ -35,6 +37,7 @@ pub const COMMIT_TRANSACTION: Command = Command {
 pub const PREPARE_TRANSACTION: Command = Command {
     name: "prepareTransaction",
     help: "is not supported: it is for shards of a cluster",
+    routing: Routing::Transaction,
     needs: Needs::OnServer(&[Action::internal]),
     admin_only: true,
     write_concern: true,

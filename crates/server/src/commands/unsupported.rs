@@ -4,11 +4,12 @@ use windrow_access::Action;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 
 pub const AUTO_COMPACT: Command = Command {
     name: "autoCompact",
     help: "is not supported: merges and compact free space",
+    routing: Routing::Here,
     needs: Needs::OnServer(&[Action::compact]),
     admin_only: true,
     ..NOT_SUPPORTED
@@ -18,6 +19,7 @@ pub const MAP_REDUCE: Command = Command {
     name: "mapReduce",
     aliases: &["mapreduce"],
     help: "is not supported: there is no server-side scripting",
+    routing: Routing::Here,
     needs: Needs::OnCollection(&[Action::find]),
     run: |_, _| {
         let message =

@@ -6,13 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::role_rules;
 use crate::access::{AccessRequest, Needs, Requirement, editing};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
 pub const UPDATE_ROLE: Command = Command {
     name: "updateRole",
     help: "changes a role of the database",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     write_concern: true,
     arguments: Accepted::Only(CHANGES),

@@ -6,13 +6,14 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
 pub const UPDATE_USER: Command = Command {
     name: "updateUser",
     help: "changes a user of the database",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     secrets: &["pwd"],
     write_concern: true,

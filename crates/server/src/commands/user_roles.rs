@@ -5,12 +5,13 @@ use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::{Needs, editing};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 
 pub const GRANT_ROLES_TO_USER: Command = Command {
     name: "grantRolesToUser",
     help: "grants roles to a user",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| editing::needs_for_roles(request, "roles", Action::grantRole)),
     run: grant,
     ..OF_ROLES
@@ -19,6 +20,7 @@ pub const GRANT_ROLES_TO_USER: Command = Command {
 pub const REVOKE_ROLES_FROM_USER: Command = Command {
     name: "revokeRolesFromUser",
     help: "revokes roles from a user",
+    routing: Routing::Users,
     needs: Needs::Computed(|request| {
         editing::needs_for_roles(request, "roles", Action::revokeRole)
     }),

@@ -10,7 +10,7 @@ use crate::access::role_documents;
 use crate::access::store::{self, Stored, parse_user};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::log::Severity;
@@ -18,6 +18,7 @@ use crate::log::Severity;
 pub const USERS_INFO: Command = Command {
     name: "usersInfo",
     help: "lists users",
+    routing: Routing::Users,
     needs: Needs::Computed(requirement),
     arguments: Accepted::Only(&[
         "filter",

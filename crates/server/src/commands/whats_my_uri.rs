@@ -4,12 +4,13 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::context::Context;
 
 pub const WHATS_MY_URI: Command = Command {
     name: "whatsmyuri",
     help: "returns the address of the client",
+    routing: Routing::Here,
     needs: Needs::Nothing,
     run,
     ..Command::EMPTY

@@ -58,6 +58,7 @@ fn start(call: Call<'_>) -> RunningOperation<'_> {
         kind: command.kind,
         secret_arguments,
         user: authority.user(),
+        data_set: state.data_set.as_ref().map(|data_set| data_set.id),
     };
     let running = state
         .operations

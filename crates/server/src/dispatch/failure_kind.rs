@@ -10,7 +10,7 @@ use crate::error_labels::FailureKind;
 use crate::state::State;
 
 /// Returns the kind of a failed request, which determines its error labels.
-pub(super) fn failure_kind(state: &State, request: &Request) -> FailureKind {
+pub(crate) fn failure_kind(state: &State, request: &Request) -> FailureKind {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
     let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);

@@ -35,7 +35,7 @@ pub(super) fn find_command(
 }
 
 /// Returns the counters of the requested command. Counts an unknown command, and returns `None`.
-pub(super) fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
+pub(crate) fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
     let Some(command) = find_enabled(state, request.command()) else {
         state.metrics.unknown_commands.fetch_add(1, Relaxed);
         return None;

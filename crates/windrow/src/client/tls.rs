@@ -1,6 +1,5 @@
 //! TLS of a client.
 
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ const SYSTEM_AUTHORITIES: &[&str] = &[
 /// Encrypts a connection. The certificate of the server must be valid for the host. Fails with the
 /// reason.
 pub fn encrypt(
-    mut stream: TcpStream,
+    mut stream: impl Stream + 'static,
     host: &str,
     files: &TlsFiles,
 ) -> Result<Box<dyn Stream>, String> {

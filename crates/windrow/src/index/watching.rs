@@ -16,7 +16,9 @@ use windrow_ingest::{
     EngineStore, IngestOptions, IngestSummary, Store, WatchControl, WatchOptions, watch,
 };
 use windrow_page::PageServer;
-use windrow_server::{Config, Connector, Log, Server, Services, UnixSocket, new_password};
+use windrow_server::{
+    Config, Connector, Log, Server, Services, UnixSocket, UsersEngine, new_password,
+};
 
 use super::options::Options;
 use super::settings::Settings;
@@ -184,6 +186,7 @@ fn serve_during(
         log: Arc::new(Log::to_nowhere()),
         folder: Some(data_folder.to_path_buf()),
         traces: None,
+        users: UsersEngine::Own,
         status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;

@@ -68,6 +68,11 @@ Options:
                       the address that clients connect to, HOST:PORT [default: that of --listen]
   --election-timeout N
                       take over if the primary was silent for so many seconds [default: 5]
+  --data-set NAME     one of several data sets in the object store, each with a log and a primary of its
+                      own; can be repeated. NAME=DATABASE,… says which databases it has, for example
+                      logs=logs,metrics-*; others are divided by their names. The first set has admin
+                      and the users. The servers appear as routers of MongoDB
+  --key-file FILE     the key with which servers with data sets log in at each other, the same on all
   --set-parameter NAME=VALUE
                       set a server parameter, as the command setParameter does; VALUE is true,
                       false or an integer; can be repeated. enableTestCommands=1 enables

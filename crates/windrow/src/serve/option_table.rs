@@ -108,6 +108,8 @@ pub struct Draft {
     pub cache_bytes: Option<u64>,
     pub advertise: Option<String>,
     pub election_timeout: Option<Duration>,
+    pub data_sets: Vec<String>,
+    pub key_file: Option<PathBuf>,
 }
 
 impl Draft {
@@ -303,6 +305,14 @@ pub const OPTIONS: &[ServerOption] = &[
         "election-timeout", &[],
         "replication.windrow.electionTimeoutSeconds", Kind::Integer, |draft, value| {
         draft.election_timeout = Some(parse_seconds(value)?);
+        Ok(())
+    }),
+    option("data-set", &[], "storage.windrow.store.dataSets", Kind::Map, |draft, value| {
+        draft.data_sets.push(text(value)?.to_owned());
+        Ok(())
+    }),
+    option("key-file", &["keyFile"], "security.keyFile", Kind::Text, |draft, value| {
+        draft.key_file = Some(PathBuf::from(value));
         Ok(())
     }),
     option("set-parameter", &["setParameter"], "setParameter", Kind::Map, |draft, value| {

@@ -28,7 +28,7 @@ const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;
 const PORT_DEFAULT: u16 = 27017;
 
 /// The parsed options.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub data_folder: PathBuf,
     pub listen: Vec<SocketAddr>,

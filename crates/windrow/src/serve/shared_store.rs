@@ -15,6 +15,7 @@ use windrow_server::{Log, Severity, Stop};
 use windrow_storage::{ClusterOptions, Disk, Followed, Patience, Replica, Stale, Uploads};
 
 use super::store_options::StoreOptions;
+use crate::data_sets;
 use crate::store::open_bucket;
 
 /// A primary without writes extends the log this often.
@@ -30,6 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Failed requests are repeated after this time, then after twice the time, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The time that a server gets to become the primary before one of the next rank tries it.
+const RANK_DELAY: Duration = Duration::from_millis(500);
 /// The ids of log lines. MongoDB has no such events.
 const STORE_ID: i32 = 9_000_030;
 
@@ -64,10 +67,13 @@ pub fn open_shared(
     disk: Arc<dyn Disk>,
     folder: &Path,
     options: EngineOptions,
+    abstention: Duration,
     log: &Arc<Log>,
 ) -> Result<(Arc<Engine>, Option<FollowTask>), Error> {
+    let bucket = open_bucket(&store.url, &store.options)?;
+    data_sets::check_absent(bucket.as_ref())?;
     let cluster = ClusterOptions {
-        bucket: open_bucket(&store.url, &store.options)?,
+        bucket,
         address: store.advertise.clone(),
         cache_bytes: store.cache_bytes,
         heartbeat: HEARTBEAT,
@@ -81,7 +87,7 @@ pub fn open_shared(
     let policy = StartPolicy {
         folder,
         log,
-        abstains_until: Instant::now() + abstention(),
+        abstains_until: Instant::now() + abstention,
     };
     let (engine, follower) = match open_shared_database(replica, &options, &policy)? {
         Opened::Primary(engine) => {
@@ -106,7 +112,8 @@ pub fn open_shared(
 /// it must not become the primary.
 pub const ABSTENTION: &str = "WINDROW_STEPPED_DOWN_SECONDS";
 
-fn abstention() -> Duration {
+/// For how long this process must not become the primary.
+pub fn abstention() -> Duration {
     let seconds = std::env::var(ABSTENTION).ok();
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
@@ -156,11 +163,13 @@ pub struct FollowTask {
 }
 
 impl FollowTask {
-    /// Follows the log until the server stops or becomes the primary.
+    /// Follows the log until the server stops or becomes the primary. `rank` returns how many other
+    /// servers should rather become the primary: they get some time to do so.
     ///
-    /// Fails if the copy cannot be continued: the process has to start again.
-    pub fn run(mut self, stop: &Stop) -> Result<(), Error> {
+    /// Fails if the copy cannot be continued: it has to be opened again.
+    pub fn run(mut self, stop: &Stop, rank: &dyn Fn() -> u32) -> Result<(), Error> {
         let mut silent_since = Instant::now();
+        let mut needed_since: Option<Instant> = None;
         while !stop.is_requested() {
             match self.follower.follow() {
                 Ok(Followed::Advanced) => {
@@ -178,6 +187,12 @@ impl FollowTask {
             let is_silent = silent_since.elapsed() >= self.election_timeout;
             let is_needed = is_silent || self.follower.is_without_primary();
             if !is_needed || Instant::now() < self.abstains_until {
+                needed_since = None;
+                stop.wait(POLL_INTERVAL);
+                continue;
+            }
+            let since = *needed_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < RANK_DELAY * rank() {
                 stop.wait(POLL_INTERVAL);
                 continue;
             }

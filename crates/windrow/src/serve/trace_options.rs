@@ -3,7 +3,7 @@
 use windrow_web::CollectorAddress;
 
 /// Where traces go, and which commands are traced.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
     pub endpoint: Option<CollectorAddress>,
     pub sample_rate: f64,

@@ -1,0 +1,363 @@
+//! Which databases are in which data set.
+//!
+//! A database is in the set that names it. If no set does, the name of the database decides: of all
+//! sets, it is in the one for which the hash of both names is the highest. All servers of a cluster
+//! compute the same, so the placement of a database is stored nowhere.
+//!
+//! The first set has the databases `admin`, `config` and `local`, and so the users and roles.
+
+use std::fmt;
+
+use crate::namespace::{check_database, is_internal_database};
+
+/// The first line of a stored placement.
+const TITLE: &str = "windrow data sets format 1";
+
+/// The most data sets of a cluster.
+const SETS_MAX: usize = 64;
+
+/// The longest name of a data set, in bytes.
+const NAME_BYTES_MAX: usize = 32;
+
+/// The number of a data set. The first is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataSetId(pub usize);
+
+impl DataSetId {
+    /// The set with users, roles and settings.
+    pub const FIRST: DataSetId = DataSetId(0);
+}
+
+/// A data set and the databases that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DataSet {
+    name: String,
+    patterns: Vec<Pattern>,
+}
+
+/// A name of databases, in lower case: databases whose names differ only in case are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Pattern {
+    Exact(String),
+    /// All databases whose names begin so.
+    Prefix(String),
+}
+
+/// Which databases are in which data set.
+///
+/// ```
+/// use windrow_server::Placement;
+/// let placement = Placement::parse(&["main", "logs=logs,metrics-*"])?;
+/// let name = |database: &str| placement.name(placement.set_of(database));
+/// assert_eq!((name("logs"), name("metrics-7"), name("admin")), ("logs", "logs", "main"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    sets: Vec<DataSet>,
+}
+
+impl Placement {
+    /// Parses data sets: `NAME`, or `NAME=DATABASE,…`. A database that ends with `*` stands for all
+    /// that begin so.
+    ///
+    /// # Errors
+    /// Fails with a sentence if a name is invalid, or if two sets have the same name or name the same
+    /// databases.
+    pub fn parse<S: AsRef<str>>(given: &[S]) -> Result<Placement, String> {
+        let sets = given.iter().map(|set| DataSet::parse(set.as_ref()));
+        let sets: Vec<DataSet> = sets.collect::<Result<_, _>>()?;
+        if sets.is_empty() || sets.len() > SETS_MAX {
+            let count = sets.len();
+            return Err(format!("there are {count} data sets, not 1 to {SETS_MAX}"));
+        }
+        for (index, set) in sets.iter().enumerate() {
+            let later = sets.get(index + 1..).unwrap_or_default();
+            if later.iter().any(|other| other.name == set.name) {
+                return Err(format!("two data sets have the name {:?}", set.name));
+            }
+            for pattern in &set.patterns {
+                if later.iter().any(|other| other.patterns.contains(pattern)) {
+                    return Err(format!("two data sets have the databases \"{pattern}\""));
+                }
+                if index > 0 && pattern.is_internal() {
+                    return Err(format!(
+                        "the database \"{pattern}\" is always in the first data set"
+                    ));
+                }
+            }
+        }
+        Ok(Placement { sets })
+    }
+
+    /// The number of data sets.
+    pub fn count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The numbers of all data sets.
+    pub fn ids(&self) -> impl Iterator<Item = DataSetId> + use<> {
+        (0..self.sets.len()).map(DataSetId)
+    }
+
+    /// The name of a data set. Empty if there is none with this number.
+    pub fn name(&self, id: DataSetId) -> &str {
+        self.sets.get(id.0).map_or("", |set| set.name.as_str())
+    }
+
+    /// The data set with a name.
+    pub fn find(&self, name: &str) -> Option<DataSetId> {
+        let found = self.sets.iter().position(|set| set.name == name);
+        found.map(DataSetId)
+    }
+
+    /// The data set of a database.
+    pub fn set_of(&self, database: &str) -> DataSetId {
+        let database = database.to_lowercase();
+        if is_internal_database(&database) {
+            return DataSetId::FIRST;
+        }
+        self.named(&database).unwrap_or_else(|| {
+            let of_hash = |id: &DataSetId| hash(self.name(*id), &database);
+            self.ids().max_by_key(of_hash).unwrap_or(DataSetId::FIRST)
+        })
+    }
+
+    /// The data set that names a database: by its whole name, or by the longest beginning of it.
+    fn named(&self, database: &str) -> Option<DataSetId> {
+        let longest = |set: &DataSet| {
+            let matching = set.patterns.iter().filter(|it| it.matches(database));
+            matching.map(Pattern::rank).max()
+        };
+        let ranked = self.ids().zip(&self.sets);
+        let ranked = ranked.filter_map(|(id, set)| Some((longest(set)?, id)));
+        ranked.max().map(|(_, id)| id)
+    }
+
+    /// The text that is stored in the object store.
+    pub fn to_text(&self) -> String {
+        let lines = self.sets.iter().map(|set| format!("set {set}\n"));
+        format!("{TITLE}\n{}", lines.collect::<String>())
+    }
+
+    /// Parses a stored placement.
+    ///
+    /// # Errors
+    /// Fails with a phrase if the text is not that of a placement.
+    pub fn from_text(text: &str) -> Result<Placement, String> {
+        let mut lines = text.lines();
+        let title = lines.next().unwrap_or_default();
+        if title != TITLE {
+            return Err(format!("it begins with {title:?}, not with {TITLE:?}"));
+        }
+        let set = |line| str::strip_prefix(line, "set ").ok_or(line);
+        let sets: Result<Vec<&str>, &str> = lines.map(set).collect();
+        Placement::parse(&sets.map_err(|line| format!("it has the line {line:?}"))?)
+    }
+
+    /// Returns a sentence on the first difference from a stored placement.
+    pub fn difference(&self, stored: &Placement) -> Option<String> {
+        let shown = |set: Option<&DataSet>| {
+            set.map_or("none".to_owned(), |set| format!("{:?}", set.to_string()))
+        };
+        let count = self.count().max(stored.count());
+        (0..count).find_map(|index| {
+            let (own, other) = (self.sets.get(index), stored.sets.get(index));
+            let number = index + 1;
+            (own != other).then(|| {
+                format!(
+                    "data set {number} is {} in the object store, and {} here",
+                    shown(other),
+                    shown(own)
+                )
+            })
+        })
+    }
+}
+
+impl DataSet {
+    fn parse(given: &str) -> Result<DataSet, String> {
+        let (name, databases) = given.split_once('=').unwrap_or((given, ""));
+        let is_allowed = |letter: char| {
+            letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter)
+        };
+        let length = 1..=NAME_BYTES_MAX;
+        if !length.contains(&name.len()) || !name.chars().all(is_allowed) {
+            return Err(format!(
+                "{name:?} is no name of a data set: it has to have 1 to {NAME_BYTES_MAX} of a-z, 0-9, - and _"
+            ));
+        }
+        let databases = databases.split(',').map(str::trim);
+        let patterns = databases.filter(|it| !it.is_empty()).map(Pattern::parse);
+        Ok(DataSet {
+            name: name.to_owned(),
+            patterns: patterns.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// As [`Placement::parse`] reads it.
+impl fmt::Display for DataSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        for (index, pattern) in self.patterns.iter().enumerate() {
+            let separator = if index == 0 { '=' } else { ',' };
+            write!(formatter, "{separator}{pattern}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Pattern {
+    fn parse(given: &str) -> Result<Pattern, String> {
+        let lower = given.to_lowercase();
+        let (name, pattern) = match lower.strip_suffix('*') {
+            Some(prefix) => (prefix, Pattern::Prefix(prefix.to_owned())),
+            None => (lower.as_str(), Pattern::Exact(lower.clone())),
+        };
+        let is_valid = lower == "*" || !name.contains('*') && check_database(name).is_ok();
+        if is_valid {
+            Ok(pattern)
+        } else {
+            Err(format!("{given:?} is no name of a database"))
+        }
+    }
+
+    fn matches(&self, database: &str) -> bool {
+        match self {
+            Pattern::Exact(name) => name == database,
+            Pattern::Prefix(prefix) => database.starts_with(prefix.as_str()),
+        }
+    }
+
+    fn is_internal(&self) -> bool {
+        matches!(self, Pattern::Exact(name) if is_internal_database(name))
+    }
+
+    /// Of several patterns that match a database, the one with the highest rank counts.
+    fn rank(&self) -> usize {
+        match self {
+            Pattern::Exact(_) => usize::MAX,
+            Pattern::Prefix(prefix) => prefix.len(),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Exact(name) => formatter.write_str(name),
+            Pattern::Prefix(prefix) => write!(formatter, "{prefix}*"),
+        }
+    }
+}
+
+/// The beginning of the SHA-256 digest of both names.
+fn hash(set: &str, database: &str) -> u64 {
+    let digest = hmac_sha256::Hash::hash(&[set.as_bytes(), &[0], database.as_bytes()].concat());
+    digest.first_chunk().map_or(0, |it| u64::from_be_bytes(*it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(given: &[&str]) -> Placement {
+        Placement::parse(given).unwrap()
+    }
+
+    #[test]
+    fn databases_are_placed_by_name() {
+        let sets = placement(&["main=shop", "logs=log*,logbook-2,shop-log", "rest=logbook*"]);
+        let check = |database: &str, expected: &str| {
+            assert_eq!(sets.name(sets.set_of(database)), expected, "{database}");
+        };
+        for internal in ["admin", "config", "local"] {
+            check(internal, "main");
+        }
+        check("shop", "main");
+        check("Shop", "main");
+        check("log", "logs");
+        check("LOG7", "logs");
+        // The longest beginning counts, and a whole name before it.
+        check("logbook", "rest");
+        check("logbook-1", "rest");
+        check("logbook-2", "logs");
+        check("shop-log", "logs");
+        let all = placement(&["main", "rest=*"]);
+        assert_eq!(all.name(all.set_of("x")), "rest");
+    }
+
+    /// What is stored depends on these results: they must never change.
+    #[test]
+    fn other_databases_are_spread_by_their_hash() {
+        let sets = placement(&["a", "b", "c"]);
+        let mut counts = [0; 3];
+        for number in 0..3000 {
+            let set = sets.set_of(&format!("db{number}"));
+            assert_eq!(set, sets.set_of(&format!("DB{number}")));
+            counts[set.0] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (900..1100).contains(count)),
+            "{counts:?}"
+        );
+        let named = ["test", "shop", "orders", "users", "x"]
+            .map(|it| sets.name(sets.set_of(it)).to_owned());
+        assert_eq!(named.concat(), "ccccb");
+        // With one more set, a database stays or moves to the new one.
+        let more = placement(&["a", "b", "c", "d"]);
+        for number in 0..300 {
+            let database = format!("db{number}");
+            let (before, after) = (sets.set_of(&database), more.set_of(&database));
+            assert!(before == after || after == DataSetId(3), "{database}");
+        }
+    }
+
+    #[test]
+    fn the_stored_text_is_read_again() {
+        let sets = placement(&["main", "logs=Logs, metrics-*"]);
+        let text = sets.to_text();
+        assert_eq!(
+            text,
+            "windrow data sets format 1\nset main\nset logs=logs,metrics-*\n"
+        );
+        assert_eq!(Placement::from_text(&text).unwrap(), sets);
+        assert!(Placement::from_text("windrow data sets format 2\nset a\n").is_err());
+        assert!(Placement::from_text(&format!("{text}logs\n")).is_err());
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let stored = placement(&["main", "logs=logs"]);
+        let check = |given: &[&str], expected: Option<&str>| {
+            let found = placement(given).difference(&stored);
+            assert_eq!(found.as_deref(), expected);
+        };
+        check(&["main", "logs=logs"], None);
+        check(
+            &["main", "logs=logs,x"],
+            Some(r#"data set 2 is "logs=logs" in the object store, and "logs=logs,x" here"#),
+        );
+        check(
+            &["main"],
+            Some(r#"data set 2 is "logs=logs" in the object store, and none here"#),
+        );
+    }
+
+    #[test]
+    fn invalid_sets_are_refused() {
+        let check = |given: &[&str], expected: &str| {
+            let error = Placement::parse(given).unwrap_err();
+            assert!(error.contains(expected), "{given:?}: {error}");
+        };
+        check(&[], "0 data sets");
+        check(&["a", "a"], "two data sets have the name");
+        check(&["A"], "no name of a data set");
+        check(&["a/b"], "no name of a data set");
+        check(&["a=x", "b=X"], "two data sets have the databases");
+        check(&["a", "b=admin"], "always in the first");
+        check(&["a=x.y"], "no name of a database");
+        check(&["a=*x"], "no name of a database");
+    }
+}

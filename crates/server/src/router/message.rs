@@ -1,0 +1,122 @@
+//! What a server adds to a command that it passes on to another one: `$forwarded`, the last field.
+//!
+//! | field | content |
+//! |---|---|
+//! | `set` | the name of the data set |
+//! | `client`, `server` | the addresses of both ends of the client's connection |
+//! | `user` | `{user, db}`, if the client has logged in |
+//! | `first` | whether the client may create the first user |
+//! | `after` | the newest change of users that the server knows, as a position in the log of the first data set |
+//!
+//! A message without `set` asks for the state of the server.
+
+use std::net::IpAddr;
+
+use windrow_access::{Endpoints, UserName};
+use windrow_collection::Position;
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::client::Principal;
+
+/// The name of the field.
+pub const FORWARDED: &str = "$forwarded";
+
+/// A command that another server passes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forwarded {
+    pub set: String,
+    pub principal: Principal,
+    /// The newest change of users that the other server knows.
+    pub after: Position,
+}
+
+impl Forwarded {
+    pub fn to_document(&self) -> DocumentBuf {
+        let Principal {
+            user,
+            endpoints,
+            can_create_first_user,
+        } = &self.principal;
+        let mut document = doc! {
+            "set": (self.set.as_str()), "client": (endpoints.client.to_string()),
+            "server": (endpoints.server.to_string()), "first": (*can_create_first_user),
+            "after": (self.after.0 as i64),
+        };
+        if let Some(user) = user {
+            document.push("user", user.to_document());
+        }
+        document
+    }
+
+    /// Parses the field. `None` if it asks for the state of the server.
+    ///
+    /// # Errors
+    /// Fails if a part is missing or invalid.
+    pub fn parse(document: Document<'_>) -> Result<Option<Forwarded>, CommandError> {
+        let Some(set) = document.get("set") else {
+            return Ok(None);
+        };
+        let parsed = parse(document, set);
+        parsed.map(Some).ok_or_else(|| {
+            let message = format!("invalid {FORWARDED}: {document}");
+            CommandError::new(ErrorCode::FailedToParse, message)
+        })
+    }
+}
+
+fn parse(document: Document<'_>, set: ValueRef<'_>) -> Option<Forwarded> {
+    let address = |name: &str| -> Option<IpAddr> { document.get(name)?.as_str()?.parse().ok() };
+    let user = match document.get("user") {
+        None => None,
+        Some(user) => {
+            let user = user.as_document()?;
+            let part = |name: &str| user.get(name)?.as_str();
+            Some(UserName::new(part("user")?, part("db")?))
+        }
+    };
+    let after = document.get("after")?.as_whole()?;
+    Some(Forwarded {
+        set: set.as_str()?.to_owned(),
+        principal: Principal {
+            user,
+            endpoints: Endpoints {
+                client: address("client")?,
+                server: address("server")?,
+            },
+            can_create_first_user: document.get("first")?.as_bool()?,
+        },
+        after: Position(u64::try_from(after).ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_parsed() {
+        let check = |user: Option<UserName>| {
+            let forwarded = Forwarded {
+                set: "logs".to_owned(),
+                principal: Principal {
+                    user,
+                    endpoints: Endpoints {
+                        client: IpAddr::from([10, 0, 0, 1]),
+                        server: IpAddr::from([127, 0, 0, 1]),
+                    },
+                    can_create_first_user: true,
+                },
+                after: Position(7),
+            };
+            let document = forwarded.to_document();
+            let parsed = Forwarded::parse(document.as_document()).unwrap();
+            assert_eq!(parsed, Some(forwarded));
+        };
+        check(None);
+        check(Some(UserName::new("a", "b")));
+        assert_eq!(Forwarded::parse(doc! {}.as_document()).unwrap(), None);
+        let invalid = doc! { "set": "logs", "client": "x" };
+        assert!(Forwarded::parse(invalid.as_document()).is_err());
+    }
+}

@@ -1,0 +1,440 @@
+//! The data sets of a server: opens each one, watches over it, and opens it again when another server
+//! has become its primary.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{Engine, EngineOptions, Error, Position};
+use windrow_document::doc;
+use windrow_server::{
+    DataSetHost, DataSetId, EncryptStream, FirstEngine, Log, OpenDataSet, Placement,
+    RouterSettings, Server, Severity, Stop, TlsMode, log_resumed_builds,
+};
+use windrow_storage::MemoryDisk;
+
+use super::engines::{EngineSource, open_engine};
+use super::options::Options;
+use super::shared_store::FollowTask;
+use super::store_options::{DataSetOptions, StoreOptions};
+use crate::client;
+use crate::command_line::Failure;
+use crate::data_sets::{agree, url_of};
+use crate::memory::MEMORY_BYTES_MIN;
+use crate::secret_file;
+use crate::server_target::TlsFiles;
+use crate::store::open_bucket;
+
+/// How often a primary looks if it has been replaced, or should be.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long a server that has handed over a data set does not become its primary again.
+const HANDOVER_ABSTENTION: Duration = Duration::from_secs(10);
+
+/// The time between two handovers of a data set by one server. A server that should be its primary, and
+/// cannot become it, would get it again and again.
+const HANDOVER_INTERVAL: Duration = Duration::from_secs(20);
+
+/// The pause before a data set that could not be opened is tried again.
+const OPEN_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest time in which a data set that was closed has to be opened again.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// The ids of log lines. MongoDB has no such events.
+const REOPENED: i32 = 9_000_050;
+const NOT_OPENED: i32 = 9_000_051;
+
+/// The shortest and the longest key, in characters, as MongoDB's key files have it.
+const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 6..=1024;
+
+/// The open data sets of a server.
+pub struct DataSets {
+    placement: Placement,
+    places: Vec<DataSetPlace>,
+    key: Option<String>,
+    engines: Vec<Opened>,
+    first: Arc<FirstEngine>,
+    /// The engine of the state that clients connect to, which has no data.
+    front: Arc<Engine>,
+}
+
+/// Where a data set is, and its share of the memory and the cache.
+struct DataSetPlace {
+    name: String,
+    folder: PathBuf,
+    store: StoreOptions,
+    memory_bytes: u64,
+}
+
+/// An engine, and the work that remains if it follows another server.
+type Opened = (Arc<Engine>, Option<FollowTask>);
+
+impl DataSets {
+    /// Checks that the object store has the same data sets, and opens all.
+    ///
+    /// # Errors
+    /// Fails if it has others, if one cannot be opened, or if there is too little memory.
+    pub fn open(
+        options: &Options,
+        store: &StoreOptions,
+        sets: &DataSetOptions,
+        log: &Arc<Log>,
+    ) -> Result<DataSets, Failure> {
+        let placement = sets.placement.clone();
+        let key = sets.key_file.as_deref().map(read_key).transpose()?;
+        let places = places(options, store, &placement)?;
+        let bucket = open_bucket(&store.url, &store.options).map_err(Failure::runtime)?;
+        agree(bucket.as_ref(), &placement).map_err(Failure::runtime)?;
+        let front_options = EngineOptions::with_memory(MEMORY_BYTES_MIN);
+        let front = Engine::open(Arc::new(MemoryDisk::default()), front_options);
+        let mut opened = DataSets {
+            placement,
+            key,
+            engines: Vec::new(),
+            first: Arc::default(),
+            front: front.map_err(Failure::runtime)?,
+            places: Vec::new(),
+        };
+        for place in places {
+            match place.open(options, Duration::ZERO, log) {
+                Ok(engine) => opened.engines.push(engine),
+                Err(failure) => {
+                    opened.close();
+                    return Err(failure);
+                }
+            }
+            opened.places.push(place);
+        }
+        let first = opened.engines.first().map(|(engine, _)| engine.clone());
+        opened.first.set(first);
+        Ok(opened)
+    }
+
+    /// The engine of the first data set, which has the users.
+    pub fn first_engine(&self) -> Arc<FirstEngine> {
+        self.first.clone()
+    }
+
+    /// The engine of the state that clients connect to.
+    pub fn front_engine(&self) -> Arc<Engine> {
+        self.front.clone()
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.engines.iter().any(|(engine, _)| engine.is_encrypted())
+    }
+
+    /// The settings of the router.
+    pub fn router(&self, options: &Options) -> RouterSettings {
+        let address = self
+            .places
+            .first()
+            .map(|place| place.store.advertise.clone());
+        RouterSettings {
+            placement: self.placement.clone(),
+            address: address.unwrap_or_default(),
+            key: self.key.clone(),
+            encrypt: encryption_of_peers(options),
+            first: self.first.clone(),
+        }
+    }
+
+    /// Closes the engines, which are not served.
+    pub fn close(self) {
+        for (engine, follow) in self.engines {
+            drop(follow);
+            // The server does not start in any case.
+            let _ = engine.close();
+        }
+    }
+
+    /// Serves the data sets until a stop, each in a thread.
+    ///
+    /// # Errors
+    /// Fails as [`Server::run`] does, and if the system has no threads left.
+    pub fn serve(
+        self,
+        options: Arc<Options>,
+        server: Server,
+        log: &Arc<Log>,
+    ) -> Result<(), Failure> {
+        let Some(host) = server.data_set_host() else {
+            return Err(Failure::runtime("the server has no router"));
+        };
+        let stop: Arc<Stop> = Arc::default();
+        let mut threads = Vec::new();
+        let sets = self.places.into_iter().zip(self.engines);
+        for (id, (place, opened)) in self.placement.ids().zip(sets) {
+            let name = format!("set {}", place.name);
+            let task = DataSetTask {
+                id,
+                place,
+                host: host.clone(),
+                options: options.clone(),
+                log: log.clone(),
+                stop: stop.clone(),
+            };
+            log_resumed_builds(&opened.0, log);
+            let open = host.open(id, opened.0.clone()).map_err(Failure::runtime)?;
+            let thread = thread::Builder::new().name(name);
+            let thread = thread.spawn(move || task.run(open, opened));
+            threads.push(thread.map_err(Failure::runtime)?);
+        }
+        let served = server.run();
+        self.first.end();
+        // The last client has been served.
+        stop.request();
+        for thread in threads {
+            // A panic is already logged.
+            drop(thread.join());
+        }
+        served.map_err(Failure::runtime)
+    }
+}
+
+/// The places of all data sets, which share the memory and the cache.
+fn places(
+    options: &Options,
+    store: &StoreOptions,
+    placement: &Placement,
+) -> Result<Vec<DataSetPlace>, Failure> {
+    let count = placement.count() as u64;
+    // The state that clients connect to has an engine, too.
+    let memory_bytes = options.memory_bytes.saturating_sub(MEMORY_BYTES_MIN) / count;
+    if memory_bytes < MEMORY_BYTES_MIN {
+        let needed = (count + 1) * (MEMORY_BYTES_MIN >> 20);
+        return Err(Failure::Usage(format!(
+            "{count} data sets need a --memory of {needed}MiB at least"
+        )));
+    }
+    let place = |id: DataSetId| {
+        let name = placement.name(id).to_owned();
+        DataSetPlace {
+            folder: options.data_folder.join("sets").join(&name),
+            store: StoreOptions {
+                url: url_of(&store.url, &name),
+                cache_bytes: store.cache_bytes / count,
+                data_sets: None,
+                ..store.clone()
+            },
+            memory_bytes,
+            name,
+        }
+    };
+    Ok(placement.ids().map(place).collect())
+}
+
+/// Reads the key of a cluster: a file as MongoDB's key files, whose white space does not count.
+fn read_key(path: &Path) -> Result<String, Failure> {
+    let text = secret_file::read(path)?;
+    let key: String = text
+        .chars()
+        .filter(|letter| !letter.is_whitespace())
+        .collect();
+    let is_base64 = |letter: char| letter.is_ascii_alphanumeric() || "+/=".contains(letter);
+    if !KEY_LENGTHS.contains(&key.len()) || !key.chars().all(is_base64) {
+        let (min, max) = KEY_LENGTHS.into_inner();
+        let what = format!("it does not have {min} to {max} characters of base64");
+        return Err(secret_file::failure(path, what));
+    }
+    Ok(key)
+}
+
+/// How connections to other servers begin TLS. As in MongoDB, they do not if TLS is merely allowed. If
+/// clients need a certificate, that of the server is presented.
+fn encryption_of_peers(options: &Options) -> Option<EncryptStream> {
+    let tls = options.tls.as_ref()?;
+    if tls.mode == TlsMode::Allow {
+        return None;
+    }
+    let is_needed = tls.ca_file.is_some() && !tls.allow_without_certificates;
+    let files = TlsFiles {
+        ca_file: tls.ca_file.clone(),
+        certificate_key_file: is_needed.then(|| tls.certificate_key_file.clone()),
+    };
+    Some(Arc::new(move |stream, host| {
+        client::encrypt(stream, host, &files)
+    }))
+}
+
+impl DataSetPlace {
+    fn open(
+        &self,
+        options: &Options,
+        abstention: Duration,
+        log: &Arc<Log>,
+    ) -> Result<Opened, Failure> {
+        let source = EngineSource {
+            folder: &self.folder,
+            memory_bytes: self.memory_bytes,
+            store: Some(&self.store),
+            abstention,
+        };
+        open_engine(options, source, log)
+    }
+}
+
+/// The work of a data set.
+struct DataSetTask {
+    id: DataSetId,
+    place: DataSetPlace,
+    host: DataSetHost,
+    options: Arc<Options>,
+    log: Arc<Log>,
+    /// Requested after the last client is served.
+    stop: Arc<Stop>,
+}
+
+impl DataSetTask {
+    /// Serves a data set until the server stops.
+    fn run(self, mut open: OpenDataSet, (mut engine, mut follow): Opened) {
+        let handover = self.host.handover(self.id);
+        let mut handed_over: Option<Instant> = None;
+        loop {
+            let can_hand_over = || handed_over.is_none_or(|it| it.elapsed() >= HANDOVER_INTERVAL);
+            let is_due = |engine: &Engine| can_hand_over() && handover.is_due(engine.newest_time());
+            let rank = || handover.rank();
+            let ended = self.watch(follow.take(), &engine, &open, Decisions { is_due, rank });
+            if let Err(error) = open.close() {
+                self.log(
+                    Severity::Error,
+                    NOT_OPENED,
+                    "A data set could not be closed",
+                    &error,
+                );
+            }
+            drop(engine);
+            let (reason, abstention) = match ended {
+                Ended::Stopped => return,
+                Ended::Failed(error) => (error.to_string(), Duration::ZERO),
+                Ended::HandedOver => {
+                    handed_over = Some(Instant::now());
+                    let reason = "another server should be its primary";
+                    (reason.to_owned(), HANDOVER_ABSTENTION)
+                }
+            };
+            let message = "This server is not the primary of a data set any more, or could not \
+                           follow; the data set is opened again";
+            self.log(Severity::Warning, REOPENED, message, &reason);
+            let Some(again) = self.open_again(abstention) else {
+                return;
+            };
+            engine = again.0.clone();
+            follow = again.1;
+            match self.host.open(self.id, again.0) {
+                Ok(opened) => open = opened,
+                Err(error) => {
+                    self.give_up(&error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Opens the data set again. Returns `None` if the server stops, or if that fails for long. Then the
+    /// server is stopped.
+    fn open_again(&self, abstention: Duration) -> Option<Opened> {
+        let began = Instant::now();
+        loop {
+            let left = abstention.saturating_sub(began.elapsed());
+            match self.place.open(&self.options, left, &self.log) {
+                Ok(opened) => return Some(opened),
+                Err(failure) if began.elapsed() >= OPEN_TIME_MAX => {
+                    self.give_up(&failure);
+                    return None;
+                }
+                Err(failure) => {
+                    let message = "A data set could not be opened; it is tried again";
+                    self.log(Severity::Warning, NOT_OPENED, message, &failure);
+                }
+            }
+            if self.stop.wait(OPEN_PAUSE) || self.host.stop().is_requested() {
+                return None;
+            }
+        }
+    }
+
+    fn give_up(&self, error: &dyn std::fmt::Display) {
+        let message = "A data set could not be opened again: the server stops";
+        self.log(Severity::Error, NOT_OPENED, message, error);
+        self.host.stop().request();
+    }
+
+    /// Follows the primary, and then watches over the primary that this server has become. Returns why
+    /// that ends.
+    fn watch(
+        &self,
+        follow: Option<FollowTask>,
+        engine: &Engine,
+        open: &OpenDataSet,
+        decisions: Decisions<impl Fn(&Engine) -> bool, impl Fn() -> u32>,
+    ) -> Ended {
+        let stop = &self.stop;
+        let followed = follow.map(|follow| follow.run(stop, &decisions.rank));
+        if let Some(Err(error)) = followed {
+            return Ended::Failed(error);
+        }
+        let state = open.state();
+        while !stop.wait(WATCH_INTERVAL) {
+            let silence = engine.upload_silence();
+            let is_silent = silence.is_some_and(|it| it >= self.place.store.election_timeout);
+            state.set_suspended(is_silent);
+            if let Err(error) = engine.wait_durable(Position::MAX, Duration::ZERO) {
+                return Ended::Failed(error);
+            }
+            if (decisions.is_due)(engine) && !self.host.stop().is_requested() {
+                return Ended::HandedOver;
+            }
+        }
+        Ended::Stopped
+    }
+
+    fn log(&self, severity: Severity, id: i32, message: &str, reason: &dyn std::fmt::Display) {
+        let attr = doc! {
+            "dataSet": (self.place.name.as_str()), "reason": (reason.to_string()),
+        };
+        self.log.write(severity, "REPL", id, "store", message, attr);
+    }
+}
+
+/// Why this server does not follow or serve a data set any more.
+enum Ended {
+    /// The server stops.
+    Stopped,
+    /// It cannot follow, or another server has become the primary.
+    Failed(Error),
+    /// Another server should be the primary.
+    HandedOver,
+}
+
+/// What decides on the primary of a data set.
+struct Decisions<D, R> {
+    /// Whether this server, the primary, should give up the data set.
+    is_due: D,
+    /// How many other servers should rather become the primary.
+    rank: R,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_files_of_base64() {
+        let path = std::env::temp_dir().join(format!("windrow-key-{}", std::process::id()));
+        let check = |text: &str, expected: Option<&str>| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            assert_eq!(read_key(&path).ok().as_deref(), expected, "{text:?}");
+        };
+        check("abc+/=\nDEF012\n", Some("abc+/=DEF012"));
+        check("abc", None);
+        check("abc def-ghi", None);
+        fs::remove_file(&path).unwrap();
+    }
+}

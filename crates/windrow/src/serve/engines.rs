@@ -1,0 +1,89 @@
+//! Opens the engines of a server: that of its data folder, or those of its data sets.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{Engine, EngineOptions, Error, StorageError};
+use windrow_server::Log;
+use windrow_storage::{Disk, RealDisk};
+
+use super::options::Options;
+use super::problem_log::log_problem;
+use super::shared_store::{FollowTask, open_shared};
+use super::store_options::StoreOptions;
+use crate::command_line::Failure;
+use crate::encryption;
+
+/// Exit codes of mongod: the data folder has another format, the data folder cannot be used.
+const OTHER_FORMAT: u8 = 62;
+const UNUSABLE_FOLDER: u8 = 100;
+
+/// A process that was just killed can hold the lock of the data folder for a moment. So can what has
+/// read a data set that was closed.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What an engine is opened from.
+#[derive(Clone, Copy)]
+pub struct EngineSource<'a> {
+    pub folder: &'a Path,
+    pub memory_bytes: u64,
+    /// The object store with the database. `None` if it is in the folder alone.
+    pub store: Option<&'a StoreOptions>,
+    /// The server does not become the primary for this time.
+    pub abstention: Duration,
+}
+
+/// Opens an engine. If it follows another server, the result contains the work that remains.
+///
+/// # Errors
+/// Fails if the folder or the object store cannot be used.
+pub fn open_engine(
+    options: &Options,
+    source: EngineSource<'_>,
+    log: &Arc<Log>,
+) -> Result<(Arc<Engine>, Option<FollowTask>), Failure> {
+    let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
+    let disk = RealDisk::new(source.folder).map_err(unusable)?;
+    let mut engine_options = EngineOptions {
+        on_problem: log_problem,
+        build_priority: options.build_priority,
+        snapshot_age_max: options.snapshot_age_max,
+        history_bytes: options.history_bytes,
+        ..EngineOptions::with_memory(source.memory_bytes)
+    };
+    engine_options.storage.encryption =
+        encryption::find_key(options.encryption_key_file.as_deref())?;
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let started = Instant::now();
+    let open = || match source.store {
+        Some(store) => open_shared(
+            store,
+            disk.clone(),
+            source.folder,
+            engine_options.clone(),
+            source.abstention,
+            log,
+        ),
+        None => {
+            let engine = Engine::open(disk.clone(), engine_options.clone())?;
+            Ok((engine, None))
+        }
+    };
+    loop {
+        match open() {
+            Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => {
+                let code = match &error {
+                    Error::Storage(StorageError::UnknownFormat { .. }) => OTHER_FORMAT,
+                    _ => UNUSABLE_FOLDER,
+                };
+                return Err(Failure::WithCode(code, error.to_string()));
+            }
+            Ok(opened) => return Ok(opened),
+        }
+    }
+}
