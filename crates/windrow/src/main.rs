@@ -13,6 +13,7 @@
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
+//! - `allocator`: how many heaps the C library's allocator has
 //! - `secret_file`: files with keys, passwords and tokens
 //! - `address_file`, `serve`: `windrow serve`; `serve/option_table` is the table of its options
 //! - `certificate`: `windrow certificate`
@@ -28,6 +29,7 @@
 //! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
 
 mod address_file;
+mod allocator;
 mod byte_size;
 mod certificate;
 mod client;

@@ -24,6 +24,7 @@ mod web_options;
 
 use std::ffi::OsStr;
 use std::io;
+use std::num::NonZero;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -44,6 +45,7 @@ use windrow_server::{
 use windrow_web::MetricsServer;
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
+use crate::allocator::limit_arenas;
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder;
 use data_sets::DataSets;
@@ -72,6 +74,10 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
+    // Twenty rounds of ten large queries that are interrupted left 900 MB in the process, and leave 340 MB
+    // with two heaps a core. Insertion over 8 and 64 connections is as fast.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    limit_arenas(2 * cores);
     serve(options)?;
     Ok(ExitCode::SUCCESS)
 }

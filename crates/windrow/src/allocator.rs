@@ -6,13 +6,12 @@ use std::process::Command;
 /// How many heaps malloc of glibc has. It is read when a process starts.
 const ARENAS_VARIABLE: &str = "MALLOC_ARENA_MAX";
 
-/// Starts the program again, in the same process, with one heap for all of its threads. If the variable is
-/// set, or if the program cannot be started, this does nothing.
+/// Starts the program again, in the same process, with so many heaps for all of its threads. If the variable
+/// is set, or if the program cannot be started, this does nothing.
 ///
-/// By default each thread has a heap of its own, which keeps the memory that other threads return to it.
-/// Entries of indexes are created by several threads and released by others: a mailbox of 1 GB needed
-/// 747 MB, and needs 515 MB with one heap, in the same time.
-pub(super) fn use_one_arena() {
+/// By default there are eight heaps for each core, and each keeps free memory between blocks that are in
+/// use, and memory that other threads return to it.
+pub fn limit_arenas(count: usize) {
     if cfg!(not(target_env = "gnu")) || std::env::var_os(ARENAS_VARIABLE).is_some() {
         return;
     }
@@ -21,7 +20,7 @@ pub(super) fn use_one_arena() {
     };
     let mut arguments = std::env::args_os();
     let mut command = Command::new(program);
-    command.env(ARENAS_VARIABLE, "1");
+    command.env(ARENAS_VARIABLE, count.to_string());
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
