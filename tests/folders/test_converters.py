@@ -1,5 +1,6 @@
 """Converters: programs that read further formats, in a sandbox. A hostile one harms only its own document."""
 
+import concurrent.futures
 import ctypes
 import functools
 import json
@@ -426,6 +427,30 @@ def test_a_slow_converter_may_take_longer_than_a_file(work):
     work.file("a.foo")
     work.index(foo([str(path), "%f"]) + "[limits]\nseconds = 1\n")
     assert work.found("slowword") == ["a.foo"], work.failures()
+
+
+def test_other_commands_work_while_files_are_read(work):
+    path = work.script("slow", "#!/bin/sh\nsleep 6\necho slowword\n")
+    work.file("first.txt", "firstword")
+    config = foo([str(path), "%f"]) + "[limits]\nseconds = 60\n"
+    work.index(config)
+    work.file("a.foo")
+    more = work.folder / "more"
+    tree.write(more, "second.txt", "secondword")
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        slow = threads.submit(work.index, config)
+        address = work.folder / "data/server.json"
+        end = time.monotonic() + 20
+        while not address.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert work.found("firstword") == ["first.txt"]
+        ended = windrow("index", more, "--data", work.folder / "data")
+        assert ended.returncode == 0, ended.stderr
+        assert work.found("secondword") and not work.found("slowword") and not slow.done()
+        assert "1 new," in slow.result()
+    assert not address.exists()
+    assert work.found("slowword") == ["a.foo"] and work.found("firstword") == ["first.txt"]
 
 
 def test_private_folders_are_removed(work):

@@ -224,6 +224,24 @@ def test_a_server_may_have_the_folder_open(files, start):
         terminal.shows("1 document", "Pour hot water")
 
 
+def test_other_commands_work_meanwhile(files, start):
+    terminal = start("tea.txt ")
+    terminal.shows("1 document")
+    ended = windrow("search", "bread", "-l", "--data", files / "data")
+    assert ended.returncode == 0 and "bread.txt" in ended.stdout, ended.stderr
+    unchanged = index(files / "files", files)
+    assert f"{len(FILES)} unchanged" in str(unchanged)
+    second = start("bread ")
+    second.shows("bread.txt")
+    second.press(ESCAPE_KEY)
+    assert second.wait_for_end() == 0
+    terminal.press("\x15bread ")
+    terminal.shows("bread.txt")
+    terminal.press(ESCAPE_KEY)
+    assert terminal.wait_for_end() == 0
+    assert not (files / "data/server.json").exists()
+
+
 def test_a_terminal_is_needed(files):
     ended = windrow("search", "-i", "--data", files / "data")
     assert ended.returncode == 2 and "terminal" in ended.stderr

@@ -134,8 +134,39 @@ def test_a_server_can_have_the_folder_open(work):
 
 
 def test_a_folder_that_vanishes_keeps_its_documents(work):
-    with Watch(work, "--rescan", "1") as watch:
+    with Watch(work) as watch:
         (work / "files").rename(work / "away")
         wait_for(lambda: "is missing or empty" in watch.text())
         assert watch.finds("anemone", "a.txt")
+        # Another folder under the same path.
+        (work / "files").mkdir()
+        (work / "files/b.txt").write_text("bluebell")
+        wait_for(lambda: watch.finds("bluebell", "b.txt"))
+        assert not watch.finds("anemone", "a.txt")
+        (work / "files/c.txt").write_text("crocus")
+        wait_for(lambda: watch.finds("crocus", "c.txt"))
+        # Replaced at once.
+        (work / "files").rename(work / "second")
+        (work / "away").rename(work / "files")
+        wait_for(lambda: watch.finds("anemone", "a.txt"))
         watch.stop()
+
+
+def test_a_folder_may_appear_later(work):
+    with Watch(work, work / "later") as watch:
+        wait_for(lambda: "later: there is no such file or folder" in watch.text())
+        assert watch.finds("anemone", "a.txt")
+        (work / "later").mkdir()
+        (work / "later/b.txt").write_text("bluebell")
+        wait_for(lambda: watch.finds("bluebell", "b.txt"))
+        watch.stop()
+
+
+def test_other_folders_are_read_if_one_is_missing(work):
+    ended = windrow("index", work / "none", work / "files", "--data", work / "data")
+    assert ended.returncode == 1
+    assert "none: there is no such file or folder" in ended.stderr and "not all folders" in ended.stderr
+    assert "1 new," in ended.stdout
+    assert windrow("search", "anemone", "--data", work / "data").returncode == 0
+    alone = windrow("index", work / "none", "--data", work / "data")
+    assert alone.returncode == 1 and alone.stdout == ""

@@ -87,7 +87,7 @@ pub enum IngestError {
 /// ```
 ///
 /// # Errors
-/// Fails if a folder is missing and nothing below it is stored, if a worker cannot be started, or if the
+/// Fails if all folders are missing and nothing below them is stored, if a worker cannot be started, or if the
 /// store fails. What was stored before remains, and the next ingestion continues.
 pub fn ingest(
     store: &dyn Store,
@@ -119,6 +119,12 @@ pub(crate) fn ingest_folders(
         .walk
         .add_items(walked.files.len(), walk_started.elapsed());
     let mut summary = update(store, &mut stored, &walked, options, progress)?;
+    if let Some(missing) = summary.folders_missing.first()
+        && walked.roots.is_empty()
+        && summary.folders_kept.is_empty()
+    {
+        return Err(IngestError::MissingFolder(missing.clone()));
+    }
     let report = |finishing| {
         let background = before.zip(store.background_times());
         PipelineReport::new(times, background, finishing, started.elapsed())
@@ -144,13 +150,6 @@ pub(crate) fn update(
     progress: &Progress,
 ) -> Result<IngestSummary, IngestError> {
     let mut changes = find_changes(stored, walked);
-    let is_known = |path: &&PathBuf| {
-        let path = path_to_text(path);
-        changes.kept.iter().any(|folder| folder.path == path)
-    };
-    if let Some(missing) = walked.missing_roots.iter().find(|path| !is_known(path)) {
-        return Err(IngestError::MissingFolder(missing.clone()));
-    }
     let too_large = move_files(store, &changes.moved, progress)?;
     changes.read_instead_of_moving(&too_large);
     let jobs = plan_jobs(&changes, options.pool.workers());
@@ -286,6 +285,11 @@ fn read_files(
 
 fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> IngestSummary {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let is_kept = |path: &PathBuf| {
+        let path = path_to_text(path);
+        changes.kept.iter().any(|folder| folder.path == path)
+    };
+    let missing = walked.missing_roots.iter().filter(|path| !is_kept(path));
     IngestSummary {
         files_found: walked.files.len() as u64,
         files_unchanged: changes.unchanged,
@@ -299,6 +303,7 @@ fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) ->
         failures: count(&progress.failures),
         files_skipped: count(&progress.files_skipped),
         folders_kept: changes.kept.clone(),
+        folders_missing: missing.cloned().collect(),
         pipeline: PipelineReport::default(),
     }
 }

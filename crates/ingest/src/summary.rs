@@ -1,5 +1,7 @@
 //! What an ingestion did.
 
+use std::path::PathBuf;
+
 use crate::changes::KeptFolder;
 use crate::pipeline::PipelineReport;
 
@@ -30,6 +32,8 @@ pub struct IngestSummary {
     pub files_skipped: u64,
     /// Folders that are missing or empty, and whose documents are kept.
     pub folders_kept: Vec<KeptFolder>,
+    /// Folders that are missing, and of which nothing is stored.
+    pub folders_missing: Vec<PathBuf>,
     /// Where the time went. Without stages for a part of a watch.
     pub pipeline: PipelineReport,
 }

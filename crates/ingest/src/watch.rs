@@ -5,6 +5,8 @@
 //! the system cannot watch so many folders, or loses reports, the folders are walked whole.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -60,6 +62,8 @@ pub struct WatchControl<'c> {
 const PATHS_MAX: usize = 20_000;
 /// How often the watch asks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the watch looks if its folders are still the ones that are watched.
+const REPLACED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Ingests the folders, then keeps their documents up to date until it is told to stop.
 ///
@@ -83,9 +87,11 @@ pub fn watch(
         stored,
         last_scan: Instant::now(),
         kept: summary.folders_kept,
+        missing: summary.folders_missing,
     };
     while !(control.should_stop)() {
         changes.wait(STOP_INTERVAL);
+        changes.watch_replaced(folders);
         let rescan = match changes.is_watching() && watch.kept.is_empty() {
             true => watch_options.rescan,
             false => watch_options.rescan_unwatched,
@@ -95,13 +101,7 @@ pub fn watch(
         }
         if changes.are_due(watch_options) && !(control.is_paused)() {
             let summary = watch.round(changes.take())?;
-            let is_elsewhere = summary.folders_kept != watch.kept;
-            if is_elsewhere {
-                // A folder is gone or there again, so another one has to be watched under its path.
-                watch.kept.clone_from(&summary.folders_kept);
-                changes.watch_again(folders);
-            }
-            if summary.has_changes() || is_elsewhere {
+            if watch.folders_changed(&summary) || summary.has_changes() {
                 (control.on_round)(&summary);
             }
         }
@@ -117,11 +117,13 @@ struct Watch<'w> {
     last_scan: Instant,
     /// The folders that were missing or empty in the last whole walk.
     kept: Vec<KeptFolder>,
+    /// The folders that were missing, and of which nothing is stored.
+    missing: Vec<PathBuf>,
 }
 
 impl Watch<'_> {
     fn round(&mut self, changed: Changed) -> Result<IngestSummary, IngestError> {
-        let mut kept = Vec::new();
+        let (mut kept, mut missing) = (Vec::new(), Vec::new());
         let walked = match changed {
             Changed::Everything => {
                 self.last_scan = Instant::now();
@@ -129,6 +131,7 @@ impl Watch<'_> {
             }
             Changed::Paths(paths) => {
                 kept.clone_from(&self.kept);
+                missing.clone_from(&self.missing);
                 let (mut roots, _) = canonical_roots(self.folders);
                 // The files of a disk that is not connected any more were not deleted.
                 roots.retain(|root| !is_empty_folder(&root.path));
@@ -139,7 +142,18 @@ impl Watch<'_> {
         let mut summary = update(self.store, stored, &walked, self.options, &progress)?;
         // A walk to some paths does not tell which folders are missing.
         summary.folders_kept.extend(kept);
+        summary.folders_missing.extend(missing);
         Ok(summary)
+    }
+
+    /// Returns `true` if other folders than before are missing or empty.
+    fn folders_changed(&mut self, summary: &IngestSummary) -> bool {
+        if summary.folders_kept == self.kept && summary.folders_missing == self.missing {
+            return false;
+        }
+        self.kept.clone_from(&summary.folders_kept);
+        self.missing.clone_from(&summary.folders_missing);
+        true
     }
 }
 
@@ -169,6 +183,9 @@ struct ReportedChanges<'c> {
     reports: Receiver<Report>,
     /// Reports as long as it exists.
     watcher: Option<RecommendedWatcher>,
+    /// The folders that are watched.
+    watched: Vec<Option<FolderIdentity>>,
+    replaced_checked: Instant,
     changed: Changed,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -180,6 +197,8 @@ impl<'c> ReportedChanges<'c> {
         ReportedChanges {
             reports,
             watcher: None,
+            watched: Vec::new(),
+            replaced_checked: Instant::now(),
             changed: Changed::Paths(BTreeSet::new()),
             first: None,
             last: None,
@@ -194,8 +213,15 @@ impl<'c> ReportedChanges<'c> {
         changes
     }
 
-    /// Watches the folders that have the paths now.
-    fn watch_again(&mut self, folders: &[WalkRoot]) {
+    /// If a folder was replaced, disappeared or is there again, watches the folders that have the paths now.
+    fn watch_replaced(&mut self, folders: &[WalkRoot]) {
+        if self.replaced_checked.elapsed() < REPLACED_INTERVAL {
+            return;
+        }
+        self.replaced_checked = Instant::now();
+        if folder_identities(folders) == self.watched {
+            return;
+        }
         let (sender, reports) = channel();
         self.reports = reports;
         self.start_watcher(folders, sender);
@@ -204,6 +230,7 @@ impl<'c> ReportedChanges<'c> {
     }
 
     fn start_watcher(&mut self, folders: &[WalkRoot], sender: Sender<Report>) {
+        self.watched = folder_identities(folders);
         match start_watcher(folders, sender) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.stop_watching(&error.to_string()),
@@ -278,6 +305,18 @@ impl<'c> ReportedChanges<'c> {
         (self.first, self.last) = (None, None);
         std::mem::replace(&mut self.changed, Changed::Paths(BTreeSet::new()))
     }
+}
+
+/// The device and the inode of a folder.
+type FolderIdentity = (u64, u64);
+
+/// Returns what has the paths of the folders now.
+fn folder_identities(folders: &[WalkRoot]) -> Vec<Option<FolderIdentity>> {
+    let identity = |folder: &WalkRoot| {
+        let metadata = fs::metadata(&folder.path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    folders.iter().map(identity).collect()
 }
 
 fn start_watcher(

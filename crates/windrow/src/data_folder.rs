@@ -22,8 +22,7 @@ const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// What to do about a process that takes longer.
-const WAIT_OR_SHARE: &str = "wait until it has ended; `windrow index --watch` and `windrow serve` let other \
-     commands use the folder meanwhile";
+const WAIT_UNTIL_ENDED: &str = "wait until it has ended";
 
 /// An accessible data folder.
 pub enum DataFolder {
@@ -39,7 +38,7 @@ impl DataFolder {
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
         DataFolder::open_with(folder, &options, BUSY_TIMEOUT).map_err(|error| match owner(&error) {
-            Some(_) => Failure::runtime(format_args!("{error}; {WAIT_OR_SHARE}")),
+            Some(_) => Failure::runtime(format_args!("{error}; {WAIT_UNTIL_ENDED}")),
             None => Failure::runtime(error),
         })
     }

@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use windrow_ingest::{
-    EngineStore, FileSigner, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot,
-    ingest, remove_folder,
+    EngineStore, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot, ingest,
+    remove_folder,
 };
 
 use crate::allocator::limit_arenas;
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
+use crate::folder_server::serve_during;
 use crate::progress_bar::{Display, format_grouped, show_progress, with_display};
 use crate::progress_line::show_progress_lines;
 use crate::server_store::ServerStore;
@@ -62,25 +63,37 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
         writers: settings.writers,
     };
     let roots = settings.roots()?;
-    let summary = with_store(data_folder, settings.file_signer()?, |store| {
+    let summary = with_store(data_folder, &settings, |store| {
         show_ingest(store, &roots, &ingest_options, options.display)
     })?;
     let seconds = started.elapsed().as_secs_f64();
-    for folder in &summary.folders_kept {
-        eprintln!("windrow: {}", describe_kept_folder(folder));
-    }
+    report_folders(&summary);
     print!("{}", format_summary(&summary, Some(seconds)));
     if let Some(explanation) = options.explanation {
         print!("{}", explanation.format(&summary.pipeline));
     }
-    Ok(())
+    match summary.folders_missing.as_slice() {
+        [] => Ok(()),
+        _ => Err(Failure::Runtime("not all folders were read".to_owned())),
+    }
+}
+
+/// Prints which folders could not be read.
+fn report_folders(summary: &IngestSummary) {
+    for folder in &summary.folders_missing {
+        let folder = folder.display();
+        eprintln!("windrow: {folder}: there is no such file or folder");
+    }
+    for folder in &summary.folders_kept {
+        eprintln!("windrow: {}", describe_kept_folder(folder));
+    }
 }
 
 /// Removes everything that is stored of files below the folders.
 fn remove_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
     let data_folder = settings.open_data_folder()?;
-    with_store(data_folder, settings.file_signer()?, |store| {
+    with_store(data_folder, &settings, |store| {
         for folder in &options.folders {
             let files = remove_folder(store, folder).map_err(Failure::runtime)?;
             if files == 0 {
@@ -98,16 +111,18 @@ fn remove_folders(options: &Options) -> Result<(), Failure> {
     })
 }
 
-/// Calls `work` with the store of a data folder, and closes the folder if it is open in this process.
+/// Calls `work` with the store of a data folder. If the folder is open in this process, serves it meanwhile,
+/// and closes it.
 fn with_store<T>(
     data_folder: DataFolder,
-    signer: FileSigner,
+    settings: &Settings,
     work: impl FnOnce(&dyn Store) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let signer = settings.file_signer()?;
     match data_folder {
         DataFolder::Local(engine) => {
             let store = EngineStore::new(engine.clone(), signer).map_err(Failure::runtime)?;
-            let result = work(&store)?;
+            let result = serve_during(&engine, settings.data_folder(), None, || work(&store))?;
             engine.close().map_err(Failure::runtime)?;
             Ok(result)
         }
@@ -203,6 +218,7 @@ mod tests {
             files_skipped: 3,
             files_moved: 4,
             folders_kept: Vec::new(),
+            folders_missing: Vec::new(),
             ..IngestSummary::default()
         };
         assert_eq!(

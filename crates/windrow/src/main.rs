@@ -19,6 +19,7 @@
 //! - `certificate`: `windrow certificate`
 //! - `encryption`: keys of encrypted data folders, `windrow encryption`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
+//! - `folder_server`: serves the data folder of another command while it runs
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`; `display_text`: text made harmless for a terminal
 //! - `mcp`: `windrow mcp`
@@ -43,6 +44,7 @@ mod doctor;
 mod encryption;
 mod extract_worker;
 mod failures;
+mod folder_server;
 mod help_page;
 mod index;
 mod manual;

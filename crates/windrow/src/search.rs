@@ -29,6 +29,7 @@ use windrow_file_search::{
 };
 
 use crate::command_line::{Failure, Subcommand};
+use crate::folder_server::serve_during;
 use help::HELP;
 use interactive::interact;
 use options::{Action, Options, Output, parse};
@@ -124,8 +125,7 @@ fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: 
 fn search(options: &Options) -> Result<usize, Failure> {
     let reader = QueryReader::open(&options.data_folder, options.synonyms.as_deref())?;
     if options.action == Action::Interact {
-        let searcher = Searcher::open(&options.data_folder)?;
-        return interact(reader, searcher, options).map(|()| 1);
+        return search_interactively(reader, options).map(|()| 1);
     }
     let parsed = match options.query.is_empty() && options.similar.is_some() {
         true => None,
@@ -152,6 +152,16 @@ fn search(options: &Options) -> Result<usize, Failure> {
             let query = parsed.filter(|_| options.similar.is_none());
             show(&mut searcher, &target, query.as_ref(), options)
         }
+    }
+}
+
+/// Searches while a person types. Other commands can use the data folder meanwhile.
+fn search_interactively(reader: QueryReader, options: &Options) -> Result<(), Failure> {
+    let (searcher, engine) = Searcher::open_with_engine(&options.data_folder)?;
+    let interact = || interact(reader, searcher, options);
+    match engine {
+        Some(engine) => serve_during(&engine, &options.data_folder, None, interact),
+        None => interact(),
     }
 }
 

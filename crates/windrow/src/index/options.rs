@@ -21,8 +21,9 @@ read becomes a document in `failures` with the reason, one without text a docume
 
 Further runs read only changed files, give the documents of moved files their new paths, and remove
 the documents of deleted files. A folder that is missing or empty (a disk that is not connected)
-keeps its documents. An interrupted run is continued by the next one. If a server has the data
-folder open, the command uses the server.
+keeps its documents. If it is missing and has none, the other folders are read, and the exit code
+is 1. An interrupted run is continued by the next one. Other commands can use the data folder
+meanwhile. If a server has it open, this command uses the server.
 
 Usage: windrow index [FOLDER…] --data DIR [OPTION…]
        windrow index --remove FOLDER… --data DIR

@@ -31,11 +31,24 @@ enum Documents {
 impl Searcher {
     /// Opens a data folder.
     pub fn open(data_folder: &Path) -> Result<Searcher, Failure> {
+        Searcher::open_with_engine(data_folder).map(|(searcher, _)| searcher)
+    }
+
+    /// As [`open`](Self::open). Also returns the engine if this process has the folder open.
+    pub fn open_with_engine(
+        data_folder: &Path,
+    ) -> Result<(Searcher, Option<Arc<Engine>>), Failure> {
         if !data_folder.is_dir() {
             return Err(not_indexed_failure(data_folder));
         }
         let opened = DataFolder::open(data_folder, memory::default_memory_bytes())?;
-        Searcher::in_opened(opened)?.ok_or_else(|| not_indexed_failure(data_folder))
+        let engine = match &opened {
+            DataFolder::Local(engine) => Some(engine.clone()),
+            DataFolder::Server(_) => None,
+        };
+        let searcher = Searcher::in_opened(opened)?;
+        let searcher = searcher.ok_or_else(|| not_indexed_failure(data_folder))?;
+        Ok((searcher, engine))
     }
 
     /// Searches an open data folder. Returns `None` if no files are indexed in it.
