@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 
+import pymongo
 import pytest
+from pymongo.errors import OperationFailure
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -445,6 +447,14 @@ def test_other_commands_work_while_files_are_read(work):
             assert time.monotonic() < end
             time.sleep(0.01)
         assert work.found("firstword") == ["first.txt"]
+        # Other users of the machine cannot read the files.
+        with pymongo.MongoClient(f"mongodb://{json.loads(address.read_text())['address']}/?directConnection=true") as client:
+            with pytest.raises(OperationFailure) as refused:
+                client.files.documents.find_one()
+            assert refused.value.code == 13
+            with pytest.raises(OperationFailure) as refused:
+                client.admin.command("createUser", "eve", pwd="x", roles=["root"])
+            assert refused.value.code == 13
         ended = windrow("index", more, "--data", work.folder / "data")
         assert ended.returncode == 0, ended.stderr
         assert work.found("secondword") and not work.found("slowword") and not slow.done()

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::thread;
 
 use windrow_collection::Engine;
+use windrow_document::Value;
 use windrow_page::PageServer;
 use windrow_server::{
-    Config, Connector, Log, Server, Services, UnixSocket, UsersEngine, new_password,
+    AccessControl, Config, Connector, Log, Server, Services, UnixSocket, UsersEngine, new_password,
 };
 
 use crate::address_file::{AddressFile, Password, ServerAddress};
@@ -48,10 +49,20 @@ impl ServedPage<'_> {
     }
 }
 
+/// Who may connect to a served data folder that has no users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// All clients of this machine.
+    Any,
+    /// Commands of the user who can read the data folder.
+    OwnCommands,
+}
+
 /// Serves the data folder, and the page if there is one, while `work` runs.
 pub fn serve_during<T>(
     engine: &Arc<Engine>,
     data_folder: &Path,
+    clients: Clients,
     page: Option<ServedPage<'_>>,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -65,7 +76,10 @@ pub fn serve_during<T>(
         }),
         listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
         arguments: std::env::args().collect(),
-        ..Config::default()
+        ..match clients {
+            Clients::Any => Config::default(),
+            Clients::OwnCommands => only_own_commands(),
+        }
     };
     let services = Services {
         engine: engine.clone(),
@@ -99,5 +113,16 @@ pub fn serve_during<T>(
     match served {
         Ok(served) => served.map(|()| result).map_err(Failure::runtime),
         Err(_) => Err(Failure::runtime("the server of the data folder panicked")),
+    }
+}
+
+/// Returns the settings of a server to which only those can connect who can read its password in the data
+/// folder.
+fn only_own_commands() -> Config {
+    Config {
+        access_control: AccessControl::Always,
+        // Otherwise a client could create the first user.
+        parameters: vec![("enableLocalhostAuthBypass".to_owned(), Value::Bool(false))],
+        ..Config::default()
     }
 }

@@ -17,7 +17,7 @@ use windrow_ingest::{
 use crate::allocator::limit_arenas;
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
-use crate::folder_server::serve_during;
+use crate::folder_server::{Clients, serve_during};
 use crate::progress_bar::{Display, format_grouped, show_progress, with_display};
 use crate::progress_line::show_progress_lines;
 use crate::server_store::ServerStore;
@@ -122,7 +122,13 @@ fn with_store<T>(
     match data_folder {
         DataFolder::Local(engine) => {
             let store = EngineStore::new(engine.clone(), signer).map_err(Failure::runtime)?;
-            let result = serve_during(&engine, settings.data_folder(), None, || work(&store))?;
+            let result = serve_during(
+                &engine,
+                settings.data_folder(),
+                Clients::OwnCommands,
+                None,
+                || work(&store),
+            )?;
             engine.close().map_err(Failure::runtime)?;
             Ok(result)
         }

@@ -29,7 +29,7 @@ use windrow_file_search::{
 };
 
 use crate::command_line::{Failure, Subcommand};
-use crate::folder_server::serve_during;
+use crate::folder_server::{Clients, serve_during};
 use help::HELP;
 use interactive::interact;
 use options::{Action, Options, Output, parse};
@@ -160,7 +160,13 @@ fn search_interactively(reader: QueryReader, options: &Options) -> Result<(), Fa
     let (searcher, engine) = Searcher::open_with_engine(&options.data_folder)?;
     let interact = || interact(reader, searcher, options);
     match engine {
-        Some(engine) => serve_during(&engine, &options.data_folder, None, interact),
+        Some(engine) => serve_during(
+            &engine,
+            &options.data_folder,
+            Clients::OwnCommands,
+            None,
+            interact,
+        ),
         None => interact(),
     }
 }

@@ -17,7 +17,7 @@ use super::settings::Settings;
 use super::{format_summary, report_folders};
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
-use crate::folder_server::{ServedPage, serve_during};
+use crate::folder_server::{Clients, ServedPage, serve_during};
 use crate::page::RunWatch;
 use crate::progress_bar::show_progress;
 use crate::server_store::ServerStore;
@@ -38,7 +38,7 @@ pub fn watch_folders(options: &Options) -> Result<(), Failure> {
                 config: options.config.clone(),
                 run: run.clone(),
             });
-            serve_during(&engine, settings.data_folder(), page, || {
+            serve_during(&engine, settings.data_folder(), Clients::Any, page, || {
                 watch_store(&store, &settings, options, &run, &stop)
             })?;
             engine.close().map_err(Failure::runtime)
