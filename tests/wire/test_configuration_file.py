@@ -81,6 +81,23 @@ class Configured(Server):
         return [line for message in ended for line in self.lines(message)][-1]
 
 
+def test_the_file_may_be_a_pipe(tmp_path):
+    port = free_port()
+    text = f"storage:\n  dbPath: {tmp_path / 'data'}\nnet:\n  port: {port}\n"
+    command = [str(binary()), "serve", "--config", "/dev/stdin"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        process.stdin.write(text)
+        process.stdin.close()
+        with pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=10_000) as client:
+            assert client.admin.command("ping")["ok"] == 1
+        process.terminate()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 MORE = OF_PACKAGES + """\
 operationProfiling:
   mode: slowOp
