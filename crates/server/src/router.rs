@@ -12,7 +12,8 @@
 //!    The server that passes the command on has no rights.
 //!
 //! [`members`] are the states of the data sets, [`peers`] the connections to other servers. [`cursors`]
-//! and [`transactions`] remember where those of clients are. [`handover`] spreads the primaries.
+//! and [`transactions`] remember where those of clients are, for as long as they are used ([`recent`]).
+//! [`handover`] spreads the primaries.
 
 mod cursors;
 mod forwarding;
@@ -21,6 +22,7 @@ mod joining;
 mod members;
 mod message;
 mod peers;
+mod recent;
 mod route;
 mod transactions;
 
@@ -35,7 +37,7 @@ use crate::access::Authority;
 use crate::access::directory::AccessControl;
 use crate::access::identification::authority_of;
 use crate::client::Client;
-use crate::command::Command;
+use crate::command::{Command, Routing};
 use crate::commands::find;
 use crate::dispatch;
 use crate::placement::{DataSetId, Placement};
@@ -58,7 +60,7 @@ pub struct RouterSettings {
     pub placement: Placement,
     /// The address of this server for the others.
     pub address: String,
-    /// The key with which the servers log in at each other. `None` if nobody has to log in.
+    /// The key with which the servers log in at each other. `None` without logins.
     pub key: Option<String>,
     /// Begins TLS to another server. `None` without TLS.
     pub encrypt: Option<EncryptStream>,
@@ -164,7 +166,7 @@ impl Router {
         let Some(command) = find(request.command()) else {
             return Ok(local());
         };
-        if command.routing == crate::command::Routing::Here {
+        if command.routing == Routing::Here {
             return Ok(local());
         }
         let authority = authority_of(front, client)?;

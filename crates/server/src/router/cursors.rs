@@ -1,73 +1,45 @@
 //! The servers of cursors that other servers have opened.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
 use windrow_document::{Document, ValueRef};
 use windrow_wire::Request;
 
+use super::recent::RecentTable;
 use crate::sessions::TIMEOUT;
-use crate::sync::lock;
 
-/// The open cursors of other servers.
-#[derive(Debug, Default)]
-pub struct RemoteCursors {
-    open: Mutex<Table>,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    servers: HashMap<i64, CursorServer>,
-    /// When cursors that nobody uses were removed last.
-    cleaned: Option<Instant>,
-}
-
+/// The address of the server of each open cursor of another server.
 #[derive(Debug)]
-struct CursorServer {
-    address: String,
-    used: Instant,
+pub struct RemoteCursors {
+    open: RecentTable<i64, String>,
 }
 
-/// How often cursors that nobody uses are removed.
-const CLEANING_INTERVAL: Duration = Duration::from_secs(60);
+/// A cursor lives as long as its session, so it is used or refreshed within this time. The primary is asked
+/// for one that is unknown here.
+impl Default for RemoteCursors {
+    fn default() -> RemoteCursors {
+        RemoteCursors {
+            open: RecentTable::new(TIMEOUT * 2),
+        }
+    }
+}
 
 impl RemoteCursors {
     /// Returns the address of the server of a cursor.
     pub fn find(&self, id: i64) -> Option<String> {
-        let mut table = lock(&self.open);
-        let cursor = table.servers.get_mut(&id)?;
-        cursor.used = Instant::now();
-        Some(cursor.address.clone())
+        self.open.get(&id)
     }
 
     /// Records which cursor a reply of a server opens or ends.
     pub fn record(&self, request: &Request, reply: Document<'_>, address: &str) {
         if let Some(ended) = ended(request, reply) {
-            lock(&self.open).servers.remove(&ended);
+            self.open.remove(&ended);
         }
         let Some(cursor) = reply.get("cursor").and_then(ValueRef::as_document) else {
             return;
         };
         let id = cursor.get("id").and_then(ValueRef::as_whole);
-        let Some(id) = id.filter(|id| *id != 0) else {
-            return;
-        };
-        let now = Instant::now();
-        let mut table = lock(&self.open);
-        let is_clean = |cleaned: Instant| now.duration_since(cleaned) < CLEANING_INTERVAL;
-        if !table.cleaned.is_some_and(is_clean) {
-            table.cleaned = Some(now);
-            // A cursor lives as long as its session, so it is used or refreshed within this time. The
-            // primary is asked for one that is unknown here.
-            let is_used = |cursor: &CursorServer| now.duration_since(cursor.used) < TIMEOUT * 2;
-            table.servers.retain(|_, cursor| is_used(cursor));
+        if let Some(id) = id.filter(|id| *id != 0) {
+            self.open.insert(id, address.to_owned());
         }
-        let cursor = CursorServer {
-            address: address.to_owned(),
-            used: now,
-        };
-        table.servers.insert(id, cursor);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which server should be the primary of a data set, so that the primaries are spread over the servers.
+//! Chooses the server that should be the primary of a data set, so that the primaries are spread.
 //!
 //! The addresses of the servers that answer are sorted. The primary of the first set should be the first
 //! of them, that of the second set the second, and so on, in a circle. A follower takes over the later,

@@ -12,7 +12,7 @@ use crate::latency::LatencyClass;
 use crate::placement::{DataSetId, Placement};
 use crate::sessions::SessionId;
 
-/// Where a request runs.
+/// The servers that run a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// On the server that got it.
@@ -33,7 +33,7 @@ pub enum Servers {
     Follower,
 }
 
-/// Returns where a request runs.
+/// Returns the servers that run a request.
 ///
 /// # Errors
 /// Fails if no server can run it: it names databases of several data sets, or it is about a single
