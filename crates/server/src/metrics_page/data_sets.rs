@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Statistics, StoreRequests};
+use windrow_collection::Statistics;
 
 use super::exposition::{Kind, Page};
+use super::store::request_kinds;
 use crate::state::State;
 
 /// A data set that is open.
@@ -61,20 +62,7 @@ fn requests(page: &mut Page, sets: &[OpenSet]) {
         let Some(store) = &statistics.store else {
             continue;
         };
-        let StoreRequests {
-            writes,
-            reads,
-            lists,
-            deletes,
-            ..
-        } = store.requests;
-        let kinds = [
-            ("write", writes),
-            ("read", reads),
-            ("list", lists),
-            ("delete", deletes),
-        ];
-        for (kind, count) in kinds {
+        for (kind, count) in request_kinds(&store.requests) {
             page.sample(&[("set", name), ("kind", kind)], count);
         }
     }

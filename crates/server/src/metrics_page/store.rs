@@ -21,10 +21,9 @@ pub fn add(page: &mut Page, state: &State, statistics: &Statistics) {
 fn requests(page: &mut Page, requests: &StoreRequests) {
     let help = "Requests to the object store, by what they do.";
     page.family("windrow_store_requests_total", Kind::Counter, help);
-    page.sample(&[("kind", "write")], requests.writes);
-    page.sample(&[("kind", "read")], requests.reads);
-    page.sample(&[("kind", "list")], requests.lists);
-    page.sample(&[("kind", "delete")], requests.deletes);
+    for (kind, count) in request_kinds(requests) {
+        page.sample(&[("kind", kind)], count);
+    }
     let help = "Requests to the object store that failed.";
     let name = "windrow_store_requests_failed_total";
     page.value(name, Kind::Counter, help, requests.failed);
@@ -32,6 +31,16 @@ fn requests(page: &mut Page, requests: &StoreRequests) {
     page.family("windrow_store_bytes_total", Kind::Counter, help);
     page.sample(&[("direction", "out")], requests.bytes_written);
     page.sample(&[("direction", "in")], requests.bytes_read);
+}
+
+/// Returns the numbers of requests to the object store, by what they do.
+pub fn request_kinds(requests: &StoreRequests) -> [(&'static str, u64); 4] {
+    [
+        ("write", requests.writes),
+        ("read", requests.reads),
+        ("list", requests.lists),
+        ("delete", requests.deletes),
+    ]
 }
 
 fn cache(page: &mut Page, cache: &StoreCache) {
