@@ -85,7 +85,7 @@ fn any(operators: impl Iterator<Item = DocumentBuf>) -> DocumentBuf {
     doc! { "compound": { "should": (should), "minimumShouldMatch": 1 } }
 }
 
-/// Where a text is sought.
+/// The fields in which a text is sought.
 #[derive(Clone, Copy)]
 struct Paths {
     /// Fields that also have an index of the stems of their words.

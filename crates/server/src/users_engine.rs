@@ -66,7 +66,7 @@ impl FirstEngine {
     }
 }
 
-/// Where the users of a server are.
+/// The engine with the users of a server.
 #[derive(Clone, Default)]
 pub enum UsersEngine {
     /// In the engine of the server.

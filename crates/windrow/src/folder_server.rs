@@ -49,12 +49,12 @@ impl ServedPage<'_> {
     }
 }
 
-/// Who may connect to a served data folder that has no users.
+/// The clients that may connect to a served data folder without users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
     /// All clients of this machine.
     Any,
-    /// Commands of the user who can read the data folder.
+    /// Commands that can read the data folder.
     OwnCommands,
 }
 
@@ -116,8 +116,7 @@ pub fn serve_during<T>(
     }
 }
 
-/// Returns the settings of a server to which only those can connect who can read its password in the data
-/// folder.
+/// Returns the settings of a server that needs a login. Its password is in the data folder.
 fn only_own_commands() -> Config {
     Config {
         access_control: AccessControl::Always,

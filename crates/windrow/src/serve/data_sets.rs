@@ -60,7 +60,7 @@ pub struct DataSets {
     front: Arc<Engine>,
 }
 
-/// Where a data set is, and its share of the memory and the cache.
+/// The place of a data set, and its share of the memory and the cache.
 struct DataSetPlace {
     name: String,
     folder: PathBuf,

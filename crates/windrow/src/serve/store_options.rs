@@ -64,7 +64,7 @@ pub fn store_options(
     }))
 }
 
-/// The data sets, if there are any. They need a key, unless nobody has to log in.
+/// The data sets, if there are any. They need a key, except with `--no-auth`.
 fn data_set_options(draft: &Draft) -> Result<Option<DataSetOptions>, Failure> {
     let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
     if draft.data_sets.is_empty() {
