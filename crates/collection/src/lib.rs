@@ -143,7 +143,7 @@ pub use follower::{Follower, Opened, OpeningPolicy, Succession, open_shared};
 pub use following::Following;
 pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress, ShareProgress};
-pub use options::{AtBlock, Background, EngineOptions};
+pub use options::{AtBlock, Background, EngineOptions, MergeSizes};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor};
 pub use record::statements::{RetainedImage, Statements};

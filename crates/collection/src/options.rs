@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use windrow_fold::merge::MergeSizes;
 use windrow_storage::{Compression, RunsOptions, StorageOptions};
 
 use crate::building::pool::BuildPriority;
@@ -22,6 +23,8 @@ pub struct EngineOptions {
     pub build_priority: BuildPriority,
     /// The number of threads of each fold, merge and build.
     pub threads: usize,
+    /// The sizes of sections by which merges are chosen.
+    pub merge_sizes: MergeSizes,
     /// The compression of documents in sections.
     pub compression: Compression,
     /// The maximal time that a commit stays in a tail before it is folded.
@@ -75,6 +78,7 @@ impl EngineOptions {
             build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
             build_priority: BuildPriority::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            merge_sizes: MergeSizes::default(),
             compression: Compression::Lz4,
             fold_interval: Duration::from_secs(60),
             snapshot_age_max: Duration::from_secs(600),

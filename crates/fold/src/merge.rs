@@ -14,12 +14,33 @@ use crate::sections::{RankedSection, Sections};
 
 /// This many sections of similar size that follow each other in age are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
-/// Sections smaller than this, in bytes before compression, are of one tier. A merge rewrites all
-/// sections of a tier. If the lowest tier were larger, every few folds would rewrite much.
-const TIER_BYTES_MIN: u64 = 1 << 17;
-/// Sections larger than this, in bytes before compression, are merged only with those that they
-/// overlap. Rewriting documents only to have fewer sections costs more than a section does.
-const SEPARATE_BYTES: u64 = 8 << 20;
+
+/// The sizes of sections by which merges are chosen, in bytes before compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeSizes {
+    /// Smaller sections are of one tier. A merge rewrites all sections of a tier. If the lowest tier
+    /// were larger, every few folds would rewrite much.
+    pub tier_min: u64,
+    /// Larger sections are merged only with those that they overlap. Rewriting documents only to
+    /// have fewer sections costs more than a section does.
+    pub separate_min: u64,
+}
+
+impl MergeSizes {
+    /// Sizes with tiers from this size on.
+    pub const fn with_tiers_from(tier_min: u64) -> MergeSizes {
+        MergeSizes {
+            tier_min,
+            separate_min: 64 * tier_min,
+        }
+    }
+}
+
+impl Default for MergeSizes {
+    fn default() -> MergeSizes {
+        MergeSizes::with_tiers_from(1 << 17)
+    }
+}
 
 /// Which versions a fold or merge keeps.
 #[derive(Clone, Debug)]
@@ -244,19 +265,6 @@ impl EntryTracker {
     }
 }
 
-/// Returns the range of sections to merge next, or `None`. `sections` are ordered by age, oldest
-/// first.
-///
-/// The sizes of tiers grow eightfold. Large neighbours that do not overlap are never merged, such
-/// as documents in order of insertion.
-pub fn pick_sections(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
-    pick_by(
-        sections.len(),
-        |at| tier(sections[at].descriptor().bytes_raw),
-        |range| is_worthwhile(&sections[range]),
-    )
-}
-
 /// Sections to merge into one, or into a present and a past one.
 #[derive(Clone, Debug)]
 pub struct MergeInput {
@@ -291,9 +299,24 @@ impl MergeInput {
             position: last,
         })
     }
+}
+
+impl MergeSizes {
+    /// Returns the range of sections to merge next, or `None`. `sections` are ordered by age, oldest
+    /// first.
+    ///
+    /// The sizes of tiers grow eightfold. Large neighbours that do not overlap are never merged,
+    /// such as documents in order of insertion.
+    pub fn pick_sections(self, sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
+        pick_by(
+            sections.len(),
+            |at| self.tier(sections[at].descriptor().bytes_raw),
+            |range| self.is_worthwhile(&sections[range]),
+        )
+    }
 
     /// Selects several past sections without a present one between them. `None` if there are few.
-    pub fn past(sections: &Sections) -> Option<MergeInput> {
+    pub fn pick_past(self, sections: &Sections) -> Option<MergeInput> {
         let position = |section: &Arc<Section>| section.descriptor().position;
         let present_before = |past: &Arc<Section>| {
             let all = sections.present();
@@ -307,12 +330,12 @@ impl MergeInput {
             |one: &Arc<Section>, other: &Arc<Section>| present_before(one) == present_before(other);
         let groups = sections.past().chunk_by(together);
         groups.rev().find_map(|group| {
-            let chosen = group.get(pick_sections(group)?)?;
+            let chosen = group.get(self.pick_sections(group)?)?;
             // In one section, versions that a short snapshot needs would stay as long as those of a
             // long one.
             if chosen
                 .iter()
-                .any(|it| it.descriptor().bytes_raw > SEPARATE_BYTES)
+                .any(|it| it.descriptor().bytes_raw > self.separate_min)
             {
                 return None;
             }
@@ -323,6 +346,21 @@ impl MergeInput {
                 position: chosen.last().map(position)?,
             })
         })
+    }
+
+    fn tier(self, bytes: u64) -> u32 {
+        (bytes / self.tier_min)
+            .checked_ilog(SECTIONS_PER_TIER as u64)
+            .map_or(0, |tier| tier + 1)
+    }
+
+    /// Returns `true` if a merge helps readers or the catalog: some sections overlap, or all are
+    /// small.
+    fn is_worthwhile(self, sections: &[Arc<Section>]) -> bool {
+        let small = sections
+            .iter()
+            .all(|section| section.descriptor().bytes_raw < self.separate_min);
+        small || sections.windows(2).any(|pair| !pair[0].is_before(&pair[1]))
     }
 }
 
@@ -347,20 +385,6 @@ fn pick_by(
         end -= 1;
     }
     None
-}
-
-fn tier(bytes: u64) -> u32 {
-    (bytes / TIER_BYTES_MIN)
-        .checked_ilog(SECTIONS_PER_TIER as u64)
-        .map_or(0, |tier| tier + 1)
-}
-
-/// Returns `true` if a merge helps readers or the catalog: some sections overlap, or all are small.
-fn is_worthwhile(sections: &[Arc<Section>]) -> bool {
-    let small = sections
-        .iter()
-        .all(|section| section.descriptor().bytes_raw < SEPARATE_BYTES);
-    small || sections.windows(2).any(|pair| !pair[0].is_before(&pair[1]))
 }
 
 #[cfg(test)]
@@ -392,7 +416,8 @@ mod tests {
     #[test]
     fn tiers_grow_eightfold() {
         assert_eq!(
-            [0, 1 << 16, 1 << 17, 7 << 17, 1 << 20, 8 << 20].map(tier),
+            [0, 1 << 16, 1 << 17, 7 << 17, 1 << 20, 8 << 20]
+                .map(|bytes| MergeSizes::default().tier(bytes)),
             [0, 0, 1, 1, 2, 3]
         );
     }

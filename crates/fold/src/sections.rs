@@ -16,6 +16,7 @@
 //! ones. The catalog does not know past sections: after a start, no snapshot is older than the
 //! start.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use windrow_storage::Position;
@@ -61,17 +62,28 @@ fn position(section: &Arc<Section>) -> Position {
     section.descriptor().position
 }
 
+/// Compares sections by age. Sections of one position have no entry key in common, and the one with
+/// the smaller keys counts as older: a fold writes changes of older entries and new entries, which
+/// are after all others, into two sections. A merge of older sections and the changes has the same
+/// position and stays before the new entries. A merge that ended with the new entries, but without
+/// the changes, would override the changes.
+fn compare_ages(one: &Arc<Section>, other: &Arc<Section>) -> Ordering {
+    let (one, other) = (one.descriptor(), other.descriptor());
+    let positions = one.position.cmp(&other.position);
+    positions.then_with(|| one.first_entry_key().cmp(&other.first_entry_key()))
+}
+
 impl Sections {
     /// Creates a list without past sections. The sections can be in any order: their age is the
-    /// position up to which they have folded.
+    /// position up to which they have folded, and for equal positions the order of their keys.
     pub fn new(present: Vec<Arc<Section>>) -> Sections {
         Sections::with_past(present, Vec::new())
     }
 
     /// Creates a list with past sections.
     pub fn with_past(mut present: Vec<Arc<Section>>, mut past: Vec<Arc<Section>>) -> Sections {
-        present.sort_by_key(position);
-        past.sort_by_key(position);
+        present.sort_by(compare_ages);
+        past.sort_by(compare_ages);
         let chains = chains_of(present.iter());
         Sections {
             present,

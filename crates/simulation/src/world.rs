@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, Namespace, Origin,
-    Reader, RecordedResult, Transaction,
+    AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, MergeSizes,
+    Namespace, Origin, Reader, RecordedResult, Transaction,
 };
 use windrow_storage::{Compression, MasterKey, MemoryDisk, Position, StorageError};
 
@@ -92,6 +92,7 @@ struct EngineSettings {
     segment_bytes: u64,
     checkpoint_bytes: u64,
     cache_bytes: u64,
+    merge_sizes: MergeSizes,
     compression: Compression,
     is_encrypted: bool,
 }
@@ -123,6 +124,8 @@ impl World {
             segment_bytes: 1 << (12 + random.below(9)),
             checkpoint_bytes: 1 << (8 + random.below(12)),
             cache_bytes: 1 << (10 + random.below(14)),
+            // So small that sections are of several tiers.
+            merge_sizes: MergeSizes::with_tiers_from(1 << (7 + random.below(8))),
             compression: random.pick(&[Compression::None, Compression::Lz4]),
             is_encrypted: seed % 3 == 2,
         };
@@ -346,6 +349,7 @@ fn open_engine(
         build_bytes: settings.build_bytes,
         entry_backlog_bytes: settings.entry_backlog_bytes,
         compression: settings.compression,
+        merge_sizes: settings.merge_sizes,
         snapshot_age_max: Duration::MAX,
         random: clock::fill_random,
         on_problem: |_, _| (),

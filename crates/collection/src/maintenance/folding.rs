@@ -302,14 +302,13 @@ impl Task {
     fn end(&self) -> Option<EntryKeyBuf> {
         let mut state = State::clone(&self.collection.state());
         let sections = state.sections_mut(self.map(), self.collection.records_map)?;
-        let last = |descriptor: &SectionDescriptor| {
-            let key = descriptor.last_key.clone()?;
-            let id = descriptor.last_id.next();
-            Some(EntryKeyBuf { key, id })
-        };
         let mut end = EntryKeyBuf::default();
         for descriptor in sections.descriptors() {
-            let behind = last(descriptor)?;
+            let last = descriptor.last_entry_key()?;
+            let behind = EntryKeyBuf {
+                key: last.key.to_vec(),
+                id: last.id.next(),
+            };
             if end.as_key() < behind.as_key() {
                 end = behind;
             }

@@ -172,10 +172,11 @@ fn merge_map(
     };
     let all = 0..sections.present().len();
     let frees = || frees_space(collection, index, &sections, effort).then(|| all.clone());
-    let range = merge::pick_sections(sections.present()).or_else(frees);
+    let sizes = core.options.merge_sizes;
+    let range = sizes.pick_sections(sections.present()).or_else(frees);
     let is_last = effort != MergeEffort::Readers && range.as_ref() == Some(&all);
     let chosen = range.and_then(|range| MergeInput::present(&sections, range));
-    let chosen = chosen.or_else(|| MergeInput::past(&sections));
+    let chosen = chosen.or_else(|| sizes.pick_past(&sections));
     let Some(chosen) = chosen.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };

@@ -53,6 +53,19 @@ pub struct SectionDescriptor {
 pub const KEY_BYTES_MAX: usize = 1024;
 
 impl SectionDescriptor {
+    /// Returns the first entry key, or a lower bound of it if the key was cut.
+    pub fn first_entry_key(&self) -> EntryKey<'_> {
+        EntryKey::new(&self.first_key, self.first_id)
+    }
+
+    /// Returns the last entry key. `None` if the key is so long that it could be the beginning of a
+    /// cut first key: these two cannot be compared.
+    pub fn last_entry_key(&self) -> Option<EntryKey<'_>> {
+        let key = self.last_key.as_ref();
+        let key = key.filter(|key| key.len() < KEY_BYTES_MAX)?;
+        Some(EntryKey::new(key, self.last_id))
+    }
+
     /// Returns `true` if all entries of this section are before all entries of the other.
     pub fn is_before(&self, other: &SectionDescriptor) -> bool {
         self.ends_before(&other.first_key, other.first_id)
@@ -60,13 +73,13 @@ impl SectionDescriptor {
 
     /// Returns `true` if all entries are before an entry key.
     pub fn ends_before(&self, key: &[u8], id: RecordId) -> bool {
-        let last = self.last_key.as_ref();
-        last.is_some_and(|last| EntryKey::new(last, self.last_id) < EntryKey::new(key, id))
+        let last = self.last_entry_key();
+        last.is_some_and(|last| last < EntryKey::new(key, id))
     }
 
     /// Returns `true` if all entries are after an entry key.
     pub fn begins_after(&self, key: &[u8], id: RecordId) -> bool {
-        EntryKey::new(&self.first_key, self.first_id) > EntryKey::new(key, id)
+        self.first_entry_key() > EntryKey::new(key, id)
     }
 
     /// Returns `false` if a key is outside of the range of the section.

@@ -5,6 +5,7 @@ mod map;
 mod postings;
 mod reads;
 
+use windrow_fold::merge::MergeSizes;
 use windrow_fold::postings::END;
 use windrow_fold::{Entry, EntryBufferBuilder, Position, RecordId, SnapshotLifetime};
 
@@ -14,6 +15,7 @@ use reads::{check_presence, check_tombstone_ranges, check_view};
 fn check(places: Places, seed: u64, splits: bool) {
     let (mut map, mut random) = (Map::new(places), Random(seed));
     map.splits = splits;
+    map.merge_sizes = MergeSizes::with_tiers_from(1 << (7 + seed % 10));
     for step in 0..places.steps() {
         match random.below(21) {
             20 => map.delete_first(&mut random),

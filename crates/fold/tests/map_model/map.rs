@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use windrow_fold::cursor::MergeCursor;
-use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
+use windrow_fold::merge::{self, MergeInput, MergeSizes, OlderData, Retention, SectionSinks};
 use windrow_fold::sections::{RankedSection, Sections};
 use windrow_fold::{
     Entry, EntryBufferBuilder, EntryKey, Position, PostingsForm, RecordId, RunSink, Section,
@@ -69,6 +69,7 @@ pub struct Map {
     pub open: Vec<(Snapshot, View, Model)>,
     /// Past versions are in sections of their own.
     pub splits: bool,
+    pub merge_sizes: MergeSizes,
     /// The tombstone ranges that cursors have recorded.
     pub tombstone_ranges: Arc<TombstoneRanges>,
 }
@@ -147,6 +148,7 @@ impl Map {
             model: Model::new(),
             open: Vec::new(),
             splits: true,
+            merge_sizes: MergeSizes::default(),
             tombstone_ranges: Arc::default(),
         }
     }
@@ -265,9 +267,9 @@ impl Map {
     }
 
     pub fn merge(&mut self) {
-        let range = merge::pick_sections(self.sections.present());
+        let range = self.merge_sizes.pick_sections(self.sections.present());
         let chosen = range.and_then(|range| MergeInput::present(&self.sections, range));
-        let Some(chosen) = chosen.or_else(|| MergeInput::past(&self.sections)) else {
+        let Some(chosen) = chosen.or_else(|| self.merge_sizes.pick_past(&self.sections)) else {
             return;
         };
         let mut merge = MergeCursor::from_sections(&chosen.sections).unwrap();
