@@ -134,7 +134,7 @@ impl Cluster {
             server,
         };
         match open_shared(replica, &engine_options, &policy)? {
-            Opened::Primary(engine) => Ok(self.begin_primary(server, life, engine)),
+            Opened::Primary(engine) => self.begin_primary(server, life, engine),
             Opened::Follower(engine, follower) => {
                 let role = Role::Follower(Mutex::new(Some(follower)));
                 Ok(Some(running(life, engine, role)))
@@ -157,25 +157,29 @@ impl Cluster {
         }
     }
 
-    /// Begins the states of a new primary. Returns `None` if it has crashed meanwhile.
-    fn begin_primary(&self, server: usize, life: u64, engine: Arc<Engine>) -> Option<Running> {
+    /// Begins the states of a new primary. Returns `None` if it has crashed meanwhile. Fails if it cannot
+    /// be read, for example because another server has taken over and deleted its runs.
+    fn begin_primary(
+        &self,
+        server: usize,
+        life: u64,
+        engine: Arc<Engine>,
+    ) -> Result<Option<Running>, Error> {
         // Everything before the takeover is in the shared log.
         let (base, written) = (engine.durable(), engine.written());
-        let content = content_of_engine(&engine);
-        let is_alive = self.with(|state| state.members[server].life == life);
-        let content = match content {
-            Err(error) if is_alive => panic!("server {server} cannot be read: {error:?}"),
-            content => content.ok()?,
-        };
+        let content = content_of_engine(&engine)?;
         let writer = self.with(|state| {
             if state.members[server].life != life {
                 return None;
             }
             state.report.takeovers += 1;
             Some(state.history.begin(base, written, &content))
-        })?;
+        });
+        let Some(writer) = writer else {
+            return Ok(None);
+        };
         self.record(server, "takes over", writer as u64);
-        Some(running(life, engine, Role::Primary(writer)))
+        Ok(Some(running(life, engine, Role::Primary(writer))))
     }
 
     /// Ends a server at once. Its local disk loses what was not synced, a part of that, or nothing.
@@ -306,8 +310,8 @@ impl Cluster {
         match result {
             Some(Ok(Some(Succession::Stale(stale)))) => self.restart(server, stale),
             Some(Ok(Some(_))) => {
-                let primary = self.begin_primary(server, running.life, running.engine.clone());
-                self.with(|state| state.members[server].running = primary.map(Arc::new));
+                let begun = self.begin_primary(server, running.life, running.engine.clone());
+                self.become_primary(server, running.life, begun);
             }
             // The server ends, as its process would.
             Some(Err(Error::Storage(
@@ -317,6 +321,21 @@ impl Cluster {
             }
             Some(Err(error)) => panic!("server {server} cannot take over: {error:?}"),
             Some(Ok(None)) | None => {}
+        }
+    }
+
+    /// Ends a takeover, unless the server has crashed meanwhile.
+    fn become_primary(&self, server: usize, life: u64, begun: Result<Option<Running>, Error>) {
+        let is_alive = self.with(|state| state.members[server].life == life);
+        match begun {
+            _ if !is_alive => {}
+            Ok(primary) => {
+                let primary = primary.map(Arc::new);
+                self.with(|state| state.members[server].running = primary);
+            }
+            // Another server has taken over in the meantime.
+            Err(Error::Storage(StorageError::RunDeleted { .. })) => self.crash(server),
+            Err(error) => panic!("server {server} cannot be read: {error:?}"),
         }
     }
 }
