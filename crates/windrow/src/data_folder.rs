@@ -14,14 +14,17 @@ use crate::address_file::{self, ServerAddress};
 use crate::command_line::Failure;
 use crate::encryption;
 
-/// How long the lock of a process that died may remain. The process can have been about to start another
-/// one, which has the lock until it runs its own program.
+/// How long the lock of a process that died may remain. The process can have been about to start
+/// another one, which has the lock until it runs its own program.
 const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a command waits for another one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// What to do about a process that takes longer.
+
+/// The time between two attempts to take the lock.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The advice for a process that takes longer.
 const WAIT_UNTIL_ENDED: &str = "wait until it has ended";
 
 /// An accessible data folder.
@@ -33,8 +36,8 @@ pub enum DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, or finds the server that has it open. Waits a while for a process that has it
-    /// open and is no server: most commands take moments.
+    /// Opens the folder, or finds the server that has it open. Waits up to 10 s for a process that has
+    /// it open and is no server, since most commands end within moments.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
         DataFolder::open_with(folder, &options, BUSY_TIMEOUT).map_err(|error| match owner(&error) {
@@ -43,34 +46,45 @@ impl DataFolder {
         })
     }
 
-    /// As [`open`](Self::open), with these options of the engine. Waits so long for a process that has the
-    /// folder open and is no server.
+    /// As [`open`](Self::open), with these options of the engine. `busy_timeout` is the longest wait
+    /// for a process that has the folder open and is no server.
     pub fn open_with(
         folder: &Path,
         options: &EngineOptions,
         busy_timeout: Duration,
     ) -> Result<DataFolder, Error> {
         let disk = Arc::new(RealDisk::new(folder)?);
-        let started = Instant::now();
-        loop {
-            match Engine::open(disk.clone(), options.clone()) {
-                Ok(engine) => return Ok(DataFolder::Local(engine)),
-                Err(error) => {
-                    let (owner, elapsed) = (owner(&error), started.elapsed());
-                    let is_dead = owner.is_some_and(is_dead);
-                    if is_dead && elapsed < DEAD_OWNER_TIMEOUT {
-                        thread::sleep(LOOK_AGAIN);
-                        continue;
-                    }
-                    if let Some(address) = find_server_address(folder, &error) {
-                        return Ok(DataFolder::Server(address));
-                    }
-                    if owner.is_none() || elapsed >= busy_timeout {
-                        return Err(error);
-                    }
-                    thread::sleep(LOOK_AGAIN);
-                }
+        let opened = open_when_free(
+            || Engine::open(disk.clone(), options.clone()),
+            |owner| match owner {
+                Some(process) if is_dead(process) => DEAD_OWNER_TIMEOUT.max(busy_timeout),
+                Some(_) if address_file::read_address(folder, owner).is_some() => Duration::ZERO,
+                Some(_) => busy_timeout,
+                None => Duration::ZERO,
+            },
+        );
+        opened.map(DataFolder::Local).or_else(|error| {
+            let address = find_server_address(folder, &error);
+            address.map(DataFolder::Server).ok_or(error)
+        })
+    }
+}
+
+/// Opens what a data folder has. Waits while another process has the lock of the folder, for at
+/// most the time that `wait_max` returns for this process. Its id is `None` if it is unknown.
+pub fn open_when_free<T>(
+    open: impl Fn() -> Result<T, Error>,
+    wait_max: impl Fn(Option<u32>) -> Duration,
+) -> Result<T, Error> {
+    let started = Instant::now();
+    loop {
+        match open() {
+            Err(Error::Storage(StorageError::InUse { owner, .. }))
+                if started.elapsed() < wait_max(owner) =>
+            {
+                thread::sleep(CHECK_INTERVAL);
             }
+            result => return result,
         }
     }
 }
@@ -81,7 +95,7 @@ pub fn mode_for_others(folder: &Path) -> Option<u32> {
     (mode & 0o077 != 0).then_some(mode)
 }
 
-/// Returns the options of an engine with so much memory, and with the key of an encrypted folder.
+/// Returns the options of an engine with this memory, and with the key of an encrypted folder.
 pub fn engine_options(memory_bytes: u64, key: Option<Arc<MasterKey>>) -> EngineOptions {
     let mut options = EngineOptions::with_memory(memory_bytes);
     options.storage.encryption = key;

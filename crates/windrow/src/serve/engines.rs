@@ -2,8 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_server::Log;
@@ -14,14 +13,15 @@ use super::problem_log::log_problem;
 use super::shared_store::{FollowTask, open_shared};
 use super::store_options::StoreOptions;
 use crate::command_line::Failure;
+use crate::data_folder::open_when_free;
 use crate::encryption;
 
 /// Exit codes of mongod: the data folder has another format, the data folder cannot be used.
 const OTHER_FORMAT: u8 = 62;
 const UNUSABLE_FOLDER: u8 = 100;
 
-/// A process that was just killed can hold the lock of the data folder for a moment. So can what has
-/// read a data set that was closed.
+/// How long the lock of the data folder is waited for. A process that was just killed can hold it for
+/// a moment. So can readers of a data set that was closed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What an engine is opened from.
@@ -56,7 +56,6 @@ pub fn open_engine(
     engine_options.storage.encryption =
         encryption::find_key(options.encryption_key_file.as_deref())?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let started = Instant::now();
     let open = || match source.store {
         Some(store) => open_shared(
             store,
@@ -71,19 +70,11 @@ pub fn open_engine(
             Ok((engine, None))
         }
     };
-    loop {
-        match open() {
-            Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(error) => {
-                let code = match &error {
-                    Error::Storage(StorageError::UnknownFormat { .. }) => OTHER_FORMAT,
-                    _ => UNUSABLE_FOLDER,
-                };
-                return Err(Failure::WithCode(code, error.to_string()));
-            }
-            Ok(opened) => return Ok(opened),
-        }
-    }
+    open_when_free(open, |_| LOCK_TIMEOUT).map_err(|error| {
+        let code = match &error {
+            Error::Storage(StorageError::UnknownFormat { .. }) => OTHER_FORMAT,
+            _ => UNUSABLE_FOLDER,
+        };
+        Failure::WithCode(code, error.to_string())
+    })
 }
