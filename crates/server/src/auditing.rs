@@ -11,6 +11,7 @@ use windrow_access::UserName;
 use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::access::directory::Identity;
+use crate::access::identification::identity_of;
 use crate::audit::{AuditOrigin, AuditTrail};
 use crate::client::Client;
 use crate::machine;
@@ -35,17 +36,10 @@ pub fn trail(state: &State, client: &Client) -> Option<AuditTrail> {
     Some(AuditTrail::new(audit, origin))
 }
 
-/// The user of a client, or of the client of another server that has passed on a command.
 fn identity(state: &State, client: &Client) -> Option<Arc<Identity>> {
     let engine = state.users_engine().ok()?;
     let users = state.directory.users(&engine);
-    match client.principal() {
-        Some(principal) => users.get(&engine, &principal.user?).ok()?,
-        None => {
-            let identity = client.login.identity(&engine, &users, client.endpoints());
-            identity.ok()?
-        }
-    }
+    identity_of(&engine, &users, client).ok()?
 }
 
 fn connection_origin(client: &Client) -> AuditOrigin {

@@ -22,23 +22,37 @@ pub fn authority_of(state: &State, client: &Client) -> Result<Authority, Command
     if directory.control == AccessControl::WithUsers && !users.had_users {
         return Ok(Authority::Unrestricted);
     }
-    let is_first = !users.has_users && !users.has_roles;
-    if let Some(principal) = client.principal() {
-        let can_create = is_first && principal.can_create_first_user;
-        return Ok(match of_principal(engine, &users, &principal)? {
-            Some(identity) => Authority::User(identity),
-            None if can_create => Authority::of_first_user(),
-            None => Authority::Nobody,
-        });
-    }
-    if let Some(identity) = client.login.identity(engine, &users, client.endpoints())? {
+    if let Some(identity) = identity_of(engine, &users, client)? {
         return Ok(Authority::User(identity));
     }
-    Ok(if is_first && is_local(state, client) {
+    let is_first = !users.has_users && !users.has_roles;
+    Ok(if is_first && can_create_first_user(state, client) {
         Authority::of_first_user()
     } else {
         Authority::Nobody
     })
+}
+
+/// The user of a client, or of the client of another server that has passed on a command. `None` if
+/// there is none, if it was dropped, or if its restrictions do not allow the connection.
+pub fn identity_of(
+    engine: &Engine,
+    users: &Arc<Users>,
+    client: &Client,
+) -> Result<Option<Arc<Identity>>, CommandError> {
+    match client.principal() {
+        Some(principal) => identity_of_principal(engine, users, &principal),
+        None => client.login.identity(engine, users, client.endpoints()),
+    }
+}
+
+/// Returns `true` if the client may create the first user. The server that passes on a command
+/// decides it for its clients.
+fn can_create_first_user(state: &State, client: &Client) -> bool {
+    match client.principal() {
+        Some(principal) => principal.can_create_first_user,
+        None => is_local(state, client),
+    }
 }
 
 /// Returns `true` if the client is on the machine of the server, and may create the first user.
@@ -47,9 +61,7 @@ pub fn is_local(state: &State, client: &Client) -> bool {
     is_loopback && state.parameters.flag(LOCALHOST_BYPASS)
 }
 
-/// The user of a client of another server. `None` if there is none, or if its restrictions do not allow
-/// the connection of the client.
-fn of_principal(
+fn identity_of_principal(
     engine: &Engine,
     users: &Users,
     principal: &Principal,
