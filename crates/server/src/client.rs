@@ -37,6 +37,10 @@ pub struct Client {
     silent_looks: AtomicU32,
 }
 
+/// The most bytes that a server adds to a message which it passes on to another one: the
+/// [`Principal`] and what else the other server has to know.
+pub const FORWARDED_BYTES_MAX: usize = 16 << 10;
+
 /// The client of another server whose command this server runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Principal {

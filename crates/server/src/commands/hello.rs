@@ -16,6 +16,7 @@ use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
 use crate::arguments::Arguments;
 use crate::audit::address;
+use crate::client::FORWARDED_BYTES_MAX;
 use crate::clock;
 use crate::command::{Accepted, Command, InTransactions, Routing};
 use crate::context::Context;
@@ -200,9 +201,6 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     }
     reply
 }
-
-/// The most bytes that a server adds to a message which it passes on to another one.
-const FORWARDED_BYTES_MAX: usize = 16 << 10;
 
 fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), CommandError> {
     context.client.set_metadata(metadata)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use windrow_client::{ClientError, DocumentSequence};
-use windrow_document::ValueRef;
+use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use super::message::{FORWARDED, Forwarded};
@@ -196,11 +196,7 @@ impl Router {
     }
 
     /// The body of a request with what another server has to know of the client.
-    fn encode(
-        &self,
-        call: &Call<'_>,
-        set: DataSetId,
-    ) -> Result<windrow_document::DocumentBuf, CommandError> {
+    fn encode(&self, call: &Call<'_>, set: DataSetId) -> Result<DocumentBuf, CommandError> {
         let state = call.front;
         let engine = state.users_engine()?;
         let forwarded = Forwarded {
@@ -213,7 +209,7 @@ impl Router {
             after: state.directory.users(&engine).newest_change(),
         };
         let mut body = call.request.body().to_buf();
-        body.push(FORWARDED, forwarded.to_document());
+        body.push(FORWARDED, forwarded.to_document()?);
         Ok(body)
     }
 

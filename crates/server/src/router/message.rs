@@ -17,10 +17,13 @@ use windrow_collection::Position;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::client::Principal;
+use crate::client::{FORWARDED_BYTES_MAX, Principal};
 
 /// The name of the field.
 pub const FORWARDED: &str = "$forwarded";
+
+/// The bytes of a field around its document: the type, the name and its end.
+const FIELD_BYTES: usize = 1 + FORWARDED.len() + 1;
 
 /// A command that another server passes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +35,11 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    pub fn to_document(&self) -> DocumentBuf {
+    /// The document of the field.
+    ///
+    /// # Errors
+    /// Fails with BadValue if the field exceeds [`FORWARDED_BYTES_MAX`], because of a very long user name.
+    pub fn to_document(&self) -> Result<DocumentBuf, CommandError> {
         let Principal {
             user,
             endpoints,
@@ -46,7 +53,15 @@ impl Forwarded {
         if let Some(user) = user {
             document.push("user", user.to_document());
         }
-        document
+        let bytes = FIELD_BYTES + document.as_bytes().len();
+        if bytes > FORWARDED_BYTES_MAX {
+            let message = format!(
+                "a command for another server has {bytes} bytes about its client, the limit is \
+                 {FORWARDED_BYTES_MAX}: the user's name is too long"
+            );
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        Ok(document)
     }
 
     /// Parses the field. `None` if it asks for the state of the server.
@@ -109,7 +124,7 @@ mod tests {
                 },
                 after: Position(7),
             };
-            let document = forwarded.to_document();
+            let document = forwarded.to_document().unwrap();
             let parsed = Forwarded::parse(document.as_document()).unwrap();
             assert_eq!(parsed, Some(forwarded));
         };
@@ -118,5 +133,26 @@ mod tests {
         assert_eq!(Forwarded::parse(doc! {}.as_document()).unwrap(), None);
         let invalid = doc! { "set": "logs", "client": "x" };
         assert!(Forwarded::parse(invalid.as_document()).is_err());
+    }
+
+    #[test]
+    fn long_names_of_users_are_refused() {
+        let check = |name_bytes: usize, is_refused: bool| {
+            let forwarded = Forwarded {
+                set: "logs".to_owned(),
+                principal: Principal {
+                    user: Some(UserName::new(&"a".repeat(name_bytes), "b")),
+                    endpoints: Endpoints {
+                        client: IpAddr::from([10, 0, 0, 1]),
+                        server: IpAddr::from([127, 0, 0, 1]),
+                    },
+                    can_create_first_user: false,
+                },
+                after: Position(7),
+            };
+            assert_eq!(forwarded.to_document().is_err(), is_refused, "{name_bytes}");
+        };
+        check(FORWARDED_BYTES_MAX - 200, false);
+        check(FORWARDED_BYTES_MAX, true);
     }
 }
