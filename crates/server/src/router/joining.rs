@@ -10,7 +10,7 @@ use crate::dispatch;
 use crate::placement::DataSetId;
 
 impl Router {
-    /// Runs a request in each data set. Returns the joined reply, or that of the first one that failed.
+    /// Runs a request in each data set. Returns the joined reply, or the first error.
     pub(super) fn run_in_each(&self, call: &Call<'_>, join: Join) -> Reply {
         if join == Join::One {
             // Sessions have cursors on servers that follow, and on the one that clients connect to.
@@ -28,15 +28,15 @@ impl Router {
             }
             let next = reply.to_document();
             joined = Some(match joined {
-                None => self.of_set(join, set, &next),
-                Some(before) => self.join(join, &before, (set, &next)),
+                None => self.reply_of_set(join, set, &next),
+                Some(before) => self.join(join, &before, set, &next),
             });
         }
         Reply::from_document(joined.unwrap_or_default())
     }
 
-    /// The reply of a data set, without what belongs to others.
-    fn of_set(&self, join: Join, set: DataSetId, reply: &DocumentBuf) -> DocumentBuf {
+    /// The reply of a data set, without the databases of other data sets.
+    fn reply_of_set(&self, join: Join, set: DataSetId, reply: &DocumentBuf) -> DocumentBuf {
         match join {
             Join::Databases => {
                 let own = self.databases(set, reply.as_document());
@@ -46,11 +46,13 @@ impl Router {
         }
     }
 
+    /// A joined reply with that of one more data set.
     fn join(
         &self,
         join: Join,
         before: &DocumentBuf,
-        (set, next): (DataSetId, &DocumentBuf),
+        set: DataSetId,
+        next: &DocumentBuf,
     ) -> DocumentBuf {
         match join {
             Join::One => before.clone(),

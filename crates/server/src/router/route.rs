@@ -61,12 +61,17 @@ pub fn target(
         Routing::Database | Routing::Databases if is_about_server(call.request) => Ok(Target::Here),
         Routing::Database | Routing::Databases => {
             let set = set_of_databases(call, placement)?;
-            if let Some(number) = transaction_number(call.request) {
-                join_transaction(call, (set, number), placement, transactions)?;
-                return Ok(Target::Set(set, Servers::Primary));
+            let scope = SetScope::from_request(call.request);
+            if let Some(scope) = &scope {
+                scope.join(call, set, placement, transactions)?;
             }
-            join_snapshot(call, set, placement, transactions)?;
-            Ok(Target::Set(set, servers(call.request, call.command)?))
+            let is_transaction = scope.is_some_and(|it| it.kind == ScopeKind::Transaction);
+            let servers = if is_transaction {
+                Servers::Primary
+            } else {
+                servers(call.request, call.command)?
+            };
+            Ok(Target::Set(set, servers))
         }
     }
 }
@@ -162,75 +167,91 @@ fn session(call: &Call<'_>) -> Result<Option<SessionId>, CommandError> {
     session.transpose()
 }
 
-/// Records the data set of a transaction that begins. Fails if one that goes on has another set.
-fn join_transaction(
-    call: &Call<'_>,
-    (set, number): (DataSetId, i64),
-    placement: &Placement,
-    transactions: &TransactionSets,
-) -> Result<(), CommandError> {
-    let Some(session) = session(call)? else {
-        return Ok(());
-    };
-    let starts = call.request.get("startTransaction");
-    if starts.is_some_and(ValueRef::is_truthy) {
-        transactions.begin(session, number, set);
-        return Ok(());
-    }
-    match transactions.find(session, number) {
-        Some(begun) if begun != set => {
-            let message = format!(
-                "a transaction cannot use several data sets: it began in {}, and the database {} is \
-                 in {}",
-                placement.name(begun),
-                call.request.database(),
-                placement.name(set)
-            );
-            let code = ErrorCode::OperationNotSupportedInTransaction;
-            Err(CommandError::new(code, message))
+/// A transaction of a session, or its reads at one snapshot. All requests of a scope use one data
+/// set: a transaction has one log, and the times of two sets say nothing about the order of their
+/// changes.
+struct SetScope {
+    kind: ScopeKind,
+    /// The number under which the data set is recorded.
+    number: i64,
+    /// The request begins the scope. A later one continues it.
+    begins: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ScopeKind {
+    Transaction,
+    Snapshot,
+}
+
+impl SetScope {
+    /// The scope that a request begins or continues.
+    fn from_request(request: &Request) -> Option<SetScope> {
+        if let Some(number) = transaction_number(request) {
+            let starts = request.get("startTransaction");
+            return Some(SetScope {
+                kind: ScopeKind::Transaction,
+                number,
+                begins: starts.is_some_and(ValueRef::is_truthy),
+            });
         }
-        _ => Ok(()),
+        let concern = request.get("readConcern")?.as_document()?;
+        let is_snapshot = concern.get("level")?.as_str()? == "snapshot";
+        is_snapshot.then(|| SetScope {
+            kind: ScopeKind::Snapshot,
+            number: SNAPSHOT,
+            begins: !concern.contains("atClusterTime"),
+        })
+    }
+
+    /// Records the data set of a scope that begins. Fails if a scope that continues has another set.
+    fn join(
+        &self,
+        call: &Call<'_>,
+        set: DataSetId,
+        placement: &Placement,
+        transactions: &TransactionSets,
+    ) -> Result<(), CommandError> {
+        let Some(session) = session(call)? else {
+            return Ok(());
+        };
+        if self.begins {
+            transactions.begin(session, self.number, set);
+            return Ok(());
+        }
+        match transactions.find(session, self.number) {
+            Some(begun) if begun != set => {
+                let (begun, set) = (placement.name(begun), placement.name(set));
+                Err(self.kind.conflict(call.request.database(), begun, set))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// Records the data set of a session that reads at a snapshot. Fails if its snapshot is of another set: the
-/// times of two sets say nothing about the order of their changes.
-fn join_snapshot(
-    call: &Call<'_>,
-    set: DataSetId,
-    placement: &Placement,
-    transactions: &TransactionSets,
-) -> Result<(), CommandError> {
-    let concern = call
-        .request
-        .get("readConcern")
-        .and_then(ValueRef::as_document);
-    let level = concern.and_then(|concern| concern.get("level")?.as_str());
-    let (Some(concern), Some("snapshot")) = (concern, level) else {
-        return Ok(());
-    };
-    let Some(session) = session(call)? else {
-        return Ok(());
-    };
-    if !concern.contains("atClusterTime") {
-        transactions.begin(session, SNAPSHOT, set);
-        return Ok(());
-    }
-    match transactions.find(session, SNAPSHOT) {
-        Some(begun) if begun != set => {
-            let message = format!(
-                "a snapshot cannot be of several data sets: it is of {}, and the database {} is in {}",
-                placement.name(begun),
-                call.request.database(),
-                placement.name(set)
-            );
-            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+impl ScopeKind {
+    /// The error of a request whose database is in `set`, while the scope uses the set `begun`.
+    fn conflict(self, database: &str, begun: &str, set: &str) -> CommandError {
+        match self {
+            ScopeKind::Transaction => CommandError::new(
+                ErrorCode::OperationNotSupportedInTransaction,
+                format!(
+                    "a transaction cannot use several data sets: it began in {begun}, and the \
+                     database {database} is in {set}"
+                ),
+            ),
+            ScopeKind::Snapshot => CommandError::new(
+                ErrorCode::InvalidOptions,
+                format!(
+                    "a snapshot cannot be of several data sets: it is of {begun}, and the database \
+                     {database} is in {set}"
+                ),
+            ),
         }
-        _ => Ok(()),
     }
 }
 
-/// The number under which the snapshot of a session is recorded. Those of transactions are not negative.
+/// The number of the snapshot of a session. Those of transactions are not negative.
 const SNAPSHOT: i64 = -1;
 
 /// The name of the data set in a recovery token, by which a transaction is ended through any server.
