@@ -53,14 +53,16 @@ pub fn collection_name<'a>(
 ) -> Result<&'a str, CommandError> {
     let name = match command.first() {
         Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
-        other => {
-            let found = other.map_or("missing", |(_, value)| value.type_of().name());
-            let message = format!("collection name has invalid type {found}");
-            return Err(CommandError::new(code, message));
-        }
+        other => return Err(wrong_type(other.map(|(_, value)| value), code)),
     };
     check_collection(database, name)?;
     Ok(name)
+}
+
+/// The error of a value that stands for the name of a collection and is no string.
+pub fn wrong_type(value: Option<ValueRef<'_>>, code: ErrorCode) -> CommandError {
+    let found = value.map_or("missing", |value| value.type_of().name());
+    CommandError::new(code, format!("collection name has invalid type {found}"))
 }
 
 /// The namespace that a request names in its first field. Fails with InvalidNamespace if the name

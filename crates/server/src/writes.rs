@@ -15,11 +15,6 @@ use crate::errors::refuse;
 use crate::namespace;
 use crate::recorder;
 
-/// The collection that a write command names.
-pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
-    namespace::collection_name(request.database(), request.body(), ErrorCode::BadValue)
-}
-
 /// The namespace of documents to insert. Fails if it cannot contain any.
 pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode| {
@@ -111,7 +106,8 @@ impl<'a, S> WriteRequest<'a, S> {
         parse_statements: impl FnOnce(&'a Request) -> Result<Vec<S>, CommandError>,
     ) -> Result<WriteRequest<'a, S>, CommandError> {
         let arguments = Arguments::new(request);
-        let (database, name) = (request.database(), collection_name(request)?);
+        let database = request.database();
+        let name = namespace::collection_name(database, request.body(), ErrorCode::BadValue)?;
         let ordered = are_ordered(context, &arguments)?;
         let storage = StorageOptions::parse(&arguments)?;
         let variables = arguments.document("let")?;

@@ -158,23 +158,17 @@ fn check_request(command: Document<'_>) -> Result<(), CommandError> {
 
 /// The collection of a pipeline. For `{aggregate: 1}` it is the name that means no collection.
 fn parse_namespace(database: &str, command: Document<'_>) -> Result<Namespace, CommandError> {
-    let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
-    match command.first() {
-        Some((_, ValueRef::String(name))) => {
+    match command.first().map(|(_, value)| value) {
+        Some(ValueRef::String(name)) => {
             namespace::check_collection(database, name)?;
             Ok(namespace::new(database, name))
         }
-        Some((_, number)) if number.as_f64() == Some(1.0) => {
-            Ok(namespace::new(database, NO_COLLECTION))
-        }
-        Some((_, number)) if number.is_number() => refuse(
+        Some(number) if number.as_f64() == Some(1.0) => Ok(namespace::new(database, NO_COLLECTION)),
+        Some(number) if number.is_number() => refuse(
             ErrorCode::FailedToParse,
             "Invalid command format: the 'aggregate' field must specify a collection name or 1",
         ),
-        _ => refuse(
-            ErrorCode::TypeMismatch,
-            "collection name has invalid type: it must be a string or 1",
-        ),
+        other => Err(namespace::wrong_type(other, ErrorCode::TypeMismatch)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queryable_encryption;
 use crate::transaction_context::TransactionContext;
-use crate::writes::{self, StorageOptions, WriteErrors, collection_name, writable};
+use crate::writes::{self, StorageOptions, WriteErrors, writable};
 use crate::{namespace, views};
 
 pub const INSERT: Command = Command {
@@ -70,7 +70,8 @@ impl<'a> InsertRequest<'a> {
         context: &Context<'_>,
     ) -> Result<InsertRequest<'a>, CommandError> {
         let arguments = Arguments::new(request);
-        let (database, name) = (request.database(), collection_name(request)?);
+        let database = request.database();
+        let name = namespace::collection_name(database, request.body(), ErrorCode::BadValue)?;
         let options = InsertOptions {
             ordered: writes::are_ordered(context, &arguments)?,
             storage: StorageOptions::parse(&arguments)?,
