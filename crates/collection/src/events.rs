@@ -294,18 +294,12 @@ impl Engine {
         let (first, position) = (log.history_first(), log.position_at(time)?);
         // Nothing precedes the very first record of a log.
         if position == first && first > Position(1) && Some(time) < self.time_of(first)? {
-            let position = position.previous().0;
-            let first = first.0;
+            let position = position.previous();
             return Err(StorageError::NotKept { position, first }.into());
         }
         let mut events = self.events_from(position, Box::new(wants));
         events.until = time;
         Ok(events)
-    }
-
-    /// Returns whether the log retains a commit with exactly this time.
-    pub fn was_written_at(&self, time: ClusterTime) -> Result<bool, Error> {
-        Ok(self.core.storage.log.position_of(time)?.is_some())
     }
 
     /// Returns the cluster time of the newest commit.

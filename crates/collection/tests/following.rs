@@ -7,21 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_collection::{
-    Background, Change, Direction, Engine, EngineOptions, Error, Following, Namespace, Reader,
-    Renaming, Work,
+    Background, Change, Direction, Engine, EngineOptions, Error, Following, InsertOrder, Namespace,
+    Reader, Renaming, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_storage::{
-    Bucket, ClusterOptions, Disk, Followed, MemoryBucket, MemoryDisk, Patience, Promotion, Replica,
-    StorageError, Uploads,
+    Bucket, ClusterOptions, Disk, Followed, MemoryBucket, MemoryDisk, Promotion, Replica,
+    RetryPolicy, StorageError, Uploads,
 };
 
 use building::build;
 
 struct Tries;
 
-impl Patience for Tries {
-    fn again(&self, attempt: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Tries {
+    fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         attempt < 100
     }
 }
@@ -41,7 +41,7 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(10),
         retention: Duration::from_secs(60),
-        patience: Arc::new(Tries),
+        retry_policy: Arc::new(Tries),
         member_lifetime: Duration::from_secs(600),
         log_objects_max: 20,
         uploads: Uploads::Threads,
@@ -114,7 +114,9 @@ fn insert(engine: &Engine, collection: &str, from: i32, count: i32) {
         let document = doc! { "_id": id, "n": (id % 10), "text": (format!("text of {id}")) };
         documents.extend_from_slice(document.as_bytes());
     }
-    collection.insert(documents.into(), true).unwrap();
+    collection
+        .insert(documents.into(), InsertOrder::Ordered)
+        .unwrap();
 }
 
 /// Sets the field "n" of a document.
@@ -247,7 +249,10 @@ fn follower_has_what_the_primary_wrote_and_takes_over() {
 
     // The follower refuses writes, and then takes over.
     let refused = follower.engine.collection(&name("c")).unwrap();
-    let refused = refused.insert(doc! { "_id": -1 }.as_bytes().to_vec().into(), true);
+    let refused = refused.insert(
+        doc! { "_id": -1 }.as_bytes().to_vec().into(),
+        InsertOrder::Ordered,
+    );
     assert!(refused.is_err(), "a follower accepted a write");
     let promoted = follower.promote();
     same(&primary, &promoted);

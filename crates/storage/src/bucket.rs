@@ -62,31 +62,31 @@ pub trait Bucket: Send + Sync {
 }
 
 /// Decides if a failed call to the object store is tried again.
-pub trait Patience {
+pub trait RetryPolicy {
     /// Waits before the next attempt. Returns `false` if there shall be none. `attempt` counts from
     /// 0 for one call.
-    fn again(&self, attempt: u32, error: &StorageError) -> bool;
+    fn should_retry(&self, attempt: u32, error: &StorageError) -> bool;
 }
 
 /// Never tries again.
 pub(crate) struct Never;
 
-impl Patience for Never {
-    fn again(&self, _: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Never {
+    fn should_retry(&self, _: u32, _: &StorageError) -> bool {
         false
     }
 }
 
-/// Calls the object store until it answers or `patience` ends.
+/// Calls the object store until it answers or `retry_policy` refuses another attempt.
 pub(crate) fn retry<T>(
-    patience: &dyn Patience,
+    retry_policy: &dyn RetryPolicy,
     call: impl Fn() -> Result<T, StorageError>,
 ) -> Result<T, StorageError> {
     let mut attempt = 0;
     loop {
         match call() {
             Err(error @ StorageError::Unavailable { .. }) => {
-                if !patience.again(attempt, &error) {
+                if !retry_policy.should_retry(attempt, &error) {
                     return Err(error);
                 }
                 attempt += 1;

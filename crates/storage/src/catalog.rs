@@ -31,7 +31,8 @@ use windrow_invariant::Bug;
 use crate::disk::Disk;
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
-use crate::log::{Log, Position, StoredPayload};
+use crate::log::{Log, StoredPayload};
+use crate::position::Position;
 
 pub use change::{ChangedRow, Expectation, RowChange};
 pub(crate) use checkpoint::{remove_checkpoints, save_encoded};
@@ -156,7 +157,7 @@ impl LoadedRows {
     /// Reads the checkpoint of another server. The error describes the defect.
     pub fn decode(bytes: &[u8], position: Position) -> Result<Self, &'static str> {
         Ok(Self {
-            rows: checkpoint::decode(bytes, None, position.0)?,
+            rows: checkpoint::decode(bytes, None, position)?,
             checkpointed: position,
             changed_bytes: 0,
         })

@@ -6,10 +6,11 @@ use parking_lot::Mutex;
 
 use crate::disk::Disk;
 use crate::error::StorageError;
-use crate::local_state::{Id, LocalState};
-use crate::log::{Log, Position};
+use crate::local_state::{ComparedObject, Id, LocalState};
+use crate::log::Log;
+use crate::position::Position;
 
-/// Notes in the file STORE from where on the next start compares the local log with the shared one.
+/// Saves in the file STORE from where on the next start compares the local log with the shared one.
 /// The local log is needed from there on.
 pub(crate) struct ComparedLog {
     log: Arc<Log>,
@@ -34,23 +35,23 @@ impl ComparedLog {
     /// Returns the first position from which the local log is needed.
     pub fn needed_from(&self) -> Position {
         let compared = self.state.lock().compared;
-        compared.map_or(Position::ZERO, |(_, position)| position)
+        compared.map_or(Position::ZERO, |object| object.first)
     }
 
-    /// Notes that the local log was compared up to the log object `number`, which begins with the
-    /// record at `first`. The next start reads that object again, because its header says who wrote
-    /// it.
+    /// Saves that the local log was compared up to `object`. The next start reads that object again,
+    /// because its header names the server that wrote it.
     ///
     /// # Errors
     /// Fails if the local log cannot be synced or the file cannot be replaced.
-    pub fn note(&self, number: u64, first: Position) -> Result<(), StorageError> {
+    pub fn save(&self, object: ComparedObject) -> Result<(), StorageError> {
+        let first = object.first;
         self.log.sync(first.previous().min(self.log.written()))?;
         let mut state = self.state.lock();
-        state.compared = Some((number, first));
+        state.compared = Some(object);
         state.save(&self.disk)
     }
 
-    /// Notes that the copy is not whole. The next start loads it again.
+    /// Saves that the copy is not whole. The next start loads it again.
     ///
     /// # Errors
     /// Fails if the file cannot be replaced.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use windrow_invariant::Bug;
 
+use crate::position::Position;
+
 /// An error of a data folder. Each variant names whose fault it is, and its text is a sentence with
 /// the place and the values. It is `Clone` because one failed write answers a group of callers.
 #[derive(Clone, Debug)]
@@ -82,9 +84,9 @@ pub enum StorageError {
     /// Fault of the caller: the record was dropped from the log.
     NotKept {
         /// The position of the record.
-        position: u64,
+        position: Position,
         /// The position of the first record that the log has.
-        first: u64,
+        first: Position,
     },
     /// Fault of the network or of the object store: a request failed. It may have had its effect.
     Unavailable {

@@ -39,6 +39,7 @@
 )]
 
 mod error;
+mod position;
 
 mod compared_log;
 mod disk;
@@ -76,7 +77,7 @@ pub use bucket::counted::StoreRequests;
 pub use bucket::memory::{MemoryBucket, Outcome, Weather};
 #[cfg(feature = "object-store")]
 pub use bucket::remote::RemoteBucket;
-pub use bucket::{Bucket, Creation, Patience};
+pub use bucket::{Bucket, Creation, RetryPolicy};
 pub use catalog::{
     Catalog, CatalogError, CatalogOptions, ChangedRow, Expectation, ROW_BYTES_MAX, RowChange,
 };
@@ -90,8 +91,9 @@ pub use inspection::{StoreReport, collect_garbage, inspect, unlock, unseal};
 pub use key_rotation::rotate_keys;
 pub use log::{
     ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
-    Position, Written,
+    Written,
 };
+pub use position::Position;
 pub use replica::{Applier, Followed, Primary, Promotion, Publish, Replica, Stale};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, at, read_all, replace};
 use crate::error::StorageError;
-use crate::log::Position;
+use crate::position::Position;
 
 pub(crate) const STATE_PATH: &str = "STORE";
 pub(crate) const STATE_TEMPORARY: &str = "STORE.new";
@@ -41,9 +41,18 @@ pub(crate) struct LocalState {
     pub server: Id,
     /// The id of the database in the object store.
     pub database: Id,
-    /// The first log object that was not compared with the local log, and the position of its first
-    /// record. `None`: the folder is not a whole copy yet.
-    pub compared: Option<(u64, Position)>,
+    /// The log object from which on the next start compares the local log. `None`: the folder is
+    /// not a whole copy yet.
+    pub compared: Option<ComparedObject>,
+}
+
+/// A log object that the local log was compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ComparedObject {
+    /// The number of the object.
+    pub number: u64,
+    /// The position of its first record.
+    pub first: Position,
 }
 
 impl LocalState {
@@ -74,7 +83,7 @@ impl LocalState {
     /// Replaces the file durably.
     pub fn save(&self, disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
         let compared = match self.compared {
-            Some((number, position)) => format!("compared {number} {position}\n"),
+            Some(ComparedObject { number, first }) => format!("compared {number} {first}\n"),
             None => String::new(),
         };
         let (server, database) = (hex(self.server), hex(self.database));
@@ -94,8 +103,11 @@ fn parse(text: &str) -> Option<LocalState> {
     let compared = match lines.next() {
         None => None,
         Some(line) => {
-            let (number, position) = line.strip_prefix("compared ")?.split_once(' ')?;
-            Some((number.parse().ok()?, Position(position.parse().ok()?)))
+            let (number, first) = line.strip_prefix("compared ")?.split_once(' ')?;
+            Some(ComparedObject {
+                number: number.parse().ok()?,
+                first: Position(first.parse().ok()?),
+            })
         }
     };
     Some(LocalState {
@@ -115,7 +127,11 @@ mod tests {
         let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
         assert_eq!(LocalState::read(&disk).unwrap(), None);
         let mut state = LocalState::new([7; 16]).unwrap();
-        for compared in [None, Some((3, Position(70)))] {
+        let object = ComparedObject {
+            number: 3,
+            first: Position(70),
+        };
+        for compared in [None, Some(object)] {
             state.compared = compared;
             state.save(&disk).unwrap();
             assert_eq!(LocalState::read(&disk).unwrap(), Some(state));

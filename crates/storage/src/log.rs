@@ -23,7 +23,6 @@ mod segment;
 mod sync;
 mod writer;
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
@@ -34,6 +33,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::disk::{Disk, DiskLock};
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
+use crate::position::Position;
 
 pub use clock::ClusterTime;
 pub use follower::{Content, Follower, Written};
@@ -48,35 +48,6 @@ pub(crate) use record::{Kind, StoredPayload};
 use segment::Segments;
 use sync::SyncState;
 use writer::Writer;
-
-/// The number of a record in the log. Records have the numbers 1, 2, 3 and so on, without gaps. 0
-/// is before all records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Position(pub u64);
-
-impl Position {
-    /// The position before all records. A snapshot at this position is empty.
-    pub const ZERO: Position = Position(0);
-    /// The position after all records. A snapshot at this position contains everything.
-    pub const MAX: Position = Position(u64::MAX);
-
-    /// Returns the position of the next record.
-    pub fn next(self) -> Position {
-        Position(self.0 + 1)
-    }
-
-    /// Returns the position of the record before. Returns 0 for 0.
-    pub fn previous(self) -> Position {
-        Position(self.0.saturating_sub(1))
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The options of a [`Log`].
 #[derive(Clone, Copy, Debug)]
@@ -153,14 +124,14 @@ struct Shared {
     /// The bytes of segments that are kept for followers only.
     history_bytes: AtomicU64,
     /// The newest record without a time. Earlier versions wrote such records.
-    untimed: u64,
+    untimed: Position,
     /// True while only copies of records of another server are appended.
     following: AtomicBool,
     /// The first failure after which the content of the log is unknown.
     refusing: OnceLock<StorageError>,
     /// If the log ended with the mark of a close when it was opened: its newest position then.
     /// Otherwise 0.
-    marked: u64,
+    marked: Position,
 }
 
 /// The data folder of a log.
@@ -185,25 +156,29 @@ impl Log {
     ) -> Result<Log, StorageError> {
         let LogFolder { disk, keys, lock } = folder;
         let recovered = recover::recover(&disk, keys.as_deref(), &options, needed, visit)?;
-        let newest = recovered.newest.0;
+        let newest = recovered.newest;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             writer: Mutex::new(Writer::after(newest, recovered.millis)),
             syncing: Mutex::default(),
             sync_ended: Condvar::new(),
             segments: Mutex::new(recovered.segments),
-            written: AtomicU64::new(newest),
-            synced: AtomicU64::new(newest),
+            written: AtomicU64::new(newest.0),
+            synced: AtomicU64::new(newest.0),
             millis: AtomicU64::new(recovered.millis),
             dirty: AtomicBool::new(false),
             timer: OnceLock::new(),
             closing: AtomicBool::new(false),
             arrival: Arrival::default(),
             history_bytes: AtomicU64::new(0),
-            untimed: recovered.untimed.0,
+            untimed: recovered.untimed,
             following: AtomicBool::new(false),
             refusing: OnceLock::new(),
-            marked: if recovered.marked { newest } else { 0 },
+            marked: if recovered.marked {
+                newest
+            } else {
+                Position::ZERO
+            },
             keys,
             disk,
             options,

@@ -5,7 +5,7 @@
 //! 1. Read the newest boundary of garbage collection. It names a checkpoint of the catalog, and the
 //!    log object to begin with.
 //! 2. Write the checkpoint and the records of the log into the folder.
-//! 3. Note in the file STORE that the copy is whole. A start without this note begins again.
+//! 3. Save in the file STORE that the copy is whole. A start without this line begins again.
 //!
 //! A start with local data reads the log from the first object that was not compared yet. The local
 //! log may have records that were never uploaded. They remain if the shared log has none at their
@@ -16,15 +16,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bucket::counted::CountedBucket;
-use crate::bucket::{Bucket, Patience, retry};
+use crate::bucket::{Bucket, RetryPolicy, retry};
 use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
 use crate::compared_log::ComparedLog;
 use crate::disk::Disk;
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::folder::open_copy;
-use crate::local_state::{Id, LocalState};
-use crate::log::{ClusterTime, Content, Follower, Kind, LogCopy, Position, Written, remove_log};
+use crate::local_state::{ComparedObject, Id, LocalState};
+use crate::log::{ClusterTime, Content, Follower, Kind, LogCopy, Written, remove_log};
+use crate::position::Position;
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
 use crate::shared_log::boundary::{self, Boundary};
@@ -46,14 +47,14 @@ pub struct Replica {
     storage_options: StorageOptions,
     compared: Arc<ComparedLog>,
     end: LogEnd,
-    /// The number of the newest object that was read, and the position of its first record. The
+    /// The newest object that was read. The
     /// next start reads it again, because its header says who wrote it.
-    newest: (u64, Position),
+    newest: ComparedObject,
     /// Reads the local records that the next objects are compared with, until the first one that the
     /// local log does not have.
     local: Follower,
     objects: Arc<RunObjects>,
-    objects_since_note: u32,
+    objects_since_save: u32,
     /// When this server last looked for more than the next object.
     looked: Option<Instant>,
     /// The number of announcements of this server.
@@ -148,8 +149,8 @@ impl Primary {
     }
 }
 
-/// A note of the compared objects is saved after this many objects.
-const NOTE_INTERVAL: u32 = 256;
+/// The newest compared object is saved after this many objects.
+const SAVE_INTERVAL: u32 = 256;
 
 impl Replica {
     /// Opens a data folder as a copy of the database in the object store. An empty folder becomes
@@ -213,8 +214,8 @@ impl Replica {
         };
         state.save(&disk)?;
         let cache = ChunkCache::open(&disk, options.cache_bytes)?;
-        let patience = options.patience.clone();
-        let objects = Arc::new(RunObjects::new(bucket, counted, cache, patience));
+        let retry_policy = options.retry_policy.clone();
+        let objects = Arc::new(RunObjects::new(bucket, counted, cache, retry_policy));
         let mut storage = Storage::open_in(
             folder,
             disk.clone(),
@@ -225,14 +226,13 @@ impl Replica {
         let compared_log = ComparedLog::new(storage.log.clone(), disk.clone(), state);
         let compared_log = Arc::new(compared_log);
         storage.set_compared(compared_log.clone());
-        let (number, position) = compared;
         Ok(Replica {
-            local: storage.log.follow(position),
+            local: storage.log.follow(compared.first),
             newest: compared,
             end: LogEnd {
-                number,
-                position,
-                is_released: number == 1,
+                number: compared.number,
+                position: compared.first,
+                is_released: compared.number == 1,
                 ..LogEnd::EMPTY
             },
             storage,
@@ -242,7 +242,7 @@ impl Replica {
             storage_options,
             compared: compared_log,
             objects,
-            objects_since_note: 0,
+            objects_since_save: 0,
             looked: None,
             beat: 0,
         })
@@ -290,7 +290,7 @@ impl Replica {
                 return Ok(Followed::Stale(stale));
             }
         }
-        self.storage.note_seen(|seen| {
+        self.storage.change_shared_state(|seen| {
             seen.epoch = object.header.epoch;
             if object.header.kind == ObjectKind::Fence {
                 seen.primary.clone_from(&object.address);
@@ -299,11 +299,14 @@ impl Replica {
         if let Some(newest) = object.records.last() {
             let now = (self.storage_options.log.clock)();
             let delay_ms = now.saturating_sub(newest.payload.millis);
-            self.storage.note_delay(Duration::from_millis(delay_ms));
+            self.storage.record_delay(Duration::from_millis(delay_ms));
         }
-        self.newest = (object.header.number, object.header.first);
+        self.newest = ComparedObject {
+            number: object.header.number,
+            first: object.header.first,
+        };
         self.end = LogEnd::after(&object);
-        self.note_progress()?;
+        self.record_progress()?;
         Ok(Followed::Advanced)
     }
 
@@ -332,7 +335,7 @@ impl Replica {
         members::announce(bucket, self.compared.server(), &own)?;
         let all = members::all(bucket)?;
         let primary = all.iter().find(|(id, _)| *id == self.end.writer);
-        self.storage.note_seen(|seen| {
+        self.storage.change_shared_state(|seen| {
             seen.members = members::states(&all);
             if let Some((_, primary)) = primary {
                 seen.primary.clone_from(&primary.state.address);
@@ -386,33 +389,32 @@ impl Replica {
         Ok(None)
     }
 
-    fn note_progress(&mut self) -> Result<(), StorageError> {
-        self.objects_since_note += 1;
-        if self.objects_since_note < NOTE_INTERVAL {
+    fn record_progress(&mut self) -> Result<(), StorageError> {
+        self.objects_since_save += 1;
+        if self.objects_since_save < SAVE_INTERVAL {
             return Ok(());
         }
-        self.objects_since_note = 0;
-        self.note_compared()
+        self.objects_since_save = 0;
+        self.save_compared()
     }
 
     /// Saves up to where the local log was compared. The next start begins there.
-    fn note_compared(&mut self) -> Result<(), StorageError> {
-        let (number, first) = self.newest;
-        self.compared.note(number, first)
+    fn save_compared(&mut self) -> Result<(), StorageError> {
+        self.compared.save(self.newest)
     }
 
     /// Tries to become the primary. To be called at the end of the log.
     ///
     /// # Errors
-    /// Fails if the object store fails for longer than the caller's patience.
+    /// Fails if the object store fails for longer than the retry policy of the caller.
     pub fn take_over(mut self) -> Result<Promotion, StorageError> {
-        self.note_compared()?;
+        self.save_compared()?;
         let taken = shared_log::take_over(
             &self.options.bucket,
             self.end,
             self.compared.server(),
             &self.options.address,
-            self.options.patience.as_ref(),
+            self.options.retry_policy.as_ref(),
         )?;
         Ok(match taken {
             Takeover::Won(writer) => {
@@ -485,13 +487,13 @@ struct CopyTarget<'a> {
     options: &'a StorageOptions,
 }
 
-/// Fills a folder with a copy of the database. Returns the number of the newest log object that was
-/// read, and the position of its first record. If the log is empty, returns those of the first one.
-fn load(copy: &CopyTarget<'_>, options: &ClusterOptions) -> Result<(u64, Position), StorageError> {
+/// Fills a folder with a copy of the database. Returns the newest log object that was read. If the
+/// log is empty, returns the first one.
+fn load(copy: &CopyTarget<'_>, options: &ClusterOptions) -> Result<ComparedObject, StorageError> {
     loop {
         remove_log(copy.disk)?;
         remove_checkpoints(copy.disk)?;
-        let (_, boundary) = retry(options.patience.as_ref(), || {
+        let (_, boundary) = retry(options.retry_policy.as_ref(), || {
             boundary::newest(options.bucket.as_ref())
         })?;
         if let Some(loaded) = load_from(copy, options, boundary)? {
@@ -507,19 +509,22 @@ fn load_from(
     target: &CopyTarget<'_>,
     options: &ClusterOptions,
     boundary: Boundary,
-) -> Result<Option<(u64, Position)>, StorageError> {
-    let (bucket, patience) = (options.bucket.as_ref(), options.patience.as_ref());
+) -> Result<Option<ComparedObject>, StorageError> {
+    let (bucket, retry_policy) = (options.bucket.as_ref(), options.retry_policy.as_ref());
     let mut checkpointed = Position::ZERO;
     if let Some(name) = boundary.checkpoint {
-        let Some(bytes) = retry(patience, || bucket.get(&name.path()))? else {
-            return still_newest(bucket, patience, boundary, "its checkpoint");
+        let Some(bytes) = retry(retry_policy, || bucket.get(&name.path()))? else {
+            return still_newest(bucket, retry_policy, boundary, "its checkpoint");
         };
         let keys = target.keys.map(Arc::as_ref);
         save_encoded(target.disk, keys, name.position, &bytes)?;
         checkpointed = name.position;
     }
     let mut number = boundary.start.max(1);
-    let mut newest = (1, Position(1));
+    let mut newest = ComparedObject {
+        number: 1,
+        first: Position(1),
+    };
     let mut copy: Option<LogCopy> = None;
     let mut objects = ReadAhead::begin(options, number)?;
     while let Some(object) = objects.next()? {
@@ -536,12 +541,15 @@ fn load_from(
         for record in &object.records {
             copy.add(&record.payload)?;
         }
-        newest = (number, object.header.first);
+        newest = ComparedObject {
+            number,
+            first: object.header.first,
+        };
         number += 1;
     }
     let next = copy.as_ref().map_or(Position(1), LogCopy::next);
     if next <= checkpointed {
-        return still_newest(bucket, patience, boundary, "a part of the log");
+        return still_newest(bucket, retry_policy, boundary, "a part of the log");
     }
     copy.map(LogCopy::finish).transpose()?;
     Ok(Some(newest))
@@ -551,11 +559,11 @@ fn load_from(
 /// what `used` names, which is an error.
 fn still_newest(
     bucket: &dyn Bucket,
-    patience: &dyn Patience,
+    retry_policy: &dyn RetryPolicy,
     used: Boundary,
     what: &str,
-) -> Result<Option<(u64, Position)>, StorageError> {
-    let (_, newest) = retry(patience, || boundary::newest(bucket))?;
+) -> Result<Option<ComparedObject>, StorageError> {
+    let (_, newest) = retry(retry_policy, || boundary::newest(bucket))?;
     if newest != used {
         return Ok(None);
     }

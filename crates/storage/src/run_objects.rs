@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::bucket::counted::{CountedBucket, StoreRequests};
-use crate::bucket::{Bucket, Patience, retry};
+use crate::bucket::{Bucket, RetryPolicy, retry};
 use crate::disk::DiskFile;
 use crate::error::StorageError;
-use crate::log::{Log, Position};
+use crate::log::Log;
+use crate::position::Position;
 use crate::run_id::RunId;
 use crate::store_statistics::StoreCache;
 
@@ -59,7 +60,7 @@ pub(crate) struct RunObjects {
     cache_bytes_max: u64,
     /// The size of the runs that are on the local disk as a whole, in bytes.
     local_bytes: AtomicU64,
-    patience: Arc<dyn Patience + Send + Sync>,
+    retry_policy: Arc<dyn RetryPolicy + Send + Sync>,
     /// Runs that the catalog does not refer to any more.
     removed: Mutex<Vec<RemovedRun>>,
     /// True if runs can be uploaded and removed: the server has taken over the log.
@@ -83,7 +84,7 @@ impl RunObjects {
         bucket: Arc<dyn Bucket>,
         counted: Arc<CountedBucket>,
         cache: ChunkCache,
-        patience: Arc<dyn Patience + Send + Sync>,
+        retry_policy: Arc<dyn RetryPolicy + Send + Sync>,
     ) -> Self {
         Self {
             bucket,
@@ -91,7 +92,7 @@ impl RunObjects {
             cache_bytes_max: cache.bytes_max(),
             local_bytes: AtomicU64::new(0),
             cache,
-            patience,
+            retry_policy,
             removed: Mutex::default(),
             writable: AtomicBool::new(false),
             log: OnceLock::new(),
@@ -117,16 +118,16 @@ impl RunObjects {
             let by = String::new();
             return Err(StorageError::Fenced { by, epoch: 0 });
         }
-        let patience = shares::WhileBuilt {
+        let retry_policy = shares::WhileBuilt {
             objects: self,
             share: is_share.then_some(run),
         };
-        retry(&patience, || self.bucket.put_file(&name(run), file))
+        retry(&retry_policy, || self.bucket.put_file(&name(run), file))
     }
 
     /// Returns the size of a run in bytes, or `None` if there is no such object.
     pub fn size(&self, run: RunId) -> Result<Option<u64>, StorageError> {
-        retry(self.patience.as_ref(), || self.bucket.size(&name(run)))
+        retry(self.retry_policy.as_ref(), || self.bucket.size(&name(run)))
     }
 
     /// Returns a run of `bytes` bytes, for reading.
@@ -184,7 +185,9 @@ impl RunObjects {
             removed.extract_if(.., is_due).map(|it| it.run).collect()
         };
         for run in due {
-            retry(self.patience.as_ref(), || self.bucket.delete(&name(run)))?;
+            retry(self.retry_policy.as_ref(), || {
+                self.bucket.delete(&name(run))
+            })?;
         }
         Ok(())
     }
@@ -192,10 +195,12 @@ impl RunObjects {
     /// Deletes the objects of earlier epochs that are not in `runs`: the server that wrote them was
     /// fenced before the catalog could refer to them.
     pub fn delete_orphans(&self, epoch: u64, runs: &HashSet<RunId>) -> Result<(), StorageError> {
-        let names = retry(self.patience.as_ref(), || self.bucket.list(FOLDER, ""))?;
+        let names = retry(self.retry_policy.as_ref(), || self.bucket.list(FOLDER, ""))?;
         let found = names.iter().filter_map(|name| run_from_name(name));
         for run in found.filter(|run| epoch_of(*run) < epoch && !runs.contains(run)) {
-            retry(self.patience.as_ref(), || self.bucket.delete(&name(run)))?;
+            retry(self.retry_policy.as_ref(), || {
+                self.bucket.delete(&name(run))
+            })?;
         }
         self.delete_earlier_reports(epoch)
     }

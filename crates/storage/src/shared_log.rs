@@ -26,10 +26,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::bucket::{Bucket, Creation, Patience, retry};
+use crate::bucket::{Bucket, Creation, RetryPolicy, retry};
 use crate::error::StorageError;
 use crate::local_state::{Id, random_id};
-use crate::log::{Position, StoredPayload};
+use crate::log::StoredPayload;
+use crate::position::Position;
 
 use boundary::{Boundary, CHECKPOINTS, CheckpointName};
 use log_object::{LogObject, LogObjectEncoder, LogObjectHeader, ObjectKind, decode};
@@ -136,14 +137,14 @@ pub(crate) enum Takeover {
 /// where clients connect to this server.
 ///
 /// # Errors
-/// Fails if the object store fails and `patience` ends. A fence may exist then: the log has a new
+/// Fails if the object store fails and `retry_policy` refuses another attempt. A fence may exist then: the log has a new
 /// epoch, and the caller has to read on.
 pub(crate) fn take_over(
     bucket: &Arc<dyn Bucket>,
     end: LogEnd,
     server: Id,
     address: &str,
-    patience: &dyn Patience,
+    retry_policy: &dyn RetryPolicy,
 ) -> Result<Takeover, StorageError> {
     let header = LogObjectHeader {
         number: end.number,
@@ -155,10 +156,10 @@ pub(crate) fn take_over(
         kind: ObjectKind::Fence,
     };
     let bytes = LogObjectEncoder::new(&header, address).finish();
-    if let Created::Another(_) = create(bucket.as_ref(), &header, bytes, patience)? {
+    if let Created::Another(_) = create(bucket.as_ref(), &header, bytes, retry_policy)? {
         return Ok(Takeover::Behind);
     }
-    let (_, boundary) = retry(patience, || boundary::newest(bucket.as_ref()))?;
+    let (_, boundary) = retry(retry_policy, || boundary::newest(bucket.as_ref()))?;
     if end.number <= boundary.collected {
         return Ok(Takeover::Collected);
     }
@@ -215,18 +216,23 @@ impl LogWriter {
     /// # Errors
     /// Fails with `Fenced` if another server has taken over the log: none of the records is in it,
     /// and the writer cannot be used any more. Fails with the error of the object store if
-    /// `patience` ends: the object may have been created.
+    /// `retry_policy` refuses another attempt: the object may have been created.
     pub fn append(
         &mut self,
         object: NextObject,
-        patience: &dyn Patience,
+        retry_policy: &dyn RetryPolicy,
     ) -> Result<(), StorageError> {
         let NextObject {
             encoder,
             header,
             end,
         } = object;
-        match create(self.bucket.as_ref(), &header, encoder.finish(), patience)? {
+        match create(
+            self.bucket.as_ref(),
+            &header,
+            encoder.finish(),
+            retry_policy,
+        )? {
             Created::Own => {
                 self.end = end;
                 Ok(())
@@ -273,15 +279,15 @@ fn create(
     bucket: &dyn Bucket,
     header: &LogObjectHeader,
     bytes: Bytes,
-    patience: &dyn Patience,
+    retry_policy: &dyn RetryPolicy,
 ) -> Result<Created, StorageError> {
     let name = log_object::name(header.number);
     loop {
-        let creation = retry(patience, || bucket.create(&name, bytes.clone()))?;
+        let creation = retry(retry_policy, || bucket.create(&name, bytes.clone()))?;
         if creation == Creation::Created {
             return Ok(Created::Own);
         }
-        match retry(patience, || read(bucket, header.number))? {
+        match retry(retry_policy, || read(bucket, header.number))? {
             Some(found) if found.header.put == header.put => return Ok(Created::Own),
             Some(found) => return Ok(Created::Another(found)),
             // It was deleted between the two calls.
@@ -295,23 +301,23 @@ fn create(
 pub(crate) fn delete_covered(
     bucket: &dyn Bucket,
     boundary: &Boundary,
-    patience: &dyn Patience,
+    retry_policy: &dyn RetryPolicy,
 ) -> Result<(), StorageError> {
-    let names = retry(patience, || bucket.list(log_object::FOLDER, ""))?;
+    let names = retry(retry_policy, || bucket.list(log_object::FOLDER, ""))?;
     let numbers = names
         .iter()
         .filter_map(|it| log_object::number_from_name(it));
     for number in numbers.filter(|number| *number <= boundary.collected) {
-        let header = retry(patience, || read_header(bucket, number))?;
+        let header = retry(retry_policy, || read_header(bucket, number))?;
         if header.is_some_and(|header| header.kind != ObjectKind::Fence) {
-            retry(patience, || bucket.delete(&log_object::name(number)))?;
+            retry(retry_policy, || bucket.delete(&log_object::name(number)))?;
         }
     }
-    let names = retry(patience, || bucket.list(CHECKPOINTS, ""))?;
+    let names = retry(retry_policy, || bucket.list(CHECKPOINTS, ""))?;
     let checkpoints = names.iter().filter_map(|name| CheckpointName::parse(name));
     let newest = boundary.checkpoint;
     for name in checkpoints.filter(|name| newest.is_some_and(|newest| *name < newest)) {
-        retry(patience, || bucket.delete(&name.path()))?;
+        retry(retry_policy, || bucket.delete(&name.path()))?;
     }
     Ok(())
 }

@@ -13,7 +13,8 @@ use crate::disk::Disk;
 use crate::encryption::MasterKey;
 use crate::error::StorageError;
 use crate::folder::{OpenFolder, open_folder};
-use crate::log::{Log, LogFolder, LogOptions, Position};
+use crate::log::{Log, LogFolder, LogOptions};
+use crate::position::Position;
 use crate::run_id::RunId;
 use crate::run_objects::RunObjects;
 use crate::runs::{Runs, RunsFolder, RunsOptions};
@@ -190,9 +191,9 @@ impl Storage {
             .unwrap_or_default()
     }
 
-    /// Notes what a server knows that follows another one.
-    pub(crate) fn note_seen(&self, note: impl FnOnce(&mut SharedState)) {
-        note(&mut self.seen.lock());
+    /// Changes what is known of the database, on a server that follows another one.
+    pub(crate) fn change_shared_state(&self, change: impl FnOnce(&mut SharedState)) {
+        change(&mut self.seen.lock());
     }
 
     /// Returns what this server knows of the database in the object store. `None` if the database
@@ -228,8 +229,8 @@ impl Storage {
         })
     }
 
-    /// Notes how old a record was when this server applied it.
-    pub(crate) fn note_delay(&self, delay: Duration) {
+    /// Records how old a record was when this server applied it.
+    pub(crate) fn record_delay(&self, delay: Duration) {
         *self.delay.lock() = Some(delay);
     }
 

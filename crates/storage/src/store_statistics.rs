@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bucket::counted::StoreRequests;
-use crate::log::Position;
+use crate::position::Position;
 
 /// What a server has done with the object store since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use common::{cluster_options, primary};
 use windrow_storage::{
     Bucket, Caching, ClusterOptions, Compression, Disk, Followed, LogOptions, MemoryBucket,
-    MemoryDisk, Outcome, Patience, Position, Replica, RowChange, Stale, Storage, StorageError,
+    MemoryDisk, Outcome, Position, Replica, RetryPolicy, RowChange, Stale, Storage, StorageError,
     StorageOptions, Weather, encode_block,
 };
 
 /// Tries again for a while.
 struct Tries(u32);
 
-impl Patience for Tries {
-    fn again(&self, attempt: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Tries {
+    fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         std::thread::sleep(Duration::from_millis(1));
         attempt < self.0
     }
@@ -26,7 +26,7 @@ impl Patience for Tries {
 
 fn options(bucket: &MemoryBucket) -> ClusterOptions {
     ClusterOptions {
-        patience: Arc::new(Tries(1000)),
+        retry_policy: Arc::new(Tries(1000)),
         ..cluster_options(bucket)
     }
 }

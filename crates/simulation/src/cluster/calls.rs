@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use windrow_storage::{
-    Bucket, Creation, DiskFile, MemoryBucket, Outcome, Patience, StorageError, Weather,
+    Bucket, Creation, DiskFile, MemoryBucket, Outcome, RetryPolicy, StorageError, Weather,
 };
 
 use super::{Cluster, StoreMutation};
@@ -67,8 +67,8 @@ impl Weather for Calls {
     }
 }
 
-impl Patience for Calls {
-    fn again(&self, attempt: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Calls {
+    fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         let is_alive = |cluster: Arc<Cluster>| self.is_alive(&cluster);
         attempt < ATTEMPTS && self.cluster.upgrade().is_some_and(is_alive)
     }

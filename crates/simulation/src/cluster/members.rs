@@ -152,7 +152,7 @@ impl Cluster {
             retention: Duration::ZERO,
             member_lifetime: self.member_lifetime,
             log_objects_max: 12,
-            patience: calls,
+            retry_policy: calls,
             uploads: Uploads::Caller,
         }
     }

@@ -10,7 +10,7 @@ use crate::disk::{Disk, at, read_all, replace};
 use crate::encryption::{DataKeys, FileKind, TAG_BYTES, numbered_nonce};
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
-use crate::log::Position;
+use crate::position::Position;
 
 const FOLDER: &str = "catalog";
 const TEMPORARY: &str = "catalog/checkpoint.new";
@@ -24,8 +24,8 @@ const HEADER_ENCRYPTED_BYTES: usize = 32;
 const NONCE: u64 = 0;
 const CHECKSUM_BYTES: usize = 8;
 
-fn path(position: u64) -> String {
-    format!("{FOLDER}/{position:020}.checkpoint")
+fn path(position: Position) -> String {
+    format!("{FOLDER}/{:020}.checkpoint", position.0)
 }
 
 /// Writes a checkpoint:
@@ -39,7 +39,7 @@ pub(crate) fn save(
     position: Position,
     rows: &Rows,
 ) -> Result<(), StorageError> {
-    let to = path(position.0);
+    let to = path(position);
     let bytes = match keys {
         None => encode(position, rows),
         Some(keys) => encode_encrypted(keys, position, rows).map_err(at(disk, &to))?,
@@ -56,18 +56,18 @@ pub(crate) fn save_encoded(
     bytes: &[u8],
 ) -> Result<(), StorageError> {
     let damaged = |what| StorageError::damaged("the checkpoint in the object store", what);
-    let rows = decode(bytes, None, position.0).map_err(damaged)?;
+    let rows = decode(bytes, None, position).map_err(damaged)?;
     save(disk, keys, position, &rows)
 }
 
 /// Removes all checkpoints of a catalog that is not open.
 pub(crate) fn remove_checkpoints(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
-    remove_before(disk, u64::MAX)
+    remove_before(disk, Position::MAX)
 }
 
 fn save_bytes(disk: &Arc<dyn Disk>, position: Position, bytes: &[u8]) -> Result<(), StorageError> {
-    replace(disk, TEMPORARY, &path(position.0), bytes)?;
-    remove_before(disk, position.0)
+    replace(disk, TEMPORARY, &path(position), bytes)?;
+    remove_before(disk, position)
 }
 
 /// Returns the newest checkpoint. If there is none, returns position 0 and no rows.
@@ -84,14 +84,14 @@ pub(crate) fn load(
 fn load_at(
     disk: &Arc<dyn Disk>,
     keys: Option<&DataKeys>,
-    position: u64,
+    position: Position,
 ) -> Result<(Position, Rows), StorageError> {
     let path = path(position);
     let file = disk.open(&path).map_err(at(disk, &path))?;
     let bytes = read_all(file.as_ref()).map_err(at(disk, &path))?;
     let rows = decode(&bytes, keys, position)
         .map_err(|what| StorageError::damaged(disk.place(&path), what))?;
-    Ok((Position(position), rows))
+    Ok((position, rows))
 }
 
 pub(crate) fn encode(position: Position, rows: &Rows) -> Vec<u8> {
@@ -136,12 +136,12 @@ fn with_checksum(mut bytes: Vec<u8>, position: Position) -> Vec<u8> {
 pub(crate) fn decode(
     bytes: &[u8],
     keys: Option<&DataKeys>,
-    position: u64,
+    position: Position,
 ) -> Result<Rows, &'static str> {
     let short = "the file ends too early";
     let end = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(short)?;
     let covered = bytes.get(..end).ok_or(short)?;
-    if u64_at(bytes, end) != Some(checksum(position, covered)) {
+    if u64_at(bytes, end) != Some(checksum(position.0, covered)) {
         return Err("its checksum does not match");
     }
     let magic = if keys.is_some() {
@@ -149,7 +149,7 @@ pub(crate) fn decode(
     } else {
         MAGIC
     };
-    if covered.get(..8) != Some(magic.as_slice()) || u64_at(covered, 8) != Some(position) {
+    if covered.get(..8) != Some(magic.as_slice()) || u64_at(covered, 8) != Some(position.0) {
         return Err("it does not begin as a checkpoint of this position does");
     }
     let decrypted;
@@ -172,7 +172,7 @@ pub(crate) fn decode(
 }
 
 /// Returns the rows of an encrypted checkpoint.
-fn decrypt(covered: &[u8], keys: &DataKeys, position: u64) -> Result<Vec<u8>, &'static str> {
+fn decrypt(covered: &[u8], keys: &DataKeys, position: Position) -> Result<Vec<u8>, &'static str> {
     let short = "the file ends too early";
     let (header, rest) = covered
         .split_at_checked(HEADER_ENCRYPTED_BYTES)
@@ -180,7 +180,7 @@ fn decrypt(covered: &[u8], keys: &DataKeys, position: u64) -> Result<Vec<u8>, &'
     let field = header.last_chunk().ok_or(short)?;
     let (rows, tag) = rest.split_last_chunk::<TAG_BYTES>().ok_or(short)?;
     let cipher = keys
-        .file_key(FileKind::Checkpoint, position, *field)
+        .file_key(FileKind::Checkpoint, position.0, *field)
         .ok_or("the data key that it uses is not in the file KEYS")?;
     let mut rows = rows.to_vec();
     cipher
@@ -190,15 +190,18 @@ fn decrypt(covered: &[u8], keys: &DataKeys, position: u64) -> Result<Vec<u8>, &'
 }
 
 /// Returns the positions of the checkpoints, in ascending order.
-fn list(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
+fn list(disk: &Arc<dyn Disk>) -> Result<Vec<Position>, StorageError> {
     let names = disk.list(FOLDER).map_err(at(disk, FOLDER))?;
-    let position = |name: &String| name.strip_suffix(".checkpoint")?.parse().ok();
-    let mut positions: Vec<u64> = names.iter().filter_map(position).collect();
+    let position = |name: &String| {
+        let number = name.strip_suffix(".checkpoint")?.parse();
+        number.ok().map(Position)
+    };
+    let mut positions: Vec<Position> = names.iter().filter_map(position).collect();
     positions.sort_unstable();
     Ok(positions)
 }
 
-fn remove_before(disk: &Arc<dyn Disk>, position: u64) -> Result<(), StorageError> {
+fn remove_before(disk: &Arc<dyn Disk>, position: Position) -> Result<(), StorageError> {
     for older in list(disk)?.into_iter().filter(|&older| older < position) {
         match disk.remove(&path(older)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -12,7 +12,7 @@ use super::Position;
 /// ```
 /// use windrow_storage::{ClusterTime, Position};
 ///
-/// let time = ClusterTime::of(Position(7), 2_500);
+/// let time = ClusterTime::from_record(Position(7), 2_500);
 /// assert_eq!((time.seconds(), time.increment()), (2, 7));
 /// assert!(time < time.next());
 /// ```
@@ -27,7 +27,7 @@ impl ClusterTime {
 
     /// Returns the cluster time of the record at `position`, written at `millis` milliseconds since
     /// 1970.
-    pub fn of(position: Position, millis: u64) -> ClusterTime {
+    pub fn from_record(position: Position, millis: u64) -> ClusterTime {
         ClusterTime::new((millis / 1000) as u32, position.0 as u32)
     }
 
@@ -64,9 +64,9 @@ pub(crate) fn system_millis() -> u64 {
 /// It is at least `last`, the time of the record before, even if the clock was set back. If the
 /// lowest 32 bits of the position are 0, it is in a later second. Otherwise the cluster time would
 /// be less than that of the record before. It is never 0, which stands for a record without a time.
-pub(crate) fn next_millis(last: u64, clock: u64, position: u64) -> u64 {
+pub(crate) fn next_millis(last: u64, clock: u64, position: Position) -> u64 {
     let millis = clock.max(last).max(1);
-    match position as u32 {
+    match position.0 as u32 {
         0 => millis.max((last / 1000 + 1) * 1000),
         _ => millis,
     }
@@ -79,9 +79,10 @@ mod tests {
     #[test]
     fn cluster_times_ascend_with_positions() {
         let check = |last: u64, clock: u64, position: u64| {
+            let position = Position(position);
             let millis = next_millis(last, clock, position);
-            let before = ClusterTime::of(Position(position - 1), last);
-            let after = ClusterTime::of(Position(position), millis);
+            let before = ClusterTime::from_record(position.previous(), last);
+            let after = ClusterTime::from_record(position, millis);
             assert!(after > before, "{last} {clock} {position}");
         };
         check(0, 0, 1);

@@ -65,8 +65,8 @@ impl LogCopy {
         } = &self.segment;
         let cipher = cipher.as_ref().zip(self.keys.as_ref());
         record.seal(&Seal {
-            position: self.next.0,
-            synced: 0,
+            position: self.next,
+            synced: Position::ZERO,
             segment: *number,
             millis: payload.millis,
             cipher: cipher.map(|(cipher, keys)| (cipher, keys.next_nonce())),
@@ -112,8 +112,8 @@ impl CopiedSegment {
         let (cipher, key_field) = created.map_err(at(disk, &path))?;
         let header = SegmentHeader {
             number,
-            first: first.0,
-            synced: 0,
+            first,
+            synced: Position::ZERO,
             key_field,
         };
         file.write_at(0, &header.encode())

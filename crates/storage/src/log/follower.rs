@@ -33,7 +33,7 @@ pub struct Written {
 impl Written {
     /// Returns the cluster time of the record.
     pub fn time(&self) -> ClusterTime {
-        ClusterTime::of(self.position, self.millis)
+        ClusterTime::from_record(self.position, self.millis)
     }
 }
 
@@ -52,7 +52,7 @@ pub enum Content {
 pub struct Follower {
     shared: Arc<Shared>,
     /// The position of the next record.
-    next: u64,
+    next: Position,
     segment: Option<SegmentWindow>,
 }
 
@@ -91,7 +91,7 @@ impl Follower {
         self.read_with(|record, cipher| {
             let payload = record.payload(cipher)?;
             Ok(Written {
-                position: Position(record.header.position),
+                position: record.header.position,
                 millis: record.header.millis,
                 content: match record.header.kind {
                     Kind::Catalog => Content::Catalog(payload),
@@ -103,7 +103,7 @@ impl Follower {
 
     /// Returns the position of the next record.
     pub fn position(&self) -> Position {
-        Position(self.next)
+        self.next
     }
 
     /// Returns the next record as it is stored, after decryption, or `None` if it is not written yet.
@@ -115,7 +115,7 @@ impl Follower {
 
     /// Returns what `decode` makes of the next record, or `None` if it is not written yet.
     fn read_with<T>(&mut self, decode: Decode<T>) -> Result<Option<T>, StorageError> {
-        if self.next > self.shared.written.load(Ordering::Acquire) {
+        if self.next.0 > self.shared.written.load(Ordering::Acquire) {
             return Ok(None);
         }
         if let Some(found) = self.take(decode)? {
@@ -153,7 +153,7 @@ impl Follower {
                 let offset = open.offset as usize + at;
                 damaged(&self.shared.disk, open.number, offset, position, what)
             })?;
-            self.next += 1;
+            self.next = self.next.next();
             return Ok(Some(decoded));
         }
         Ok(None)
@@ -196,7 +196,7 @@ impl Follower {
         };
         let offset = match &self.segment {
             Some(open) if open.number == segment.number => open.offset + open.at as u64,
-            _ => segment.indexed_before(self.next).1,
+            _ => segment.indexed_before(self.next).offset,
         };
         Ok(ReadPlace {
             number: segment.number,
@@ -210,7 +210,7 @@ impl Follower {
     fn not_kept(&self, first: Position) -> StorageError {
         StorageError::NotKept {
             position: self.next,
-            first: first.0,
+            first,
         }
     }
 
@@ -230,7 +230,7 @@ impl Follower {
         let (Some(first), Some(open)) = (first, &self.segment) else {
             return self.no_segment().into();
         };
-        if first.0 > self.next {
+        if first > self.next {
             return self.not_kept(first);
         }
         let (number, offset) = (open.number, open.offset as usize + open.at);
@@ -277,8 +277,8 @@ impl Shared {
         }
     }
 
-    fn wait_beyond(&self, seen: u64, at_most: Duration) -> bool {
-        let has_more = || self.written.load(Ordering::SeqCst) > seen;
+    fn wait_beyond(&self, seen: Position, at_most: Duration) -> bool {
+        let has_more = || self.written.load(Ordering::SeqCst) > seen.0;
         if has_more() {
             return true;
         }
@@ -312,7 +312,7 @@ impl Log {
     pub fn follow(&self, position: Position) -> Follower {
         Follower {
             shared: self.shared.clone(),
-            next: position.0.max(1),
+            next: position.max(Position(1)),
             segment: None,
         }
     }
@@ -320,7 +320,7 @@ impl Log {
     /// Waits until a record after `seen` is written, or until `at_most` has passed. Returns `true`
     /// if there is such a record.
     pub fn wait_beyond(&self, seen: Position, at_most: Duration) -> bool {
-        self.shared.wait_beyond(seen.0, at_most)
+        self.shared.wait_beyond(seen, at_most)
     }
 
     /// Ends the waits in [`Log::wait_beyond`], although the log has not grown.
@@ -331,7 +331,7 @@ impl Log {
     /// Returns the first record that can be followed: it was not dropped, and it has a time. If
     /// there is none, returns the position of the next record.
     pub fn history_first(&self) -> Position {
-        self.first().max(Position(self.shared.untimed).next())
+        self.first().max(self.shared.untimed.next())
     }
 
     /// Returns a cluster time such that all written records are at or before it, and all later
@@ -341,7 +341,7 @@ impl Log {
         // `written` is read first. A time made of an older position and a newer second is still
         // before that of the next record.
         let written = self.written();
-        ClusterTime::of(written, self.shared.millis.load(Ordering::Acquire))
+        ClusterTime::from_record(written, self.shared.millis.load(Ordering::Acquire))
     }
 
     /// Returns the position of the first record whose time is at or after `time`. If there is none,
@@ -358,8 +358,8 @@ impl Log {
             return Ok(position);
         }
         let mut from = self.history_first();
-        let firsts: Vec<u64> = self.shared.segments.lock().firsts();
-        for first in firsts.into_iter().rev().map(Position) {
+        let firsts = self.shared.segments.lock().firsts();
+        for first in firsts.into_iter().rev() {
             if first >= from && self.time_of(first)?.is_some_and(|it| it <= time) {
                 from = first;
                 break;

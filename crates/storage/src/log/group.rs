@@ -147,7 +147,7 @@ impl Shared {
         publish: impl FnOnce(Position),
     ) -> Result<Position, StorageError> {
         let mut writer = self.writer.lock();
-        let position = Position(writer.write(self, &mut [record])?);
+        let position = writer.write(self, &mut [record])?;
         self.publish(position, publish)
     }
 
@@ -166,8 +166,8 @@ impl Shared {
             group.iter_mut().map(|one| &mut one.record).collect();
         match writer.write(self, &mut records) {
             Ok(first) => {
-                for (pending, position) in group.into_iter().zip(first..) {
-                    let result = self.publish(Position(position), pending.publish);
+                for (pending, position) in group.into_iter().zip((first.0..).map(Position)) {
+                    let result = self.publish(position, pending.publish);
                     pending.turn.end(result, pending.record);
                 }
             }

@@ -29,11 +29,11 @@ pub struct LogReader {
     segments: Vec<Segment>,
     current: Option<LoadedSegment>,
     /// The first record to return. Earlier records of its segment are skipped.
-    from: u64,
+    from: Position,
     /// The position of the next record in `current`.
-    next: u64,
+    next: Position,
     /// The last record to return.
-    last: u64,
+    last: Position,
     /// An error of the creation. It is the first item.
     error: Option<StorageError>,
 }
@@ -55,18 +55,18 @@ impl LogReader {
         written: Position,
     ) -> Self {
         // Position 0 is before all records, so record 1 is the first in both cases.
-        let from = position.0.max(1);
-        let first = segments.first().map_or(from, |first| first.0);
-        let error = (from < first && from <= written.0).then(|| {
+        let from = position.max(Position(1));
+        let first = segments.first().unwrap_or(from);
+        let error = (from < first && from <= written).then(|| {
             let what = format!("record {from} is missing: the log begins with record {first}");
             StorageError::damaged(disk.place(super::segment::FOLDER), what)
         });
-        let skipped = segments.count_before(Position(from));
+        let skipped = segments.count_before(from);
         let mut segments: Vec<Segment> = segments.list.iter().skip(skipped).cloned().collect();
         let next = segments
             .first()
-            .filter(|_| from <= written.0)
-            .map_or(from, |segment| segment.indexed_before(from).0);
+            .filter(|_| from <= written)
+            .map_or(from, |segment| segment.indexed_before(from).position);
         segments.reverse();
         Self {
             disk,
@@ -74,7 +74,7 @@ impl LogReader {
             current: None,
             from,
             next,
-            last: written.0,
+            last: written,
             error,
         }
     }
@@ -110,10 +110,10 @@ impl LogReader {
                 .map_err(|what| current.damaged(&self.disk, position, what))?;
             let millis = found.header.millis;
             current.offset = found.end;
-            self.next += 1;
+            self.next = self.next.next();
             if let Some(payload) = payload {
                 return Ok(Some(LogRecord {
-                    position: Position(position),
+                    position,
                     millis,
                     payload,
                 }));
@@ -132,7 +132,7 @@ impl LogReader {
         };
         let path = path(segment.number);
         let bytes = read_all(segment.file.as_ref()).map_err(at(&self.disk, &path))?;
-        let offset = segment.indexed_before(self.next).1 as usize;
+        let offset = segment.indexed_before(self.next).offset as usize;
         self.current = Some(LoadedSegment {
             number: segment.number,
             bytes,
@@ -144,7 +144,7 @@ impl LogReader {
 }
 
 impl LoadedSegment {
-    fn damaged(&self, disk: &Arc<dyn Disk>, position: u64, what: &str) -> StorageError {
+    fn damaged(&self, disk: &Arc<dyn Disk>, position: Position, what: &str) -> StorageError {
         damaged(disk, self.number, self.offset, position, what)
     }
 }
@@ -158,7 +158,7 @@ impl Iterator for LogReader {
             None => self.read(),
         };
         if read.is_err() {
-            self.next = self.last.saturating_add(1);
+            self.next = Position(self.last.0.saturating_add(1));
         }
         read.transpose()
     }

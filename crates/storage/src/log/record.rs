@@ -13,6 +13,7 @@ use crate::compression_trial::CompressionTrial;
 use crate::encryption::{Cipher, NONCE_BYTES, TAG_BYTES};
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
+use crate::position::Position;
 
 /// The longest payload of a record, before compression.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
@@ -43,10 +44,10 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    pub position: u64,
+    pub position: Position,
     /// The position up to which the log was durable when this record was written. Recovery uses it
     /// to distinguish damage (the bytes had been durable) from a torn end (they had not).
-    pub synced: u64,
+    pub synced: Position,
     pub payload_checksum: u64,
     pub stored_bytes: u32,
     pub raw_bytes: u32,
@@ -76,8 +77,8 @@ impl Header {
             return None;
         }
         Some(Header {
-            position: u64_at(header, 8)?,
-            synced: u64_at(header, 16)?,
+            position: Position(u64_at(header, 8)?),
+            synced: Position(u64_at(header, 16)?),
             payload_checksum: u64_at(header, 24)?,
             stored_bytes: u32_at(header, 32)?,
             raw_bytes: u32_at(header, 36)?,
@@ -220,9 +221,9 @@ fn context(header: &[u8]) -> Context {
 
 /// What a record gets when the leader of a group places it.
 pub(crate) struct Seal<'s> {
-    pub position: u64,
+    pub position: Position,
     /// The position up to which the log is durable.
-    pub synced: u64,
+    pub synced: Position,
     /// The number of the segment.
     pub segment: u64,
     /// The time, in milliseconds since 1970.
@@ -364,8 +365,8 @@ impl EncodedRecord {
         let Some(header) = self.buffer.first_chunk_mut::<HEADER_BYTES>() else {
             return Err(self.short_buffer());
         };
-        put(header, 8, &position.to_le_bytes());
-        put(header, 16, &synced.to_le_bytes());
+        put(header, 8, &position.0.to_le_bytes());
+        put(header, 16, &synced.0.to_le_bytes());
         let millis = seal.millis.min(MILLIS_MAX).to_le_bytes();
         put(header, 42, millis.split_at(MILLIS_BYTES).0);
         self.encrypt(seal)?;
@@ -444,8 +445,8 @@ mod tests {
     use super::*;
 
     const SEAL: Seal<'_> = Seal {
-        position: 7,
-        synced: 5,
+        position: Position(7),
+        synced: Position(5),
         segment: 3,
         millis: 0x0605_0403_0201,
         cipher: None,
@@ -470,8 +471,9 @@ mod tests {
             "{} bytes",
             raw.len()
         );
-        assert_eq!((found.header.position, found.header.synced), (7, 5));
-        assert_eq!(found.header.millis, 0x0605_0403_0201);
+        let header = found.header;
+        assert_eq!((header.position, header.synced), (Position(7), Position(5)));
+        assert_eq!(header.millis, 0x0605_0403_0201);
         assert!(
             StoredRecord::read(&bytes, 0, 4).is_err(),
             "the number of the segment counts"

@@ -49,7 +49,7 @@ struct Flaw {
     index: usize,
     offset: usize,
     /// The position of the record that is expected there.
-    position: u64,
+    position: Position,
     /// The defect.
     what: String,
 }
@@ -63,12 +63,12 @@ struct Recovery<'a> {
     /// The segments that were read or skipped.
     list: Vec<Segment>,
     /// The position of the next record.
-    next: u64,
+    next: Position,
     marked: bool,
     millis: u64,
-    untimed: u64,
+    untimed: Position,
     /// Records before this position are durable, and `visit` does not need them.
-    needed: u64,
+    needed: Position,
     /// The number of skipped segments.
     skipped: usize,
 }
@@ -89,11 +89,11 @@ pub(crate) fn recover(
         keys,
         numbers,
         list: Vec::new(),
-        next: 1,
+        next: Position(1),
         marked: false,
         millis: 0,
-        untimed: 0,
-        needed: needed.0,
+        untimed: Position::ZERO,
+        needed,
         skipped: 0,
     };
     if let Some(flaw) = recovery.read_all(&mut visit)? {
@@ -261,7 +261,7 @@ impl Recovery<'_> {
 
     fn follows(&self, header: &Header) -> bool {
         match header.kind {
-            Kind::Mark => header.position + 1 == self.next,
+            Kind::Mark => header.position.next() == self.next,
             Kind::Data | Kind::Catalog => header.position == self.next,
         }
     }
@@ -292,15 +292,15 @@ impl Recovery<'_> {
             self.untimed = self.next;
         }
         if let Some(payload) = payload {
-            visit(Position(self.next), &payload)?;
+            visit(self.next, &payload)?;
         }
-        self.next += 1;
+        self.next = self.next.next();
         Ok(())
     }
 
     /// Returns the first position in the header of a segment, or `None` if the segment does not
     /// exist or its header is damaged.
-    fn first_of(&self, index: usize) -> Result<Option<u64>, StorageError> {
+    fn first_of(&self, index: usize) -> Result<Option<Position>, StorageError> {
         let Some(&number) = self.numbers.get(index) else {
             return Ok(None);
         };
@@ -319,7 +319,7 @@ impl Recovery<'_> {
         // If the flaw is the header of the first segment, the position of its first record is
         // unknown. Then a header that says that any record was durable is proof.
         let known = flaw.index > 0 || flaw.offset > 0;
-        let position = if known { flaw.position } else { 1 };
+        let position = if known { flaw.position } else { Position(1) };
         let mut bytes = Vec::new();
         for index in flaw.index..self.numbers.len() {
             self.read_segment(index, &mut bytes)?;
@@ -338,7 +338,7 @@ impl Recovery<'_> {
     fn damage(
         &self,
         flaw: &Flaw,
-        position: u64,
+        position: Position,
         index: usize,
     ) -> Result<StorageError, StorageError> {
         let number = self.number(flaw.index)?;
@@ -397,9 +397,9 @@ impl Recovery<'_> {
         };
         Ok(RecoveredLog {
             segments,
-            newest: Position(self.next - 1),
+            newest: self.next.previous(),
             millis: self.millis,
-            untimed: Position(self.untimed),
+            untimed: self.untimed,
             marked: self.marked,
         })
     }
@@ -407,13 +407,13 @@ impl Recovery<'_> {
 
 /// Returns `true` if the records of a segment end at `offset`. The successor of the segment begins
 /// with record `next`, so only a mark can follow.
-fn ends_at(bytes: &[u8], offset: usize, number: u64, next: u64) -> bool {
+fn ends_at(bytes: &[u8], offset: usize, number: u64, next: Position) -> bool {
     let header = Header::read(bytes, offset, number);
-    !header.is_some_and(|header| header.kind == Kind::Mark && header.position + 1 == next)
+    !header.is_some_and(|header| header.kind == Kind::Mark && header.position.next() == next)
 }
 
 /// Returns `true` if an intact header at or after `from` says that record `position` was durable.
-fn proves_durable(bytes: &[u8], from: usize, number: u64, position: u64) -> bool {
+fn proves_durable(bytes: &[u8], from: usize, number: u64, position: Position) -> bool {
     if from == 0 && SegmentHeader::read(bytes, number).is_ok_and(|own| own.synced >= position) {
         return true;
     }
@@ -421,7 +421,7 @@ fn proves_durable(bytes: &[u8], from: usize, number: u64, position: u64) -> bool
     (start..bytes.len()).step_by(ALIGNMENT).any(|offset| {
         // The comparison is cheaper than the checksum and excludes most bytes that are not a
         // header.
-        u64_at(bytes, offset + 8) >= Some(position)
+        u64_at(bytes, offset + 8) >= Some(position.0)
             && Header::read(bytes, offset, number).is_some_and(|found| found.synced >= position)
     })
 }
@@ -431,7 +431,7 @@ pub(crate) fn damaged(
     disk: &Arc<dyn Disk>,
     number: u64,
     offset: usize,
-    position: u64,
+    position: Position,
     what: &str,
 ) -> StorageError {
     let place = format!("{}, at byte {offset}", disk.place(&path(number)));

@@ -40,9 +40,9 @@ pub(crate) fn number_from_name(name: &str) -> Option<u64> {
 pub(crate) struct SegmentHeader {
     pub number: u64,
     /// The position of its first record.
-    pub first: u64,
+    pub first: Position,
     /// The position up to which the log was durable when the segment was begun.
-    pub synced: u64,
+    pub synced: Position,
     /// The field of [`DataKeys::create_file_key`], or zeros if the segment is not encrypted.
     pub key_field: [u8; 8],
 }
@@ -52,8 +52,8 @@ impl SegmentHeader {
         let mut bytes = [0; HEADER_BYTES];
         put(&mut bytes, 0, MAGIC);
         put(&mut bytes, 8, &self.number.to_le_bytes());
-        put(&mut bytes, 16, &self.first.to_le_bytes());
-        put(&mut bytes, 24, &self.synced.to_le_bytes());
+        put(&mut bytes, 16, &self.first.0.to_le_bytes());
+        put(&mut bytes, 24, &self.synced.0.to_le_bytes());
         put(&mut bytes, 32, &self.key_field);
         let sum = checksum(self.number, bytes.split_at(40).0);
         put(&mut bytes, 40, &sum.to_le_bytes());
@@ -76,8 +76,8 @@ impl SegmentHeader {
         let field = |offset| u64_at(header, offset).ok_or(short);
         Ok(Self {
             number: field(8)?,
-            first: field(16)?,
-            synced: field(24)?,
+            first: Position(field(16)?),
+            synced: Position(field(24)?),
             key_field: field(32)?.to_le_bytes(),
         })
     }
@@ -103,20 +103,28 @@ impl SegmentHeader {
 pub(crate) struct Segment {
     pub number: u64,
     /// The position of its first record.
-    pub first: u64,
+    pub first: Position,
     pub file: Arc<dyn DiskFile>,
     /// The key of an encrypted segment.
     pub cipher: Option<Arc<Cipher>>,
     /// The offset after its last record.
     pub end_bytes: u64,
-    /// Positions of records with their offsets, ascending, at least 256 KB apart.
-    sparse_index: Vec<(u64, u64)>,
+    /// Some of the records, ascending, at least 256 KB apart.
+    sparse_index: Vec<IndexedRecord>,
+}
+
+/// An entry of the sparse index.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexedRecord {
+    pub position: Position,
+    /// The offset of the record in the file.
+    pub offset: u64,
 }
 
 impl Segment {
     pub fn new(
         number: u64,
-        first: u64,
+        first: Position,
         file: Arc<dyn DiskFile>,
         cipher: Option<Arc<Cipher>>,
     ) -> Self {
@@ -132,28 +140,35 @@ impl Segment {
 
     /// Adds the record `position` at `offset` to the sparse index, if it is far enough from the
     /// last entry.
-    pub fn index_record(&mut self, position: u64, offset: u64) {
+    pub fn index_record(&mut self, position: Position, offset: u64) {
         let last = self.sparse_index.last().copied();
-        let (last_position, last_offset) = last.unwrap_or((self.first, 0));
+        let last = last.unwrap_or(IndexedRecord {
+            position: self.first,
+            offset: 0,
+        });
         debug_assert!(
-            position >= last_position && offset >= last_offset,
-            "record {position} at {offset} follows record {last_position} at {last_offset}"
+            position >= last.position && offset >= last.offset,
+            "record {position} at {offset} follows record {} at {}",
+            last.position,
+            last.offset
         );
-        if offset >= last_offset + INDEX_INTERVAL_BYTES {
-            self.sparse_index.push((position, offset));
+        if offset >= last.offset + INDEX_INTERVAL_BYTES {
+            self.sparse_index.push(IndexedRecord { position, offset });
         }
     }
 
-    /// Returns the position and the offset of the last indexed record at or before `position`, or
-    /// those of the first record.
-    pub fn indexed_before(&self, position: u64) -> (u64, u64) {
+    /// Returns the last indexed record at or before `position`, or the first record.
+    pub fn indexed_before(&self, position: Position) -> IndexedRecord {
         let count = self
             .sparse_index
-            .partition_point(|&(indexed, _)| indexed <= position);
+            .partition_point(|indexed| indexed.position <= position);
         let entry = count
             .checked_sub(1)
             .and_then(|index| self.sparse_index.get(index));
-        entry.copied().unwrap_or((self.first, HEADER_BYTES as u64))
+        entry.copied().unwrap_or(IndexedRecord {
+            position: self.first,
+            offset: HEADER_BYTES as u64,
+        })
     }
 }
 
@@ -171,16 +186,14 @@ pub(crate) struct Segments {
 
 impl Segments {
     pub fn first(&self) -> Option<Position> {
-        self.list.first().map(|segment| Position(segment.first))
+        self.list.first().map(|segment| segment.first)
     }
 
     /// Returns the number of the oldest segments whose records are all before `position`. The last
     /// segment does not count: without its header, the next start would not know the next position.
     pub fn count_before(&self, position: Position) -> usize {
         let successors = self.list.iter().skip(1);
-        successors
-            .take_while(|next| next.first <= position.0)
-            .count()
+        successors.take_while(|next| next.first <= position).count()
     }
 
     /// Returns the number of bytes of the segments that a start reads if the catalog's checkpoint is
@@ -206,12 +219,12 @@ impl Segments {
     }
 
     /// Returns the first positions of all segments, in ascending order.
-    pub fn firsts(&self) -> Vec<u64> {
+    pub fn firsts(&self) -> Vec<Position> {
         self.list.iter().map(|segment| segment.first).collect()
     }
 
     /// Returns the segment that has, or will have, the record. Returns `None` if it was dropped.
-    pub fn find(&self, position: u64) -> Option<&Segment> {
+    pub fn find(&self, position: Position) -> Option<&Segment> {
         let after = self.list.partition_point(|it| it.first <= position);
         self.list.get(after.checked_sub(1)?)
     }
@@ -219,12 +232,9 @@ impl Segments {
     /// Returns the number of bytes after `position`. The result is too large by at most the
     /// distance to the indexed record before it.
     pub fn bytes_since(&self, position: Position) -> u64 {
-        let next = position.0.saturating_add(1);
-        let since = |segment: &Segment| {
-            let (_, offset) = segment.indexed_before(next);
-            segment.end_bytes - offset
-        };
-        let before = self.count_before(Position(next));
+        let next = Position(position.0.saturating_add(1));
+        let since = |segment: &Segment| segment.end_bytes - segment.indexed_before(next).offset;
+        let before = self.count_before(next);
         self.list.iter().skip(before).map(since).sum()
     }
 }

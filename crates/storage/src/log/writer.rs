@@ -17,7 +17,7 @@ use crate::error::StorageError;
 /// The state of the leader of a group.
 pub(crate) struct Writer {
     /// The position of the next record.
-    next: u64,
+    next: Position,
     /// The time of the newest record, in milliseconds since 1970.
     millis: u64,
     /// The buffer for the bytes of a group of several records.
@@ -37,9 +37,9 @@ struct WritePlace {
 
 impl Writer {
     /// Returns the writer of a log whose newest record is `newest`, written at `millis`.
-    pub fn after(newest: u64, millis: u64) -> Self {
+    pub fn after(newest: Position, millis: u64) -> Self {
         Self {
-            next: newest + 1,
+            next: newest.next(),
             millis,
             gathered: Vec::new(),
             segment_ended: false,
@@ -64,7 +64,7 @@ impl Writer {
         &mut self,
         shared: &Shared,
         records: &mut [&mut EncodedRecord],
-    ) -> Result<u64, StorageError> {
+    ) -> Result<Position, StorageError> {
         shared.check_not_refusing()?;
         let written = self.write_all(shared, records);
         if let Err(StorageError::Bug(bug)) = &written {
@@ -77,13 +77,13 @@ impl Writer {
         &mut self,
         shared: &Shared,
         records: &mut [&mut EncodedRecord],
-    ) -> Result<u64, StorageError> {
-        self.check_follows(shared.written.load(Ordering::Acquire))?;
+    ) -> Result<Position, StorageError> {
+        self.check_follows(Position(shared.written.load(Ordering::Acquire)))?;
         let bytes: usize = records.iter().map(|record| record.len()).sum();
         let place = self.place_for(shared, bytes as u64)?;
-        let synced = shared.synced.load(Ordering::Acquire);
+        let synced = Position(shared.synced.load(Ordering::Acquire));
         let clock = (shared.options.clock)();
-        for (record, position) in records.iter_mut().zip(self.next..) {
+        for (record, position) in records.iter_mut().zip((self.next.0..).map(Position)) {
             let clock = record.millis().unwrap_or(clock);
             self.millis = next_millis(self.millis, clock, position);
             let keys = place.cipher.as_deref().zip(shared.keys.as_ref());
@@ -104,14 +104,14 @@ impl Writer {
             .write_at(place.offset, bytes)
             .map_err(|error| undo(shared, &place, error))?;
         let first = self.next;
-        self.next += records.len() as u64;
+        self.next = Position(first.0 + records.len() as u64);
         advance_end(shared, &place, first, records)?;
         Ok(first)
     }
 
     /// Fails if the next record does not follow the last published one: positions have no gaps.
-    fn check_follows(&self, written: u64) -> Result<(), Bug> {
-        if self.next == written + 1 {
+    fn check_follows(&self, written: Position) -> Result<(), Bug> {
+        if self.next == written.next() {
             return Ok(());
         }
         Err(Bug::new(format!(
@@ -157,7 +157,7 @@ impl Writer {
                 }
                 place.number + 1
             }
-            None if self.next == 1 => 1,
+            None if self.next == Position(1) => 1,
             None => return Err(no_segment(self.next).into()),
         };
         let place = self.begin_segment(shared, number)?;
@@ -167,7 +167,7 @@ impl Writer {
 
     fn begin_segment(&self, shared: &Shared, number: u64) -> Result<WritePlace, StorageError> {
         let file = take_file(shared, number)?;
-        let synced = shared.synced.load(Ordering::Acquire);
+        let synced = Position(shared.synced.load(Ordering::Acquire));
         let created = new_file_key(shared.keys.as_deref(), FileKind::Segment, number);
         let (cipher, key_field) = created.map_err(at(&shared.disk, &path(number)))?;
         let cipher = cipher.map(Arc::new);
@@ -237,7 +237,7 @@ fn undo(shared: &Shared, place: &WritePlace, error: std::io::Error) -> StorageEr
 }
 
 #[cold]
-fn no_segment(position: u64) -> Bug {
+fn no_segment(position: Position) -> Bug {
     Bug::new(format!("the log has no segment before record {position}"))
 }
 
@@ -246,7 +246,7 @@ fn no_segment(position: u64) -> Bug {
 fn advance_end(
     shared: &Shared,
     place: &WritePlace,
-    first: u64,
+    first: Position,
     records: &[&mut EncodedRecord],
 ) -> Result<(), Bug> {
     let mut segments = shared.segments.lock();
@@ -259,7 +259,7 @@ fn advance_end(
             place.offset, place.number, segment.number, segment.end_bytes
         )));
     }
-    for (record, position) in records.iter().zip(first..) {
+    for (record, position) in records.iter().zip((first.0..).map(Position)) {
         segment.index_record(position, segment.end_bytes);
         segment.end_bytes += record.len() as u64;
     }
@@ -316,8 +316,8 @@ impl Shared {
     /// damage from a torn end for the last records too. If this fails, only that ability is lost. A
     /// log that refuses writes gets no mark, because the bytes after its last record are unknown.
     pub(crate) fn close(&self) {
-        let newest = self.written.load(Ordering::Acquire);
-        if self.sync(Position(newest)).is_err() || self.check_not_refusing().is_err() {
+        let newest = Position(self.written.load(Ordering::Acquire));
+        if self.sync(newest).is_err() || self.check_not_refusing().is_err() {
             return;
         }
         if newest <= self.marked {
@@ -334,7 +334,7 @@ impl Shared {
     }
 
     /// Returns the last segment and the bytes of the mark after record `newest`.
-    fn mark(&self, newest: u64) -> Result<(Segment, Vec<u8>), StorageError> {
+    fn mark(&self, newest: Position) -> Result<(Segment, Vec<u8>), StorageError> {
         let last = self.segments.lock().list.last().cloned();
         let last = last.ok_or_else(|| no_segment(newest))?;
         let keys = last.cipher.as_deref().zip(self.keys.as_ref());
@@ -402,7 +402,7 @@ mod tests {
             "has no segment before record 2",
         );
         check(
-            |shared| shared.writer.lock().next = 7,
+            |shared| shared.writer.lock().next = Position(7),
             "record 7 is to be written after record 1",
         );
         check(

@@ -90,7 +90,7 @@ impl RemoteFile {
     fn load(&self, first: u64, last: u64) -> io::Result<Bytes> {
         let range = first * CHUNK_BYTES..((last + 1) * CHUNK_BYTES).min(self.bytes);
         let objects = &self.objects;
-        let loaded = retry(objects.patience.as_ref(), || {
+        let loaded = retry(objects.retry_policy.as_ref(), || {
             objects.bucket.get_range(&name(self.run), range.clone())
         });
         let missing = || {

@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::Mutex;
 
 use super::{RunObjects, epoch_of, name, run_from_name};
-use crate::bucket::{Patience, retry};
+use crate::bucket::{RetryPolicy, retry};
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::u64_at;
@@ -57,11 +57,11 @@ pub(super) struct WhileBuilt<'o> {
     pub share: Option<RunId>,
 }
 
-impl Patience for WhileBuilt<'_> {
-    fn again(&self, attempt: u32, error: &StorageError) -> bool {
+impl RetryPolicy for WhileBuilt<'_> {
+    fn should_retry(&self, attempt: u32, error: &StorageError) -> bool {
         let shares = &self.objects.shares;
         self.share.is_none_or(|run| shares.builds(run))
-            && self.objects.patience.again(attempt, error)
+            && self.objects.retry_policy.should_retry(attempt, error)
     }
 }
 
@@ -87,11 +87,11 @@ impl RunObjects {
         bytes.put_slice(report);
         bytes.put_u64_le(checksum(run.0, report));
         let bytes = bytes.freeze();
-        let patience = WhileBuilt {
+        let retry_policy = WhileBuilt {
             objects: self,
             share: Some(run),
         };
-        retry(&patience, || {
+        retry(&retry_policy, || {
             self.bucket.put(&report_name(run), bytes.clone())
         })
     }
@@ -144,7 +144,9 @@ impl RunObjects {
         });
         for (run, is_garbage) in due {
             if is_garbage {
-                retry(self.patience.as_ref(), || self.bucket.delete(&name(run)))?;
+                retry(self.retry_policy.as_ref(), || {
+                    self.bucket.delete(&name(run))
+                })?;
             }
             self.delete_report(run)?;
         }
@@ -153,7 +155,7 @@ impl RunObjects {
 
     /// Deletes the reports of shares of earlier epochs.
     pub(super) fn delete_earlier_reports(&self, epoch: u64) -> Result<(), StorageError> {
-        let names = retry(self.patience.as_ref(), || self.bucket.list(REPORTS, ""))?;
+        let names = retry(self.retry_policy.as_ref(), || self.bucket.list(REPORTS, ""))?;
         let found = names.iter().filter_map(|name| run_from_name(name));
         let mut earlier = found.filter(|run| epoch_of(*run) < epoch);
         earlier.try_for_each(|run| self.delete_report(run))
@@ -161,6 +163,6 @@ impl RunObjects {
 
     fn delete_report(&self, run: RunId) -> Result<(), StorageError> {
         let name = report_name(run);
-        retry(self.patience.as_ref(), || self.bucket.delete(&name))
+        retry(self.retry_policy.as_ref(), || self.bucket.delete(&name))
     }
 }

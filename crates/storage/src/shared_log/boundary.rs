@@ -12,7 +12,7 @@ use crate::bucket::{Bucket, Creation};
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
-use crate::log::Position;
+use crate::position::Position;
 
 const FOLDER: &str = "boundary";
 const MAGIC: &[u8; 8] = b"WRbnd-01";

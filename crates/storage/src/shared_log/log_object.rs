@@ -6,7 +6,8 @@ use bytes::Bytes;
 use crate::checksum::checksum;
 use crate::fields::{put, u16_at, u32_at, u64_at};
 use crate::local_state::Id;
-use crate::log::{Kind, Position, StoredPayload};
+use crate::log::{Kind, StoredPayload};
+use crate::position::Position;
 
 pub(crate) const FOLDER: &str = "log";
 const MAGIC: &[u8; 8] = b"WRobj-01";

@@ -16,7 +16,8 @@ use bytes::Bytes;
 use crate::bucket::Bucket;
 use crate::error::StorageError;
 use crate::local_state::{Id, hex, parse_hex};
-use crate::log::{ClusterTime, Position};
+use crate::log::ClusterTime;
+use crate::position::Position;
 
 const FOLDER: &str = "servers";
 /// The interval of announcements, in heartbeats.

@@ -77,7 +77,7 @@ impl<'o> ReadAhead<'o> {
 }
 
 fn read(options: &ClusterOptions, number: u64) -> Result<Option<LogObject>, StorageError> {
-    retry(options.patience.as_ref(), || {
+    retry(options.retry_policy.as_ref(), || {
         super::read(options.bucket.as_ref(), number)
     })
 }
@@ -85,7 +85,7 @@ fn read(options: &ClusterOptions, number: u64) -> Result<Option<LogObject>, Stor
 /// Returns the number of the newest object at or after `number` that the object store lists.
 fn newest_listed(options: &ClusterOptions, number: u64) -> Result<u64, StorageError> {
     let after = format!("{:020}", number.saturating_sub(1));
-    let names = retry(options.patience.as_ref(), || {
+    let names = retry(options.retry_policy.as_ref(), || {
         options.bucket.list(log_object::FOLDER, &after)
     })?;
     let numbers = names.iter().filter_map(|name| name.parse().ok());

@@ -18,10 +18,11 @@ use super::boundary::{self, Boundary, CheckpointName};
 use super::log_object::ObjectKind;
 use super::{LogEnd, LogWriter, Takeover, take_over};
 use crate::bucket::memory::{MemoryBucket, Outcome, Weather};
-use crate::bucket::{Bucket, Patience};
+use crate::bucket::{Bucket, RetryPolicy};
 use crate::error::StorageError;
 use crate::local_state::Id;
-use crate::log::{Kind, Position, StoredPayload};
+use crate::log::{Kind, StoredPayload};
+use crate::position::Position;
 
 const SERVERS: usize = 4;
 /// The number of calls to the object store in one simulation.
@@ -174,8 +175,8 @@ impl Weather for ServerWeather {
 /// Tries again twice.
 struct Twice;
 
-impl Patience for Twice {
-    fn again(&self, attempt: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Twice {
+    fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         attempt < 2
     }
 }

@@ -14,11 +14,12 @@ use parking_lot::{Condvar, Mutex};
 
 use super::LogWriter;
 use super::members::{Builder, Liveness, MemberState};
-use crate::bucket::{Bucket, Patience};
+use crate::bucket::{Bucket, RetryPolicy};
 use crate::compared_log::ComparedLog;
 use crate::error::StorageError;
 use crate::local_state::Id;
-use crate::log::{Log, Position};
+use crate::log::Log;
+use crate::position::Position;
 use crate::run_id::RunId;
 use crate::run_objects::RunObjects;
 
@@ -66,7 +67,7 @@ pub struct ClusterOptions {
     /// The log is shortened when a server without local data has to read more objects than this.
     pub log_objects_max: u64,
     /// Decides if failed requests are tried again.
-    pub patience: Arc<dyn Patience + Send + Sync>,
+    pub retry_policy: Arc<dyn RetryPolicy + Send + Sync>,
     /// What continues the work of a primary.
     pub uploads: Uploads,
 }
@@ -148,15 +149,18 @@ struct UntilClosed<'s> {
     deadline: Option<Instant>,
 }
 
-impl Patience for UntilClosed<'_> {
-    fn again(&self, attempt: u32, error: &StorageError) -> bool {
+impl RetryPolicy for UntilClosed<'_> {
+    fn should_retry(&self, attempt: u32, error: &StorageError) -> bool {
         if self.shared.closing.load(Ordering::Acquire) {
             let is_over = |deadline: Instant| Instant::now() >= deadline;
             if self.deadline.is_none_or(is_over) {
                 return false;
             }
         }
-        self.shared.options.patience.again(attempt, error)
+        self.shared
+            .options
+            .retry_policy
+            .should_retry(attempt, error)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windrow_storage::{
     CatalogOptions, ClusterOptions, Followed, LogOptions, MasterKey, MemoryBucket, MemoryDisk,
-    Patience, Promotion, Replica, RunsOptions, Storage, StorageError, StorageOptions, Uploads,
+    Promotion, Replica, RetryPolicy, RunsOptions, Storage, StorageError, StorageOptions, Uploads,
 };
 
 thread_local! {
@@ -79,8 +79,8 @@ pub fn try_open(disk: &MemoryDisk) -> Result<Storage, StorageError> {
 /// Gives up at the first failure of the object store.
 pub struct Never;
 
-impl Patience for Never {
-    fn again(&self, _: u32, _: &StorageError) -> bool {
+impl RetryPolicy for Never {
+    fn should_retry(&self, _: u32, _: &StorageError) -> bool {
         false
     }
 }
@@ -93,7 +93,7 @@ pub fn cluster_options(bucket: &MemoryBucket) -> ClusterOptions {
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(20),
         retention: Duration::ZERO,
-        patience: Arc::new(Never),
+        retry_policy: Arc::new(Never),
         member_lifetime: Duration::from_secs(600),
         log_objects_max: 20,
         uploads: Uploads::Threads,

@@ -12,7 +12,7 @@ use windrow_collection::{
 };
 use windrow_document::doc;
 use windrow_server::{Log, Severity, Stop};
-use windrow_storage::{ClusterOptions, Disk, Followed, Patience, Replica, Stale, Uploads};
+use windrow_storage::{ClusterOptions, Disk, Followed, Replica, RetryPolicy, Stale, Uploads};
 
 use super::store_options::StoreOptions;
 use crate::data_sets;
@@ -41,8 +41,8 @@ struct Backoff {
     log: Arc<Log>,
 }
 
-impl Patience for Backoff {
-    fn again(&self, attempt: u32, error: &StorageError) -> bool {
+impl RetryPolicy for Backoff {
+    fn should_retry(&self, attempt: u32, error: &StorageError) -> bool {
         if attempt == 2 {
             let attr = doc! { "error": (error.to_string()) };
             let message = "The object store does not answer; requests are repeated";
@@ -80,7 +80,7 @@ pub fn open_shared(
         retention: RETENTION,
         member_lifetime: MEMBER_LIFETIME,
         log_objects_max: LOG_OBJECTS_MAX,
-        patience: Arc::new(Backoff { log: log.clone() }),
+        retry_policy: Arc::new(Backoff { log: log.clone() }),
         uploads: Uploads::Threads,
     };
     let replica = Replica::open(disk, options.storage.clone(), cluster)?;

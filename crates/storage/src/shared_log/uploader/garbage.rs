@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Shared, State, UntilClosed, Uploads, WrittenObject};
-use crate::bucket::{Patience, retry};
+use crate::bucket::{RetryPolicy, retry};
 use crate::error::StorageError;
-use crate::log::Position;
+use crate::position::Position;
 use crate::run_id::RunId;
 use crate::shared_log::boundary::{self, Boundary, CheckpointName};
 use crate::shared_log::delete_covered;
@@ -120,11 +120,11 @@ impl Shared {
         let garbage = state.garbage.take_if(|it| is_due(it.checkpointed));
         let known = state.known_runs.take_if(|it| is_due(it.position));
         drop(state);
-        let patience = UntilClosed {
+        let retry_policy = UntilClosed {
             shared: self,
             deadline: None,
         };
-        let collected = garbage.map_or(Ok(()), |garbage| self.collect(garbage, &patience));
+        let collected = garbage.map_or(Ok(()), |garbage| self.collect(garbage, &retry_policy));
         let deleted = known.map_or(Ok(()), |known| self.delete_orphans(&known));
         let options = &self.options;
         let ended = self
@@ -140,7 +140,11 @@ impl Shared {
         self.objects.delete_orphans(self.epoch, &known.runs)
     }
 
-    fn collect(&self, garbage: Garbage, patience: &dyn Patience) -> Result<(), StorageError> {
+    fn collect(
+        &self,
+        garbage: Garbage,
+        retry_policy: &dyn RetryPolicy,
+    ) -> Result<(), StorageError> {
         let position = garbage.checkpointed;
         if !self.wait_uploaded(position)? {
             return Ok(());
@@ -156,14 +160,14 @@ impl Shared {
             epoch: self.epoch,
         };
         let bytes = bytes::Bytes::from(garbage.checkpoint);
-        retry(patience, || bucket.put(&name.path(), bytes.clone()))?;
+        retry(retry_policy, || bucket.put(&name.path(), bytes.clone()))?;
         let to = Boundary {
             collected: self.newest_collectable(start, unneeded),
             start,
             checkpoint: Some(name),
         };
-        let newest = retry(patience, || boundary::advance(bucket, to))?;
-        delete_covered(bucket, &newest, patience)?;
+        let newest = retry(retry_policy, || boundary::advance(bucket, to))?;
+        delete_covered(bucket, &newest, retry_policy)?;
         self.forget_before(newest.collected + 1);
         let unneeded = unneeded.min(self.uploaded());
         self.objects

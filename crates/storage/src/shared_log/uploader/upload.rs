@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use super::{Shared, State, UntilClosed, WrittenObject};
 use crate::compared_log::ComparedLog;
 use crate::error::StorageError;
-use crate::log::{Follower, Position};
+use crate::local_state::ComparedObject;
+use crate::log::Follower;
+use crate::position::Position;
 use crate::shared_log::log_object::ObjectKind;
 use crate::shared_log::{LogEnd, LogWriter};
 
@@ -20,8 +22,8 @@ const CLOSE_TIME: Duration = Duration::from_secs(10);
 /// If no caller waits for the upload of a record, it waits so long for others. Each request costs the
 /// object store much more than the bytes in it.
 const GATHER_TIME: Duration = Duration::from_millis(20);
-/// The interval in which the state of the local copy is noted.
-const NOTE_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval in which the state of the local copy is saved.
+const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The upload of the log by a primary.
 pub(super) struct Upload {
@@ -30,7 +32,7 @@ pub(super) struct Upload {
     /// Reads the records after the uploaded ones.
     local: Follower,
     compared: Arc<ComparedLog>,
-    noted: Instant,
+    saved: Instant,
 }
 
 impl Upload {
@@ -45,7 +47,7 @@ impl Upload {
             writer,
             local,
             compared,
-            noted: Instant::now(),
+            saved: Instant::now(),
         }
     }
 
@@ -68,7 +70,7 @@ impl Upload {
         }
         let created = self
             .create_next(ObjectKind::Segment, None)
-            .and_then(|()| self.note());
+            .and_then(|()| self.save_compared());
         created.map_err(|error| {
             let error = self.refuse_writes(error);
             self.shared.state.lock().ended = Some(error.clone());
@@ -106,8 +108,8 @@ impl Upload {
                 }
                 created => created?,
             }
-            if is_last || self.noted.elapsed() >= NOTE_INTERVAL {
-                self.note()?;
+            if is_last || self.saved.elapsed() >= SAVE_INTERVAL {
+                self.save_compared()?;
             }
             if is_last {
                 return Ok(());
@@ -175,11 +177,11 @@ impl Upload {
         {
             object.add(&record);
         }
-        let patience = UntilClosed {
+        let retry_policy = UntilClosed {
             shared: &self.shared,
             deadline,
         };
-        self.writer.append(object, &patience)?;
+        self.writer.append(object, &retry_policy)?;
         let uploaded = self.uploaded();
         self.shared.uploaded.store(uploaded.0, Ordering::Release);
         let mut state = self.shared.state.lock();
@@ -194,10 +196,13 @@ impl Upload {
         Ok(())
     }
 
-    /// Notes from which object on the next start compares the local log.
-    fn note(&mut self) -> Result<(), StorageError> {
-        self.noted = Instant::now();
+    /// Saves from which object on the next start compares the local log.
+    fn save_compared(&mut self) -> Result<(), StorageError> {
+        self.saved = Instant::now();
         let newest = self.shared.state.lock().written.back().copied();
-        newest.map_or(Ok(()), |it| self.compared.note(it.number, it.first))
+        newest.map_or(Ok(()), |newest| {
+            let WrittenObject { number, first, .. } = newest;
+            self.compared.save(ComparedObject { number, first })
+        })
     }
 }
