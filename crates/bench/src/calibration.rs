@@ -63,15 +63,15 @@ pub fn stable_sort(
 pub struct Calibration(Vec<f64>);
 
 impl Calibration {
-    /// Runs the sort once. Call [`again`](Self::again) after the measurement.
+    /// Runs the sort once. Call [`sort_again`](Self::sort_again) after the measurement.
     pub fn begin(options: &Options) -> Result<Self, BenchError> {
         let mut begun = Self(Vec::new());
-        begun.again(options)?;
+        begun.sort_again(options)?;
         Ok(begun)
     }
 
     /// Runs the sort once more.
-    pub fn again(&mut self, options: &Options) -> Result<(), BenchError> {
+    pub fn sort_again(&mut self, options: &Options) -> Result<(), BenchError> {
         eprintln!("std::stable_sort of W1's words, to scale what is published");
         let words = Words { seed: options.seed };
         let body = |number: u64, out: &mut Vec<u8>| words.body(number, out);

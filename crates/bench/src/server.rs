@@ -73,11 +73,6 @@ impl Server {
         self.access.connect(self.port)
     }
 
-    /// The size of all files below the data folder.
-    pub fn bytes_on_disk(&self) -> u64 {
-        bytes_below(&self.folder.0)
-    }
-
     /// The peak resident memory of the process in bytes; 0 if the system does not report it.
     pub fn peak_bytes(&self) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
@@ -221,17 +216,6 @@ fn processor_ticks(stat: &str) -> Option<u64> {
     let mut fields = after_name.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some(ticks()? + ticks()?)
-}
-
-fn bytes_below(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.metadata() {
-            Ok(about) if about.is_dir() => bytes_below(&entry.path()),
-            Ok(about) => about.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }
 
 #[cfg(test)]

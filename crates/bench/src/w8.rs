@@ -79,7 +79,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         }
     }
     if let Some(calibration) = &mut calibration {
-        calibration.again(options)?;
+        calibration.sort_again(options)?;
     }
     let rows = |result: &W8Result| match &result.measured {
         Measured::Rows(rows) => rows.clone(),

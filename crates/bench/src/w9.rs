@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let documents = options.documents_of(DOCUMENTS);
     let mut calibration = Calibration::begin(options)?;
     let (times, hash) = ours(options, documents)?;
-    calibration.again(options)?;
+    calibration.sort_again(options)?;
     let scale = documents as f64 / DOCUMENTS as f64;
     let row = |(query, milliseconds): &Timed| {
         let published = calibration.time(query.published_ms * scale);

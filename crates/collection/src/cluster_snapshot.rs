@@ -77,8 +77,8 @@ impl ClusterSnapshot {
     }
 
     /// Returns another snapshot of the same position.
-    pub(crate) fn again(&self) -> Result<Snapshot, Error> {
-        self.collections.core.snapshot_again(&self.snapshot)
+    pub(crate) fn reopen(&self) -> Result<Snapshot, Error> {
+        self.collections.core.reopen_snapshot(&self.snapshot)
     }
 
     /// Returns the collection that had this name. Fails if it cannot be read any more.
@@ -89,7 +89,7 @@ impl ClusterSnapshot {
 
     /// Returns a reader of a collection.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
-        let snapshot = self.again()?;
+        let snapshot = self.reopen()?;
         let next_record = collection.next_record();
         Ok(Reader::new(collection.state(), snapshot, next_record, None))
     }

@@ -227,7 +227,7 @@ impl Core {
     }
 
     /// Returns another snapshot at the position of an open one. Fails if the open one has ended.
-    pub fn snapshot_again(&self, open: &Snapshot) -> Result<Snapshot, Error> {
+    pub fn reopen_snapshot(&self, open: &Snapshot) -> Result<Snapshot, Error> {
         let again = self
             .snapshots
             .open(SnapshotLifetime::Limited, || open.position());

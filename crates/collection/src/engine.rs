@@ -364,7 +364,7 @@ impl Engine {
         origin: Origin,
         cluster_snapshot: Arc<ClusterSnapshot>,
     ) -> Result<Transaction, Error> {
-        let snapshot = cluster_snapshot.again()?;
+        let snapshot = cluster_snapshot.reopen()?;
         Ok(Transaction::begin(
             &self.collections,
             origin,

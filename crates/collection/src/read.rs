@@ -573,7 +573,7 @@ impl Reader {
 fn multikey_of(view: &View, definition: &Definition) -> Result<Multikey, Error> {
     let fields = definition.fields.len();
     Ok(match view.marks(MARK)? {
-        Some(marks) => Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)),
+        Some(marks) => Multikey::from_marks(fields, marks.iter().map(Vec::as_slice)),
         None => Multikey::everywhere(fields),
     })
 }

@@ -160,7 +160,7 @@ impl Transaction {
     /// Returns a reader of a collection that it uses or has created.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let state = self.state()?;
-        let snapshot = self.core.snapshot_again(&self.snapshot)?;
+        let snapshot = self.core.reopen_snapshot(&self.snapshot)?;
         let own = state.parts.get(&collection.id).map(|part| OwnWrites {
             tail: part.tail.clone(),
             position: part.next.previous(),

@@ -20,15 +20,15 @@ pub struct Multikey(
 
 impl Multikey {
     /// Returns a value for an index with this number of fields that met no arrays.
-    pub fn of(fields: usize) -> Multikey {
+    pub fn new(fields: usize) -> Multikey {
         Multikey(vec![0; fields])
     }
 
     /// Combines the marks of an index with this number of fields. Returns [`Multikey::everywhere`]
     /// if a mark is malformed: arrays that are assumed cost time, but arrays that are overlooked
     /// give wrong results.
-    pub fn of_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
-        let mut multikey = Multikey::of(fields);
+    pub fn from_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
+        let mut multikey = Multikey::new(fields);
         for key in keys {
             let (field, part) = match key {
                 [MARK, field, part] => (usize::from(*field), *part),
@@ -124,7 +124,7 @@ mod tests {
         marks.dedup();
         assert_eq!(marks.len(), count, "each once");
         let keys = marks.iter().map(Vec::as_slice);
-        Multikey::of_marks(definition.fields.len(), keys).0
+        Multikey::from_marks(definition.fields.len(), keys).0
     }
 
     /// A malformed mark was ignored. A plan then assumed that the index met no arrays, and its
@@ -133,7 +133,7 @@ mod tests {
     fn a_malformed_mark_means_arrays_everywhere() {
         let check = |mark: &[u8], expected: [u32; 2]| {
             let marks = std::iter::once(mark);
-            assert_eq!(Multikey::of_marks(2, marks).0, expected, "{mark:?}");
+            assert_eq!(Multikey::from_marks(2, marks).0, expected, "{mark:?}");
         };
         check(&[MARK, 1, 0], [0, 1]);
         check(&[MARK, 2, 0], [u32::MAX; 2]);

@@ -169,7 +169,7 @@ impl Definition {
             )));
         }
         check_storage_engine(specification)?;
-        let family = Family::of(key);
+        let family = Family::from_key(key);
         let fields = key::fields(key, family)?;
         geo::check_plane_fields(&fields)?;
         let flag = |name| flag_of(specification, name);

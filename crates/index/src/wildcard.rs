@@ -141,7 +141,7 @@ impl Definition {
     ) -> Result<(), Error> {
         let mut walk = Walk {
             definition: self,
-            others: OtherFields::of(self, document)?,
+            others: OtherFields::new(self, document)?,
             descends: self.has_descending_values(),
             wildcard,
             scratch,
@@ -169,7 +169,7 @@ struct OtherFields<'d> {
 }
 
 impl<'d> OtherFields<'d> {
-    fn of(definition: &Definition, document: Document<'d>) -> Result<OtherFields<'d>, Error> {
+    fn new(definition: &Definition, document: Document<'d>) -> Result<OtherFields<'d>, Error> {
         let place = definition.wildcard_position()?;
         let (before, after) = definition.fields.split_at(place);
         let of = |field: &KeyField| -> Result<(ValueRef<'d>, bool), Error> {
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(found, expected, "{document}");
     }
 
-    fn of(key: &str) -> DocumentBuf {
+    fn pattern(key: &str) -> DocumentBuf {
         let mut pattern = DocumentBuf::new();
         pattern.push(key, 1);
         doc! { "key": pattern, "name": "w" }
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn every_value_has_an_entry_with_its_path() {
-        let all = || of("$**");
+        let all = || pattern("$**");
         check(
             all(),
             doc! { "_id": 1, "a": 5, "b": { "c": "x", "d": {} } },
@@ -376,12 +376,12 @@ mod tests {
         check(all(), doc! { "a.b": 1 }, &[]);
         check(all(), doc! { "": { "a": 1 } }, &[".a: 1"]);
         check(
-            of("a.$**"),
+            pattern("a.$**"),
             doc! { "a": { "b": 1 }, "ab": 2, "c": 3 },
             &["a.b: 1"],
         );
         check(
-            of("a.b.$**"),
+            pattern("a.b.$**"),
             doc! { "a": [{ "b": 1 }, 5] },
             &["[\"a\"]", "a.b: 1"],
         );
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn projections_select_paths() {
         let with = |projection: DocumentBuf| {
-            let mut specification = of("$**");
+            let mut specification = pattern("$**");
             specification.push("wildcardProjection", projection);
             specification
         };

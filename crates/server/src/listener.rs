@@ -38,7 +38,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(path: &Path) -> io::Result<FileIdentity> {
+    fn read(path: &Path) -> io::Result<FileIdentity> {
         let metadata = fs::symlink_metadata(path)?;
         Ok(FileIdentity {
             device: metadata.dev(),
@@ -70,7 +70,7 @@ impl Listener {
             let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
             rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
             fs::set_permissions(path, Permissions::from_mode(permissions))?;
-            let file = FileIdentity::of(path)?;
+            let file = FileIdentity::read(path)?;
             rustix::net::listen(&socket, BACKLOG)?;
             Ok((UnixListener::from(socket), file))
         };
@@ -150,7 +150,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
                 "the file exists and is not a socket",
             ));
         }
-        Ok(_) => FileIdentity::of(path)?,
+        Ok(_) => FileIdentity::read(path)?,
     };
     if is_listening(path)? {
         return Err(io::ErrorKind::AddrInUse.into());
@@ -173,7 +173,7 @@ fn is_listening(path: &Path) -> io::Result<bool> {
 
 /// Removes a file if it is still this one.
 fn remove_same(path: &Path, file: FileIdentity) -> io::Result<()> {
-    if FileIdentity::of(path)? == file {
+    if FileIdentity::read(path)? == file {
         fs::remove_file(path)
     } else {
         Ok(())

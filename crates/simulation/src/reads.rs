@@ -257,7 +257,7 @@ fn check_multikey(reader: &Reader, documents: &Documents, name: &str) {
             made.expect("entries");
         }
         let marks = marks.iter().map(Vec::as_slice);
-        let expected = Multikey::of_marks(definition.fields.len(), marks);
+        let expected = Multikey::from_marks(definition.fields.len(), marks);
         let found = reader.multikey(number).expect("marks");
         assert_eq!(found, expected, "arrays in {} of {name}", index.name());
     }

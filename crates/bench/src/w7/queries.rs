@@ -125,7 +125,9 @@ impl Queries {
 
     fn checked(kinds: [Kind; 4], queries: Vec<Query>) -> Result<Self, BenchError> {
         let drawn = Self { kinds, queries };
-        let none = kinds.into_iter().find(|kind| drawn.of(*kind).is_empty());
+        let none = kinds
+            .into_iter()
+            .find(|kind| drawn.with_kind(*kind).is_empty());
         match none {
             Some(kind) => Err(BenchError::Usage(format!(
                 "the corpus is too small for queries of the kind {}",
@@ -136,7 +138,7 @@ impl Queries {
     }
 
     /// The queries of a kind.
-    pub fn of(&self, kind: Kind) -> Vec<&Query> {
+    pub fn with_kind(&self, kind: Kind) -> Vec<&Query> {
         let queries = self.queries.iter();
         queries.filter(|query| query.kind == kind).collect()
     }
@@ -311,7 +313,7 @@ mod tests {
         assert!(text.contains("or common medium\n") && text.contains("or ground medium\n"));
         assert!(text.contains("and common medium\n") && text.contains("and ground medium\n"));
         assert!(text.ends_with("phrase common ground\n"), "{text}");
-        assert_eq!(queries.of(Kind::Phrase).len(), 1);
+        assert_eq!(queries.with_kind(Kind::Phrase).len(), 1);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn gather(
     };
     for kind in queries.kinds {
         let mut counts = Vec::new();
-        for query in queries.of(kind) {
+        for query in queries.with_kind(kind) {
             let reply = connection.succeed(&(interface.count)(query))?;
             let count = count_of(&reply, interface.counted_as)?;
             let reply = connection.succeed(&(interface.top)(query, 10))?;

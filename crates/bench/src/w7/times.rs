@@ -107,7 +107,7 @@ pub fn measure(
     let mut times = Vec::new();
     for kind in queries.kinds {
         for task in Task::ALL {
-            let queries = queries.of(kind).into_iter();
+            let queries = queries.with_kind(kind).into_iter();
             let messages: Vec<_> = queries
                 .map(|query| task.messages(interface, query))
                 .collect();

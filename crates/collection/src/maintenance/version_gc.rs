@@ -24,10 +24,10 @@ impl Collections {
         }
         let mut some = self.collect_in(&all);
         let bytes_max = || {
-            let present = all.iter().map(|it| StoredBytes::of(it).present).sum();
+            let present = all.iter().map(|it| StoredBytes::new(it).present).sum();
             core.options.memory.max(present)
         };
-        let past_bytes = || all.iter().map(|it| StoredBytes::of(it).past).sum::<u64>();
+        let past_bytes = || all.iter().map(|it| StoredBytes::new(it).past).sum::<u64>();
         while past_bytes() > bytes_max() {
             let first = all.iter().filter_map(first_past).min();
             let oldest = core.oldest_position();
@@ -75,7 +75,7 @@ struct StoredBytes {
 }
 
 impl StoredBytes {
-    fn of(collection: &Collection) -> StoredBytes {
+    fn new(collection: &Collection) -> StoredBytes {
         let state = collection.state();
         let past = state.maps().map(|it| it.past_bytes()).sum();
         let all: u64 = state.maps().map(|it| it.bytes_stored()).sum();

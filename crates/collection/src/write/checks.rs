@@ -23,7 +23,7 @@ pub(crate) struct WriteChecks<'i> {
 }
 
 impl<'i> WriteChecks<'i> {
-    pub fn of(indexes: &'i [IndexState]) -> WriteChecks<'i> {
+    pub fn new(indexes: &'i [IndexState]) -> WriteChecks<'i> {
         let definitions = indexes.iter().map(|state| state.index.definition.as_ref());
         WriteChecks {
             rules: None,

@@ -27,7 +27,7 @@ pub(super) enum Family {
 
 impl Family {
     /// Returns the kind of an index with this key.
-    pub(super) fn of(key: Document<'_>) -> Family {
+    pub(super) fn from_key(key: Document<'_>) -> Family {
         let any = |wanted: &str| key.iter().any(|(_, it)| it == ValueRef::String(wanted));
         let is_wildcard = |(name, value): (&str, ValueRef<'_>)| {
             is_wildcard(name) && value != ValueRef::String("text")

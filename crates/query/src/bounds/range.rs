@@ -166,7 +166,7 @@ mod tests {
         let index = SourceIndex {
             number: 0,
             definition: definition.clone(),
-            multikey: Multikey::of(3),
+            multikey: Multikey::new(3),
         };
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let bounds = IndexBounds::new(&index, &predicates(parsed.root(), None));

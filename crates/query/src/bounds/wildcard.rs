@@ -85,7 +85,7 @@ fn prefix(
         index: SourceIndex {
             number,
             definition: Arc::new(definition.of_prefix()),
-            multikey: Multikey::of(definition.fields.len()),
+            multikey: Multikey::new(definition.fields.len()),
         },
         paths: Some(PathNames {
             place,
@@ -140,7 +140,7 @@ fn at_path(
 
 /// The arrays in the path. The other fields of the index contain none.
 fn multikey(definition: &Definition, arrays: u32) -> Multikey {
-    let mut multikey = Multikey::of(definition.fields.len());
+    let mut multikey = Multikey::new(definition.fields.len());
     let value = definition.path_place().map(|place| place + 1);
     if let Some(parts) = value.and_then(|value| multikey.0.get_mut(value)) {
         *parts = arrays;

@@ -54,7 +54,7 @@ impl Limits {
     }
 
     /// Returns the limits of workers.
-    pub fn of(worker: &WorkerConfig) -> Limits {
+    pub fn from_config(worker: &WorkerConfig) -> Limits {
         let limits = &worker.limits;
         Limits {
             file_size: Some(Size(limits.input_bytes_max)),

@@ -28,7 +28,7 @@ pub fn format(config: &Config) -> Result<String, Failure> {
             schedule: config.watch.schedule,
             on_battery: config.watch.on_battery.or(Some(true)),
         },
-        limits: Limits::of(&worker),
+        limits: Limits::from_config(&worker),
         ocr: config.ocr.clone(),
         convert: config.convert.clone(),
         programs: config.programs.clone(),
