@@ -23,7 +23,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use windrow_collection::{
-//!     Change, Direction, Engine, EngineOptions, Error, Namespace, Outcome,
+//!     Change, Direction, Engine, EngineOptions, Error, InsertOrder, Namespace, Outcome,
 //! };
 //! use windrow_document::{DocumentBuf, ValueRef};
 //! use windrow_storage::MemoryDisk;
@@ -37,7 +37,7 @@
 //! let mut heron = DocumentBuf::new();
 //! heron.push("_id", 1);
 //! heron.push("legs", 2);
-//! birds.insert(heron.as_bytes().to_vec().into(), true)?;
+//! birds.insert(heron.as_bytes().to_vec().into(), InsertOrder::Ordered)?;
 //!
 //! // A reader sees what was written before.
 //! let reader = birds.reader()?;
@@ -163,7 +163,9 @@ pub use windrow_storage::{
     ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError, StoreCache,
     StoreRequests, StoreStatistics,
 };
-pub use write::{Batch, Change, DocumentValidation, InsertResult, Outcome, WriteOptions};
+pub use write::{
+    Batch, Change, DocumentValidation, InsertOrder, InsertResult, Outcome, WriteOptions,
+};
 
 /// The largest document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::read::Reader;
 use crate::rules::collation_of;
-use crate::write::Change;
+use crate::write::{Change, InsertOrder};
 
 /// A view.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,7 @@ impl Engine {
         };
         let document = view.document(namespace);
         let bytes = Bytes::copy_from_slice(document.as_bytes());
-        let inserted = views.insert(bytes, true)?;
+        let inserted = views.insert(bytes, InsertOrder::Ordered)?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(()),

@@ -58,32 +58,46 @@ enum Attempt {
     HeldBy(Arc<TransactionWaiter>),
 }
 
+/// Whether an insert continues after a document that cannot be inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertOrder {
+    /// The documents behind it are not inserted.
+    Ordered,
+    /// The documents behind it are inserted.
+    Unordered,
+}
+
+impl InsertOrder {
+    fn is_ordered(self) -> bool {
+        self == InsertOrder::Ordered
+    }
+}
+
 impl Collection {
-    /// Inserts consecutive documents, which are valid and have an `_id` each. `ordered`: stop at
-    /// the first document that cannot be inserted.
+    /// Inserts consecutive documents, which are valid and have an `_id` each.
     ///
     /// When it returns, the commit is in the log and visible to new readers;
     /// [`Engine::sync`](crate::Engine::sync) makes it durable.
-    pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<InsertResult, Error> {
-        self.insert_with(documents, ordered, &WriteOptions::default())
+    pub fn insert(&self, documents: Bytes, order: InsertOrder) -> Result<InsertResult, Error> {
+        self.insert_with(documents, order, &WriteOptions::default())
     }
 
     /// Inserts documents like [`insert`](Self::insert), with other options.
     pub fn insert_with(
         &self,
         documents: Bytes,
-        ordered: bool,
+        order: InsertOrder,
         options: &WriteOptions<'_>,
     ) -> Result<InsertResult, Error> {
         let Some(cap) = self.cap() else {
-            return self.insert_with_waits(&documents, ordered, options);
+            return self.insert_with_waits(&documents, order, options);
         };
         if let Err(error) = self.check_writes_of(options.transaction) {
             let errors = vec![(0, error)];
             return Ok(InsertResult { count: 0, errors });
         }
         let inserting = self.capped_inserts.begin(options.wait_control);
-        let inserted = self.insert_with_waits(&documents, ordered, options)?;
+        let inserted = self.insert_with_waits(&documents, order, options)?;
         if inserted.count > 0 {
             self.trim(&cap, inserted.count, options.wait_control)?;
         }
@@ -109,11 +123,11 @@ impl Collection {
     fn insert_with_waits(
         &self,
         documents: &Bytes,
-        ordered: bool,
+        order: InsertOrder,
         options: &WriteOptions<'_>,
     ) -> Result<InsertResult, Error> {
         loop {
-            match self.insert_untrimmed(documents, ordered, options)? {
+            match self.insert_untrimmed(documents, order, options)? {
                 Attempt::Done(inserted) => return Ok(inserted),
                 Attempt::HeldBy(transaction) => transaction.wait(options.wait_control)?,
             }
@@ -123,7 +137,7 @@ impl Collection {
     fn insert_untrimmed(
         &self,
         documents: &Bytes,
-        ordered: bool,
+        order: InsertOrder,
         options: &WriteOptions<'_>,
     ) -> Result<Attempt, Error> {
         self.admit()?;
@@ -134,7 +148,7 @@ impl Collection {
             return Err(Error::NamespaceNotFound(self.namespace().to_string()));
         }
         let mut claim = self.claims.begin();
-        let mut checks = WriteChecks::of(&state.indexes);
+        let mut checks = WriteChecks::new(&state.indexes);
         let rules = self.rules();
         checks.cap = rules.cap();
         checks.rules = Some((&*rules, options.validation))
@@ -143,7 +157,7 @@ impl Collection {
             claim: &mut claim,
             transaction: options.transaction,
         };
-        let planned = self.plan_insert(documents, ordered, checks, &state.indexes, claiming)?;
+        let planned = self.plan_insert(documents, order, checks, &state.indexes, claiming)?;
         let mut plan = match planned {
             PlanAttempt::Plan(plan) => plan,
             PlanAttempt::HeldBy(transaction) => return Ok(Attempt::HeldBy(transaction)),
@@ -213,7 +227,7 @@ impl Collection {
     fn plan_insert(
         &self,
         documents: &Bytes,
-        ordered: bool,
+        order: InsertOrder,
         mut checks: WriteChecks<'_>,
         indexes: &[IndexState],
         claiming: ClaimContext<'_, '_>,
@@ -227,7 +241,7 @@ impl Collection {
                 .validate(document, |warning| self.warn(warning))
                 .and_then(|()| checks.check(document, &mut scratch));
             plan.add(offset, document.as_bytes().len(), fits);
-            if plan.refused(ordered) {
+            if plan.refused(order) {
                 break;
             }
             if let (true, Some(of_ids)) = (plan.last_is_accepted(), of_ids) {
@@ -241,6 +255,6 @@ impl Collection {
         if growing && !checks.unique {
             return Ok(PlanAttempt::Plan(plan));
         }
-        self.claim_unique(documents, ordered, growing, indexes, claiming, plan)
+        self.claim_unique(documents, order, growing, indexes, claiming, plan)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Cap, Collection, Engine, EngineOptions, Error, IndexModification, Modification,
-    ModificationEvent, Namespace, Renaming, WaitControl, WriteOptions,
+    BuildControl, Cap, Collection, Engine, EngineOptions, Error, IndexModification, InsertOrder,
+    Modification, ModificationEvent, Namespace, Renaming, WaitControl, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -36,7 +36,13 @@ fn fill(engine: &Engine) {
         for number in 0..count {
             let document = doc! { "_id": number };
             let bytes = Bytes::copy_from_slice(document.as_bytes());
-            assert!(collection.insert(bytes, true).unwrap().errors.is_empty());
+            assert!(
+                collection
+                    .insert(bytes, InsertOrder::Ordered)
+                    .unwrap()
+                    .errors
+                    .is_empty()
+            );
         }
     }
 }
@@ -70,7 +76,7 @@ fn a_collection_is_renamed() {
             assert_eq!(listed(&engine), expected);
             let collection = engine.collection(&named(to)).unwrap();
             let bytes = Bytes::copy_from_slice(doc! { "_id": 9 }.as_bytes());
-            collection.insert(bytes, true).unwrap();
+            collection.insert(bytes, InsertOrder::Ordered).unwrap();
             engine.close().unwrap();
             drop((collection, engine));
             let engine = open(&disk);
@@ -292,12 +298,15 @@ fn an_interrupted_trim_continues_at_the_next_insert() {
         .unwrap();
     let insert = |number: i32, wait_control: &dyn WaitControl| {
         let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
-        let terms = WriteOptions {
+        let write_options = WriteOptions {
             wait_control,
             ..WriteOptions::default()
         };
         assert_eq!(
-            collection.insert_with(bytes, true, &terms).unwrap().count,
+            collection
+                .insert_with(bytes, InsertOrder::Ordered, &write_options)
+                .unwrap()
+                .count,
             1
         );
         collection.count()

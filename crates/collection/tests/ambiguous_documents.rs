@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use building::build;
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, Engine, Error, Outcome, RecordId};
+use windrow_collection::{Change, Collection, Engine, Error, InsertOrder, Outcome, RecordId};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_storage::MemoryDisk;
 
@@ -25,7 +25,10 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
     for id in 0..2 {
         let document = doc! { "_id": id, "b": 1 };
         created
-            .insert(Bytes::copy_from_slice(document.as_bytes()), true)
+            .insert(
+                Bytes::copy_from_slice(document.as_bytes()),
+                InsertOrder::Ordered,
+            )
             .unwrap();
     }
     (engine, created)

@@ -6,8 +6,8 @@ mod common;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
-    BuildControl, Change, Checks, Collection, Engine, Error, Origin, RetainedImage, Statements,
-    Transaction, WriteOptions,
+    BuildControl, Change, Checks, Collection, Engine, Error, InsertOrder, Origin, RetainedImage,
+    Statements, Transaction, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -45,9 +45,13 @@ fn create(engine: &Engine) {
 fn insert(
     collection: &Collection,
     document: DocumentBuf,
-    terms: &WriteOptions<'_>,
+    write_options: &WriteOptions<'_>,
 ) -> Result<(), Error> {
-    let inserted = collection.insert_with(Bytes::from(document.into_bytes()), true, terms)?;
+    let inserted = collection.insert_with(
+        Bytes::from(document.into_bytes()),
+        InsertOrder::Ordered,
+        write_options,
+    )?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),
@@ -58,11 +62,11 @@ fn change(
     collection: &Collection,
     id: i32,
     change: Change,
-    terms: WriteOptions<'_>,
+    write_options: WriteOptions<'_>,
 ) -> Result<(), Error> {
     let reader = collection.reader()?;
     let (record, _) = reader.find(ValueRef::Int32(id))?.expect("a document");
-    let mut batch = collection.batch_with(terms);
+    let mut batch = collection.batch_with(write_options);
     batch.change(record, |_| Ok::<Change, Error>(change.clone()))?;
     batch.commit()
 }
@@ -123,7 +127,7 @@ fn a_failed_transaction_releases_everything() {
     let there = collection(&engine);
     insert(&there, doc! { "_id": 1, "a": 1 }, &WriteOptions::default()).unwrap();
     let begin = || engine.begin(ORIGIN);
-    let terms = |transaction| WriteOptions {
+    let write_options = |transaction| WriteOptions {
         transaction: Some(transaction),
         ..broken()
     };
@@ -137,7 +141,7 @@ fn a_failed_transaction_releases_everything() {
     assert!(is_bug(|| insert(
         &used,
         doc! { "_id": 3, "a": 3 },
-        &terms(&transaction)
+        &write_options(&transaction)
     )));
     transaction.abort();
     check(&engine, 1);

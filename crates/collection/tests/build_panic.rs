@@ -4,7 +4,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{BuildControl, BuildPhase, Error};
+use windrow_collection::{BuildControl, BuildPhase, Error, InsertOrder};
 use windrow_document::doc;
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
@@ -15,7 +15,13 @@ fn a_panicking_build_leaves_nothing() {
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
     let document = Bytes::from(doc! { "_id": 1, "a": 1 }.into_bytes());
-    assert!(created.insert(document, true).unwrap().errors.is_empty());
+    assert!(
+        created
+            .insert(document, InsertOrder::Ordered)
+            .unwrap()
+            .errors
+            .is_empty()
+    );
     let build = |on_phase: &(dyn Fn(&BuildPhase) + Sync)| {
         let control = BuildControl {
             should_stop: &|| None,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use building::build;
 use bytes::Bytes;
-use windrow_collection::{Background, Checks, Collection, Engine, EngineOptions, Namespace};
+use windrow_collection::{
+    Background, Checks, Collection, Engine, EngineOptions, InsertOrder, Namespace,
+};
 use windrow_document::doc;
 use windrow_storage::MemoryDisk;
 
@@ -27,7 +29,13 @@ fn built(count: i32, bytes: usize, look: impl Fn(&Collection)) {
     for id in 0..count {
         let document = doc! { "_id": id, "a": (count - id), "text": (text.as_str()) };
         let document = Bytes::from(document.into_bytes());
-        assert!(created.insert(document, true).unwrap().errors.is_empty());
+        assert!(
+            created
+                .insert(document, InsertOrder::Ordered)
+                .unwrap()
+                .errors
+                .is_empty()
+        );
     }
     build(&created, doc! { "key": { "a": 1 }, "name": "a_1" });
     let found = created.validate(Checks::FULL).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     Background, Change, Collection, DdlKind, Direction, Engine, EngineOptions, Error, Event,
-    EventKind, Events, Namespace, Renaming, Step, Work,
+    EventKind, Events, InsertOrder, Namespace, Renaming, Step, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::update::{Update, UpdateContext};
@@ -30,7 +30,9 @@ fn insert(collection: &Collection, documents: &[DocumentBuf]) {
         .iter()
         .flat_map(|it| it.as_bytes().to_vec())
         .collect();
-    let inserted = collection.insert(Bytes::from(bytes), true).unwrap();
+    let inserted = collection
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
+        .unwrap();
     assert_eq!(inserted.count, documents.len());
 }
 

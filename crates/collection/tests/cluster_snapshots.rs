@@ -14,14 +14,14 @@ use bytes::Bytes;
 use common::{MEMORY, collection, namespace, open};
 use windrow_collection::{
     Background, Change, ClusterSnapshot, ClusterTime, Collection, Direction, Engine, EngineOptions,
-    Error, Namespace, Origin, PINNED_SNAPSHOTS_MAX, Reader, Renaming, View, Work,
+    Error, InsertOrder, Namespace, Origin, PINNED_SNAPSHOTS_MAX, Reader, Renaming, View, Work,
 };
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_storage::MemoryDisk;
 
 fn insert(collection: &Collection, document: DocumentBuf) {
     let bytes = Bytes::copy_from_slice(document.as_bytes());
-    let inserted = collection.insert(bytes, true).unwrap();
+    let inserted = collection.insert(bytes, InsertOrder::Ordered).unwrap();
     assert!(inserted.errors.is_empty());
 }
 

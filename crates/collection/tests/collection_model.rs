@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
-    Namespace, Outcome, Position,
+    InsertOrder, Namespace, Outcome, Position,
 };
 use windrow_document::{Document, DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_index::Definition;
@@ -93,10 +93,10 @@ fn kinds() -> [DocumentBuf; 2] {
 
 impl Life {
     fn new() -> Life {
-        Life::of(&DocumentBuf::new())
+        Life::with_options(&DocumentBuf::new())
     }
 
-    fn of(kind: &DocumentBuf) -> Life {
+    fn with_options(kind: &DocumentBuf) -> Life {
         let disk = MemoryDisk::new();
         let engine = Engine::open(Arc::new(disk.clone()), options()).unwrap();
         engine.create(&namespace(), kind.as_document()).unwrap();
@@ -133,7 +133,7 @@ impl Life {
         }
         let inserted = self
             .collection()
-            .insert(Bytes::from(buffer), false)
+            .insert(Bytes::from(buffer), InsertOrder::Unordered)
             .unwrap();
         let refused: Vec<usize> = inserted.errors.iter().map(|(number, _)| *number).collect();
         assert_eq!(refused, wrong);
@@ -256,7 +256,7 @@ impl Life {
 
 fn check_seed(seed: u64, kind: &DocumentBuf) {
     let mut random = Random(seed);
-    let mut life = Life::of(kind);
+    let mut life = Life::with_options(kind);
     for _ in 0..250 {
         match random.below(24) {
             0..=8 => life.insert(&mut random),
@@ -286,34 +286,35 @@ fn unique_indexes_reject_duplicates() {
 }
 
 fn check_unique_indexes(kind: &DocumentBuf) {
-    let life = Life::of(kind);
+    use InsertOrder::{Ordered, Unordered};
+    let life = Life::with_options(kind);
     let collection = life.collection();
     build(
         &collection,
         doc! { "key": { "a": 1 }, "name": "a", "unique": true },
     )
     .unwrap();
-    let insert = |documents: &[DocumentBuf], ordered| {
+    let insert = |documents: &[DocumentBuf], order| {
         let buffer: Vec<u8> = documents
             .iter()
             .flat_map(|it| it.as_bytes().to_vec())
             .collect();
-        let inserted = collection.insert(Bytes::from(buffer), ordered).unwrap();
+        let inserted = collection.insert(Bytes::from(buffer), order).unwrap();
         let numbers: Vec<usize> = inserted.errors.iter().map(|(number, _)| *number).collect();
         (inserted.count, numbers)
     };
     let thing = |id: i32, a: i32| doc! { "_id": id, "a": a };
-    assert_eq!(insert(&[thing(1, 1), thing(2, 2)], true), (2, vec![]));
+    assert_eq!(insert(&[thing(1, 1), thing(2, 2)], Ordered), (2, vec![]));
     assert_eq!(
-        insert(&[thing(3, 3), thing(4, 2), thing(5, 5)], true),
+        insert(&[thing(3, 3), thing(4, 2), thing(5, 5)], Ordered),
         (1, vec![1])
     );
     assert_eq!(
-        insert(&[thing(1, 6), thing(6, 6), thing(7, 6)], false),
+        insert(&[thing(1, 6), thing(6, 6), thing(7, 6)], Unordered),
         (1, vec![0, 2])
     );
     life.engine.fold().unwrap();
-    assert_eq!(insert(&[thing(8, 1)], true), (0, vec![0]));
+    assert_eq!(insert(&[thing(8, 1)], Ordered), (0, vec![0]));
     let reader = collection.reader().unwrap();
     let record = reader.find_id(ValueRef::Int32(2)).unwrap().unwrap();
     let mut batch = collection.batch();
@@ -322,7 +323,10 @@ fn check_unique_indexes(kind: &DocumentBuf) {
     assert!(matches!(set(2), Ok(Outcome::Replaced)));
     assert!(matches!(set(9), Ok(Outcome::Replaced)));
     batch.commit().unwrap();
-    assert_eq!(insert(&[thing(9, 2), thing(10, 9)], false), (1, vec![1]));
+    assert_eq!(
+        insert(&[thing(9, 2), thing(10, 9)], Unordered),
+        (1, vec![1])
+    );
     assert!(collection.validate(Checks::FULL).unwrap().is_valid());
 }
 
@@ -333,7 +337,9 @@ fn a_unique_build_fails_on_duplicates_and_leaves_nothing() {
     let buffer: Vec<u8> = (0..100)
         .flat_map(|id: i32| doc! { "_id": id, "a": (id % 99) }.as_bytes().to_vec())
         .collect();
-    collection.insert(Bytes::from(buffer), true).unwrap();
+    collection
+        .insert(Bytes::from(buffer), InsertOrder::Ordered)
+        .unwrap();
     let unique = || doc! { "key": { "a": 1 }, "name": "a", "unique": true };
     assert!(matches!(
         build(&collection, unique()),
@@ -362,7 +368,7 @@ fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
     let collection = life.collection();
     let insert = |id: i32| {
         let buffer = Bytes::from(doc! { "_id": id, "a": 1 }.into_bytes());
-        collection.insert(buffer, true).unwrap();
+        collection.insert(buffer, InsertOrder::Ordered).unwrap();
     };
     insert(1);
     let on_phase = |phase: &BuildPhase| {
@@ -396,7 +402,9 @@ fn folds_on_a_full_disk_leave_nothing() {
         let buffer: Vec<u8> = ids
             .flat_map(|id| document(id, &mut random).into_bytes())
             .collect();
-        collection.insert(Bytes::from(buffer), true).unwrap();
+        collection
+            .insert(Bytes::from(buffer), InsertOrder::Ordered)
+            .unwrap();
         let before = life.disk.bytes();
         let mut room = 0;
         loop {
@@ -422,7 +430,7 @@ fn writers_and_builds_run_concurrently() {
 }
 
 fn check_writers_beside_builds(kind: &DocumentBuf) {
-    let life = Life::of(kind);
+    let life = Life::with_options(kind);
     let collection = life.collection();
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -434,7 +442,9 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
                     let buffer: Vec<u8> = (first..first + 50)
                         .flat_map(|id| document(id, &mut random).into_bytes())
                         .collect();
-                    let inserted = collection.insert(Bytes::from(buffer), true).unwrap();
+                    let inserted = collection
+                        .insert(Bytes::from(buffer), InsertOrder::Ordered)
+                        .unwrap();
                     assert_eq!(inserted.count, 50);
                     let reader = collection.reader().unwrap();
                     let mut batch = collection.batch();
@@ -477,7 +487,10 @@ fn concurrent_updates_of_one_document_all_apply() {
     let life = Life::new();
     let collection = life.collection();
     collection
-        .insert(Bytes::from(doc! { "_id": 1, "n": 0 }.into_bytes()), true)
+        .insert(
+            Bytes::from(doc! { "_id": 1, "n": 0 }.into_bytes()),
+            InsertOrder::Ordered,
+        )
         .unwrap();
     let record = collection
         .reader()
@@ -532,7 +545,10 @@ fn check_killed_build(kind: &DocumentBuf) {
         let documents = (first..first + 1000)
             .flat_map(|id| doc! { "_id": id, "a": (id * 7919 % 40_009) }.into_bytes());
         collection
-            .insert(Bytes::from(documents.collect::<Vec<u8>>()), true)
+            .insert(
+                Bytes::from(documents.collect::<Vec<u8>>()),
+                InsertOrder::Ordered,
+            )
             .unwrap();
     }
     let asked = std::sync::atomic::AtomicUsize::new(0);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use building::build;
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{Change, Checks, Collection, Direction, Engine, Error, Work};
+use windrow_collection::{Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Work};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::interrupt::with_interrupt;
 use windrow_storage::MemoryDisk;
@@ -32,7 +32,10 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
         doc! { "key": { "n": 1 }, "name": "n", "partialFilterExpression": { "a": { "$lt": 0 } } },
     );
     let documents = (0..DOCUMENTS).flat_map(|id| document(id).into_bytes());
-    let inserted = collection.insert(Bytes::from(documents.collect::<Vec<u8>>()), true);
+    let inserted = collection.insert(
+        Bytes::from(documents.collect::<Vec<u8>>()),
+        InsertOrder::Ordered,
+    );
     assert!(inserted.unwrap().errors.is_empty());
     (engine, collection)
 }

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use windrow_collection::{
     Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine,
-    EngineOptions, Error, IndexReport, LastOperation, Namespace, Origin, RecordId, RecordedResult,
-    RetainedImage, StatementResult, Statements, View, Work, WriteOptions,
+    EngineOptions, Error, IndexReport, InsertOrder, LastOperation, Namespace, Origin, RecordId,
+    RecordedResult, RetainedImage, StatementResult, Statements, View, Work, WriteOptions,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -138,7 +138,9 @@ fn namespace(name: &str) -> Namespace {
 
 fn insert(collection: &Collection, numbers: std::ops::Range<i32>) {
     let bytes: Vec<u8> = numbers.flat_map(|it| document(it).into_bytes()).collect();
-    collection.insert(Bytes::from(bytes), true).unwrap();
+    collection
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
+        .unwrap();
 }
 
 /// The sessions of two retryable writes.
@@ -156,7 +158,7 @@ const STATEMENT: i32 = 6;
 
 /// Inserts with a retryable write.
 fn insert_again(collection: &Collection, origin: Origin, number: i32) {
-    let terms = WriteOptions {
+    let write_options = WriteOptions {
         statements: Some(Statements {
             origin,
             numbers: &[STATEMENT],
@@ -165,7 +167,9 @@ fn insert_again(collection: &Collection, origin: Origin, number: i32) {
         ..WriteOptions::default()
     };
     let bytes = Bytes::from(document(number).into_bytes());
-    collection.insert_with(bytes, true, &terms).unwrap();
+    collection
+        .insert_with(bytes, InsertOrder::Ordered, &write_options)
+        .unwrap();
 }
 
 fn check_remembered(engine: &Engine, what: &str) {
@@ -260,12 +264,14 @@ fn written() -> MemoryDisk {
     let transaction = engine.begin(Origin::default());
     for name in ["ordinary", "pressed"] {
         let target = transaction.collection(&namespace(name)).unwrap().unwrap();
-        let terms = WriteOptions {
+        let write_options = WriteOptions {
             transaction: Some(&transaction),
             ..WriteOptions::default()
         };
         let bytes = Bytes::from(document(50).into_bytes());
-        target.insert_with(bytes, true, &terms).unwrap();
+        target
+            .insert_with(bytes, InsertOrder::Ordered, &write_options)
+            .unwrap();
     }
     transaction.commit().unwrap();
     drop(transaction);

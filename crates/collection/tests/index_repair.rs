@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Change, Checks, Collection, Direction, Engine, Error, Reader, RecordId,
-    Validation, Work,
+    BuildControl, Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Reader,
+    RecordId, Validation, Work,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_fold::{Entry, Position, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
@@ -37,7 +37,9 @@ fn folder(options: DocumentBuf) -> MemoryDisk {
         .unwrap();
     let document = |id: i32| doc! { "_id": id, "a": [(id % 7), (id % 5)], "b": (id * 2) };
     let bytes: Vec<u8> = (1..=100).flat_map(|id| document(id).into_bytes()).collect();
-    collection.insert(Bytes::from(bytes), true).unwrap();
+    collection
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
+        .unwrap();
     engine.fold().unwrap();
     engine.close().unwrap();
     disk
@@ -245,7 +247,7 @@ fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: 
     ];
     let bytes = documents.into_iter().flat_map(DocumentBuf::into_bytes);
     damaged
-        .insert(bytes.collect::<Vec<u8>>().into(), true)
+        .insert(bytes.collect::<Vec<u8>>().into(), InsertOrder::Ordered)
         .unwrap();
     engine.fold().unwrap();
     engine.close().unwrap();
@@ -391,7 +393,7 @@ fn readers_and_interrupts_during_a_rebuild() {
     let old = collection.reader().unwrap();
     let before = entries(&old);
     let bytes = Bytes::from(doc! { "_id": 200, "a": 1, "b": 1 }.into_bytes());
-    collection.insert(bytes, true).unwrap();
+    collection.insert(bytes, InsertOrder::Ordered).unwrap();
     let mut batch = collection.batch();
     let replace = Change::Replace(doc! { "_id": 3, "a": [1, 77], "b": 6 });
     for (record, change) in [(RecordId(3), replace), (RecordId(5), Change::Delete)] {

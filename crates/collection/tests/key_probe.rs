@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
-    BuildControl, Change, Collection, Direction, Engine, Error, Reader, Work,
+    BuildControl, Change, Collection, Direction, Engine, Error, InsertOrder, Reader, Work,
 };
 use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, doc, key};
 use windrow_index::Definition;
@@ -70,7 +70,10 @@ fn insert(collection: &Collection, model: &mut Model, documents: Vec<(i32, Vec<S
 
 fn save(collection: &Collection, documents: impl IntoIterator<Item = DocumentBuf>) {
     let bytes = documents.into_iter().flat_map(DocumentBuf::into_bytes);
-    let inserted = collection.insert(Bytes::from(bytes.collect::<Vec<u8>>()), true);
+    let inserted = collection.insert(
+        Bytes::from(bytes.collect::<Vec<u8>>()),
+        InsertOrder::Ordered,
+    );
     assert!(inserted.unwrap().errors.is_empty());
 }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Checks, Collection, Direction, Engine, EngineOptions, Namespace, Work,
+    BuildControl, Checks, Collection, Direction, Engine, EngineOptions, InsertOrder, Namespace,
+    Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -134,7 +135,7 @@ fn insert(collection: &Collection, ids: std::ops::Range<i32>) {
     let bytes: Vec<u8> = ids.flat_map(|id| document(id).into_bytes()).collect();
     assert!(
         collection
-            .insert(Bytes::from(bytes), true)
+            .insert(Bytes::from(bytes), InsertOrder::Ordered)
             .unwrap()
             .errors
             .is_empty()

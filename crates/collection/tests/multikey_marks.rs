@@ -10,29 +10,30 @@ use std::sync::Arc;
 use building::build;
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Work, WriteOptions,
+    Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Origin, Reader, Work,
+    WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
 use windrow_storage::{Crash, MemoryDisk};
 
 use common::{collection, namespace, open};
 
-fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &WriteOptions<'_>) {
+fn insert(collection: &Collection, documents: &[DocumentBuf], write_options: &WriteOptions<'_>) {
     let bytes: Vec<u8> = documents
         .iter()
         .flat_map(|it| it.as_bytes().to_vec())
         .collect();
-    let inserted = collection.insert_with(Bytes::from(bytes), true, terms);
+    let inserted = collection.insert_with(Bytes::from(bytes), InsertOrder::Ordered, write_options);
     assert!(inserted.unwrap().errors.is_empty());
 }
 
-fn change(collection: &Collection, id: i32, change: Change, terms: WriteOptions<'_>) {
-    let reader = match terms.transaction {
+fn change(collection: &Collection, id: i32, change: Change, write_options: WriteOptions<'_>) {
+    let reader = match write_options.transaction {
         Some(transaction) => transaction.reader(collection).unwrap(),
         None => collection.reader().unwrap(),
     };
     let record = reader.find_id(ValueRef::Int32(id)).unwrap().unwrap();
-    let mut batch = collection.batch_with(terms);
+    let mut batch = collection.batch_with(write_options);
     let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
     changed.unwrap();
     batch.commit().unwrap();
@@ -104,29 +105,39 @@ fn marks_belong_to_snapshots() {
         };
         fold(&engine);
         check(&engine, NONE);
-        let terms = WriteOptions::default();
+        let write_options = WriteOptions::default();
         change(
             &collection(&engine),
             3,
             Change::Replace(with_array(3)),
-            terms,
+            write_options,
         );
         check(&engine, SOME);
         fold(&engine);
         check(&engine, SOME);
         let held = collection(&engine).reader().unwrap();
-        change(&collection(&engine), 3, Change::Replace(plain(3)), terms);
+        change(
+            &collection(&engine),
+            3,
+            Change::Replace(plain(3)),
+            write_options,
+        );
         let healed = collection(&engine).reader().unwrap();
         check(&engine, NONE);
         change(
             &collection(&engine),
             4,
             Change::Replace(with_array(4)),
-            terms,
+            write_options,
         );
         fold(&engine);
         check(&engine, SOME);
-        change(&collection(&engine), 4, Change::Replace(plain(4)), terms);
+        change(
+            &collection(&engine),
+            4,
+            Change::Replace(plain(4)),
+            write_options,
+        );
         engine.fold().unwrap();
         check(&engine, NONE);
         assert_eq!(arrays(&healed, 1), NONE);
@@ -161,13 +172,13 @@ fn a_transaction_sees_its_own_arrays() {
         number: 1,
     });
     transaction.collection(&namespace()).unwrap().unwrap();
-    let terms = WriteOptions {
+    let write_options = WriteOptions {
         transaction: Some(&transaction),
         ..WriteOptions::default()
     };
     let own = || arrays(&transaction.reader(&found).unwrap(), 1);
     assert_eq!(own(), NONE);
-    change(&found, 6, Change::Replace(with_array(6)), terms);
+    change(&found, 6, Change::Replace(with_array(6)), write_options);
     assert_eq!(own(), SOME);
     check(&engine, NONE);
     transaction.commit().unwrap();
@@ -177,11 +188,11 @@ fn a_transaction_sees_its_own_arrays() {
         number: 2,
     });
     transaction.collection(&namespace()).unwrap().unwrap();
-    let terms = WriteOptions {
+    let write_options = WriteOptions {
         transaction: Some(&transaction),
         ..WriteOptions::default()
     };
-    change(&found, 6, Change::Replace(plain(6)), terms);
+    change(&found, 6, Change::Replace(plain(6)), write_options);
     assert_eq!(arrays(&transaction.reader(&found).unwrap(), 1), NONE);
     check(&engine, SOME);
     transaction.commit().unwrap();
@@ -217,26 +228,30 @@ fn marks_are_no_duplicates() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
-    let terms = WriteOptions::default();
+    let write_options = WriteOptions::default();
     let numbers = |id: i32| doc! { "_id": id, "u": (array![id, (-id)]) };
-    insert(&created, &[numbers(1), numbers(2)], &terms);
+    insert(&created, &[numbers(1), numbers(2)], &write_options);
     let unique = || doc! { "key": { "u": 1 }, "name": "u", "unique": true };
     build(&created, unique());
-    insert(&created, &[numbers(3), numbers(4)], &terms);
+    insert(&created, &[numbers(3), numbers(4)], &write_options);
     change(
         &created,
         2,
         Change::Replace(doc! { "_id": 2, "u": 9 }),
-        terms,
+        write_options,
     );
     let numbers_of_12 = doc! { "_id": 2, "u": (array![12, (-12)]) };
-    change(&created, 2, Change::Replace(numbers_of_12), terms);
+    change(&created, 2, Change::Replace(numbers_of_12), write_options);
     engine.fold().unwrap();
-    insert(&created, &[numbers(5)], &terms);
+    insert(&created, &[numbers(5)], &write_options);
     let doubles = created.duplicate_keys("u", || Ok::<(), Error>(())).unwrap();
     assert!(doubles.is_empty(), "{doubles:?}");
     let double = doc! { "_id": 30, "u": (array![3]) };
-    let again = created.insert_with(double.into_bytes().into(), true, &terms);
+    let again = created.insert_with(
+        double.into_bytes().into(),
+        InsertOrder::Ordered,
+        &write_options,
+    );
     assert_eq!(again.unwrap().errors.len(), 1);
 }
 

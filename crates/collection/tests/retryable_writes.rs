@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, Change, Collection, Engine, EngineOptions, Error, Image, LastOperation, Namespace,
-    Origin, RecordedResult, RetainedImage, StatementResult, Statements, Work, WriteOptions,
+    Background, Change, Collection, Engine, EngineOptions, Error, Image, InsertOrder,
+    LastOperation, Namespace, Origin, RecordedResult, RetainedImage, StatementResult, Statements,
+    Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_storage::{Crash, LogOptions, MemoryDisk, StorageOptions};
@@ -40,7 +41,7 @@ fn origin(number: i64) -> Origin {
     }
 }
 
-fn terms(number: i64, numbers: &[i32], image: RetainedImage) -> WriteOptions<'_> {
+fn write_options(number: i64, numbers: &[i32], image: RetainedImage) -> WriteOptions<'_> {
     WriteOptions {
         statements: Some(Statements {
             origin: origin(number),
@@ -51,16 +52,23 @@ fn terms(number: i64, numbers: &[i32], image: RetainedImage) -> WriteOptions<'_>
     }
 }
 
-fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &WriteOptions<'_>) -> usize {
+fn insert(
+    collection: &Collection,
+    documents: &[DocumentBuf],
+    write_options: &WriteOptions<'_>,
+) -> usize {
     let bytes: Vec<&[u8]> = documents.iter().map(DocumentBuf::as_bytes).collect();
     let bytes = Bytes::from(bytes.concat());
-    collection.insert_with(bytes, false, terms).unwrap().count
+    collection
+        .insert_with(bytes, InsertOrder::Unordered, write_options)
+        .unwrap()
+        .count
 }
 
-fn change(collection: &Collection, id: i32, change: Change, terms: WriteOptions<'_>) {
+fn change(collection: &Collection, id: i32, change: Change, write_options: WriteOptions<'_>) {
     let reader = collection.reader().unwrap();
     let (record, _) = reader.find(ValueRef::Int32(id)).unwrap().unwrap();
-    let mut batch = collection.batch_with(terms);
+    let mut batch = collection.batch_with(write_options);
     let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
     changed.unwrap();
     batch.commit().unwrap();
@@ -133,11 +141,11 @@ fn insert_into_two(engine: &Engine, origin: Origin, result: Option<(i32, Stateme
     for name in ["d.c", "d.second"] {
         let name = Namespace::parse(name).unwrap();
         let collection = transaction.collection_or_create(&name).unwrap();
-        let terms = WriteOptions {
+        let write_options = WriteOptions {
             transaction: Some(&transaction),
             ..WriteOptions::default()
         };
-        assert_eq!(insert(&collection, &[doc! { "_id": 9 }], &terms), 1);
+        assert_eq!(insert(&collection, &[doc! { "_id": 9 }], &write_options), 1);
     }
     if let Some((statement, result)) = result {
         transaction.record_result(statement, result).unwrap();
@@ -178,8 +186,8 @@ fn an_insert_is_recorded_per_document() {
     check(
         |_, collection| {
             let documents = [1, 2, 3].map(|id| doc! { "_id": id, "n": 0 });
-            let terms = terms(5, &[0, 1, 2], RetainedImage::Id);
-            assert_eq!(insert(collection, &documents, &terms), 2);
+            let write_options = write_options(5, &[0, 1, 2], RetainedImage::Id);
+            assert_eq!(insert(collection, &documents, &write_options), 2);
         },
         5,
         &[
@@ -197,7 +205,7 @@ fn a_change_is_recorded_with_its_image() {
         check(
             |_, collection| {
                 let replaced = Change::Replace(new.clone());
-                change(collection, 1, replaced, terms(2, &[7], image));
+                change(collection, 1, replaced, write_options(2, &[7], image));
             },
             2,
             &[(7, done(StatementResult::Updated(expected)))],
@@ -208,7 +216,7 @@ fn a_change_is_recorded_with_its_image() {
     updated(RetainedImage::After, Some(Image::After(new.clone())));
     let deleted = |image: RetainedImage, expected: Option<DocumentBuf>| {
         check(
-            |_, collection| change(collection, 1, Change::Delete, terms(2, &[0], image)),
+            |_, collection| change(collection, 1, Change::Delete, write_options(2, &[0], image)),
             2,
             &[(0, done(StatementResult::Deleted(expected)))],
         );
@@ -226,7 +234,7 @@ fn only_the_newest_number_counts_also_for_commits() {
                 insert(
                     collection,
                     &[document],
-                    &terms(number, &[0], RetainedImage::Id),
+                    &write_options(number, &[0], RetainedImage::Id),
                 );
             }
         },

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use windrow_collection::{
-    AtBlock, Background, Change, Checks, Collection, Engine, EngineOptions, Error, Namespace,
-    RecordId, Work,
+    AtBlock, Background, Change, Checks, Collection, Engine, EngineOptions, Error, InsertOrder,
+    Namespace, RecordId, Work,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_storage::{Disk, MemoryDisk};
@@ -41,7 +41,9 @@ fn overwritten(engine: &Engine) -> Arc<Collection> {
     let bytes: Vec<u8> = (0..DOCUMENTS)
         .flat_map(|id| document(id, 0).into_bytes())
         .collect();
-    collection.insert(Bytes::from(bytes), true).unwrap();
+    collection
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
+        .unwrap();
     engine.work(Work::Fold).unwrap();
     overwrite(&collection, 1);
     engine.work(Work::Fold).unwrap();
@@ -67,7 +69,9 @@ fn small_sections_behind_a_compressible_one_are_merged() {
     let insert = |from: i32, to: i32, pad: &str| {
         let document = |id| doc! { "_id": id, "pad": pad }.into_bytes();
         let bytes: Vec<u8> = (from..to).flat_map(document).collect();
-        collection.insert(Bytes::from(bytes), true).unwrap();
+        collection
+            .insert(Bytes::from(bytes), InsertOrder::Ordered)
+            .unwrap();
         engine.work(Work::Fold).unwrap();
     };
     insert(0, 1_000, &"x".repeat(10_000));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, Direction, Engine, EngineOptions, Error, Namespace, Origin, Reader,
-    Transaction, WriteOptions,
+    Change, Collection, Direction, Engine, EngineOptions, Error, InsertOrder, Namespace, Origin,
+    Reader, Transaction, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -30,10 +30,10 @@ fn origin() -> Origin {
 fn insert(
     collection: &Collection,
     document: DocumentBuf,
-    terms: &WriteOptions<'_>,
+    write_options: &WriteOptions<'_>,
 ) -> Result<(), Error> {
     let bytes = Bytes::copy_from_slice(document.as_bytes());
-    let inserted = collection.insert_with(bytes, true, terms)?;
+    let inserted = collection.insert_with(bytes, InsertOrder::Ordered, write_options)?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),
@@ -46,10 +46,10 @@ fn change(
     reader: &Reader,
     id: i32,
     change: Change,
-    terms: WriteOptions<'_>,
+    write_options: WriteOptions<'_>,
 ) -> Result<(), Error> {
     let (record, _) = reader.find(ValueRef::Int32(id))?.expect("a document");
-    let mut batch = collection.batch_with(terms);
+    let mut batch = collection.batch_with(write_options);
     batch.change(record, |_| Ok::<Change, Error>(change.clone()))?;
     batch.commit()
 }
@@ -160,18 +160,18 @@ const AFTER: [(i32, i32); 3] = [(1, 30), (3, 3), (5, 5)];
 /// Changes 1 twice, deletes 2, inserts 4 and deletes it, inserts 5 with 4 and changes it.
 fn work(setting: &Setting, transaction: &Transaction) {
     for collection in setting.both() {
-        let terms = within(transaction);
+        let write_options = within(transaction);
         let reader = || transaction.reader(collection).unwrap();
         let set = |id: i32, n: i32| {
             let new = replace(doc! { "_id": id, "n": n });
-            change(collection, &reader(), id, new, terms).unwrap();
+            change(collection, &reader(), id, new, write_options).unwrap();
         };
         set(1, 20);
         set(1, 30);
-        change(collection, &reader(), 2, Change::Delete, terms).unwrap();
-        insert(collection, doc! { "_id": 4, "n": 2 }, &terms).unwrap();
-        change(collection, &reader(), 4, Change::Delete, terms).unwrap();
-        insert(collection, doc! { "_id": 5, "n": 4 }, &terms).unwrap();
+        change(collection, &reader(), 2, Change::Delete, write_options).unwrap();
+        insert(collection, doc! { "_id": 4, "n": 2 }, &write_options).unwrap();
+        change(collection, &reader(), 4, Change::Delete, write_options).unwrap();
+        insert(collection, doc! { "_id": 5, "n": 4 }, &write_options).unwrap();
         set(5, 5);
         assert_eq!(seen(&reader()), AFTER);
         assert_eq!(seen(&collection.reader().unwrap()), BEFORE);
@@ -263,13 +263,13 @@ fn the_first_writer_wins() {
             assert!(act(collection, within(&transaction)));
         }
     };
-    let set = |collection: &Collection, n: i32, terms: WriteOptions<'_>| {
-        let reader = match terms.transaction {
+    let set = |collection: &Collection, n: i32, write_options: WriteOptions<'_>| {
+        let reader = match write_options.transaction {
             Some(transaction) => transaction.reader(collection).unwrap(),
             None => collection.reader().unwrap(),
         };
         let new = replace(doc! { "_id": 1, "n": n });
-        change(collection, &reader, 1, new, terms)
+        change(collection, &reader, 1, new, write_options)
     };
     let changes = |collection: &Collection| set(collection, 8, IMPATIENT).unwrap();
     let there_and_back = |collection: &Collection| {
@@ -279,27 +279,39 @@ fn the_first_writer_wins() {
     let inserts = |collection: &Collection| {
         insert(collection, doc! { "_id": 9, "n": 9 }, &IMPATIENT).unwrap();
     };
-    check(&changes, &|collection, terms| {
-        is_conflict(&set(collection, 7, terms))
+    check(&changes, &|collection, write_options| {
+        is_conflict(&set(collection, 7, write_options))
     });
-    check(&there_and_back, &|collection, terms| {
-        is_conflict(&set(collection, 7, terms))
+    check(&there_and_back, &|collection, write_options| {
+        is_conflict(&set(collection, 7, write_options))
     });
     // A key that was added after the snapshot, and one in the snapshot.
-    check(&inserts, &|collection, terms| {
-        is_conflict(&insert(collection, doc! { "_id": 9, "n": 8 }, &terms))
+    check(&inserts, &|collection, write_options| {
+        is_conflict(&insert(
+            collection,
+            doc! { "_id": 9, "n": 8 },
+            &write_options,
+        ))
     });
-    check(&inserts, &|collection, terms| {
-        is_conflict(&insert(collection, doc! { "_id": 8, "n": 9 }, &terms))
+    check(&inserts, &|collection, write_options| {
+        is_conflict(&insert(
+            collection,
+            doc! { "_id": 8, "n": 9 },
+            &write_options,
+        ))
     });
-    check(&inserts, &|collection, terms| {
-        is_conflict(&set(collection, 9, terms))
+    check(&inserts, &|collection, write_options| {
+        is_conflict(&set(collection, 9, write_options))
     });
-    check(&|_| {}, &|collection, terms| {
-        is_double(&insert(collection, doc! { "_id": 1, "n": 9 }, &terms))
+    check(&|_| {}, &|collection, write_options| {
+        is_double(&insert(
+            collection,
+            doc! { "_id": 1, "n": 9 },
+            &write_options,
+        ))
     });
-    check(&|_| {}, &|collection, terms| {
-        is_double(&set(collection, 2, terms))
+    check(&|_| {}, &|collection, write_options| {
+        is_double(&set(collection, 2, write_options))
     });
 }
 
@@ -481,7 +493,9 @@ fn a_concurrently_committed_key_is_a_conflict() {
                 .flat_map(|it| it.as_bytes().to_vec())
                 .collect();
             let wrote = std::thread::scope(|scope| {
-                let all = || collection.insert_with(Bytes::from(bytes), true, &within(&one));
+                let all = || {
+                    collection.insert_with(Bytes::from(bytes), InsertOrder::Ordered, &within(&one))
+                };
                 let writing = scope.spawn(all);
                 std::thread::sleep(std::time::Duration::from_micros(120 * round as u64));
                 other.commit().unwrap();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Background, Engine, EngineOptions, Error, Namespace};
+use windrow_collection::{Background, Engine, EngineOptions, Error, InsertOrder, Namespace};
 use windrow_document::{Document, doc};
 use windrow_storage::{Crash, Disk, MemoryDisk};
 
@@ -38,7 +38,9 @@ fn a_truncated_log_start_is_rejected() {
     for id in 0..40 {
         let text = format!("{:0400x}", u128::from(id * 7_919u32));
         let bytes = doc! { "_id": (id as i32), "text": text }.into_bytes();
-        collection.insert(Bytes::from(bytes), true).unwrap();
+        collection
+            .insert(Bytes::from(bytes), InsertOrder::Ordered)
+            .unwrap();
     }
     (0..40).for_each(|number| drop(create(&format!("other{number}"))));
     engine.sync().unwrap();

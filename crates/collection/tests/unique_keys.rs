@@ -10,7 +10,7 @@ use std::ops::Range;
 use building::build;
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{Collection, Error, Work};
+use windrow_collection::{Collection, Error, InsertOrder, Work};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_storage::MemoryDisk;
 
@@ -40,12 +40,15 @@ fn email(number: u64) -> String {
 fn insert(collection: &Collection, course: Course, numbers: Range<u64>) {
     let document = |number| doc! { "_id": id(course, number), "email": email(number) };
     let documents = numbers.flat_map(|number| document(number).into_bytes());
-    let inserted = collection.insert(Bytes::from(documents.collect::<Vec<u8>>()), true);
+    let inserted = collection.insert(
+        Bytes::from(documents.collect::<Vec<u8>>()),
+        InsertOrder::Ordered,
+    );
     assert!(inserted.unwrap().errors.is_empty());
 }
 
 fn is_refused(collection: &Collection, document: DocumentBuf) -> bool {
-    let inserted = collection.insert(Bytes::from(document.into_bytes()), true);
+    let inserted = collection.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered);
     matches!(
         inserted.unwrap().errors.as_slice(),
         [(0, Error::DuplicateKey(_))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Engine, EngineOptions, Error, Namespace, WaitControl, WriteOptions,
+    Change, Engine, EngineOptions, Error, InsertOrder, Namespace, WaitControl, WriteOptions,
 };
 use windrow_document::{Document, ValueRef, doc};
 use windrow_storage::MemoryDisk;
@@ -32,7 +32,7 @@ fn a_writer_waits_for_a_document() {
     let name = Namespace::parse("a.c").unwrap();
     let collection = engine.create(&name, Document::EMPTY).unwrap();
     let document = Bytes::copy_from_slice(doc! { "_id": 1 }.as_bytes());
-    collection.insert(document, true).unwrap();
+    collection.insert(document, InsertOrder::Ordered).unwrap();
     let found = collection.reader().unwrap().find_id(ValueRef::Int32(1));
     let id = found.unwrap().unwrap();
     let (first, second) = (WaitLog::default(), WaitLog::default());

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Change, Collection, Direction, Engine, Error, Namespace};
+use windrow_collection::{
+    BuildControl, Change, Collection, Direction, Engine, Error, InsertOrder, Namespace,
+};
 use windrow_collection::{Reader, RecordId};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
@@ -171,7 +173,9 @@ impl Store for EngineStore {
         collection: StoreCollection,
         documents: Bytes,
     ) -> Result<Vec<InsertError>, StoreError> {
-        let inserted = self.collection(collection).insert(documents, false)?;
+        let inserted = self
+            .collection(collection)
+            .insert(documents, InsertOrder::Unordered)?;
         let errors = inserted.errors.into_iter();
         Ok(errors
             .map(|(index, error)| InsertError {
@@ -187,7 +191,7 @@ impl Store for EngineStore {
         let inserted = self
             .engine
             .collection_or_create(&runs)?
-            .insert(bytes, false)?;
+            .insert(bytes, InsertOrder::Unordered)?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error.to_string().into()),
             None => Ok(()),

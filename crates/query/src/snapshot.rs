@@ -34,7 +34,7 @@ impl Snapshot {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use windrow_collection::{Engine, EngineOptions, Namespace};
+    /// use windrow_collection::{Engine, EngineOptions, InsertOrder, Namespace};
     /// use windrow_document::doc;
     /// use windrow_mql::filter::Filter;
     /// use windrow_query::{Find, Snapshot, Uninterrupted};
@@ -44,7 +44,7 @@ impl Snapshot {
     /// let engine = Engine::open(Arc::new(MemoryDisk::new()), options)?;
     /// let collection = engine.collection_or_create(&Namespace::new("test", "c")?)?;
     /// let document = doc! { "_id": 1, "n": 7 };
-    /// collection.insert(document.as_bytes().to_vec().into(), true)?;
+    /// collection.insert(document.as_bytes().to_vec().into(), InsertOrder::Ordered)?;
     ///
     /// let source = Snapshot::open(&collection)?;
     /// let filter = Filter::parse(doc! { "n": { "$gt": 5 } }.as_document())?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Batch, Change, Collection, DocumentValidation, Error as CollectionError, Outcome,
+    Batch, Change, Collection, DocumentValidation, Error as CollectionError, InsertOrder, Outcome,
     StatementResult, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -48,7 +48,7 @@ pub fn change_all(
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
     let mut running = start(context, collection, find)?;
-    let mut batch = collection.batch_with(context.terms(saving));
+    let mut batch = collection.batch_with(context.write_options(saving));
     batch.trust_snapshot(running.stored_at(find));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(from_write_error);
@@ -122,7 +122,7 @@ pub fn change_one(
                 ..Tally::default()
             });
         };
-        let mut batch = collection.batch_with(context.terms(saving));
+        let mut batch = collection.batch_with(context.write_options(saving));
         batch.trust_snapshot(running.stored_at(find));
         if let Some(outcome) = change_row(&row, find, &mut batch, decide)? {
             batch.commit().map_err(from_write_error)?;
@@ -386,8 +386,8 @@ fn insert(
     };
     let collection = target.collection_or_create(context)?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let terms = context.terms(updating.saving);
-    let inserted = collection.insert_with(bytes, true, &terms);
+    let write_options = context.write_options(updating.saving);
+    let inserted = collection.insert_with(bytes, InsertOrder::Ordered, &write_options);
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error.into_command_error()),

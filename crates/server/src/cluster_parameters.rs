@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, Engine, Namespace};
+use windrow_collection::{Change, Collection, Engine, InsertOrder, Namespace};
 use windrow_document::{Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_query::{Error, Find, Snapshot, Uninterrupted};
@@ -146,7 +146,7 @@ fn store(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
         .next_row(&Uninterrupted)?;
     match row {
         None => {
-            let inserted = kept.insert(Bytes::from(document.into_bytes()), true)?;
+            let inserted = kept.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered)?;
             let failed = inserted.errors.into_iter().next();
             failed.map_or(Ok(()), |(_, error)| Err(error.into()))
         }

@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
     }
 
     /// The options of a write of the command.
-    pub fn terms<'t>(&self, saving: StatementOptions<'t>) -> WriteOptions<'t>
+    pub fn write_options<'t>(&self, saving: StatementOptions<'t>) -> WriteOptions<'t>
     where
         'a: 't,
     {

@@ -114,12 +114,12 @@ fn delete_batch(
     };
     let snapshot = Snapshot::open(collection)?;
     let mut cursor = find.clone().open(&snapshot)?;
-    let terms = WriteOptions {
+    let write_options = WriteOptions {
         // A transaction may lock an expired document.
         wait_control: &|| state.stop.is_requested(),
         ..WriteOptions::default()
     };
-    let (mut batch, mut count) = (collection.batch_with(terms), 0);
+    let (mut batch, mut count) = (collection.batch_with(write_options), 0);
     batch.trust_snapshot(find.stored_at(&*snapshot));
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use windrow_access::UserName;
-use windrow_collection::{Collection, Error, Namespace};
+use windrow_collection::{Collection, Error, InsertOrder, Namespace};
 use windrow_document::json::display_prefix;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, Reply};
@@ -379,7 +379,7 @@ const NOT_PROFILED: i32 = 20_703;
 
 fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Error> {
     let collection = collection(state, database)?;
-    let inserted = collection.insert(Bytes::from(profile.into_bytes()), false)?;
+    let inserted = collection.insert(Bytes::from(profile.into_bytes()), InsertOrder::Unordered)?;
     let failed = inserted.errors.into_iter().next();
     failed.map_or(Ok(()), |(_, error)| Err(error))
 }

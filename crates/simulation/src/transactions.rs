@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, Error, Origin, Transaction, WriteOptions};
+use windrow_collection::{
+    Change, Collection, Error, InsertOrder, Origin, Transaction, WriteOptions,
+};
 use windrow_document::{DocumentBuf, ValueRef};
 
 use crate::model::{Model, ModelCollection, unique_key};
@@ -183,12 +185,12 @@ fn insert(
     collection: &Collection,
     new: &DocumentBuf,
 ) -> Result<(), Error> {
-    let terms = WriteOptions {
+    let write_options = WriteOptions {
         transaction: Some(transaction),
         ..WriteOptions::default()
     };
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let inserted = collection.insert_with(bytes, true, &terms)?;
+    let inserted = collection.insert_with(bytes, InsertOrder::Ordered, &write_options)?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(()),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, DocumentValidation, Error, Outcome, Renaming, RetainedImage, Statements,
-    WriteOptions,
+    Change, Collection, DocumentValidation, Error, InsertOrder, Outcome, Renaming, RetainedImage,
+    Statements, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
@@ -182,8 +182,8 @@ impl World {
             };
         };
         let statements = vec![STATEMENT; documents as usize];
-        let terms = retryable(&last, &statements);
-        match collection.insert_with(Bytes::from(buffer), false, &terms) {
+        let write_options = retryable(&last, &statements);
+        match collection.insert_with(Bytes::from(buffer), InsertOrder::Unordered, &write_options) {
             Ok(inserted) => {
                 self.record("insert", documents);
                 let found: Vec<usize> = inserted.errors.iter().map(|(index, _)| *index).collect();
@@ -236,9 +236,9 @@ impl World {
                 collection_model.documents.insert(id, Arc::new(new.clone()));
             }
         };
-        let terms = retryable(&last, &[STATEMENT]);
+        let write_options = retryable(&last, &[STATEMENT]);
         let update = if delete { None } else { Some(&new) };
-        match replace(&collection, id, old.as_deref(), update, terms) {
+        match replace(&collection, id, old.as_deref(), update, write_options) {
             Ok(Outcome::NotFound) => {
                 self.record("change nothing", id as u64);
                 assert!(old.is_none(), "the engine does not find {id}");
@@ -326,13 +326,13 @@ pub(crate) fn replace(
     id: i32,
     old: Option<&DocumentBuf>,
     update: Option<&DocumentBuf>,
-    terms: WriteOptions<'_>,
+    write_options: WriteOptions<'_>,
 ) -> Result<Outcome, Error> {
     let found = collection.reader()?.find_id(ValueRef::Int32(id))?;
     let Some(record) = found else {
         return Ok(Outcome::NotFound);
     };
-    let mut batch = collection.batch_with(terms);
+    let mut batch = collection.batch_with(write_options);
     let outcome = batch.change(record, |newest| {
         assert_eq!(Some(newest.as_bytes()), old.map(DocumentBuf::as_bytes));
         Ok::<Change, Error>(match update {

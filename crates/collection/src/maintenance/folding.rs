@@ -519,7 +519,7 @@ fn publish(
 mod tests {
     use super::*;
     use crate::options::{Background, EngineOptions};
-    use crate::{Engine, Namespace, Work};
+    use crate::{Engine, InsertOrder, Namespace, Work};
     use bytes::Bytes;
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
@@ -538,7 +538,13 @@ mod tests {
         let collection = engine.create(&name, doc! {}.as_document()).unwrap();
         let insert = |id: i32| {
             let document = Bytes::from(doc! { "_id": id }.into_bytes());
-            assert_eq!(collection.insert(document, true).unwrap().count, 1);
+            assert_eq!(
+                collection
+                    .insert(document, InsertOrder::Ordered)
+                    .unwrap()
+                    .count,
+                1
+            );
         };
         insert(1);
         engine.work(Work::Fold).unwrap();

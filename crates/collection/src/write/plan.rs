@@ -5,6 +5,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_index::Definition;
 use windrow_invariant::Bug;
 
+use super::InsertOrder;
 use crate::error::Error;
 use crate::record::KeyHashes;
 
@@ -59,8 +60,9 @@ impl InsertPlan {
         self.seen += 1;
     }
 
-    pub fn refused(&self, ordered: bool) -> bool {
-        ordered && !self.errors.is_empty()
+    /// Returns `true` if an error ends the insert.
+    pub fn refused(&self, order: InsertOrder) -> bool {
+        order.is_ordered() && !self.errors.is_empty()
     }
 
     pub fn last_is_accepted(&self) -> bool {

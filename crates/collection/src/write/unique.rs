@@ -8,6 +8,7 @@ use windrow_fold::RecordId;
 use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
+use super::InsertOrder;
 use super::entries::entries_of;
 use super::insert_keys::InsertKeys;
 use super::key_locking::{KeyLocker, KeyOwnership, holder};
@@ -27,7 +28,7 @@ impl Collection {
     pub(super) fn claim_unique(
         &self,
         documents: &Bytes,
-        ordered: bool,
+        order: InsertOrder,
         ids_settled: bool,
         indexes: &[IndexState],
         claiming: ClaimContext<'_, '_>,
@@ -63,7 +64,7 @@ impl Collection {
         keys.mark_absent(&check.newest)?;
         if claiming.transaction.is_some() || has_duplicates || keys.have_lookups() {
             keys.sort();
-            self.remove_duplicates(&mut keys, documents, ordered, &check, &mut plan)?;
+            self.remove_duplicates(&mut keys, documents, order, &check, &mut plan)?;
         }
         plan.hashes = keys.hashes()?;
         Ok(PlanAttempt::Plan(plan))
@@ -74,7 +75,7 @@ impl Collection {
         &self,
         keys: &mut InsertKeys<'_>,
         documents: &Bytes,
-        ordered: bool,
+        order: InsertOrder,
         check: &UniquenessCheck<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
@@ -93,12 +94,12 @@ impl Collection {
                     plan.errors.push((document.number, error));
                 }
             }
-            if ordered && !plan.errors.is_empty() {
+            if plan.refused(order) {
                 break;
             }
         }
         plan.errors.sort_by_key(|(number, _)| *number);
-        if ordered {
+        if order.is_ordered() {
             plan.errors.truncate(1);
         }
         plan.count = accepted.len();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use windrow_collection::{Checks, Direction, Reader};
+use windrow_collection::{Checks, Direction, InsertOrder, Reader};
 use windrow_document::{Document, doc};
 use windrow_storage::{Crash, MemoryDisk, Storage};
 
@@ -21,7 +21,7 @@ static FOLDER: LazyLock<MemoryDisk> = LazyLock::new(|| {
         .flat_map(|it| it.as_bytes().to_vec())
         .collect();
     collection
-        .insert(Bytes::from(bytes), true)
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
         .expect("documents");
     engine.fold().expect("sections");
     disk

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use windrow_collection::{Checks, Collection, Direction, Engine, IndexReport};
+use windrow_collection::{Checks, Collection, Direction, Engine, IndexReport, InsertOrder};
 use windrow_document::{DocumentBuf, doc};
 use windrow_storage::{Crash, Disk, MemoryDisk};
 
@@ -45,7 +45,7 @@ fn insert(collection: &Collection, numbers: std::ops::Range<i32>) {
         |number| doc! { "_id": number, "a": (number % 7), "text": "some words to press" };
     let bytes: Vec<u8> = numbers.flat_map(|it| document(it).into_bytes()).collect();
     collection
-        .insert(Bytes::from(bytes), true)
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
         .expect("documents");
 }
 

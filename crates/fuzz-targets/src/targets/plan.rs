@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use windrow_collection::{Direction, Engine};
+use windrow_collection::{Direction, Engine, InsertOrder};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_query::{Collections, Count, EngineCollections, Find, Hint, Uninterrupted};
@@ -23,7 +23,9 @@ static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| {
     let collection = create_collection(&engine, DATABASE, COLLECTION, &indexes());
     for document in documents() {
         let bytes = Bytes::from(document.into_bytes());
-        collection.insert(bytes, true).expect("a document");
+        collection
+            .insert(bytes, InsertOrder::Ordered)
+            .expect("a document");
     }
     engine
 });

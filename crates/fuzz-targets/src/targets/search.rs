@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use windrow_collection::InsertOrder;
 use windrow_document::{DocumentBuf, ObjectId, Value, array, doc};
 use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, Collections, EngineCollections, Pipeline};
@@ -22,7 +23,10 @@ static COLLECTIONS: LazyLock<Arc<EngineCollections>> = LazyLock::new(|| {
         "水 ä coffee a b",
     ] {
         let document = doc! { "_id": text, "t": text, "u": [text, 5] };
-        let inserted = collection.insert(Bytes::from(document.as_bytes().to_vec()), true);
+        let inserted = collection.insert(
+            Bytes::from(document.as_bytes().to_vec()),
+            InsertOrder::Ordered,
+        );
         inserted.expect("a document");
     }
     Arc::new(EngineCollections::new(engine))

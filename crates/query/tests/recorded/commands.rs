@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace};
+use windrow_collection::{BuildControl, Engine, EngineOptions, InsertOrder, Namespace};
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ObjectId, Value, ValueRef};
 use windrow_index::Definition;
@@ -129,7 +129,7 @@ impl Database {
             .engine
             .collection_or_create(&namespace)
             .expect("a collection");
-        match target.insert(Bytes::from(bytes), false) {
+        match target.insert(Bytes::from(bytes), InsertOrder::Unordered) {
             Ok(_) => Reply::Done,
             Err(error) => Reply::Unknown(error.to_string()),
         }

@@ -6,7 +6,9 @@ pub mod search;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Change, Engine, EngineOptions, Error, Namespace};
+use windrow_collection::{
+    BuildControl, Change, Engine, EngineOptions, Error, InsertOrder, Namespace,
+};
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_index::Definition;
 use windrow_query::{Collections, EngineCollections, PlannerSettings, Source};
@@ -35,7 +37,7 @@ impl Database {
                 .flat_map(|one| one.as_bytes().to_vec())
                 .collect();
             collection
-                .insert(Bytes::from(bytes), true)
+                .insert(Bytes::from(bytes), InsertOrder::Ordered)
                 .expect("documents");
         }
         let definition =

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use windrow_access::{Credentials, Mechanism, UserName};
-use windrow_collection::{Engine, Namespace};
+use windrow_collection::{Engine, InsertOrder, Namespace};
 use windrow_document::{Document, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -121,7 +121,7 @@ fn load_or_create(engine: &Engine) -> Result<Vec<u8>, CommandError> {
         .collection_or_create(&namespace())
         .or_command_error()?;
     let inserted = collection
-        .insert(document.into_bytes().into(), true)
+        .insert(document.into_bytes().into(), InsertOrder::Ordered)
         .or_command_error()?;
     if !inserted.errors.is_empty() {
         // Another connection was faster.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_access::{Role, RoleName, User, UserName};
-use windrow_collection::{Change, Collection, Engine, Namespace};
+use windrow_collection::{Change, Collection, Engine, InsertOrder, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_query::{Find, Snapshot, Uninterrupted};
@@ -81,7 +81,9 @@ impl Stored {
             .collection_or_create(&self.namespace())
             .or_command_error()?;
         let bytes = Bytes::from(document.into_bytes());
-        let inserted = collection.insert(bytes, true).or_command_error()?;
+        let inserted = collection
+            .insert(bytes, InsertOrder::Ordered)
+            .or_command_error()?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error).or_command_error(),
             None => engine.sync().or_command_error(),

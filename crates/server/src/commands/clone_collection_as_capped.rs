@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_access::Action;
-use windrow_collection::{Collection, Engine, Namespace, Renaming, WriteOptions};
+use windrow_collection::{Collection, Engine, InsertOrder, Namespace, Renaming, WriteOptions};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -150,13 +150,15 @@ impl CappedCopy {
         if documents.is_empty() {
             return Ok(());
         }
-        let terms = WriteOptions {
+        let write_options = WriteOptions {
             wait_control: context.operation,
             ..WriteOptions::default()
         };
-        let inserted = self
-            .collection
-            .insert_with(Bytes::from(documents), true, &terms);
+        let inserted = self.collection.insert_with(
+            Bytes::from(documents),
+            InsertOrder::Ordered,
+            &write_options,
+        );
         match inserted.or_command_error()?.errors.into_iter().next() {
             Some((_, error)) => Err(error.into_command_error()),
             None => Ok(()),

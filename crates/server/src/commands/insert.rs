@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use windrow_access::Action;
-use windrow_collection::{Error as CollectionError, RetainedImage};
+use windrow_collection::{Error as CollectionError, InsertOrder, RetainedImage};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
@@ -304,13 +304,18 @@ fn insert_chunk(
     options: InsertOptions,
     numbers: &[i32],
 ) -> Result<windrow_collection::InsertResult, CommandError> {
+    let order = if options.ordered {
+        InsertOrder::Ordered
+    } else {
+        InsertOrder::Unordered
+    };
     let mut attempts = 0;
     let saving = context.saving(options.storage.validation, numbers, RetainedImage::Id);
-    let terms = context.terms(saving);
+    let write_options = context.write_options(saving);
     loop {
         let collection = target.collection_or_create(context)?;
         attempts += 1;
-        match collection.insert_with(documents.clone(), options.ordered, &terms) {
+        match collection.insert_with(documents.clone(), order, &write_options) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

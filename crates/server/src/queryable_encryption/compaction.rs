@@ -17,7 +17,7 @@ use windrow_queryable_encryption::padding::EdgeCounts;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::collections::EncryptedCollection;
-use super::state::{StateReader, insert_all, reader_of, terms};
+use super::state::{StateReader, insert_all, reader_of, write_options};
 use super::transaction::{Done, run_in_transaction};
 use crate::arguments::Arguments;
 use crate::context::Context;
@@ -340,7 +340,7 @@ fn change_all(
     ids: &[RecordId],
     change: &Change,
 ) -> Result<(), CommandError> {
-    let mut batch = collection.batch_with(terms(context));
+    let mut batch = collection.batch_with(write_options(context));
     for id in ids {
         context.check()?;
         let changed = batch.change(*id, |_| Ok::<Change, CollectionError>(change.clone()));

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Error as CollectionError, Namespace, Reader, WriteOptions};
+use windrow_collection::{
+    Collection, Error as CollectionError, InsertOrder, Namespace, Reader, WriteOptions,
+};
 use windrow_document::{Document, DocumentBuf};
 use windrow_queryable_encryption::compaction::record;
 use windrow_queryable_encryption::counter::{Counter, StateId};
@@ -111,7 +113,11 @@ pub fn insert_all(
 ) -> Result<(), CommandError> {
     let collection = context.collection_or_create(namespace).or_command_error()?;
     let bytes: Vec<&[u8]> = documents.iter().map(DocumentBuf::as_bytes).collect();
-    let inserted = collection.insert_with(Bytes::from(bytes.concat()), true, &terms(context));
+    let inserted = collection.insert_with(
+        Bytes::from(bytes.concat()),
+        InsertOrder::Ordered,
+        &write_options(context),
+    );
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {
         None => Ok(()),
@@ -120,7 +126,7 @@ pub fn insert_all(
 }
 
 /// The options of writes to state collections.
-pub fn terms<'t>(context: &Context<'t>) -> WriteOptions<'t> {
+pub fn write_options<'t>(context: &Context<'t>) -> WriteOptions<'t> {
     WriteOptions {
         transaction: context.transaction().map(Arc::as_ref),
         wait_control: context.operation,

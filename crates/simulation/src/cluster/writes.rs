@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Error, Origin, Outcome, RecordedResult, Renaming, ShareCounts, Work,
+    BuildControl, Collection, Error, InsertOrder, Origin, Outcome, RecordedResult, Renaming,
+    ShareCounts, Work,
 };
 use windrow_document::doc;
 use windrow_index::Definition;
@@ -165,7 +166,7 @@ impl Cluster {
         let last = self.new_write();
         let numbers = vec![STATEMENT; count as usize];
         let options = retryable(&last, &numbers);
-        match collection.insert_with(Bytes::from(buffer), false, &options) {
+        match collection.insert_with(Bytes::from(buffer), InsertOrder::Unordered, &options) {
             Ok(inserted) => {
                 assert!(inserted.errors.is_empty(), "{:?}", inserted.errors);
                 self.record(server, "insert", count);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, DocumentValidation, Engine, Namespace, WriteOptions};
+use windrow_collection::{
+    Collection, DocumentValidation, Engine, InsertOrder, Namespace, WriteOptions,
+};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf};
 use windrow_query::aggregate::output::{Output, OutputKind};
@@ -64,13 +66,13 @@ impl OutputTarget {
         documents: Vec<u8>,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let terms = WriteOptions {
+        let write_options = WriteOptions {
             validation: self.validation,
             wait_control: operation,
             ..WriteOptions::default()
         };
         let inserted = collection
-            .insert_with(Bytes::from(documents), true, &terms)
+            .insert_with(Bytes::from(documents), InsertOrder::Ordered, &write_options)
             .or_command_error()?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error.into_command_error()),
