@@ -217,6 +217,10 @@ impl From<windrow_mql::Error> for Error {
     }
 }
 
+/// Bytes of the log or the catalog cannot be decoded. The caller knows their position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unreadable;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ use crate::catalog::namespace::Namespace;
 use crate::catalog::rows::NamedRow;
 use crate::collections::Collections;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Unreadable};
 use crate::event_detail::{self, DeletionDetail};
 use crate::ids::CollectionId;
 use crate::record::transaction::{self, Kind, Origin};
@@ -145,8 +145,8 @@ impl Events {
         let payload = match written.content {
             Content::Catalog(payload) => {
                 let event = DdlEvent::read(&payload);
-                let event = event.map(|event| event.ok_or_else(|| damaged(written.position)));
-                self.pending.extend(event.transpose()?.map(|event| {
+                let event = event.map_err(|Unreadable| damaged(written.position))?;
+                self.pending.extend(event.map(|event| {
                     let kind = EventKind::Catalog {
                         operation: event.kind,
                         to: event.to,

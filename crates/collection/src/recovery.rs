@@ -215,8 +215,9 @@ fn record_statements(
     payload: &Bytes,
 ) -> Result<(), Error> {
     let decoded = record::decode(position, payload.clone());
-    let record = decoded.and_then(|(commit, _)| statements::read(payload, &commit.operations)?);
-    let record = record.ok_or_else(|| undecodable(position))?;
+    let (commit, _) = decoded.ok_or_else(|| undecodable(position))?;
+    let record = statements::read(payload, &commit.operations);
+    let record = record.ok().flatten().ok_or_else(|| undecodable(position))?;
     collections.core.retries.record(record, position, millis);
     Ok(())
 }

@@ -18,6 +18,14 @@ pub struct BlockLayout<'a> {
     restarts: &'a [u8],
 }
 
+/// What a restart interval begins with.
+pub(crate) enum IntervalContent<'a> {
+    /// A piece of packed postings.
+    Piece { key: &'a [u8], piece: Piece<'a> },
+    /// Other entries.
+    Entries,
+}
+
 impl<'a> BlockLayout<'a> {
     /// Reads the offsets from the end of a block. Returns `None` if the bytes are not a block.
     pub fn read(block: &'a [u8]) -> Option<BlockLayout<'a>> {
@@ -55,14 +63,14 @@ impl<'a> BlockLayout<'a> {
         }
     }
 
-    /// Returns the key and the piece of packed postings with which an interval begins. `Some(None)`
-    /// if it begins with other entries, `None` if the block is damaged.
-    pub(crate) fn piece_of(&self, interval: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
+    /// Returns what an interval begins with. `None` if the block is damaged.
+    pub(crate) fn content(&self, interval: usize) -> Option<IntervalContent<'a>> {
         let (key, form, mut rest) = beginning(self.interval(interval)?)?;
         if form != GroupForm::Piece {
-            return Some(None);
+            return Some(IntervalContent::Entries);
         }
-        Some(Some((key, Piece::read(take_payload(&mut rest)?)?)))
+        let piece = Piece::read(take_payload(&mut rest)?)?;
+        Some(IntervalContent::Piece { key, piece })
     }
 
     /// Returns the last interval whose first entry is at or before the entry key, or 0 if there is

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use bytes::Bytes;
 use windrow_storage::Position;
 
 /// The number of a record of a collection, assigned in the order of insertion. Every entry of a map
@@ -124,6 +125,24 @@ pub struct Entry<'a> {
     pub deleted: bool,
     /// The payload. Empty in most indexes.
     pub payload: &'a [u8],
+}
+
+/// A version of an entry that a lookup found.
+pub(crate) enum EntryVersion {
+    /// The entry is deleted.
+    Tombstone,
+    /// The payload of the entry.
+    Payload(Bytes),
+}
+
+impl EntryVersion {
+    /// Returns the payload, or `None` for a tombstone.
+    pub fn payload(self) -> Option<Bytes> {
+        match self {
+            EntryVersion::Tombstone => None,
+            EntryVersion::Payload(payload) => Some(payload),
+        }
+    }
 }
 
 /// The direction in which a cursor reads.

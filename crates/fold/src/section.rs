@@ -36,9 +36,9 @@ use windrow_storage::{Block, BlockAddress, Caching, Position, RunHandle, Runs, S
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
-use crate::block_layout::BlockLayout;
+use crate::block_layout::{BlockLayout, IntervalContent};
 use crate::columns;
-use crate::entry::{EntryKey, RecordId};
+use crate::entry::{EntryKey, EntryVersion, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::extents::KeptExtents;
 use crate::filter::{self, HashedKey};
@@ -242,9 +242,10 @@ impl Section {
             return Ok(PieceContext::default());
         }
         let undecodable = || self.undecodable_block(number);
-        let found = self.layout(block, number)?.piece_of(interval);
-        let Some((key, piece)) = found.ok_or_else(undecodable)? else {
-            return Ok(PieceContext::default());
+        let found = self.layout(block, number)?.content(interval);
+        let (key, piece) = match found.ok_or_else(undecodable)? {
+            IntervalContent::Piece { key, piece } => (key, piece),
+            IntervalContent::Entries => return Ok(PieceContext::default()),
         };
         let field = self.field_of(key);
         let mut lengths = Vec::new();
@@ -307,15 +308,15 @@ impl Section {
         BlockLayout::read(block).ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Looks up the version of an entry that is visible at a snapshot. `None` if there is none,
-    /// `Some(None)` if it is a tombstone, otherwise the payload. `interval` is a reusable buffer.
+    /// Looks up the version of an entry that is visible at a snapshot. `None` if there is none.
+    /// `interval` is a reusable buffer.
     pub(crate) fn find(
         &self,
         key: &[u8],
         id: RecordId,
         snapshot: Position,
         interval: &mut RestartInterval,
-    ) -> Result<Option<Option<Bytes>>, StorageError> {
+    ) -> Result<Option<EntryVersion>, StorageError> {
         let number = self.block_of(key, id)?;
         let block = self.read(number, Caching::Keep)?;
         let within = self.interval_of(&block, number, key, id)?;
@@ -325,13 +326,13 @@ impl Section {
             let entry = entry.ok_or_else(|| self.undecodable_block(number))?;
             if entry.position <= snapshot {
                 if entry.deleted {
-                    return Ok(Some(None));
+                    return Ok(Some(EntryVersion::Tombstone));
                 }
                 let payload = match interval.payload_range(at) {
                     Some(range) => Bytes::from_owner(block).slice(range),
                     None => Bytes::copy_from_slice(entry.payload),
                 };
-                return Ok(Some(Some(payload)));
+                return Ok(Some(EntryVersion::Payload(payload)));
             }
         }
         Ok(None)

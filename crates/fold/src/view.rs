@@ -1,7 +1,7 @@
 //! Views: a map at a snapshot, as a reader sees it.
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use windrow_invariant::Bug;
 use windrow_storage::{Block, Caching, Position, StorageError};
 
 use crate::cursor::Cursor;
-use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
+use crate::entry::{Direction, Entry, EntryKey, EntryVersion, RecordId, same_key};
 use crate::entry_digest::EntryDigest;
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
@@ -48,8 +48,8 @@ impl View {
 
     /// Returns the payload of an entry, or `None` if there is no such entry.
     pub fn get(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
-        if let Some(found) = self.get_in_tail(key, id) {
-            return Ok(found);
+        if let Some(version) = self.get_in_tail(key, id) {
+            return Ok(version.payload());
         }
         self.get_in_sections(key, id)
     }
@@ -68,18 +68,16 @@ impl View {
                 if !is_oldest && !section.may_contain_entry(key, id)? {
                     continue;
                 }
-                let found = section.find(key, id, self.snapshot, interval)?;
-                if let Some(found) = found {
-                    return Ok(found);
+                if let Some(version) = section.find(key, id, self.snapshot, interval)? {
+                    return Ok(version.payload());
                 }
             }
             Ok(None)
         })
     }
 
-    /// Looks an entry up in the tail. `None` if the tail has no version, `Some(None)` if it is
-    /// deleted.
-    fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<Option<Bytes>> {
+    /// Looks an entry up in the tail. `None` if the tail has no version of it.
+    fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<EntryVersion> {
         for (place, part) in self.parts.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
             let buffer = part.sorted();
@@ -89,7 +87,11 @@ impl View {
                 |(_, entry): &(usize, Entry<'_>)| entry.id == id && same_key(entry.key, key);
             for (number, entry) in versions.take_while(is_there) {
                 if is_own || entry.position <= self.snapshot {
-                    return Some((!entry.deleted).then(|| buffer.payload(number)));
+                    return Some(if entry.deleted {
+                        EntryVersion::Tombstone
+                    } else {
+                        EntryVersion::Payload(buffer.payload(number))
+                    });
                 }
             }
         }
@@ -302,7 +304,7 @@ fn count_exactly(
         section.block_of(from.key, from.id)?,
         section.block_of(to.key, to.id)?,
     );
-    count_in_blocks(section, (first, last), (from, to), decoded)
+    count_in_blocks(section, first..=last, from..to, count_decoded)
 }
 
 /// Marks with more entries and tombstones than this are not looked up: planning must not read
@@ -339,42 +341,41 @@ fn count_in_section(
         section.block_of(to.key, to.id)?,
     );
     if end - first <= 1 {
-        return count_in_blocks(section, (first, end), (from, to), estimated);
+        return count_in_blocks(section, first..=end, from..to, estimate_count);
     }
     let half = |block| Ok::<u64, StorageError>(section.entries_in(block)? / 2);
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;
     Ok(between + half(first)? + half(end)?)
 }
 
-/// An open block and its number.
-type Open<'o> = (&'o Block, usize);
-
 /// Returns the number of entries of some restart intervals of a block.
-type Between =
-    fn(&Section, Open<'_>, Range<usize>, &mut RestartInterval) -> Result<u64, StorageError>;
+type CountIntervals =
+    fn(&Section, &Block, usize, Range<usize>, &mut RestartInterval) -> Result<u64, StorageError>;
 
 /// Counts the entries between two bounds, which are in these blocks.
 fn count_in_blocks(
     section: &Section,
-    (first, last): (usize, usize),
-    places: (EntryKey<'_>, EntryKey<'_>),
-    whole: Between,
+    blocks: RangeInclusive<usize>,
+    entries: Range<EntryKey<'_>>,
+    whole: CountIntervals,
 ) -> Result<u64, StorageError> {
-    let in_first = count_in_block(section, first, places, whole)?;
+    let (first, last) = (*blocks.start(), *blocks.end());
+    let in_first = count_in_block(section, first, &entries, whole)?;
     if first == last {
         return Ok(in_first);
     }
     let between = section.entries_before(last)? - section.entries_before(first + 1)?;
-    Ok(in_first + between + count_in_block(section, last, places, whole)?)
+    Ok(in_first + between + count_in_block(section, last, &entries, whole)?)
 }
 
 /// Counts the entries of one block between two bounds.
 fn count_in_block(
     section: &Section,
     block: usize,
-    (from, to): (EntryKey<'_>, EntryKey<'_>),
-    whole: Between,
+    entries: &Range<EntryKey<'_>>,
+    whole: CountIntervals,
 ) -> Result<u64, StorageError> {
+    let (from, to) = (&entries.start, &entries.end);
     let bytes = section.read(block, Caching::Keep)?;
     let (mut interval, mut count) = (RestartInterval::default(), 0);
     let first = section.interval_of(&bytes, block, from.key, from.id)?;
@@ -387,12 +388,14 @@ fn count_in_block(
         );
         count += end.saturating_sub(start) as u64;
     }
-    Ok(count + whole(section, (&bytes, block), first + 1..last, &mut interval)?)
+    Ok(count + whole(section, &bytes, block, first + 1..last, &mut interval)?)
 }
 
-fn decoded(
+/// Decodes the intervals.
+fn count_decoded(
     section: &Section,
-    (bytes, block): Open<'_>,
+    bytes: &Block,
+    block: usize,
     intervals: Range<usize>,
     interval: &mut RestartInterval,
 ) -> Result<u64, StorageError> {
@@ -405,9 +408,10 @@ fn decoded(
 }
 
 /// Estimates from the mean of the block. Planning is not worth decoding all intervals.
-fn estimated(
+fn estimate_count(
     section: &Section,
-    (bytes, block): Open<'_>,
+    bytes: &Block,
+    block: usize,
     intervals: Range<usize>,
     _: &mut RestartInterval,
 ) -> Result<u64, StorageError> {

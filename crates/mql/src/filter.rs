@@ -60,6 +60,13 @@ pub struct Filter {
     collation: Option<Arc<Collation>>,
 }
 
+/// A document that matches a filter, as the positional `$` of updates and projections needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionalMatch {
+    /// The index of the array element that matched. `None` if no array was entered.
+    pub element: Option<usize>,
+}
+
 impl Filter {
     /// Parses a query document. Fails with MongoDB's error numbers, mostly 2 BadValue.
     ///
@@ -144,13 +151,12 @@ impl Filter {
             .map_err(|error| *error)
     }
 
-    /// Returns `None` if the document does not match. Otherwise returns the array index that the
-    /// positional `$` of an update stands for, or `Some(None)` if no array was entered. If several
-    /// conditions enter arrays, the last one in canonical order counts.
+    /// Returns the match for the positional `$` of an update, or `None` if the document does not
+    /// match. If several conditions enter arrays, the last one in canonical order counts.
     pub fn matching_position(
         &self,
         document: Document<'_>,
-    ) -> Result<Option<Option<usize>>, Error> {
+    ) -> Result<Option<PositionalMatch>, Error> {
         position(&self.root, document, self.collation())
     }
 
@@ -159,7 +165,7 @@ impl Filter {
     pub(crate) fn projected_position(
         &self,
         document: Document<'_>,
-    ) -> Result<Option<Option<usize>>, Error> {
+    ) -> Result<Option<PositionalMatch>, Error> {
         position(&self.as_written, document, self.collation())
     }
 
@@ -360,10 +366,12 @@ fn position(
     root: &Node,
     document: Document<'_>,
     collation: Option<&Collation>,
-) -> Result<Option<Option<usize>>, Error> {
+) -> Result<Option<PositionalMatch>, Error> {
     let mut trace = Trace::enabled(collation);
     let matched = matching::matches(root, Subject::Document(document), &mut trace);
-    Ok(matched.map_err(|error| *error)?.then(|| trace.position()))
+    Ok(matched.map_err(|error| *error)?.then(|| PositionalMatch {
+        element: trace.position(),
+    }))
 }
 
 fn collect_equalities<'f>(

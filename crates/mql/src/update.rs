@@ -298,7 +298,10 @@ impl Update {
         match &*self.kind {
             UpdateKind::Operators(operators) => {
                 let position = match context.filter.filter(|_| operators.is_positional()) {
-                    Some(filter) => filter.matching_position(execution.root)?.flatten(),
+                    Some(filter) => {
+                        let found = filter.matching_position(execution.root)?;
+                        found.and_then(|found| found.element)
+                    }
                     None => None,
                 };
                 operators.apply(execution, position)

@@ -12,6 +12,7 @@ use windrow_storage::{Catalog, ROW_BYTES_MAX, RowChange};
 
 use crate::catalog::namespace::Namespace;
 use crate::catalog::rows::{self, CollectionRow, NamedRow};
+use crate::error::Unreadable;
 
 /// The kinds of catalog changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,15 +172,15 @@ impl DdlEvent {
         document
     }
 
-    /// Reads the event of a catalog record in the log. Returns `None` if the record has no event,
-    /// `Some(None)` if the event cannot be read.
-    pub fn read(payload: &[u8]) -> Option<Option<DdlEvent>> {
-        let Some(changed) = Catalog::read_change(payload) else {
-            return Some(None);
-        };
+    /// Reads the event of a catalog record in the log. Returns `None` if the record has no event.
+    /// Fails if the record cannot be read.
+    pub fn read(payload: &[u8]) -> Result<Option<DdlEvent>, Unreadable> {
+        let changed = Catalog::read_change(payload).ok_or(Unreadable)?;
         let row = changed.into_iter().find(|(key, _)| key == rows::DDL_EVENT);
-        let value = row.and_then(|(_, value)| value)?;
-        Some(DdlEvent::from_row(&value))
+        let value = row.and_then(|(_, value)| value);
+        value
+            .map(|value| DdlEvent::from_row(&value).ok_or(Unreadable))
+            .transpose()
     }
 
     fn from_row(value: &[u8]) -> Option<DdlEvent> {

@@ -17,6 +17,7 @@ use windrow_invariant::Bug;
 
 use super::transaction::Origin;
 use super::{ID_BYTES, Operation, PayloadReader, documents};
+use crate::error::Unreadable;
 use crate::statement_result::{Image, StatementResult};
 
 pub(super) const STATEMENTS: u8 = 6;
@@ -147,24 +148,25 @@ pub fn encode_results(record: &StatementRecord) -> Vec<u8> {
 /// bug: without the record, a retried statement would run again.
 pub fn read_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<StatementRecord>, Bug> {
     let unreadable = || Bug::new("the statements of a log record cannot be read back");
-    let found = read(payload, operations);
-    found
-        .map(|record| record.ok_or_else(unreadable))
-        .transpose()
+    read(payload, operations).map_err(|Unreadable| unreadable())
 }
 
 /// Reads the statement results of a commit's payload; `operations` are the decoded operations.
-/// Returns `None` if there are none, `Some(None)` if they cannot be read.
-pub fn read(payload: &Bytes, operations: &[Operation]) -> Option<Option<StatementRecord>> {
-    if *payload.get(ID_BYTES)? != STATEMENTS {
-        return None;
+/// Returns `None` if there are none. Fails if they cannot be read.
+pub fn read(
+    payload: &Bytes,
+    operations: &[Operation],
+) -> Result<Option<StatementRecord>, Unreadable> {
+    if !has_statements(payload) {
+        return Ok(None);
     }
     let at = ID_BYTES + 1;
     let mut reader = PayloadReader {
         payload: payload.clone(),
         at,
     };
-    Some(reader.statements(Some(operations)))
+    let record = reader.statements(Some(operations));
+    record.map(Some).ok_or(Unreadable)
 }
 
 /// Returns whether the payload contains statement results.

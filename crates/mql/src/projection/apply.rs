@@ -94,7 +94,8 @@ impl<'a> Writer<'a> {
             }
             Computation::ElemMatch(filter) => {
                 let root = self.context.root;
-                let index = filter.matching_position(root)?.flatten();
+                let found = filter.matching_position(root)?;
+                let index = found.and_then(|found| found.element);
                 let array = root.get(name).and_then(ValueRef::as_array);
                 let element = array.zip(index).and_then(|(array, index)| array.get(index));
                 if let Some(element) = element {

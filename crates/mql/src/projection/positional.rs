@@ -26,7 +26,7 @@ impl Positional {
         let index = self
             .filter
             .projected_position(input)?
-            .flatten()
+            .and_then(|found| found.element)
             .ok_or_else(|| {
                 Error::new(
                     51246,

@@ -301,10 +301,13 @@ impl IndexScanOperator {
         if self.ranges.is_plain() {
             return Ok(true);
         }
-        let failing = first_failing(&self.ranges, self.cursor.key(), self.spec.direction);
-        let Some(place) = failing.ok_or_else(|| self.damaged_key())? else {
-            self.misses = 0;
-            return Ok(true);
+        let checked = check_ranges(&self.ranges, self.cursor.key(), self.spec.direction);
+        let place = match checked.ok_or_else(|| self.damaged_key())? {
+            RangeCheck::Within => {
+                self.misses = 0;
+                return Ok(true);
+            }
+            RangeCheck::Outside { next } => next,
         };
         self.misses += 1;
         if self.misses >= MISSES_BEFORE_SEEK {
@@ -514,9 +517,17 @@ fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> Option<&'k [u8]> {
     Some(key.split_at(key.len() - reader.rest().len()).0)
 }
 
-/// Returns the key to seek to if the value of a checked field is outside of its ranges. The inner
-/// `None` means that all checks pass, the outer `None` that the key is damaged.
-fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option<Option<Vec<u8>>> {
+/// The result of comparing the values of a key with the ranges of their fields.
+enum RangeCheck {
+    Within,
+    /// A value is outside of its ranges. `next` is the first key behind it that can be within.
+    Outside {
+        next: Vec<u8>,
+    },
+}
+
+/// Compares the values of a key with the ranges of their fields. `None` if the key is damaged.
+fn check_ranges(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option<RangeCheck> {
     let parts = split_key(key, &ranges.descending)?;
     let mut prefix_bytes = 0;
     for (part, check) in parts.iter().zip(&ranges.checks) {
@@ -524,11 +535,12 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
         if let Some(allowed) = check
             && !is_within(allowed, part)
         {
-            return Some(Some(next_in_ranges(prefix, part, allowed, direction)));
+            let next = next_in_ranges(prefix, part, allowed, direction);
+            return Some(RangeCheck::Outside { next });
         }
         prefix_bytes += part.len();
     }
-    Some(None)
+    Some(RangeCheck::Within)
 }
 
 /// Returns how many of the sorted ranges begin at this value or before. The list may be very long.

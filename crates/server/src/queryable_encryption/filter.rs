@@ -102,10 +102,9 @@ fn field(
     let (mut plain, before) = (DocumentBuf::new(), rewritten.conditions.len());
     let mut is_dropped = false;
     for (operator, operand) in operators {
-        let rewrote = operator_condition(finder, name, operator, operand)?;
-        match rewrote {
-            None => plain.push(operator, operand),
-            Some(condition) => {
+        match operator_condition(finder, name, operator, operand)? {
+            RewrittenOperator::Plain => plain.push(operator, operand),
+            RewrittenOperator::Tags(condition) => {
                 is_dropped = true;
                 rewritten.conditions.extend(condition);
             }
@@ -124,31 +123,38 @@ fn has_operators(document: Document<'_>) -> bool {
         .is_some_and(|(name, _)| name.starts_with('$'))
 }
 
-/// Rewrites one operator of a field. Returns `None` if it has no encrypted operand, and
-/// `Some(None)` if every document fulfils it.
+/// An operator of a field, rewritten.
+enum RewrittenOperator {
+    /// It has no encrypted operand and stays as it is.
+    Plain,
+    /// Its condition on the tags of a document. `None` if every document fulfils it.
+    Tags(Option<Value>),
+}
+
+/// Rewrites one operator of a field.
 fn operator_condition(
     finder: &mut TagFinder<'_>,
     name: &str,
     operator: &str,
     operand: ValueRef<'_>,
-) -> Result<Option<Option<Value>>, CommandError> {
+) -> Result<RewrittenOperator, CommandError> {
     let list_operator = match operator {
         "$ne" | "$nin" => "$nin",
         _ => "$in",
     };
     match (operator, operand) {
         ("$eq" | "$ne", _) if is_equality(operand) => {
-            tag_condition(finder, list_operator, &[operand]).map(Some)
+            tag_condition(finder, list_operator, &[operand]).map(RewrittenOperator::Tags)
         }
         ("$gt" | "$gte" | "$lt" | "$lte", _) if is_range(operand) => {
-            tag_condition(finder, list_operator, &[operand]).map(Some)
+            tag_condition(finder, list_operator, &[operand]).map(RewrittenOperator::Tags)
         }
         ("$in" | "$nin", ValueRef::Array(list)) => {
             let operands: Vec<ValueRef<'_>> = list.iter().collect();
             match operands.iter().filter(|it| is_equality(**it)).count() {
-                0 => Ok(None),
+                0 => Ok(RewrittenOperator::Plain),
                 count if count == operands.len() => {
-                    tag_condition(finder, list_operator, &operands).map(Some)
+                    tag_condition(finder, list_operator, &operands).map(RewrittenOperator::Tags)
                 }
                 _ => refuse(
                     MIXED_LIST,
@@ -160,14 +166,13 @@ fn operator_condition(
             let mut inner = Conjunction::default();
             field(finder, name, operand, &mut inner)?;
             if inner.conditions.is_empty() && inner.plain.get(name) == Some(operand) {
-                return Ok(None);
+                return Ok(RewrittenOperator::Plain);
             }
             let inner = windrow_document::array![(inner.finish())];
-            Ok(Some(Some(Value::from(
-                doc! { "$nor": (Value::Array(inner)) },
-            ))))
+            let negated = doc! { "$nor": (Value::Array(inner)) };
+            Ok(RewrittenOperator::Tags(Some(Value::from(negated))))
         }
-        _ => Ok(None),
+        _ => Ok(RewrittenOperator::Plain),
     }
 }
 
