@@ -43,7 +43,7 @@ def connect(server, folder, name=None, seconds=10):
 
 
 def s_client(server, folder, *options):
-    """Connects as the `openssl` command does. Returns whether it succeeded, and what it printed."""
+    """Connects with the `openssl` command. Returns whether it succeeded, and its output."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-verify_return_error",
                "-CAfile", str(folder / "ca.pem"), *options]
     ended = subprocess.run(command, input="", capture_output=True, text=True, timeout=30)

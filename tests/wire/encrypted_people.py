@@ -40,7 +40,7 @@ class People:
         self.state, self.records = database["enxcol_.people.esc"], database["enxcol_.people.ecoc"]
 
     def value(self, path, value, **query):
-        """What a client inserts for a value, or searches with."""
+        """The payload that a client inserts for a value, or searches with."""
         algorithm = {"note": Algorithm.UNINDEXED, "age": Algorithm.RANGE}.get(path, Algorithm.INDEXED)
         if algorithm != Algorithm.UNINDEXED:
             query["contention_factor"] = self.contention
@@ -62,7 +62,7 @@ class People:
                 "note": self.value("note", {"n": number}), "age": self.value("age", number), **others}
 
     def information(self):
-        """What drivers send with every command on the collection."""
+        """The fields that drivers send with every command on the collection."""
         names = {"escCollection": self.state.name, "ecocCollection": self.records.name}
         return {"type": 1, "schema": {self.raw.full_name: {**names, **self.fields}}}
 
@@ -70,7 +70,8 @@ class People:
         return self.database.command(command, "people", encryptionInformation=self.information(), **arguments)
 
     def check(self):
-        """Every document has the tags of its values, and validation finds nothing wrong."""
+        """Checks that every document has the tags of its values, and that validation finds no
+        errors."""
         for one in self.raw.find():
             values = [one.get("ssn"), one.get("home", {}).get("city"), one.get("age")]
             values = [value for value in values if value is not None]

@@ -14,13 +14,13 @@ SECONDS = 20
 
 
 def message(body, kind=OP_MSG, length=None, request=7):
-    """A header and `body`; `length` where the header shall say something else."""
+    """A header and `body`. `length` replaces the true length in the header."""
     return struct.pack("<iiii", 16 + len(body) if length is None else length, request, 0,
                        kind) + body
 
 
 def section(document):
-    """A section of kind 0. `document` is a dict, or bytes as they shall be sent."""
+    """A section of kind 0. `document` is a dict, or bytes that are sent as they are."""
     return b"\0" + (bson.encode(document) if isinstance(document, dict) else document)
 
 
@@ -41,7 +41,7 @@ def op_query(document, collection="admin.$cmd"):
 
 
 class Raw:
-    """A socket, and replies read back from it."""
+    """A socket, with a reader of replies."""
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port), SECONDS)
@@ -79,7 +79,8 @@ class Raw:
         return bson.decode(body[5:5 + struct.unpack_from("<i", body, 5)[0]])
 
     def is_closed(self):
-        """Whether the server hangs up, without a byte or after a reply that says why."""
+        """Returns True if the server closes the connection, without a byte or after a reply with
+        the reason."""
         try:
             while self.socket.recv(1 << 16):
                 pass

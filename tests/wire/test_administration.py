@@ -1,4 +1,4 @@
-"""Commands for who runs the server: reIndex, compact, profiling, plans, and what a dropped index ends."""
+"""Administration: reIndex, compact, profiling, plans, and the end of dropped indexes."""
 
 import bson
 from bson.raw_bson import RawBSONDocument
@@ -52,8 +52,8 @@ def test_all_operations_are_kept(database):
 
 
 def test_what_is_kept_of_reads_of_the_profile_and_of_comments(database):
-    """Who counts operations by counting what is kept takes off his own counts, of which nothing was kept. The
-    comment of an update or a deletion was nowhere."""
+    """A client that counts profiled operations subtracts its own counts, which are not profiled.
+    Regression: the comment of an update or a deletion was missing."""
     database.c.insert_one({"a": 1})
     database.command("profile", 2)
     assert [database["system.profile"].count_documents({}) for _ in range(3)] == [0, 1, 2]
@@ -66,7 +66,8 @@ def test_what_is_kept_of_reads_of_the_profile_and_of_comments(database):
 
 
 def test_the_comment_of_a_long_command_is_kept(database):
-    """That of a command of more than 4 KB in one piece, as most drivers send them, was lost."""
+    """Regression: the comment of a command of more than 4 KB was lost if it came in one piece, as
+    most drivers send it."""
     statements = [{"q": {"a": "x" * 5000}, "u": {"$set": {"b": 1}}}]
     database.command("profile", 2)
     database.command({"update": "c", "updates": statements, "comment": "of a long one"})
@@ -77,7 +78,8 @@ def test_the_comment_of_a_long_command_is_kept(database):
 
 
 def test_what_is_of_no_collection_is_not_kept(client, database):
-    """The first document was always the command that began to keep them."""
+    """Regression: the first profiled document was always the command that switched the profiler on.
+    """
     database.c.insert_one({})
     database.command("profile", 2)
     database.command("ping")
@@ -93,7 +95,8 @@ def test_what_is_of_no_collection_is_not_kept(client, database):
 
 
 def test_large_statements_are_kept_without_their_text(database):
-    """They did not fit into the profile, so that it had nothing of them."""
+    """Regression: large statements did not fit into the profile, and nothing of them was recorded.
+    """
     text = "x" * 2_000_000
     database.c.insert_many([{"_id": one, "a": text} for one in range(4)])
     database.command("profile", 2)
@@ -169,7 +172,8 @@ def test_the_use_of_collections_is_told(database):
 
 
 def test_top_counts_all_collections_that_a_pipeline_reads(database):
-    """It counted the one that the command names, and none of those that its stages read."""
+    """Regression: `top` counted the collection that the command names, and none of those that its
+    stages read."""
     for name in ("c", "d", "e", "f", "g"):
         database[name].insert_many([{"_id": 1, "a": 2}, {"_id": 2, "a": 1}])
 
@@ -233,8 +237,8 @@ def test_documents_that_the_validator_refuses_are_counted(database):
 
 
 def test_an_index_made_anew_is_the_same(database):
-    """reIndex dropped the indexes before it built them: a server that ended in between had lost
-    them."""
+    """Regression: reIndex dropped the indexes before it built them, so a server that ended in
+    between had lost them."""
     database.c.create_index("a", unique=True)
     database.c.create_index([("b", 1)], sparse=True)
     database.c.insert_many([{"a": one, "b": [one, -one]} for one in range(1, 100)])

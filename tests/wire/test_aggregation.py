@@ -76,7 +76,7 @@ def test_buckets_of_an_empty_output_are_counted(sales):
 
 
 def test_counts_are_right_before_and_after_changes(collection):
-    """By the fences of an index, by its entries, and by the documents."""
+    """Counts by the fences of an index, by its entries, and by the documents."""
     collection.insert_many({"_id": i, "a": i % 50, "tags": [i % 3, "all"]} for i in range(3000))
     collection.create_indexes([IndexModel("a"), IndexModel("tags")])
 
@@ -175,7 +175,7 @@ def test_densify_goes_on_with_the_type_that_it_met_last(collection):
 
 @pytest.mark.parametrize("granularity, above", [("R80", 1.02e-321), ("1-2-5", 1e-322), ("E192", 1e-321)])
 def test_the_least_numbers_have_buckets(sales, granularity, above):
-    """Below them there is no number but zero."""
+    """No number except zero is below the smallest buckets."""
     bucket = {"groupBy": {"$literal": 5e-324}, "buckets": 8, "granularity": granularity}
     [found] = run(sales, {"$limit": 1}, {"$bucketAuto": bucket})
     assert found["_id"]["min"] == 0 and 5e-324 < found["_id"]["max"] <= above
@@ -187,7 +187,7 @@ def test_the_least_numbers_have_buckets(sales, granularity, above):
      {"$set": {"a": 2}}, {"$unset": "z"}],
 ])
 def test_a_field_that_is_set_again_takes_its_place(collection, stages):
-    """A field that a stage removes and a later one sets again went to the end."""
+    """Regression: a field that one stage removes and a later one sets again went to the end."""
     collection.insert_one({"_id": 1, "a": 1, "b": 1})
     [found] = run(collection, *stages)
     assert list(found.items()) == [("_id", 1), ("a", 2), ("b", 1)]
@@ -201,7 +201,8 @@ def test_a_field_that_is_set_again_takes_its_place(collection, stages):
 
 
 def test_boundaries_of_decimals_are_decimals(collection):
-    """Boundaries with a granularity were computed as doubles: 0.63 and 1.6 in place of decimals."""
+    """Regression: boundaries with a granularity were computed as doubles, so 0.63 and 1.6 were no
+    decimals."""
     collection.insert_one({"v": Decimal128("1")})
     [found] = run(collection, {"$bucketAuto": {"groupBy": "$v", "buckets": 1, "granularity": "R5"}})
     assert found["_id"] == {"min": Decimal128("0.630000000000000"), "max": Decimal128("1.60000000000000")}
@@ -324,8 +325,8 @@ def test_a_view_that_samples_is_joined_anew_for_each_document(collection):
 
 
 def test_long_arrays_in_loops(collection):
-    """Elements by their places, in the list of an `$in`, appended one by one: each cost as much as the whole
-    array."""
+    """Loops over elements by index, in the list of an `$in`, and appended one by one. Regression:
+    each step cost as much as the whole array."""
     numbers = [n * 7919 % 3001 for n in range(3000)]
     rows = [{"id": n % 50, "cells": [n, -n] * 100} for n in range(60)]
     collection.insert_one({"_id": 1, "a": numbers, "rows": rows})
@@ -339,7 +340,7 @@ def test_long_arrays_in_loops(collection):
     assert value({"$map": {"input": places, "in": at}}) == numbers[::-1]
     assert value({"$map": {"input": [-1, 0, 2999, 3000, -3001, -3000], "in": {
         "$arrayElemAt": ["$a", "$$this"]}}}) == [numbers[-1], numbers[0], numbers[2999], None, None, numbers[0]]
-    # An array of the loop itself is another in each round.
+    # An array of the loop itself changes in each round.
     inner = {"$map": {"input": {"$range": [195, 200]}, "as": "n", "in": {"$arrayElemAt": ["$$row.cells", "$$n"]}}}
     assert value({"$map": {"input": "$rows", "as": "row", "in": inner}}) == [
         row["cells"][195:200] for row in rows]
@@ -423,7 +424,7 @@ def test_a_sample_refuses_a_hint_that_fits_nothing(collection, stage):
 
 
 def test_many_short_fields_of_groups_are_merged(collection):
-    """All of them fit in one document."""
+    """All fields fit into one document."""
     collection.insert_many(
         {"_id": n, "o": {f"f{n * 10_000 + field}": 1 for field in range(10_000)}} for n in range(90))
     [group] = collection.aggregate([

@@ -1,4 +1,4 @@
-"""What applications do with a server: references, queues of jobs, sessions that end."""
+"""Typical uses by applications: references, queues of jobs, sessions that expire."""
 
 import threading
 from datetime import datetime, timedelta, timezone
@@ -11,7 +11,7 @@ from pymongo import ReturnDocument
 
 @pytest.fixture
 def referring(database):
-    """Documents that refer to others as mappers of objects do it, by their `$id`s."""
+    """Documents that refer to others by `$id`, as object mappers store them."""
     database.people.insert_many([{"_id": one, "name": f"p{one}"} for one in range(3)])
     database.c.insert_many([
         {"_id": one, "by": DBRef("people", one), "all": [DBRef("people", two) for two in range(one)]}
@@ -51,7 +51,8 @@ def test_no_other_field_of_a_path_begins_with_a_dollar_sign(referring):
 
 
 def test_an_operator_within_another_is_refused_as_applications_expect(collection):
-    """They look for these words to tell a wrong update from a failure of the server."""
+    """Applications look for these words to distinguish a wrong update from a failure of the server.
+    """
     collection.insert_one({"_id": 1, "a": [{"$unknown": 1}]})
     refusal = refused(lambda: collection.update_one({"_id": 1}, {"$set": {"$rename": {"a": "b"}}}), 52)
     assert "'$rename' in '$rename' is not allowed in the context of an update's" in str(refusal)
@@ -62,7 +63,7 @@ def test_an_operator_within_another_is_refused_as_applications_expect(collection
 
 
 def test_each_job_of_a_queue_is_taken_once(collection):
-    """Workers take the job that is due first, lock it, and give back what they cannot do."""
+    """Workers take the job that is due first, lock it, and return it if they cannot do it."""
     now = datetime.now(timezone.utc)
     collection.create_index([("state", 1), ("due", 1)])
     collection.insert_many([
@@ -94,7 +95,7 @@ def test_each_job_of_a_queue_is_taken_once(collection):
 
 
 def test_a_session_is_kept_while_it_is_used(collection):
-    """As session stores do it: an upsert by a key of the store's own, and an index by which they end."""
+    """Session stores upsert by a key of their own, and expire sessions by an index."""
     collection.create_index("expires", expireAfterSeconds=0)
     until = datetime.now(timezone.utc) + timedelta(hours=1)
     first = collection.update_one({"_id": "s"}, {"$set": {"expires": until, "session": "{}"}}, upsert=True)

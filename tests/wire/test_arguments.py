@@ -1,4 +1,5 @@
-"""How the arguments of commands are read: null is none, types are MongoDB's, what is unknown is refused."""
+"""Arguments of commands: null counts as absent, types are checked as in MongoDB, unknown names are
+refused."""
 
 import pytest
 from bson import Binary, Decimal128, Int64
@@ -8,7 +9,7 @@ NAN, INFINITE = float("nan"), float("inf")
 
 
 def code(database, **command):
-    """0 where the command succeeds."""
+    """The error code of a command, or 0 if it succeeds."""
     try:
         database.command(command)
     except OperationFailure as error:
@@ -147,7 +148,7 @@ def test_commands_of_administration_refuse_what_they_do_not_know(database, clien
         assert code(client.admin, **command, other=1) == 40415, command
         assert code(client.admin, **command) == 0, command
     assert database.list_collection_names() == ["c", "t"] and len(list(database.t.list_indexes())) == 2
-    # What drivers send to all servers alike.
+    # Drivers send these to all servers.
     assert code(database, validate="t", scandata=False, full=False) == 0
     assert code(database, listIndexes="t", cursor={}) == code(database, collStats="t", scale=1024, verbose=True) == 0
     assert code(database, dropIndexes="t", index="a_1", writeConcern={"w": 1}, comment=1) == 0
@@ -215,7 +216,7 @@ def test_arguments_of_the_stable_api_are_booleans(database):
 
 
 def test_what_the_server_knows_is_not_changed_by_writes(database):
-    """An update of `system.views` once wrote a view that was none."""
+    """Regression: an update of `system.views` stored a document that is no view."""
     database.create_collection("v", viewOn="c", pipeline=[])
     statement = {"q": {}, "u": {"$set": {"pipeline": 5}}}
     for name in ("system.views", "system.profile"):

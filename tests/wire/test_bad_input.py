@@ -1,8 +1,6 @@
-"""Bytes, documents and commands that are wrong get a clear error, and nothing else suffers.
-
-Malformed messages close their connection. Beside each of them stands another connection that has
-an open cursor and goes on as if nothing had happened.
-"""
+"""Wrong bytes, documents and commands get a clear error and affect nothing else. Malformed messages
+close their connection. During each of them another connection with an open cursor continues
+undisturbed."""
 
 import pathlib
 import struct
@@ -24,7 +22,7 @@ PING = {"ping": 1, "$db": "admin"}
 
 @pytest.fixture
 def bystander(collection):
-    """Fails when what happens beside it disturbs its open cursor or its data."""
+    """Another connection. Fails if its open cursor or its data is disturbed."""
     collection.insert_many([{"_id": one} for one in range(300)])
     cursor = collection.find().batch_size(50)
     first = [next(cursor)["_id"] for _ in range(50)]
@@ -34,7 +32,7 @@ def bystander(collection):
 
 
 def document(elements):
-    """A BSON document of elements as they are given."""
+    """A BSON document of these elements."""
     return struct.pack("<i", 5 + len(elements)) + elements + b"\0"
 
 
@@ -173,7 +171,8 @@ def test_nesting_has_a_limit(server, client):
 
 @pytest.mark.parametrize("levels", [10_000, 1_000_000])
 def test_nesting_without_end_exhausts_no_stack(server, bystander, levels):
-    # Built from the inside out in one pass: each level is its header before and a zero behind.
+    # Built from the innermost level outwards: each level adds its header in front and a zero
+    # behind.
     sizes = [5 + 8 * level for level in range(levels)]
     elements = b"".join(b"\x03a\0" + struct.pack("<i", size) for size in reversed(sizes))
     whole = insert_of(elements + b"\0" * levels)
@@ -195,7 +194,7 @@ def test_a_filter_of_many_levels_is_refused(database):
 
 
 def test_a_document_of_16_mb_is_stored_and_a_larger_one_refused(server, database):
-    # The length of the string that makes the whole exactly 16 MiB.
+    # The length of the string with which the document has exactly 16 MiB.
     room = 16 * 1024 * 1024 - len(bson.encode({"_id": 1, "s": ""}))
     database.c.insert_one({"_id": 1, "s": "x" * room})
     assert len(database.c.find_one()["s"]) == room
@@ -233,7 +232,7 @@ def test_at_most_100000_writes_in_a_batch(server, client):
 
 @pytest.mark.parametrize("count, key_bytes", [(100_000, 10), (5_000, 2_000)])
 def test_errors_of_all_documents_fit_a_reply(database, count, key_bytes):
-    """Where the messages would be too many, those at the end are empty, and then the keys are left out."""
+    """If there are too many messages, the last ones are empty, and further ones have no keys."""
     database.c.create_index("k", unique=True)
     database.c.insert_one({"k": "k" * key_bytes})
     documents = [{"_id": number, "k": "k" * key_bytes} for number in range(count)]
@@ -326,7 +325,8 @@ def test_old_messages_are_refused(server, bystander):
 
 
 def test_an_old_query_may_only_shake_hands(server):
-    """Drivers of before 4.0 ask each new connection so for the server's version, too."""
+    """Drivers before version 4.0 also ask for the server's version this way on each new connection.
+    """
     with Raw(server) as connection:
         for hello in ("isMaster", "ismaster", "hello"):
             reply = connection.send(op_query({hello: 1})).reply()
@@ -380,7 +380,7 @@ def test_messages_sent_ahead_are_answered_in_order(server):
 
 
 def crc32c(data):
-    """CRC-32C by its definition: reversed polynomial 0x82F63B78, a bit at a time."""
+    """CRC-32C by its definition: reversed polynomial 0x82F63B78, one bit at a time."""
     rest = 0xFFFFFFFF
     for byte in data:
         rest ^= byte

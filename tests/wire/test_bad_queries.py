@@ -1,14 +1,13 @@
-"""Queries that ask for too much get the documented error or the right answer, in bounded memory and
-time."""
+"""Excessive queries get the documented error or the right answer, in bounded memory and time."""
 
 import time
 
 import pytest
 from pymongo.errors import OperationFailure
 
-# What the server may grow by while it answers one of them; a block of a sort may hold 100 MB.
+# The largest growth of the server during one of them. A block of a sort may hold 100 MB.
 GROWTH_BYTES_MAX = 400 << 20
-# Generous: other work goes on beside a test run.
+# Generous, because other programs run beside the tests.
 SECONDS_MAX = 60
 
 
@@ -41,7 +40,7 @@ def refused(code, ask):
 
 
 def long_string(times):
-    """A string of 200 bytes so many times."""
+    """Many strings of 200 bytes."""
     return {"$reduce": {"input": {"$range": [0, times]}, "initialValue": "",
                         "in": {"$concat": ["$$value", "$s"]}}}
 
@@ -78,7 +77,7 @@ def test_an_expression_of_many_levels(documents, levels, code):
     (r"^(a+)+b?c$", 0),
     (r"(?:a?){40}a{40}", 1),
     ("a" * 30_000, 1),
-    # No text has the letter that these need, which is known without going through their alternatives.
+    # No text has the letter that these need. The engine knows it without trying the alternatives.
     (r"(a+)+\1c", 0),
     (r"(.*)(.*)(.*)(.*)(.*)x\1", 0),
     ("((a{1,100}){1,100}){1,100}", 2),
@@ -127,7 +126,7 @@ def test_a_sort_of_more_than_memory(documents):
     found = documents.aggregate(without_limit, allowDiskUse=True)
     assert [next(found)["_id"] for _ in range(3)] == [19_989, 19_988, 19_987]
     found.close()
-    # With a limit few rows are held.
+    # With a limit, only few rows are in memory.
     assert len(list(documents.aggregate(grown, allowDiskUse=False))) == 3
 
 

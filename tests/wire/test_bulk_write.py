@@ -92,7 +92,8 @@ def test_what_the_server_keeps_itself_is_not_written(client, database):
 
 
 def test_answers_of_several_batches_within_a_transaction(client, database):
-    """Their cursor is of `admin`, of which transactions read nothing else."""
+    """The cursor of the results belongs to `admin`, from which transactions can read nothing else.
+    """
     database.create_collection("c")
     command = {"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}] * 3, "nsInfo": [{"ns": f"{database.name}.c"}],
                "cursor": {"batchSize": 1}}

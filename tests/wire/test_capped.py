@@ -1,4 +1,4 @@
-"""Capped collections: the newest stay; cursors that wait at their end."""
+"""Capped collections: the newest documents stay, and cursors wait at the end."""
 
 import pytest
 from pymongo.cursor import CursorType
@@ -9,7 +9,7 @@ from windrow_server import Server
 
 @pytest.fixture
 def capped(database):
-    """Room for three."""
+    """A capped collection with room for three documents."""
     return database.create_collection("c", capped=True, size=100_000, max=3)
 
 
@@ -67,7 +67,8 @@ def test_a_cursor_goes_on_with_what_comes(capped):
 
 
 def test_a_hint_means_nothing_to_a_tailable_cursor(capped):
-    """A hint at an index was refused. MongoDB scans the collection whatever the hint says."""
+    """Regression: a hint at an index was refused. MongoDB scans the collection and ignores the
+    hint."""
     capped.insert_many([{"_id": 2}, {"_id": 1}])
     for hint in ([("_id", 1)], "_id_", [("$natural", 1)]):
         cursor = capped.find(cursor_type=CursorType.TAILABLE, hint=hint)
@@ -79,7 +80,8 @@ def test_a_hint_means_nothing_to_a_tailable_cursor(capped):
 
 def test_a_cursor_that_was_overtaken_ends(capped):
     capped.insert_many([{"_id": 1}, {"_id": 2}])
-    # The driver takes this error for the end of the cursor, so that commands are sent by hand.
+    # The driver takes this error for the end of the cursor. The test therefore sends the commands
+    # itself.
     command = capped.database.command
     cursor = command("find", "c", tailable=True, batchSize=1)["cursor"]
     assert ids(cursor["firstBatch"]) == [1]

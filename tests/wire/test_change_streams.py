@@ -1,4 +1,4 @@
-"""Change streams: what was written is told, in order, and a stream goes on where it stopped."""
+"""Change streams: writes become events in order, and a stream resumes where it stopped."""
 
 import datetime
 import random
@@ -15,7 +15,7 @@ from windrow_server import Server
 
 
 def drain(stream, count):
-    """The next events of a stream, so many as there must be."""
+    """Reads as many events of a stream as expected."""
     events = [stream.next() for _ in range(count)]
     assert stream.try_next() is None
     return events
@@ -165,7 +165,7 @@ def test_streams_go_on_behind_every_token(collection):
     with collection.database.other.watch(max_await_time_ms=100) as stream:
         collection.database.other.insert_one({})
         strange = stream.next()["_id"]
-    # A token of an event that this stream would not have told.
+    # The token of an event that this stream would not return.
     refused(lambda: collection.watch(resume_after=strange), 280)
 
 
@@ -275,7 +275,7 @@ def test_a_slow_reader_misses_nothing(collection):
 
 
 def replay(documents, event):
-    """Makes of a plain map what the event tells."""
+    """Applies events to a plain map."""
     key = event["documentKey"]["_id"]
     match event["operationType"]:
         case "insert" | "replace":
@@ -306,7 +306,7 @@ def test_streams_outlive_the_server(tmp_path):
         assert kinds(events) == ["insert"] * 60 + ["update", "delete"]
         with c.database.watch(resume_after=tokens[-1], max_await_time_ms=100) as stream:
             events = drain(stream, 64)
-        # Under the name that the collection had then.
+        # Events have the name that the collection had at the time.
         assert [event["ns"]["coll"] for event in events[-3:]] == ["old", "old", "c"]
 
 
@@ -341,7 +341,7 @@ SPLIT = {"$changeStreamSplitLargeEvent": {}}
 
 
 def updates_of_a_large_document(collection):
-    """Watches nothing yet; the event of the update has two versions of 15 MB."""
+    """A stream without events. The event of the update has two versions of 15 MB."""
     collection.database.create_collection(
         collection.name, changeStreamPreAndPostImages={"enabled": True})
     collection.insert_one({"_id": 1, "large": LARGE})
@@ -388,9 +388,9 @@ def test_large_events_that_are_not_split_are_refused(collection):
 
 
 def test_a_stream_stands_at_its_last_event_until_something_comes_after_it(collection):
-    """Its token was that of a moment later, other than the event's own."""
+    """Regression: the resume token was that of a later time, not that of the event."""
     with collection.watch([{"$match": {"fullDocument.a": {"$ne": 2}}}], max_await_time_ms=50) as stream:
-        # Something may come from what the server does of itself, but not each time.
+        # Internal writes of the server may advance the token, but not each time.
         for _ in range(10):
             collection.insert_one({"a": 1})
             event = next(stream)

@@ -1,4 +1,4 @@
-"""Which plan is chosen, by what it reads."""
+"""The choice of plans, measured by what they read."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def stats(collection, filter, **options):
 
 
 def test_a_limit_is_not_soon_reached_where_two_indexes_leave_little(collection):
-    """Each index by itself says that one document in a hundred matches, both together one in ten thousand:
-    the order's index would be read to its half."""
+    """Each index by itself predicts one document in a hundred, both together one in ten thousand.
+    The index of the order would be read up to its middle."""
     found = stats(collection, {"g": {"$lt": 2}, "h": {"$lt": 2}}, sort={"k": 1}, limit=10)
     assert found["nReturned"] == 8
     assert found["totalDocsExamined"] <= 400
@@ -30,7 +30,8 @@ def test_a_limit_is_not_soon_reached_where_two_indexes_leave_little(collection):
 
 @pytest.mark.parametrize("count", [1000, 5000])
 def test_a_long_list_of_values_is_read_value_by_value(collection, count):
-    """Lists of more than 4,096 values were checked key by key, each against all values."""
+    """Regression: lists of more than 4,096 values were checked key by key, each against all values.
+    """
     values = list(range(0, 4 * count, 4))
     found = stats(collection, {"k": {"$in": values}}, projection={"_id": 0, "k": 1})
     assert found["nReturned"] == count
@@ -41,7 +42,8 @@ def test_a_long_list_of_values_is_read_value_by_value(collection, count):
 
 
 def test_a_long_list_is_counted_all_over(collection):
-    """Only its first values were, which may be none of the collection's."""
+    """Regression: only the first values of the list were counted, which may all be missing in the
+    collection."""
     values = [*range(-70, 0), *range(80)]
     found = stats(collection, {"g": {"$in": values}, "h": {"$lt": 3}})
     assert (found["nReturned"], found["totalDocsExamined"]) == (480, 600)
@@ -51,7 +53,7 @@ def test_a_long_list_is_counted_all_over(collection):
 
 
 def seeks(found):
-    """Of the index scan below a plan's last stage."""
+    """A figure of the index scan below the last stage of a plan."""
     stage = found["executionStages"]
     while "inputStage" in stage:
         stage = stage["inputStage"]
@@ -61,7 +63,8 @@ def seeks(found):
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("key", ["s", "s_t"])
 def test_values_that_an_index_does_not_have_are_passed_together(collection, key, order):
-    """Each value of a list was sought, however many lay between two of the index."""
+    """Regression: each value of a list was sought, even if many values lay between two keys of the
+    index."""
     other = collection.database.other
     other.drop()
     other.insert_many({"_id": i, "s": i % 500 * 100, "t": i % 7} for i in range(5000))
@@ -97,8 +100,8 @@ def test_long_lists_are_checked_behind_the_first_field(collection):
 
 
 def test_many_equalities_are_a_list(collection):
-    """As in MongoDB, `$or` of equalities on one path is an `$in`; each was a branch with a plan of its own,
-    and tried one by one on documents that were scanned."""
+    """As in MongoDB, `$or` of equalities on one path is an `$in`. Regression: each branch had a
+    plan of its own, and scanned documents were compared with one after the other."""
     branches = [{("k", "none")[i % 2]: i} for i in range(100)]
     command = {"explain": {"find": collection.name, "filter": {"$or": branches}}}
     parsed = collection.database.command(command)["queryPlanner"]["parsedQuery"]
@@ -113,7 +116,7 @@ def test_many_equalities_are_a_list(collection):
 
 
 def test_a_sparse_index_knows_which_documents_have_the_field(collection):
-    """Its bounds leave nothing out, and it was no candidate."""
+    """Regression: the sparse index was no candidate, because its bounds exclude nothing."""
     collection.update_many({"_id": {"$mod": [200, 0]}}, {"$set": {"rare": 1}})
     collection.create_index("rare", sparse=True)
     found = stats(collection, {"rare": {"$exists": True}})

@@ -1,4 +1,4 @@
-"""cloneCollectionAsCapped: a copy of the newest documents, whole or not at all."""
+"""cloneCollectionAsCapped: a copy of the newest documents, complete or not at all."""
 
 import pytest
 from pymongo.errors import OperationFailure
@@ -13,7 +13,7 @@ def database(client):
 
 
 def code(database, source, target, **arguments):
-    """0 where the command succeeds."""
+    """The error code of a command, or 0 if it succeeds."""
     command = {"cloneCollectionAsCapped": source, "toCollection": target} | arguments
     try:
         database.command(command)

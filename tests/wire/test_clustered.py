@@ -1,4 +1,4 @@
-"""Collections that are kept by their `_id`s: made, read, written, and there after a crash."""
+"""Clustered collections: creation, reads, writes, and recovery after a crash."""
 
 import datetime
 import random

@@ -7,7 +7,7 @@ ANY_CASE = {"locale": "en", "strength": 2}
 
 
 def updated(collection, document, update, filter=None, **options):
-    """What a document becomes by an update under the collation."""
+    """The document after an update with the collation."""
     collection.drop()
     collection.insert_one({"_id": 1, **document})
     collection.update_one(filter or {}, update, collation=ANY_CASE, **options)
@@ -138,7 +138,8 @@ def test_a_view_has_a_collation_of_its_own(words, database):
 
 
 def test_variables_of_a_command_are_compared_as_it_compares(database):
-    """A command's let was computed by bytes, whatever the command's collation."""
+    """Regression: the `let` of a command was computed by bytes, whatever the command's collation.
+    """
     let = {"same": {"$eq": ["a", "A"]}}
     insensitive = {"locale": "en", "strength": 2}
     database.create_collection("c", collation=insensitive)
@@ -154,7 +155,7 @@ def test_variables_of_a_command_are_compared_as_it_compares(database):
 
 
 def test_a_double_key_is_shown_by_the_bytes_of_its_sort_key(database):
-    """The sort key itself is no text."""
+    """The sort key itself is not text."""
     database.create_collection("k", collation=ANY_CASE)
     database.k.create_index([("s", 1), ("n", 1)], unique=True)
     database.k.insert_one({"_id": "\u65e5\u672c", "s": "A", "n": 1})

@@ -1,4 +1,4 @@
-"""`collectionUUID`: a command says which collection it takes its name for."""
+"""`collectionUUID`: commands check that the collection with their name has this UUID."""
 
 import uuid
 
@@ -48,7 +48,7 @@ COMMANDS = [
 
 
 def sent(database, command, name, expected):
-    """The command for a collection of another name."""
+    """The command with the name of another collection."""
     within = command.get("explain")
     if within is not None:
         database.command("explain", {**within, next(iter(within)): name, "collectionUUID": expected})
@@ -61,7 +61,7 @@ def test_another_collection_is_refused(database, known, command):
     for name, expected, actual in (("c", OTHER, None), ("d", known, "c"), ("missing", known, "c"), ("v", known, "c")):
         error = refused(lambda: sent(database, command, name, expected), 361)
         assert told(error) == details(name, expected, actual, database)
-    # Nothing has been made and nothing is gone.
+    # No collection was created or dropped.
     assert {"c", "d", "v"} == {one["name"] for one in database.list_collections()} - {"system.views"}
     refused(lambda: sent(database, command, "c", "text"), 14)
     sent(database, command, "c", known)
@@ -125,7 +125,8 @@ def test_a_renamed_collection_is_the_one_that_is_meant(client, database, known):
 
 
 def test_readers_take_a_uuid_for_the_name(client, database, known):
-    """They refused it as no name, though MongoDB finds the collection that has it."""
+    """Regression: readers refused a UUID in place of a name. MongoDB finds the collection that has
+    it."""
     name = f"{database.name}.c"
     found = database.command("find", known, sort={"_id": 1}, batchSize=1)["cursor"]
     assert (found["ns"], found["firstBatch"]) == (name, [{"_id": 1, "a": 1}])

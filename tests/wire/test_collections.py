@@ -1,4 +1,4 @@
-"""What a collection is, and how it changes: names, options, indexes' options, sizes."""
+"""Collections and their changes: names, options, options of indexes, sizes."""
 
 import time
 
@@ -36,7 +36,8 @@ def test_a_collection_moves_to_another_database(client, database):
 
 
 def test_names_of_databases_differ_in_more_than_case(client, database):
-    """Two databases whose names differ in case alone stood beside each other, which MongoDB has not."""
+    """Regression: two databases whose names differ only in case could exist. MongoDB refuses the
+    second one."""
     other = client[database.name.swapcase()]
     database.c.insert_one({"_id": 1})
     message = (f"db already exists with different case already have: [{database.name}] trying to create"
@@ -96,7 +97,7 @@ def test_a_hidden_index_is_counted_anew(collection):
     assert len(list(collection.find({"a": 1}).hint("a"))) == 1
     ops, made = used()
     assert ops == 1
-    # It is not hidden: nothing changes.
+    # The index is not hidden, so nothing changes.
     hide(False)
     assert used() == (1, made)
     time.sleep(0.01)
@@ -144,7 +145,7 @@ def test_the_size_of_data(collection):
 
 
 def test_documents_are_compressed_as_the_collection_says(database):
-    """The same documents, which hold what LZ4 finds less in than Zstandard does."""
+    """The same documents. Zstandard compresses them better than LZ4."""
     words = [f"{word * 7919 % 1000:03x}" for word in range(5_000)]
     sizes = {}
     for compressor in ["zstd", "lz4", "none"]:

@@ -1,4 +1,4 @@
-"""Compound wildcard indexes: which may be, what they hold, and what they answer."""
+"""Compound wildcard indexes: which are accepted, their entries, and the queries that use them."""
 
 import pytest
 from pymongo.errors import OperationFailure
@@ -90,7 +90,7 @@ def test_a_field_beside_the_wildcard_holds_no_array(collection):
     with pytest.raises(OperationFailure) as refused:
         collection.update_one({"_id": 1}, {"$set": {"tenant": [1, 2]}})
     assert refused.value.code == 7246301
-    # Also where nothing has a path.
+    # The same applies if no document has the path.
     with pytest.raises(OperationFailure) as refused:
         collection.insert_one({"_id": 201, "tenant": [1]})
     assert refused.value.code == 7246301

@@ -1,4 +1,4 @@
-"""Messages compressed by each way the client and the server agree on."""
+"""Messages are compressed by each algorithm on which client and server agree."""
 
 import pathlib
 import struct
@@ -16,7 +16,7 @@ from raw import Raw, message, op_msg, section  # noqa: E402
 PING = op_msg(section({"ping": 1, "$db": "admin"}))
 
 
-# A driver that lacks the library for a way only warns, and does not compress.
+# A driver without the library of an algorithm only warns, and does not compress.
 @pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("way", ["snappy", "zlib", "zstd"])
 def test_a_driver_that_compresses(server, database, way):
@@ -60,7 +60,7 @@ def test_the_bytes_of_a_compressed_exchange(server):
         assert (original, number) == (raw.OP_MSG, 2)
         assert len(zlib.decompress(body[9:])) == size
     else:
-        # A server may leave a reply as it is.
+        # A server may send a reply without compression.
         assert kind == raw.OP_MSG
 
 
@@ -76,7 +76,7 @@ def test_a_bomb_is_no_larger_than_a_message(server):
     with Raw(server) as connection:
         connection.send(message(head + bomb, kind=raw.OP_COMPRESSED))
         assert connection.is_closed()
-    # One that lies about its size is no better.
+    # So is a message with a wrong size.
     head = struct.pack("<iiB", raw.OP_MSG, 100, 2)
     with Raw(server) as connection:
         connection.send(message(head + bomb, kind=raw.OP_COMPRESSED))

@@ -1,4 +1,4 @@
-"""`--config`: options in the form of mongod.conf, and what a reload changes."""
+"""`--config`: options in the form of mongod.conf, and the effects of a reload."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from windrow_server import ROOT, Server, binary, free_port
 
-# The file that packages of MongoDB install.
+# The file that MongoDB's packages install.
 OF_PACKAGES = """\
 # mongod.conf
 
@@ -69,7 +69,7 @@ class Configured(Server):
         return [line for line in logged if line["msg"] == message]
 
     def reload(self):
-        """Returns what the log says about it."""
+        """Reloads the configuration. Returns the lines of the log about it."""
         ended = ("The configuration file was read again",
                  "The configuration file is not used: it has an error")
         count = sum(len(self.lines(message)) for message in ended)
@@ -206,7 +206,7 @@ class TestReload:
             assert client.test.command("profile", -1)["slowms"] == 33
             parameter = client.admin.command("getParameter", cursorTimeoutMillis=1)
             assert parameter["cursorTimeoutMillis"] == 6000
-            # What a client changed meanwhile stays.
+            # A parameter that a client has changed meanwhile stays.
             client.admin.command("setParameter", cursorTimeoutMillis=1)
             server.reload()
             parameter = client.admin.command("getParameter", cursorTimeoutMillis=1)
@@ -236,7 +236,7 @@ def test_every_database_has_the_level(tmp_path):
 
 
 def test_a_parameter_that_cannot_be_set_is_an_error(tmp_path):
-    """`setParameter` at the start refuses what cannot be set then."""
+    """`setParameter` in the file refuses parameters that cannot be set at the start."""
     text = OF_PACKAGES + "setParameter:\n  maxBSONDepth: 5\n"
     ended = subprocess.run(Configured(tmp_path, text, start=False).command(), capture_output=True,
                            text=True, timeout=30)
@@ -244,7 +244,7 @@ def test_a_parameter_that_cannot_be_set_is_an_error(tmp_path):
 
 
 def test_the_packaged_configuration_is_a_server_for_others(tmp_path):
-    """docs/security.md shows these steps, with the folders of a system."""
+    """docs/security.md shows these steps, with the folders of an installed system."""
     folders = {"/etc/windrow": tmp_path / "etc", "/var/lib/windrow": tmp_path / "data", "/var/log/windrow": tmp_path / "log",
                "/run/windrow": tmp_path / "run"}
     for name in ("etc", "log", "run"):

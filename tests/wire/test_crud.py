@@ -1,4 +1,4 @@
-"""Documents go in, change, and go out as MongoDB's manual says."""
+"""Insertion, update, deletion and queries as in MongoDB's manual."""
 
 import datetime
 
@@ -250,7 +250,7 @@ def test_updates_that_cannot_be(collection, update, code):
 
 
 def test_constants_of_a_pipeline_matter_where_a_document_is_updated(collection):
-    """What updates nothing failed, too."""
+    """Regression: an update that changes no document failed, too."""
     pipeline = [{"$set": {"b": {"$add": ["a", 1]}}}]
     assert collection.update_one({"a": 1}, pipeline).matched_count == 0
     assert collection.find_one_and_update({"a": 1}, pipeline) is None
@@ -403,8 +403,8 @@ def test_a_write_concern_that_a_standalone_cannot_meet(database):
 
 
 def test_many_values_at_once_in_a_long_array(collection):
-    """Each value was compared with every element. What stays and in which order is as of one value after the
-    other."""
+    """Regression: each value was compared with every element. The remaining elements and their
+    order are those of one value after the other."""
     def array():
         return collection.find_one({"_id": 1})["a"]
 

@@ -1,5 +1,5 @@
-"""`currentOp` shows each connection once, whatever runs over it meanwhile, and cursors with the time at which
-they were opened."""
+"""`currentOp` shows each connection once while commands begin and end, and cursors with their time
+of opening."""
 
 import threading
 
@@ -9,7 +9,7 @@ from pymongo.errors import OperationFailure
 
 @pytest.fixture
 def busy(server):
-    """Connections over which commands begin and end all the time."""
+    """Connections over which commands begin and end continuously."""
     clients, stop = [server.client() for _ in range(4)], threading.Event()
 
     def ask(client):
@@ -39,7 +39,7 @@ def test_a_connection_shows_once(client, busy):
         for ops in shown(client):
             numbers = [op["connectionId"] for op in ops if "connectionId" in op]
             assert len(numbers) == len(set(numbers)), numbers
-            # Those that ask all the time stay open, so that they are never missing either.
+            # Connections that are always busy stay open, so they are never missing.
             assert len(numbers) >= len(busy) + 1, numbers
 
 
@@ -60,7 +60,7 @@ def test_a_cursor_was_created_once(client, collection):
 
 
 def test_operations_are_chosen_by_a_filter(client):
-    """Operators in it were refused once, though the manual shows them."""
+    """Regression: operators in the filter were refused, although the manual shows them."""
     def found(**wanted):
         return client.admin.command({"currentOp": 1, **wanted})["inprog"]
 
@@ -100,7 +100,7 @@ def test_who_waits_for_a_cursor_shows_it(client, database):
     {"find": "v", "batchSize": 1},
 ])
 def test_the_idle_cursor_of_a_pipeline_shows_its_plan(client, database, command):
-    """It did so only while it was profiled."""
+    """Regression: the plan of an idle cursor was only shown while the profiler was on."""
     database.c.create_index("n")
     database.c.insert_many({"n": n} for n in range(5))
     database.create_collection("v", viewOn="c", pipeline=[{"$match": {"n": {"$gte": 0}}}])

@@ -1,4 +1,4 @@
-"""Results larger than a batch wait in a cursor."""
+"""Results larger than a batch stay in a cursor."""
 
 import pymongo
 import pytest
@@ -111,14 +111,15 @@ def test_sorted_and_indexed_results_go_on_where_they_stopped(thousand):
     ({"findAndModify": "c", "remove": True, "nothing": 1}, 51177),
 ])
 def test_arguments_that_cannot_be(database, command, code):
-    """With the codes that were recorded, of MongoDB 4.4."""
+    """The codes are those recorded with MongoDB 4.4."""
     with pytest.raises(OperationFailure) as error:
         database.command(command)
     assert error.value.code == code
 
 
 def test_a_cursor_keeps_to_one_version_of_the_api(database):
-    """A getMore could say something else of the stable API than the command that opened its cursor."""
+    """Regression: a getMore could name another version of the stable API than the command that
+    opened its cursor."""
     database.c.insert_many([{"_id": number} for number in range(4)])
     strict = {"apiVersion": "1", "apiStrict": True}
     for first, other in (({}, strict), (strict, {}), (strict, {"apiVersion": "1"})):

@@ -1,4 +1,4 @@
-"""A data folder that cannot be used is refused with a sentence that says why."""
+"""A data folder that cannot be used is refused with a sentence that gives the reason."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from windrow_server import Server, binary, free_port
 
 
 def refused(folder, seconds=30):
-    """Starts a server that must not start; returns what it wrote."""
+    """Starts a server that must fail to start. Returns its output."""
     command = [str(binary()), "serve", "--data", str(folder), "--listen",
                f"127.0.0.1:{free_port()}"]
     try:
@@ -30,7 +30,7 @@ def files_below(folder):
 
 @pytest.fixture
 def filled(tmp_path):
-    """A data folder that a server has filled and left."""
+    """A data folder with data, without a running server."""
     with Server(tmp_path) as server:
         client = server.client()
         client.d.c.create_index("n")
@@ -53,7 +53,7 @@ def folder_warnings(server):
                                      ["--metrics-listen", "127.0.0.1:0", "--metrics-token-file", "/none"],
                                      ["--web", "0.0.0.0:0"]])
 def test_a_refused_start_leaves_no_data_folder(tmp_path, options, is_there):
-    """Otherwise the next start could not encrypt it."""
+    """Otherwise the next start could not encrypt the folder."""
     data = tmp_path / "data"
     if is_there:
         data.mkdir()
@@ -133,11 +133,12 @@ def test_a_damaged_block_is_named_and_not_served(filled, where):
     except RuntimeError as error:
         assert largest.name in str(error), error
         return
-    # It may start when nothing has read the block yet; then reading must fail by name.
+    # The server may start if nothing has read the block yet. Then a read must fail and name the
+    # block.
     try:
         for one in filled.client().d.c.find():
             assert expected.pop(one["_id"]) == one["pad"]
-        # The damage lies in an index, or where nothing is kept any more.
+        # The damage is in an index, or in a place that is not used any more.
         assert not expected
         filled.client().d.command({"validate": "c", "full": True})
     except Exception as error:  # noqa: BLE001 - any failure must name the file
@@ -147,7 +148,7 @@ def test_a_damaged_block_is_named_and_not_served(filled, where):
 
 
 def test_a_log_cut_off_loses_only_its_end(tmp_path):
-    """A torn record at the end of the log is what a power cut leaves: it is cut off."""
+    """A power cut can leave a torn record at the end of the log. It is cut off."""
     with Server(tmp_path) as server:
         server.client().d.c.insert_many([{"_id": one} for one in range(100)])
         server.kill()
@@ -170,7 +171,7 @@ def test_a_copy_of_a_folder_that_was_left_in_order_starts(filled, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 64 MB, where one may be mounted."""
+    """A file system of 64 MB, if the test may mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder)],
@@ -207,7 +208,7 @@ def test_a_full_disk_refuses_writes_and_goes_on_reading(small_disk, tmp_path):
 
 
 def test_only_the_owner_can_use_the_files(tmp_path):
-    """They had been readable for every user of the machine, whatever was in them."""
+    """Regression: the files were readable for every user of the machine."""
     before = os.umask(0)
     try:
         log = tmp_path / "log"

@@ -1,4 +1,4 @@
-"""What the server reports about itself: latencies of commands, verbosity of its log, slow operations."""
+"""What the server reports: latencies of commands, verbosity of its log, slow operations."""
 
 import json
 import time
@@ -24,7 +24,7 @@ def count(server):
 
 @pytest.fixture
 def verbosity(client):
-    """Sets how much is told, and back."""
+    """Sets the verbosity of the log, and resets it."""
     yield lambda **levels: client.admin.command("setParameter", 1, logComponentVerbosity=levels)
     off = {"verbosity": -1}
     client.admin.command("setParameter", 1, logComponentVerbosity={
@@ -190,7 +190,7 @@ def test_the_hint_of_a_write_is_told_as_mongodb_keeps_it(database):
     ({"aggregate": "v", "pipeline": [{"$match": {"a": 3}}], "cursor": {}},
      ("IXSCAN { a: 1 }", 20, 20)),
     ({"count": "c", "query": {"a": 3, "n": {"$gt": 50}}}, ("IXSCAN { a: 1 }", 20, 20)),
-    # Known from what stands between the entries, without a look at each.
+    # Counted from the fences between the entries, without reading each entry.
     ({"count": "c", "query": {"a": 3}}, ("COUNT_SCAN { a: 1 }", 0, 0)),
     ({"count": "c", "query": {"n": 3}}, ("COLLSCAN", 0, 100)),
     ({"distinct": "c", "key": "n", "query": {"a": 3}}, ("IXSCAN { a: 1 }", 20, 20)),
@@ -228,7 +228,7 @@ def test_what_asks_for_more_has_the_comment_of_its_cursor(database, command):
 
 
 def test_a_wait_that_a_client_wants_is_no_work(client):
-    """A driver's monitor waits in hello for seconds, over and over."""
+    """The monitor of a driver waits in hello for seconds, again and again."""
     def commands():
         return client.admin.command("serverStatus")["opLatencies"]["commands"]
 
@@ -241,7 +241,7 @@ def test_a_wait_that_a_client_wants_is_no_work(client):
 
 
 def test_work_is_counted(client, collection):
-    """Monitors read of it whether queries look at more than they give."""
+    """Monitoring tools compute from it whether queries read more than they return."""
     def metrics():
         all_of_them = client.admin.command("serverStatus")["metrics"]
         return [all_of_them["document"][name] for name in (
@@ -272,8 +272,8 @@ def test_disk_use_is_set_for_all(client, collection):
 
 
 def test_an_expression_within_one_document_stops_in_time(collection):
-    """Also on the threads that help a group. That there is an answer shows it: each document alone would
-    keep one busy for days."""
+    """It also stops on the threads that help a group. Without a stop, each document would keep a
+    thread busy for days."""
     collection.insert_many([{"_id": one, "pad": "x" * 200} for one in range(40_000)])
 
     def summed(count, term):

@@ -1,5 +1,5 @@
-"""What `explain` says of a `distinct` is what is done: by the keys of an index alone, value by value, where
-one has them; and the profile and `currentOp` say the same."""
+"""`explain` of a `distinct` shows what runs: by the keys of an index alone, value by value, if an
+index has them. The profile and `currentOp` show the same."""
 
 import random
 
@@ -29,7 +29,7 @@ def explained(collection, key, query=None, verbosity="executionStats", **options
 
 
 def stages(plan):
-    """The stages from the top."""
+    """The stages from the outermost inwards."""
     found = []
     while plan:
         found.append(plan)
@@ -107,7 +107,7 @@ def test_what_is_read_is_told(collection, key, query, expected, index, bounds):
 
 
 def test_keys_that_have_a_value_behind_others_are_passed_over(collection):
-    """Each value of `k` beside "a" stands at four hundred entries."""
+    """Each value of `k` with "a" has four hundred entries."""
     returned, keys, documents = looked_at(explained(collection, "k", {"s": "a"}))
     assert (returned, documents) == (VALUES // 2, 0) and keys <= 5 * VALUES // 2
 
@@ -117,7 +117,7 @@ ARRAYS_BEHIND = [("a", 1), ("b", -1), ("l", 1)], [("b", 1), ("l.x", -1), ("a", 1
 
 @pytest.fixture
 def with_arrays(database):
-    """In `l`: arrays of values and of documents, none, and values that are no arrays."""
+    """In `l`: arrays of values and of documents, missing fields, and values that are no arrays."""
     numbers = random.Random(11)
     lists = [lambda: [], lambda: [1, 2, 2], lambda: numbers.randrange(4), lambda: [{"x": 1}, {"x": [2, 3]}, {}],
              lambda: {"x": numbers.randrange(4)}, lambda: None,
@@ -160,7 +160,7 @@ def test_arrays_in_fields_behind_give_the_same_values(with_arrays):
     ("a", {}, 2, True),
     ("b", {"a": 1}, 0, True),
     ("a", {"a": {"$gt": 1}}, 2, True),
-    # Before the place, and in the bounds.
+    # In front of the field, and in the bounds.
     ("b", {"a": 1}, 2, False),
     ("a", {"b": 3}, 1, False),
     ("a", {"a": 1, "l": 1}, 2, False),
@@ -269,7 +269,7 @@ def test_values_of_a_clustered_collection_come_in_order(database):
 
 
 def test_names_that_no_projection_may_have(database):
-    """A reference's fields begin with dollars."""
+    """The fields of a reference begin with a dollar sign."""
     database.c.insert_many({"_id": one, "r": {"$ref": "x", "$id": one % 3}} for one in range(9))
     database.c.create_index("r.$id")
     assert "DISTINCT_SCAN" in names(explained(database.c, "r.$id"))

@@ -1,6 +1,6 @@
-"""The values of a `distinct` are one reply: those that do not fit in 16 MB are refused, whichever plan they come
-from, and by the bytes that the reply would have, not by those of the index's keys, which may be a fifth of
-them."""
+"""The values of a `distinct` are one reply. Values that do not fit into 16 MB are refused by every
+plan, and by the bytes of the reply, not by those of the index's keys, which may be a fifth of them.
+"""
 
 import pytest
 from pymongo.errors import OperationFailure
@@ -43,7 +43,7 @@ def test_what_the_reply_would_take_is_counted_on_every_plan(database, count, res
 
 @pytest.mark.parametrize("text", ["x" * 1015, "\0" * 1015], ids=["letters", "zeros"])
 def test_the_same_number_of_values_fits_on_every_plan(database, text):
-    """Each takes 1031 bytes or so; what is kept for the rest of the reply is 4 KB."""
+    """Each value takes about 1031 bytes. 4 KB are reserved for the rest of the reply."""
     collection = database.c
     for index in INDEXES:
         collection.create_index(index)

@@ -1,5 +1,5 @@
-"""A `$group` that needs one document of each value reads one entry of an index for each, and gives what it
-gives without an index."""
+"""A `$group` that needs one document of each value reads one index entry for each, with the results
+of a scan."""
 
 import random
 
@@ -23,7 +23,7 @@ def collection(server):
 
 
 def counts(collection, pipeline):
-    """The stage that read the index, and how many keys and documents it looked at."""
+    """The stage that read the index, and the numbers of keys and documents that it examined."""
     explained = collection.database.command(
         "explain", {"aggregate": collection.name, "pipeline": pipeline, "cursor": {}},
         verbosity="executionStats")

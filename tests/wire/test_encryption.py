@@ -145,7 +145,7 @@ def test_change_streams_read_an_encrypted_log(tmp_path):
 
 
 def test_large_sorts_are_spilled(tmp_path):
-    """Rows in temporary files are encrypted too: here they are only read back right."""
+    """Rows in temporary files are encrypted too. This test only reads them back."""
     key = new_key(tmp_path / "key")
     with Server(tmp_path, options=["--encryption-key-file", str(key)]) as server:
         collection = server.client().a.b
@@ -157,7 +157,7 @@ def test_large_sorts_are_spilled(tmp_path):
 
 
 def test_own_commands_use_the_socket(tmp_path):
-    """Their password is in the folder, in clear: by IP it opens nothing."""
+    """Their password is in the folder in clear text. Over TCP it gives no access."""
     key = new_key(tmp_path / "key")
     files = tmp_path / "files"
     files.mkdir()

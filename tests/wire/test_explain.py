@@ -1,4 +1,5 @@
-"""What explain tells: the stages in MongoDB's words, bounds, and what was examined."""
+"""`explain` shows the stages in MongoDB's words, bounds, and the numbers of examined keys and
+documents."""
 
 import pytest
 from bson import MaxKey, MinKey
@@ -134,7 +135,7 @@ def test_what_was_examined(filled, find, returned, keys, documents):
     stats = explained(filled, **find)["executionStats"]
     assert stats["executionSuccess"] is True
     assert stats["nReturned"] == returned
-    # One key more tells that the range has ended.
+    # One more key shows that the range has ended.
     assert stats["totalKeysExamined"] in (keys, keys + 1)
     assert stats["totalDocsExamined"] == documents
     assert isinstance(stats["executionTimeMillis"], int) and "stage" in stats["executionStages"]
@@ -261,7 +262,8 @@ def test_what_would_be_written_is_told_and_not_written(filled, stage, shown):
 
 
 def test_a_million_values_are_explained(collection):
-    """The bounds of so many were a reply of more bytes than a message has, and the connection was closed."""
+    """Regression: the bounds of so many values were more bytes than a message can have, and the
+    connection was closed."""
     collection.create_index("a")
 
     def of_values(count):
@@ -342,7 +344,7 @@ FRENCH = {"locale": "fr", "caseLevel": False, "caseFirst": "off", "strength": 3,
 
 
 def test_collations_are_told_as_they_were_resolved(database):
-    """Neither the query's was told nor that of the index."""
+    """Regression: neither the collation of the query nor that of the index was shown."""
     collated = database.create_collection("c", collation={"locale": "fr"})
     collated.create_index("a")
     for find in ({}, {"collation": {"locale": "fr"}}):
@@ -377,7 +379,7 @@ MIN, MAX = MinKey(), MaxKey()
     ({"a": 5, "b": {"$gt": 105, "$lte": 305}}, {"a": 1, "b": -1},
      ({"a": 5, "b": 305}, True, {"a": 5, "b": 105}, False), 2),
     ({}, {"a": 1}, ({"a": MIN}, True, {"a": MAX}, True), 1000),
-    # Neither several intervals nor a test of keys nor documents.
+    # Without several intervals, tests of keys, and documents.
     ({"a": {"$in": [5, 7]}}, {"a": 1}, None, 20),
     ({"a": {"$gt": 97}, "b": 198}, {"a": 1, "b": -1}, None, 1),
     ({"a": 5, "x": None}, {"a": 1}, None, 10),
@@ -409,7 +411,7 @@ def test_a_command_for_another_database_is_not_explained(filled):
     ({"t": -1}, {"t": {"$regex": "7"}, "b": {"$gte": 0}}, "matching"),
     ({"b": 1, "t": 1}, {"b": {"$gte": 0}, "t": {"$regex": "7"}}, "matching"),
     ({"n.b": 1}, {"n.b": {"$mod": [7, 1]}}, "matching"),
-    # What is missing is null in an index, and an array's element is not the array.
+    # A missing field is null in an index, and an element of an array is not the array.
     ({"gone": 1}, {"gone": {"$exists": True}}, "all"),
     ({"list": 1}, {"list": {"$regex": "7"}}, "all"),
     ({"list": 1, "t": 1}, {"t": {"$regex": "7"}}, "matching"),
@@ -423,7 +425,7 @@ def test_who_does_not_match_by_his_key_is_not_fetched(collection, index, query, 
     assert found == list(collection.find(query).hint({"$natural": 1}).sort("_id"))
     assert stats["nReturned"] == len(found) > 0
     expected = len(found) if fetched == "matching" else stats["totalKeysExamined"]
-    # An array's document comes by its elements, and is fetched once.
+    # The document with an array is found by several elements and fetched once.
     expected = min(expected, 200) if "list" in index else expected
     assert stats["totalDocsExamined"] == expected
     window = collection.find(query).hint("i").skip(1).limit(2)
@@ -451,7 +453,7 @@ def large(client):
     ({"b": {"$gte": 0}, "n": {"$mod": [100, 7]}}, ["FETCH", "IXSCAN"]),
     ({"b": {"$gte": 0}, "n": {"$mod": [2, 1]}}, ["COLLSCAN"]),
     ({"$or": [{"t": {"$regex": "99$"}}, {"b": 3, "n": {"$mod": [100, 3]}}]}, ["FETCH", "OR", "IXSCAN"]),
-    # The element that does not match by its key may stand beside one that does.
+    # An element whose key does not match may be in one array with one that does.
     ({"list": {"$regex": "99$"}}, ["COLLSCAN"]),
 ])
 def test_keys_tell_how_many_of_a_large_collection_match(large, query, expected):
@@ -499,14 +501,14 @@ def test_the_pipeline_of_a_union_is_explained(joined, verbosity):
     assert ("executionStats" in cursor["$cursor"]) == ("nReturned" in group) == ("nReturned" in shown) == runs
     if runs:
         assert (shown["nReturned"], group["nReturned"], cursor["nReturned"]) == (5, 4, 4)
-    # The whole of it is a query, of a view.
+    # The whole pipeline is a query, here of a view.
     [cursor] = stages_of(joined, [{"$unionWith": "seen"}], verbosity)[1]["$unionWith"]["pipeline"]
     assert stages(cursor["$cursor"]["queryPlanner"]["winningPlan"]) == ["FETCH", "IXSCAN"]
-    # It brings its own documents.
+    # The pipeline has its own documents.
     brought = {"$unionWith": {"pipeline": [{"$documents": [{"a": 1}]}]}}
     [documents] = stages_of(joined, [brought], verbosity)[1]["$unionWith"]["pipeline"]
     assert "$documents" in documents and ("nReturned" in documents) == runs
-    # Nothing is asked of it.
+    # The collection behind it is not read.
     behind = stages_of(joined, [union, {"$limit": 2}], verbosity)[1]["$unionWith"]["pipeline"]
     assert ("$cursor" in behind[0]) == (not runs)
 
@@ -529,7 +531,8 @@ def test_a_lookup_tells_what_it_read(joined, lookup, expected):
 
 
 def test_a_large_collection_without_an_index_is_read_once_for_all_rows(database):
-    """Above 100 MB of documents there was no table of them: each row read the whole collection."""
+    """Regression: above 100 MB of documents there was no hash table of them, and each row read the
+    whole collection."""
     text = "x" * 400_000
     database.large.insert_many([{"_id": one, "by": [one % 7, "b"], "text": text} for one in range(300)])
     database.large.insert_many([{"_id": 300}, {"_id": 301, "by": None}])

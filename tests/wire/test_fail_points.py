@@ -1,4 +1,4 @@
-"""Fail points: commands that fail, wait or lose their connection on purpose, where the server is told so."""
+"""Fail points: commands that fail, wait or lose their connection on request."""
 
 import time
 

@@ -1,8 +1,6 @@
-"""Drivers encrypt fields before they send them: the server stores, finds and checks what it cannot read.
-
-The master key is a local one. Encryption is explicit, decryption is automatic, as drivers do it beside a
-server of MongoDB Community.
-"""
+"""Drivers encrypt fields before they send them. The server stores, finds and checks values that it
+cannot read. The master key is a local one. Encryption is explicit, decryption is automatic, as in
+drivers of MongoDB Community."""
 
 import os
 
@@ -93,7 +91,7 @@ def test_values_are_found_by_what_is_encrypted(encryption, database, reader, key
     assert explained["inputStage"]["stage"] == "IXSCAN"
     with pytest.raises(DuplicateKeyError):
         people.insert_one({"number": numbers[7]})
-    # An equal salary is encrypted to other bytes each time.
+    # An equal salary is encrypted to different bytes each time.
     again = encryption.encrypt(7000, RANDOM, key_id=key)
     assert people.count_documents({"salary": again}) == 0
 
@@ -178,7 +176,8 @@ def test_invalid_keywords_are_refused(database, schema, code):
 
 
 def test_values_are_not_logged(database):
-    """Documents that a validator lets pass are logged, so it must not let values pass that ought to be encrypted."""
+    """Documents that a validator only warns about are logged. The log must not have values that
+    should be encrypted."""
     validator = {"$and": [{"$jsonSchema": {"properties": {"a": {"encrypt": {}}}}}]}
     for options in ({"validationAction": "warn"}, {"validationLevel": "moderate"}):
         refused(lambda options=options: database.create_collection("c", validator=validator, **options),
@@ -194,7 +193,7 @@ def test_values_are_not_logged(database):
 
 
 def test_unindexed_values_of_queryable_encryption_are_stored(encryption, database, reader, key):
-    """They need nothing of the server."""
+    """Such values need no support by the server."""
     value = encryption.encrypt({"iban": "DE1"}, Algorithm.UNINDEXED, key_id=key)
     assert value.subtype == ENCRYPTED
     database.people.insert_one({"_id": 1, "account": value})

@@ -1,4 +1,5 @@
-"""Filters behind renames and behind groups: they are asked in front, of an index, and find the same."""
+"""Filters behind renames and groups are moved to the front, use an index, and find the same
+documents."""
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_view_that_renames_is_found_in_by_an_index(database, people, pipeline,
     assert database.command("count", "v", query=query)["n"] == expected
     assert sorted(database.v.distinct("_id", query)) == sorted(row["_id"] for row in found)
     assert len(list(people.aggregate([*pipeline, {"$match": query}]))) == expected
-    # A stage that lets nothing pass: the filter stands where it was written.
+    # A stage that stops filters: the filter stays where it was written.
     behind = list(people.aggregate([*pipeline, {"$redact": "$$KEEP"}, {"$match": query}]))
     by_id = lambda rows: sorted(rows, key=lambda row: row["_id"])
     assert by_id(behind) == by_id(found)
@@ -95,7 +96,7 @@ def test_groups_of_a_view_are_found_by_an_index(database, people):
 
 
 def test_a_filter_is_not_repeated_in_front_of_a_view(database, people):
-    """A filter that is asked in front, too, is put there once, however many pipelines are joined."""
+    """A filter that is moved to the front is inserted once, however many pipelines are joined."""
     pipeline = [*PLAIN, {"$match": {"city": {"$gt": "city 1"}}}]
     database.create_collection("v", viewOn="people", pipeline=pipeline)
     database.create_collection("w", viewOn="v", pipeline=[{"$match": {"name": "name 7"}}])
@@ -105,14 +106,15 @@ def test_a_filter_is_not_repeated_in_front_of_a_view(database, people):
 
 
 @pytest.mark.parametrize("stages, query, expected", [
-    # An array that held no documents holds some now, which lack the field.
+    # An array without documents gets documents, which lack the field.
     ([{"$addFields": {"p.q": 1}}], {"p.r": None}, [1, 2, 4]),
     ([{"$addFields": {"p.q": 1}}], {"p.0": 1}, []),
     ([{"$unset": "p.q"}], {"p.0.q": 5}, []),
     ([{"$lookup": {"from": "none", "pipeline": [], "as": "p.q"}}], {"p.r": 1}, []),
 ])
 def test_what_a_stage_makes_of_an_array_is_seen(database, collection, stages, query, expected):
-    """Filters on paths beside what a stage changes went before it, and found what was there."""
+    """Regression: filters on paths beside a changed path moved in front of the stage, and found the
+    old values."""
     collection.insert_many([{"_id": 1, "p": [1]}, {"_id": 2}, {"_id": 3, "p": [{"q": 5, "r": 1}]}, {"_id": 4, "p": 2}])
     assert sorted(row["_id"] for row in collection.aggregate([*stages, {"$match": query}])) == expected
 

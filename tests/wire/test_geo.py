@@ -1,4 +1,4 @@
-"""Places: an index of them answers what a scan answers, and near things come first."""
+"""Geospatial queries: an index returns what a scan returns, and near results come first."""
 
 import math
 import random
@@ -23,7 +23,7 @@ def beside(chance, center, size):
 
 
 def star(chance, center, size):
-    """A closed ring around a place, walked once round."""
+    """A closed ring around a point."""
     corners = chance.randrange(3, 9)
     ring = []
     for number in range(corners):
@@ -50,7 +50,7 @@ def shape(chance, center, size):
 
 
 def documents(seed, make, count=300):
-    """Documents with a place, some with none, some with several."""
+    """Documents with a location, with none, and with several."""
     chance = random.Random(seed)
     made = []
     for number in range(count):
@@ -142,7 +142,7 @@ def meters(one, other):
 @pytest.mark.parametrize("center", CENTERS + [(-33.3, 5), (77, 77)])
 @pytest.mark.parametrize("kind", ["sphere", "sphere behind", "plane", "plane before"])
 def test_near_is_in_the_order_of_distances(collection, kind, center):
-    """Around places with much and with nothing."""
+    """Around points with many neighbours and with none."""
     chance = random.Random(kind)
     collection.insert_many([
         {"_id": number, "kind": chance.choice("ab"),
@@ -307,7 +307,7 @@ def test_near_in_updates_and_deletes(collection):
 
 
 def test_near_behind_a_field_that_must_only_be_there(collection):
-    """An index served only where the filter restricted its first field."""
+    """Regression: the index was used only if the filter restricted its first field."""
     collection.create_index([("a", 1), ("p", GEOSPHERE)])
     collection.insert_many([{"_id": 0, "a": 1, "p": [2, 0]}, {"_id": 1, "p": [0, 0]},
                             {"_id": 2, "a": None, "p": [1, 0]}])
@@ -327,7 +327,8 @@ def test_near_behind_a_field_that_must_only_be_there(collection):
     ({"$near": {"$geometry": point((0, 0)), "$maxDistance": 500}}, "maxdist=500 isNearSphere=0"),
 ])
 def test_the_field_that_has_no_index_is_told(collection, condition, said):
-    """There are applications that find its name in the message, make the index and ask again."""
+    """Some applications find the name of the field in the message, create the index and try again.
+    """
     collection.insert_one({"a": {"b": [0, 0]}})
     with pytest.raises(OperationFailure) as error:
         list(collection.find({"a.b": condition}))
@@ -474,7 +475,7 @@ def test_places_limit_a_partial_index(collection, operator, shape):
 
 @pytest.mark.parametrize("indexed", [False, True])
 def test_the_edge_of_a_circle_is_where_the_sum_of_centre_and_radius_is(collection, indexed):
-    """5.0001 - 5 is more than 0.0001 to a double, and the point was outside."""
+    """Regression: 5.0001 - 5 is more than 0.0001 as a double, so the point was outside."""
     around = [(4.9999, 52), (5, 52), (5.0001, 52), (5, 52.0001), (5, 51.9999)]
     corners = [(x, y) for x in (4.9999, 5.0001) for y in (51.9999, 52.0001)]
     collection.insert_many({"_id": number, "p": list(place)} for number, place in enumerate(around + corners))
@@ -504,7 +505,7 @@ def test_unique_documents_mean_nothing_to_a_stage(collection):
     [[1, 1]] * 4, [[1, 1], [1, 1], [2, 2], [1, 1]], [[1, 1], [2, 2], [2, 2], [1, 1], [1, 1]],
 ])
 def test_a_ring_of_fewer_than_three_places_is_none(collection, ring):
-    """One of a single place ended a build, at every start anew."""
+    """Regression: a ring with a single position ended an index build, at every start again."""
     polygon = {"type": "Polygon", "coordinates": [ring]}
     with pytest.raises(OperationFailure) as error:
         list(collection.find({"p": {"$geoWithin": {"$geometry": polygon}}}))

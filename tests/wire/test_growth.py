@@ -1,5 +1,5 @@
-"""What a pipeline, a projection or an update makes of a document may grow with every step: each growth
-ends in an error, in bounded memory."""
+"""Pipelines, projections and updates can enlarge a document with every step. Each growth ends in an
+error, in bounded memory."""
 
 import time
 
@@ -7,8 +7,8 @@ import pytest
 from pymongo.errors import OperationFailure
 
 BIG = 8 << 20
-# What the server may hold at its peak beyond what it held before: three documents of 125 MB, one of them
-# growing, and the values of an expression.
+# The largest growth of the server's peak memory: three documents of 125 MB, one of them growing,
+# and the values of an expression.
 PEAK_BYTES_MAX = 1 << 30
 SECONDS_MAX = 120
 
@@ -36,7 +36,7 @@ def status(server, name):
 
 @pytest.fixture(autouse=True)
 def bounded(server, documents):
-    # The peak is counted anew from here on.
+    # Resets the peak of the process.
     with open(f"/proc/{server.process.pid}/clear_refs", "w") as clear:
         clear.write("5")
     before, began = status(server, "VmRSS"), time.monotonic()
@@ -50,7 +50,7 @@ def doubled(field, expression):
 
 
 def bigs(count):
-    """An array of so many large strings."""
+    """An array of this many large strings."""
     return {"$map": {"input": {"$range": [0, count]}, "in": "$big"}}
 
 
@@ -149,7 +149,7 @@ def test_an_update_that_grows_ends_with_an_error(documents, code, update):
 def test_what_stays_within_the_limits_is_computed(documents):
     asked = [{"$project": {"x": {"$size": bigs(11)}, "y": {"$size": {"$range": [0, 1_000_000]}}}}]
     assert list(documents.aggregate(asked)) == [{"_id": 1, "x": 11, "y": 1_000_000}]
-    # Between stages documents may be longer than those that leave, those of groups too.
+    # Between stages, documents may be longer than returned ones. So may those of groups.
     grouped = of_rows(5, {"$group": {"_id": None, "x": {"$push": "$big"}}}, {"$set": {"x": {"$size": "$x"}}})
     assert list(documents.aggregate(grouped)) == [{"_id": None, "x": 5}]
 
@@ -159,7 +159,7 @@ def test_what_stays_within_the_limits_is_computed(documents):
     {"$bottom": {"sortBy": {"_id": 1}, "output": "$s"}},
 ], ids=lambda function: next(iter(function)))
 def test_a_long_value_in_long_windows(documents, function):
-    """The windows of all rows have the one long string, the values of 51 rows."""
+    """The windows of all rows share one long string, the values of 51 rows."""
     rows = [{"$limit": 1}, {"$set": {"r": {"$range": [0, 1001]}}}, {"$unwind": "$r"}, {"$project": {
         "_id": "$r", "s": {"$cond": [{"$eq": ["$r", 1000]}, {"$substrBytes": ["$big", 0, BIG >> 1]}, "a"]}}}]
     windows = [{"$setWindowFields": {"sortBy": {"_id": 1}, "output": {

@@ -1,4 +1,4 @@
-"""What a driver or a shell asks before anything else, and sessions."""
+"""The first commands of drivers and shells, and sessions."""
 
 import pathlib
 import sys

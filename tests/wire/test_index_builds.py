@@ -1,4 +1,4 @@
-"""How builds use the machine, what they say meanwhile, and what ends them."""
+"""Index builds: their use of the machine, their progress reports, and their ends."""
 
 import pathlib
 import random
@@ -46,7 +46,7 @@ def test_a_build_keeps_to_its_memory(tmp_path):
         before = resident(server, "VmRSS")
         client.d.c.create_index([("t", TEXT)])
         peak = resident(server, "VmHWM")
-        # Its entries are four times as much.
+        # The entries of the index have four times as many bytes.
         assert peak <= before + (50 + 64 << 20), (before >> 20, peak >> 20)
 
 
@@ -79,7 +79,7 @@ def test_what_a_build_says_meanwhile(server, database):
     assert told and {"buildUUID", "method", "phase", "phaseStr", "resumable", "replicationState"} == set(told[0])
     phases = {(0, "initialized"), (1, "collection scan"), (2, "bulk load")}
     assert {(one["phase"], one["phaseStr"]) for one in told} <= phases
-    # One build is told of by one UUID.
+    # All reports of one build have one UUID.
     uuids = {one["buildUUID"] for one in told} | {one["buildUUID"] for one in listed if "buildUUID" in one}
     assert len(uuids) == 1
 
@@ -93,7 +93,7 @@ def test_indexes_are_listed_with_their_builds(database):
     database.c.create_index("a")
     plain = indexes(database)
     assert indexes(database, includeBuildUUIDs=True) == plain
-    # All specifications are within documents of their own then.
+    # Each specification is then within a document of its own.
     assert indexes(database, includeIndexBuildInfo=True) == [{"spec": one} for one in plain]
     assert indexes(database, includeIndexBuildInfo=True, includeBuildUUIDs=False) == [{"spec": one} for one in plain]
     assert indexes(database, includeIndexBuildInfo=False) == plain
@@ -127,8 +127,8 @@ def test_old_snapshots_end(tmp_path):
 
 
 def test_two_that_build_the_same_index_both_wait_for_it(server, database):
-    """One that was registered between a look and the own registration was said to be there, while it was
-    not yet: equal keys came in, and its build failed."""
+    """Regression: an index that another client registered meanwhile was reported as existing
+    although it was not ready. Equal keys were inserted, and its build failed."""
     other = server.client()[database.name]
     for number in range(60):
         name = f"c{number}"
@@ -143,7 +143,7 @@ def test_two_that_build_the_same_index_both_wait_for_it(server, database):
 
 
 def test_who_waits_for_a_build_that_fails_builds_it(server, database):
-    """It was told that the other build had failed."""
+    """Regression: the waiting client got the error of the other build."""
     load(database.c, 30_000)
     database.c.insert_one({"n": 1})
     codes = []

@@ -1,4 +1,4 @@
-"""Index filters and notablescan: what plans must keep to."""
+"""Index filters and notablescan: restrictions of plans."""
 
 import pytest
 from pymongo.errors import OperationFailure
@@ -36,7 +36,7 @@ def test_a_filter_keeps_queries_of_its_shape_to_its_indexes(collection):
     set_filter(collection, {"a": 5, "b": 6}, ["a_1"])
     found = planner(collection, query)
     assert found["indexFilterSet"] and indexes(found["winningPlan"]) == {"a_1"}
-    # A hint means nothing beside it; another shape is free.
+    # A hint has no effect beside an index filter. Another shape has no filter.
     assert indexes(planner(collection, query, hint="b_1")["winningPlan"]) == {"a_1"}
     assert not planner(collection, {"b": 1})["indexFilterSet"]
     assert "b_1" in indexes(planner(collection, query, sort={"b": 1})["winningPlan"])
@@ -112,8 +112,8 @@ def rename(source, target, **options):
     lambda c: c.drop(),
 ], ids=["dropDatabase", "rename", "rename onto", "convertToCapped", "$out", "drop"])
 def test_filters_and_plans_end_with_their_collection(collection, replace):
-    """Filters and plans were kept by name and forgotten by `drop` alone, so that a collection that got
-    the name by any other command was read by the index filters of the one before."""
+    """Regression: filters and plans were kept by name and removed by `drop` alone. A collection
+    that got the name by another command used the index filters of the one before."""
     command = collection.database.command
     collection.database.away.drop()
     set_filter(collection, {"a": 1, "b": 1}, ["a_1"])
@@ -130,7 +130,7 @@ def test_filters_and_plans_end_with_their_collection(collection, replace):
 
 
 def test_filters_follow_a_collection_to_its_new_name(collection):
-    """MongoDB keeps index filters with the collection itself: so they go with it when it is renamed."""
+    """MongoDB keeps index filters with the collection, so a rename keeps them."""
     collection.database.away.drop()
     set_filter(collection, {"a": 1, "b": 1}, ["a_1"])
     rename(collection, collection.database.away)

@@ -1,4 +1,4 @@
-"""Every kind of index answers what a scan answers, and keeps its promises."""
+"""Every kind of index returns what a scan returns, and enforces its options."""
 
 import datetime
 import random
@@ -24,7 +24,7 @@ QUERIES = [{"$eq": 1}, {"$gt": 1}, {"$gte": 1, "$lt": 5}, {"$lte": "b"}, {"$ne":
 
 
 def documents(seed, count=400):
-    """Documents whose a, b and d.e are of every type, sometimes missing."""
+    """Documents whose a, b and d.e have every type or are missing."""
     chance = random.Random(seed)
     made = []
     for number in range(count):
@@ -118,8 +118,8 @@ def test_a_covered_query_reads_no_document(database):
     assert (stats["totalDocsExamined"], stats["totalKeysExamined"]) == (0, 10)
 
 
-# The index on `_id` went on saying 1 where the document said 1.0: covered queries gave it, and validate
-# found an entry missing.
+# Regression: the index on `_id` kept 1 when the document had 1.0. Covered queries returned it, and
+# validation found a missing entry.
 @pytest.mark.parametrize("options", [{}, {"clusteredIndex": {"key": {"_id": 1}, "unique": True}}])
 @pytest.mark.parametrize("change", [
     lambda collection: collection.replace_one({"_id": 1}, {"_id": 1.0}),
@@ -173,7 +173,8 @@ def test_the_reply_counts_indexes_before_and_after(database):
 
 
 def test_the_index_on_id_of_a_new_collection_counts_as_made(database):
-    """The reply did not say that the collection had been created, since no index was built for it."""
+    """Regression: the reply did not say that the collection was created, since no index was built
+    for it."""
     make = {"createIndexes": "c", "indexes": [{"key": {"_id": 1}, "name": "_id_"}]}
     first = database.command(make)
     first.pop("ok")
@@ -192,7 +193,7 @@ class TestUnique:
             assert error.value.details["keyPattern"] == {"a": 1}
             assert error.value.details["keyValue"] == {"a": value}
         with pytest.raises(DuplicateKeyError):
-            collection.insert_one({"no": "a"})  # missing counts as null, once
+            collection.insert_one({"no": "a"})  # a missing value counts as null, once
         assert collection.count_documents({}) == 3
 
     def test_updates_may_not_make_one_either(self, collection):
@@ -420,7 +421,7 @@ def test_wildcard_indexes_find_values_at_any_path(database):
     assert [it["_id"] for it in things.find({"c": {}})] == [3]
     things.update_one({"_id": 3}, {"$set": {"new.path": 1}})
     assert [it["_id"] for it in things.find({"new.path": 1})] == [3]
-    # Of arrays as they are the empty one alone can be sought.
+    # Of arrays as whole values, only the empty one can be sought.
     things.insert_many([{"_id": 4, "e": []}, {"_id": 5, "e": [[]]}, {"_id": 6, "e": [[1]]}, {"_id": 7, "e": [1]}])
     assert [it["_id"] for it in things.find({"e": []}, hint="$**_1").sort("_id", 1)] == [4, 5]
     assert [it["_id"] for it in things.find({"e": {"$in": [[], 1]}}, hint="$**_1").sort("_id", 1)] == [4, 5, 7]
@@ -434,7 +435,7 @@ def test_wildcard_indexes_find_values_at_any_path(database):
 
 
 def wait_for_passes(admin, count):
-    """Waits until the thread has looked at all TTL indexes so many times more."""
+    """Waits until the thread has checked all TTL indexes this many times more."""
     passes = lambda: admin.command("serverStatus")["metrics"]["ttl"]["passes"]  # noqa: E731
     wanted, deadline = passes() + count, time.monotonic() + 20
     while passes() < wanted:
@@ -542,7 +543,7 @@ def test_a_collection_compares_as_it_was_made_to(database):
 
 @pytest.mark.parametrize("key", [{"a": 1}, {"a": -1}, {"a": 1, "b": -1}, {"b": 1, "a": -1}])
 def test_distinct_values_of_an_index_are_those_of_a_scan(database, key):
-    """Values that few and that many documents have, of several types, in every order of an index."""
+    """Values with few and with many documents, of several types, in every order of an index."""
     values = [None, 1, 2.5, "x", "y", {"c": 1}, datetime.datetime(2020, 1, 1), True, MinKey(), 7, 7.0, "yy"]
     documents = [{"_id": one, "a": values[one * one % 97 % 12], "b": one % 3} for one in range(600)]
     documents += [{"_id": 600 + one, "a": 1000 + one // 2, "b": one % 2} for one in range(300)]

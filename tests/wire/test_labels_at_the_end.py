@@ -1,4 +1,4 @@
-"""A server that ends tells drivers how to go on once it is there again: by the labels of its errors."""
+"""A server that ends sends error labels by which drivers know how to continue after the restart."""
 
 import pathlib
 import sys
@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from raw import Raw, op_msg, section  # noqa: E402
 from windrow_server import Server  # noqa: E402
 
-# Takes far longer than any test waits.
+# Runs far longer than any test waits.
 SLOW = {"$match": {"$expr": {"$reduce": {
     "input": {"$range": ["$from", 2_000_000]}, "initialValue": 0,
     "in": {"$max": {"$range": ["$$this", {"$add": ["$$this", 100]}]}}}}}}
@@ -28,7 +28,7 @@ def server(tmp_path):
 
 
 def ended(raw, server, command):
-    """What a command replies that runs while its server is asked to end."""
+    """The reply of a command that runs while its server is asked to end."""
     raw.send(op_msg(section(command | {"$db": "d"})))
     time.sleep(0.3)
     server.stop()
@@ -36,7 +36,8 @@ def ended(raw, server, command):
 
 
 def waited_for(server, command):
-    """What a getMore replies that waits on the cursor of a command while its server is asked to end."""
+    """The reply of a getMore that waits on the cursor of a command while its server is asked to
+    end."""
     with Raw(server) as raw:
         opened = raw.send(op_msg(section(command | {"$db": "d"}))).reply()
         cursor = bson.Int64(opened["cursor"]["id"])

@@ -1,10 +1,10 @@
-"""Where a stage wants a constant, a variable of the command's let is one."""
+"""If a stage requires a constant, a variable of the command's `let` is one."""
 
 import pytest
 from pymongo.errors import OperationFailure
 
 LET = {"ps": [0.5, 0.9], "p": 0.9, "n": 1, "d": "none", "low": 0, "high": 50}
-# As a list and put together of constants and variables.
+# As a list, and composed of constants and variables.
 POINTS = ["$$ps", [0.5, "$$p"], {"$concatArrays": [[0.5], ["$$p"]]}]
 
 
@@ -41,7 +41,7 @@ def test_the_default_of_a_shift(numbers):
 
 
 def test_bounds_of_windows(numbers):
-    """A string is a word there, and no variable."""
+    """A string is a keyword there, not a variable."""
     def stage(*bounds):
         output = {"r": {"$sum": 1, "window": {"documents": list(bounds)}}}
         return {"$setWindowFields": {"sortBy": {"_id": 1}, "output": output}}
@@ -61,7 +61,7 @@ def test_boundaries_and_default_of_buckets(numbers):
 
 
 def test_of_finds_and_updates(numbers):
-    """As the constants of an update's statement."""
+    """They are constants, as those of an update's statement are."""
     median = {"$percentile": {"input": [1, 2, 3], "p": "$$ps", "method": "approximate"}}
     found = numbers.find({"$expr": {"$eq": [median, [2, 3]]}}, {"r": median}, let=LET, limit=1)
     assert list(found) == [{"_id": 1, "r": [2, 3]}]
@@ -76,7 +76,7 @@ def test_of_finds_and_updates(numbers):
     ({"$bucket": {"groupBy": "$v", "boundaries": ["$$low", 5]}}, 40191),
 ])
 def test_variables_of_a_join_are_none(numbers, stage, code):
-    """They have another value for each document."""
+    """The variables of a join have another value for each document."""
     lookup = {"from": numbers.name, "let": {"ps": "$a", "low": "$b"}, "pipeline": [stage], "as": "r"}
     with pytest.raises(OperationFailure) as failure:
         run(numbers, {"$lookup": lookup})

@@ -60,7 +60,7 @@ class TestRotation:
             try:
                 admin.command("logRotate", "server")
             except OperationFailure as error:
-                assert error.code == 37  # In the same second, the name is taken.
+                assert error.code == 37  # the name of a second is taken
             assert rotated(tmp_path)
 
     def test_a_file_can_be_reopened(self, tmp_path):
@@ -254,7 +254,7 @@ def test_operations_wait_for_others(tmp_path):
             threads[-1].start()
 
         threads = []
-        # A transaction that has begun goes on: others may wait for its locks.
+        # A transaction that has begun continues, because others may wait for its locks.
         with client.start_session() as session, session.start_transaction():
             d.c.update_one({"_id": 1}, {"$set": {"x": 1}}, session=session)
             run(slow.d.c.find_one)
@@ -262,7 +262,7 @@ def test_operations_wait_for_others(tmp_path):
                                if op.get("appName") == "slow" and op["op"] == "query"]
             wait_until(blocked)
             d.c.update_one({"_id": 1}, {"$set": {"x": 2}}, session=session)
-        # Others wait, at most for their time.
+        # Others wait, at most for their time limit.
         with pytest.raises(OperationFailure) as caught:
             d.c.find_one(max_time_ms=50)
         assert caught.value.code == 50

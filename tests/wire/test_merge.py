@@ -1,4 +1,4 @@
-"""$merge: the documents of a pipeline meet those of a collection."""
+"""$merge: the documents of a pipeline are merged into a collection."""
 
 import pytest
 from pymongo import ASCENDING, GEO2D, GEOSPHERE

@@ -1,4 +1,4 @@
-"""The page of metrics: its format, its values, who may read it, and Prometheus itself."""
+"""The page of metrics: its format, its values, its access control, and Prometheus itself."""
 
 import json
 import re
@@ -180,7 +180,7 @@ scrape_configs:
 
 
 def test_the_exporter_reads_server_status(tmp_path):
-    """prometheus-mongodb-exporter of Debian, which asks `serverStatus`."""
+    """prometheus-mongodb-exporter of Debian reads `serverStatus`."""
     exporter = debian.program("prometheus-mongodb-exporter", "usr/bin/prometheus-mongodb-exporter")
     with Server(tmp_path) as server:
         server.client().shop.fruit.insert_many({"_id": n} for n in range(30))

@@ -1,4 +1,4 @@
-"""Arrays in indexes: an entry for each element, and for a place in an array one."""
+"""Multikey indexes: an entry for each element, and for a numeric path component."""
 
 import random
 
@@ -19,8 +19,8 @@ def test_multikey_entries_are_one_for_each_element(database):
 
 
 def test_elements_that_are_equal_and_of_other_types(database):
-    """Two such elements of one array once stood in the index in an order that nothing decided, and
-    `validate` called the index damaged."""
+    """Regression: the order of two equal elements of one array was undefined in the index, and
+    `validate` reported the index as damaged."""
     twice = [[1.0, 1, Int64(1)], [1, 1.0], [Int64(1), Decimal128("1.0"), 1]]
     database.c.create_index("a", name="kept")
     for number in range(300):
@@ -60,7 +60,7 @@ def test_an_array_at_a_place_is_one_value(collection):
     collection.delete_one({"_id": 2})
     collection.insert_many([{"l": [[1, 2]]}, {"l": [[1]]}])
     assert collection.database.command("validate", "c")["valid"]
-    # As a name the number leads to an array like any other.
+    # As a field name, the number leads to an array as any other name does.
     collection.insert_one({"l": {"0": [7, 8]}})
     with pytest.raises(DuplicateKeyError):
         collection.insert_one({"l": [8]})
@@ -87,7 +87,7 @@ def test_a_number_that_is_a_place_and_a_name_has_no_key(collection, pad):
 
 
 def test_a_place_in_an_array_is_no_name_in_what_an_index_covers(collection):
-    """{"a": {"0": 5}} was made of the key of 5."""
+    """Regression: covered queries returned {"a": {"0": 5}} for the key of 5."""
     collection.insert_one({"_id": 1, "b": 1, "a": [5, 6]})
     collection.create_index([("b", 1), ("a.0", 1)], name="place")
     for hint in ("place", [("$natural", 1)]):
@@ -98,7 +98,7 @@ def test_a_place_in_an_array_is_no_name_in_what_an_index_covers(collection):
 
 @pytest.mark.parametrize("condition", [{"$gt": MinKey()}, {"$lt": MaxKey()}])
 def test_an_array_of_an_end_of_all_values_is_no_end(database, condition):
-    """[MinKey] is above MinKey as an array, but its one key in an index is MinKey."""
+    """[MinKey] is greater than MinKey as an array, but its only key in an index is MinKey."""
     values = [[MinKey()], [MaxKey()], MinKey(), MaxKey(), [MinKey(), 3], [], None, 1]
     for name in ("plain", "indexed"):
         database[name].insert_many({"_id": place, "a": value} for place, value in enumerate(values))

@@ -1,9 +1,8 @@
-"""Operations end when told: by maxTimeMS, by killOp, and by a client that closes its connection.
-
-A $regexFind with 3,999 groups on 100 KB of text ran for more than ten minutes with one core and 1.5 GB,
-deaf to maxTimeMS and to killOp, after its client had gone. Here each operator, stage and command that
-can run long is asked for more work than it can do in the time, and must end soon after it is told to.
-"""
+"""Operations end when requested: by maxTimeMS, by killOp, and by a client that closes its
+connection. Regression: a $regexFind with 3,999 groups on 100 KB of text ran for more than ten
+minutes with one core and 1.5 GB. maxTimeMS, killOp and the end of its client did not stop it. Here
+each operator, stage and command that can run long gets more work than it can do in the time, and
+must end soon after the request."""
 
 import math
 import random
@@ -22,7 +21,8 @@ from windrow_server import Server
 sys.path.insert(0, str(Path(__file__).parent))
 from raw import Raw, op_msg, section  # noqa: E402
 
-# From being told to the end. The machine may be busy with other tests: the best of so many tries counts.
+# The longest time from the request to the end. The machine may be busy with other tests, so the
+# best of several attempts counts.
 SECONDS_MAX = 0.3
 TRIES = 4
 DOCUMENTS = 60_000
@@ -39,7 +39,7 @@ def expression(operator):
 
 
 def again(operator, times=100_000):
-    """The same many times over: each time must notice that it is told to end."""
+    """The same expression many times. Each time must check for interrupts."""
     return expression({"$reduce": {"input": {"$range": [0, times]}, "initialValue": 0, "in": {
         "$cond": [{"$eq": [operator, "$$this"]}, 1, 0]}}})
 
@@ -56,14 +56,14 @@ def circle(corners, radius):
 
 
 def comb(corners):
-    """A polygon whose edges lie close to each other, so that each is compared with each other one."""
+    """A polygon with edges so close that each is compared with each other one."""
     ring = [[(-10, 10)[step % 2], step * 20 / corners] for step in range(corners)]
     ring += [[10.5, 20], [10.5, -1]]
     return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
 
 
 def encoded(filter):
-    """A large filter that takes no time when it is sent: the time of a test is the server's alone."""
+    """A large filter that is quick to send, so the test measures the server alone."""
     return RawBSONDocument(bson.encode(filter))
 
 
@@ -77,7 +77,7 @@ def several_searches(words, **filter):
     return aggregate(search, *[union] * 5, {"$match": {"_id": -1}}, collection="texts")
 
 
-# A number of a document, for which it takes long.
+# A number that is computed from a document and takes long.
 SLOW = {"$sum": {"$map": {"input": {"$range": [0, 5_000]}, "in": {
     "$mod": ["$$this", {"$add": ["$_id", 7]}]}}}}
 
@@ -128,10 +128,10 @@ READS = {
     "in of many": {"find": "long", "filter": {"$and": [
         {"words": {"$nin": [f"n{number}", *(f"n{one}x" for one in range(10))]}}
         for number in range(2_000)]}},
-    # Sorting the values took a second without a check.
+    # Regression: sorting the values took a second without a check.
     "in of a million": {"find": "c", "filter": encoded({"n": {"$in": [
         one * 7_919 % 1_000_003 for one in range(1_000_000)]}})},
-    # Each of the patterns was bounded by itself alone, and joining them had no check.
+    # Regression: each pattern was bounded by itself, and joining them had no check.
     "in of many Unicode regexes": {"find": "long", "filter": encoded({"words": {"$in": [
         bson.Regex(rf"\p{{L}}+x{number}") for number in range(100_000)]}})},
     "all": {"find": "long", "filter": {"$nor": [
@@ -169,7 +169,7 @@ READS = {
         for shift in range(200)]}},
     "a polygon of close edges": {"count": "c", "query": encoded({"place": {"$geoWithin": {
         "$geometry": comb(200_000)}}})},
-    # Each stored shape took a second for each condition.
+    # Regression: each stored shape took a second for each condition.
     "large stored shapes": {"count": "large", "query": {"$nor": [
         {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 25 + shift / 50)}}}
         for shift in range(50)]}},
@@ -299,7 +299,7 @@ def running(client, comment):
 
 
 def until(condition, seconds=10):
-    """Seconds until the condition holds."""
+    """Returns the seconds until the condition holds."""
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < seconds, "it goes on"
@@ -366,16 +366,16 @@ def test_an_operation_ends_when_told(server, client, name, how):
 
 
 def resident(server):
-    """Bytes of the server's memory."""
+    """The resident memory of the server in bytes."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * 1024
 
 
 def test_ended_operations_give_their_memory_back(tmp_path):
-    """After many rounds the server's memory is about its budget, in which it stays: with forty rounds it
-    was what it was with ten. What is lost in each round adds up. On a server of its own: what the
-    operations of other tests have left in the allocator would be counted."""
+    """After many rounds the server's memory is about its budget. With forty rounds it is what it
+    was with ten, whereas leaks would add up. The test has a server of its own, because memory that
+    other tests left in the allocator would count."""
     names = ("zip", "concatArrays", "sort", "group that spills", "facet", "setWindowFields",
              "regexFind with many groups", "regex of many states", "setUnion", "reduce to a string")
     budget, beside_budget = 512 << 20, 128 << 20
@@ -391,7 +391,7 @@ def test_ended_operations_give_their_memory_back(tmp_path):
 
 
 def test_the_story(client):
-    """The pattern of the story above, with the text that it ran on."""
+    """The pattern of the regression above, with its text."""
     text = "c" * 50_000 + "d" * 50_000 + "e"
     database = client["story"]
     database.c.insert_one({"_id": 1, "z": text})
@@ -405,7 +405,7 @@ def test_the_story(client):
 
 
 def test_a_server_under_load_stops_in_time(tmp_path):
-    """SIGTERM, while clients keep it busy with what takes long."""
+    """SIGTERM during long operations of several clients."""
     names = ("regexMatch with back-references", "map of filters", "sortArray", "elemMatch", "jsonSchema",
              "split", "setUnion", "in of many")
     with Server(tmp_path) as server:
@@ -417,7 +417,7 @@ def test_a_server_under_load_stops_in_time(tmp_path):
                 try:
                     session.client["ends"].command(READS[name], session=session)
                 except PyMongoError:
-                    # How a client learns of the end is another test's subject.
+                    # Other tests check how a client learns of the end.
                     pass
 
         threads = [threading.Thread(target=run, args=(name,)) for name in names]

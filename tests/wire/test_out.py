@@ -1,4 +1,4 @@
-"""$out: the documents of a pipeline take the place of a collection's."""
+"""$out: the documents of a pipeline replace those of a collection."""
 
 import pytest
 from pymongo.errors import OperationFailure

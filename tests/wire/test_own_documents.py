@@ -1,4 +1,4 @@
-"""Stages that make documents of what the server knows: what they take, and where they stand."""
+"""Stages that return documents about the server: their arguments and their places."""
 
 import pytest
 from bson import Decimal128, Int64
@@ -249,7 +249,7 @@ def test_pipelines_within_others_fail_as_their_stages_do(database):
                               ("v", {"$indexStats": {}}, 40602), ("v", {"$collStats": {}}, 40602)):
         union = {"$unionWith": {"coll": coll, "pipeline": [stage]}}
         assert refused(database, {"aggregate": "c", "pipeline": [union]}) == code
-    # A join by fields stands in front of the pipeline.
+    # A join by fields is in front of the pipeline.
     for stage, code in (({"$indexStats": {}}, 40602), ({"$match": {"$text": {"$search": "x"}}}, 17313),
                         ({"$geoNear": {"near": [0, 0], "distanceField": "d"}}, 40602)):
         by_field = {"from": "c", "localField": "a", "foreignField": "a", "as": "x", "pipeline": [stage]}

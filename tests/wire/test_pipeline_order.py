@@ -1,4 +1,4 @@
-"""Stages run in another order than they stand in, and give the same; limits of what is asked."""
+"""Reordered stages return the same documents. Limits of pipelines."""
 
 import time
 
@@ -48,7 +48,8 @@ def test_the_order_changes_nothing(two, stages, expected):
     [{"$unionWith": "other"}, {"$set": {"m": 1}}],
 ])
 def test_a_filter_that_nothing_passes_stays_behind_what_makes_rows(two, stages, nothing):
-    """A filter of constants went before `$facet`, which made one document of none, and before `$unionWith`."""
+    """Regression: a filter of constants moved in front of `$facet`, which made one document of
+    none, and of `$unionWith`."""
     assert list(two.aggregate([*stages, {"$match": nothing}])) == []
 
 
@@ -162,7 +163,8 @@ def test_the_key_of_the_index(two):
     ({"a": 0}, {"a": 1}, [{"a": 1}, {"a": 2}, {"a": 3}]),
 ])
 def test_return_key_shows_the_keys_of_the_order(collection, projection, sort, expected):
-    """Of the projection `returnKey` leaves what shows them; it left nothing."""
+    """Regression: `returnKey` removed everything, also the fields of the projection that show the
+    keys."""
     collection.create_index("a")
     collection.insert_many([{"a": 1, "b": 3}, {"a": 2, "b": 2}, {"a": 3, "b": 1}])
     find = {"find": "c", "projection": projection, "sort": sort, "hint": {"a": 1}, "returnKey": True}
@@ -176,7 +178,7 @@ KEY = {"$meta": "indexKey"}
     ([{"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$project": {"_id": 0, "n": 1, "w.k": KEY}}], [{"n": 3, "w": {"k": {"n": 3}}}]),
     ([{"$set": {"w": KEY}}, {"$project": {"_id": 0, "w": 1}}], [{"w": {"n": 3}}]),
-    # What leaves fields out may tell it, too.
+    # A projection that excludes fields may add the key, too.
     ([{"$project": {"_id": 0, "k": 0, "l": 0, "w": KEY}}], [{"n": 3, "w": {"n": 3}}]),
     ([{"$project": {"w.k": KEY, "k": 0, "_id": 0}}, {"$project": {"n": 0, "l": 0}}], [{"w": {"k": {"n": 3}}}]),
     ([{"$sort": {"n": -1}}, {"$project": {"_id": 0, "k": 0, "l": 0, "n": 0, "w": {"$meta": "sortKey"}}}],
@@ -184,7 +186,7 @@ KEY = {"$meta": "indexKey"}
     ([{"$sort": {"k": 1}}, {"$set": {"a": 1}}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$limit": 1}, {"$unwind": "$n"}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$group": {"_id": KEY}}], [{"_id": {"n": 3}}]),
-    # What makes new documents knows nothing of how it came by the old ones.
+    # Stages that make new documents drop the keys of the old ones.
     ([{"$group": {"_id": "$n"}}, {"$set": {"w": KEY}}], [{"_id": 3}]),
     ([{"$sort": {"n": -1, "k": 1}}, {"$project": {"_id": 0, "w": {"$meta": "sortKey"}}}], [{"w": [3, 0]}]),
     ([{"$unwind": "$n"}, {"$sort": {"n": 1}}, {"$project": {"_id": 0, "w": {"$meta": "sortKey"}}}],
@@ -227,7 +229,8 @@ def test_what_no_index_and_no_sort_told(two):
 
 @pytest.mark.parametrize("has_index", [False, True])
 def test_a_lookup_of_both_forms_knows_how_it_found_its_documents(two, database, has_index):
-    """A pipeline behind localField and foreignField was given documents without saying which records they are."""
+    """Regression: a pipeline behind localField and foreignField got documents without their record
+    ids."""
     if has_index:
         database.other.create_index("k")
     told = {"_id": 1, "r": {"$meta": "recordId"}, "w": KEY}
@@ -241,7 +244,7 @@ def test_a_lookup_of_both_forms_knows_how_it_found_its_documents(two, database, 
 
 
 @pytest.mark.parametrize("stages, code", [
-    # Names and what stands within $facet and $unionWith, stage by stage.
+    # Names, and the content of $facet and $unionWith, stage by stage.
     ([{"$limit": 0}, {"$nonsense": 1}], 40324),
     ([{"$limit": 0}, {"$facet": {}}], 40169),
     ([{"$limit": 0}, {"$facet": {"f": [{"$nonsense": 1}]}}], 40324),
@@ -250,10 +253,10 @@ def test_a_lookup_of_both_forms_knows_how_it_found_its_documents(two, database, 
     ([{"$unionWith": {"pipeline": []}}, {"$facet": {}}], 40414),
     ([{"$facet": {}}, {"$unionWith": {"pipeline": []}}], 40169),
     ([{"$nonsense": 1}, {"$facet": {}}], 40324),
-    # Then what each stage says.
+    # Then the checks of each stage.
     ([{"$limit": 0}, {"$facet": {"f": [{"$facet": {"g": []}}]}}], 15958),
     ([{"$facet": {"f": [{"$facet": {"g": []}}]}}, {"$limit": 0}], 40600),
-    # Then what constants come to.
+    # Then the values of constants.
     ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$limit": 0}], 15958),
     ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$out": "o"}, {"$limit": 1}], 40601),
     ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$set": {"x": {"$divide": [1, 0]}}}], 16554),

@@ -1,7 +1,5 @@
-"""A pipeline gives the same stage by stage as in one, and in whatever it stands.
-
-The pipelines are made at random; each test's name has its seed.
-"""
+"""A pipeline returns the same as a whole, stage by stage, and within other stages. The pipelines
+are random. The name of each test has its seed."""
 
 import random
 
@@ -66,7 +64,7 @@ def stage(chance):
 
 
 def variants(database, name, stages, chance):
-    """(what it is, the collection, the same pipeline another way)."""
+    """Returns (description, collection, an equivalent pipeline)."""
     unpacked = [{"$unwind": "$l"}, {"$replaceWith": "$l"}]
     yield "in $unionWith", "missing", [{"$unionWith": {"coll": name, "pipeline": stages}}]
     yield "in $lookup", "one", [{"$lookup": {"from": name, "pipeline": stages, "as": "l"}}, *unpacked]
@@ -79,7 +77,7 @@ def variants(database, name, stages, chance):
 
 
 def stage_by_stage(database, rows, stages):
-    """Each stage has the rows of the one before as literals, so that none can run in another's place."""
+    """Each stage gets the rows of the one before as literals, so no stage can move."""
     for one in stages:
         rows = list(database.aggregate([{"$documents": {"$literal": rows}}, one]))
     return rows

@@ -1,4 +1,4 @@
-"""The plan cache: what is remembered of the plans of queries, shown, used and cleared."""
+"""The plan cache: its entries, how they are shown, used and removed."""
 
 import pytest
 from pymongo.collation import Collation
@@ -159,9 +159,9 @@ def test_what_later_stages_need_is_part_of_a_shape(collection, stage, same):
 
 
 def test_a_limited_query_is_not_run_as_one_that_ended_early(server):
-    """A query with an order and a limit was planned by how many documents an index said that match. The plan
-    was remembered, and of the next query of the shape only its own index was counted: one that matched
-    nothing read the collection to its end in the order asked for."""
+    """Regression: a query with an order and a limit was planned by the number of matching entries
+    of an index, and the plan was cached. For the next query of the shape only the cached index was
+    counted. A query without matches then read the whole collection in the requested order."""
     collection = server.client().remembered.limited
     collection.drop()
     collection.insert_many({"_id": i, "s": i % 2, "p": i} for i in range(20_000))

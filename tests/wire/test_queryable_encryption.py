@@ -1,9 +1,7 @@
-"""Queryable encryption: drivers encrypt values, and the server finds them by tags.
-
-Encryption is explicit and decryption automatic, as drivers do it beside a server of MongoDB Community.
-`reader` sends `encryptionInformation` by itself, since it knows the encrypted fields of a collection;
-what automatic encryption would send besides is made by hand.
-"""
+"""Queryable encryption: drivers encrypt values, and the server finds them by tags. Encryption is
+explicit and decryption automatic, as in drivers of MongoDB Community. `reader` sends
+`encryptionInformation` by itself, since it knows the encrypted fields of a collection. The tests
+make what automatic encryption would also send."""
 
 import datetime
 import os
@@ -272,7 +270,7 @@ def test_updates_replace_values_and_tags(people):
     people.check()
     updated = plain.update_one({"ssn": people.equal("none")}, {"$set": {"ssn": people.value("ssn", "x")}})
     assert updated.matched_count == 0
-    # What found nothing was not counted.
+    # An update without matches was not counted.
     assert people.state.count_documents({}) == people.records.count_documents({})
     updated = plain.update_one({"_id": 20}, {"$set": {"ssn": people.value("ssn", "up")}}, upsert=True)
     assert updated.upserted_id == 20 and ids(plain.find({"ssn": people.equal("up")})) == [20]

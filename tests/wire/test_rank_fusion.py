@@ -1,4 +1,4 @@
-"""$rankFusion: one list of several, by the places that documents have in them."""
+"""$rankFusion: merges several ranked lists by the ranks of their documents."""
 
 import pytest
 from pymongo.errors import OperationFailure

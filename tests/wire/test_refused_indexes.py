@@ -1,4 +1,4 @@
-"""Indexes that cannot be made: by themselves, or beside those that are there."""
+"""Indexes that are refused by themselves, or because of existing ones."""
 
 import pytest
 from pymongo import IndexModel
@@ -9,12 +9,12 @@ from pymongo.errors import OperationFailure
     (IndexModel("a", name="x"), IndexModel("b", name="x"), 86),
     (IndexModel("a", name="x"), IndexModel("a", name="y"), 85),
     (IndexModel("a"), IndexModel("a", expireAfterSeconds=5), 85),
-    # These tell indexes of one key apart, so it is another index that has the name.
+    # These options distinguish indexes of one key, so another index has the name.
     (IndexModel("a"), IndexModel("a", unique=True), 86),
     (IndexModel("a"), IndexModel("a", sparse=True), 86),
     (IndexModel("a"), IndexModel("a", collation={"locale": "en"}), 86),
     (IndexModel("a"), IndexModel("a", partialFilterExpression={"b": 1}), 86),
-    # Projections that say the same are the same.
+    # Equivalent projections count as equal.
     (IndexModel("$**", name="x", wildcardProjection={"a": 1, "b": 1}),
      IndexModel("$**", name="y", wildcardProjection={"b": True, "a": 1.0}), 85),
 ])

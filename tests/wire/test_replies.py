@@ -32,7 +32,7 @@ def test_what_is_not_there_is_dropped(database):
 def test_what_the_machine_tells(client):
     extra = client.admin.command("hostInfo")["extra"]
     assert extra["pageSize"] >= 4096 and extra["numPages"] > 0 and extra["maxOpenFiles"] > 0
-    # The kernel counts in hundredths of a second, of which a new server may not have had one yet.
+    # The kernel counts in hundredths of a second. A new server may not have used one yet.
     while not sum((status := client.admin.command("serverStatus"))["extra_info"][name]
                   for name in ("user_time_us", "system_time_us")):
         pass

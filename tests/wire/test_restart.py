@@ -1,4 +1,4 @@
-"""What was acknowledged is there after kill -9, and after an orderly end, with every index."""
+"""Acknowledged writes and all indexes are there after kill -9 and after an orderly end."""
 
 import threading
 import time
@@ -111,7 +111,7 @@ def test_a_build_that_was_killed_goes_on(tmp_path):
         for start in range(0, 100_000, 10_000):
             client.d.c.insert_many([{"_id": one, "s": f"word{one} shared text number {one % 100}"}
                                     for one in range(start, start + 10_000)])
-        # Without an answer to wait for: the build is under way when the server dies.
+        # Runs in a thread, because the server dies during the build.
         def build():
             try:
                 client.d.c.create_index([("s", TEXT)])
@@ -132,7 +132,7 @@ def test_a_build_that_was_killed_goes_on(tmp_path):
         while time.monotonic() < until:
             if any(one["name"] == "s_text" for one in database.c.list_indexes()):
                 break
-            # A build whose command had not yet been recorded is not there; asking again makes it.
+            # A build that was not recorded before the crash is missing. The same request builds it.
             database.c.create_index([("s", TEXT)])
         assert database.c.count_documents({"$text": {"$search": "word77777"}}) == 1
         assert database.c.count_documents({"$text": {"$search": "shared"}}) == 100_000

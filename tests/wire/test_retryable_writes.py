@@ -1,5 +1,5 @@
-"""A write that is sent again with its session and number is answered again, and made once: also by a
-server that was killed in between, after folds and without the collection."""
+"""A write that is sent again with its session and number is made once and gets its first answer
+again, also from a server that was killed in between, after folds and without the collection."""
 
 import pathlib
 import sys
@@ -20,7 +20,7 @@ def server(tmp_path):
 
 
 class Session:
-    """Sends commands with a session of its own, as no driver lets one do."""
+    """Sends commands with a session of its own, as no driver allows it."""
 
     def __init__(self):
         self.id = {"id": Binary(uuid.uuid4().bytes, 4)}
@@ -66,7 +66,7 @@ def test_what_is_sent_again_is_answered_again(server, name, between):
     first = session.run(server, 2, WRITES[name])
     before = everything(server)
     if between == "compacted":
-        # Everything is folded; what the log had may go.
+        # Everything is folded, so the log may be cut.
         server.client().d.command("compact", "c")
         server.kill()
         server.start()
@@ -74,7 +74,7 @@ def test_what_is_sent_again_is_answered_again(server, name, between):
         getattr(server, between)()
         server.start()
     again = session.run(server, 2, WRITES[name])
-    # Which statements had been done before stands beside the answer.
+    # The reply also names the statements that had run before.
     retried = again.pop("retriedStmtIds", None) or [again.pop("retriedStmtId")]
     assert retried[0] == 0 and again == first
     assert everything(server) == before
@@ -126,7 +126,7 @@ def test_without_the_collection(server):
 
 
 def test_a_name_that_is_another_collections_by_now(server):
-    """What had been done was refused with 361 where the collection that was meant had been renamed since."""
+    """Regression: a retry was refused with 361 if its collection had been renamed since."""
     session, database = Session(), server.client().d
     session.run(server, 1, insert(1, 2, 3))
     known = next(database.list_collections(filter={"name": "c"}))["info"]["uuid"]
@@ -145,7 +145,7 @@ def test_a_name_that_is_another_collections_by_now(server):
     for one, other in zip(first, again):
         assert [one.get(name) for name in counts] == [other.get(name) for name in counts]
     assert list(database.e.find().sort("_id", 1)) == before
-    # What has not been done is refused, statement by statement.
+    # Statements that have not run are refused one by one.
     more = session.run(server, 2, insert(6, 7) | named, ordered=False)
     assert (more["n"], [error["code"] for error in more["writeErrors"]]) == (0, [361, 361])
 

@@ -1,7 +1,6 @@
-"""Searches that stand for very much: the right answer or the documented error, in bounded time.
-
-A wildcard with a star in front took 35 seconds on 15 million terms: each term was sought by itself.
-"""
+"""Very broad searches return the right answer or the documented error, in bounded time. Regression:
+a wildcard with a star in front took 35 seconds on 15 million terms, because each term was sought by
+itself."""
 
 import random
 import threading

@@ -1,5 +1,5 @@
-"""Snapshot reads outside of transactions, as drivers' snapshot sessions make them: all reads of a
-session are of one time, whatever is written meanwhile."""
+"""Snapshot reads outside of transactions, as in snapshot sessions of drivers: all reads of a
+session are at one time, despite concurrent writes."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ def at(time):
 
 
 def find(collection, concern=SNAPSHOT, **options):
-    """The cursor document of a find's reply."""
+    """The cursor document in the reply of a find."""
     return collection.database.command("find", collection.name, readConcern=concern,
                                        **options)["cursor"]
 
@@ -39,7 +39,7 @@ def time_now(collection):
 
 
 def values(collection, time, query=None, **options):
-    """`_id`: `n` of what was there at a time."""
+    """`n` by `_id`, as of a time."""
     cursor = find(collection, at(time), filter=query or {}, batchSize=10_000, **options)
     assert cursor["atClusterTime"] == time
     return {one["_id"]: one.get("n") for one in cursor["firstBatch"]}
@@ -162,7 +162,7 @@ def test_the_reply_says_of_what_time_it_is(database, collection):
     plain = database.command("distinct", "c", key="n")
     assert "atClusterTime" not in plain
     if "operationTime" in plain:
-        # What a client has been told otherwise counts while nothing has been written since.
+        # A time that another reply returned is valid as long as nothing was written since.
         assert values(collection, plain["operationTime"]) == {1: 1}
     collection.insert_one({"_id": 2})
     assert time_now(collection) > time
@@ -180,7 +180,7 @@ def test_indexes_are_those_of_the_time(database, collection):
     collection.create_index("n")
     collection.create_index([("words", "text")])
     compact(database, "c")
-    # The index on n has never had what was there.
+    # The index on n did not exist at that time.
     assert set(values(collection, time, {"n": {"$gte": 50}})) == set(range(50, 100))
     assert set(values(collection, time, {"n": 4})) == {4}
     assert len(values(collection, time, {"m": 1})) == 33
@@ -196,7 +196,7 @@ def test_indexes_are_those_of_the_time(database, collection):
 
 
 def test_plans_at_a_time_leave_those_of_today_alone(database, collection):
-    """They emptied the plan cache where an index has come since."""
+    """Regression: reads at an old time emptied the plan cache if an index was created since."""
     collection.insert_many({"_id": n, "n": n % 50, "m": n % 70} for n in range(2000))
     collection.create_index("n")
     collection.create_index("m")
@@ -290,8 +290,8 @@ def test_a_transaction_may_begin_at_a_time(server, database, collection):
     collection.insert_one({"_id": 1, "n": 1})
     time = time_now(collection)
     collection.update_one({"_id": 1}, {"$set": {"n": 2}})
-    # No driver begins a transaction with such a read concern by itself. The session is a client's of
-    # its own: its numbers are not those that the driver knows.
+    # No driver begins a transaction with such a read concern by itself. The session belongs to
+    # another client, which does not know its numbers.
     session = server.client().start_session(causal_consistency=False)
     within = {"session": session, "autocommit": False}
 
@@ -317,7 +317,7 @@ def test_a_transaction_may_begin_at_a_time(server, database, collection):
     unknown = at(Timestamp(1, 1))
     details = refused(lambda: part(4, "find", startTransaction=True, readConcern=unknown), 239)
     assert details["errorLabels"] == ["TransientTransactionError"]
-    # It has ended the one before, as any that begins does.
+    # The new transaction has ended the one before.
     refused(lambda: session.client.admin.command("abortTransaction", 1, txnNumber=Int64(3), **within), 225)
     collection.drop()
     details = refused(lambda: part(5, "find", startTransaction=True, readConcern=at(seen)), 246)
@@ -350,7 +350,7 @@ def test_another_uuid_is_told_as_without_a_time(database, collection):
 
 
 def test_a_session_that_reads_on_keeps_its_time(client, database, collection):
-    """A thousand times that others were told pushed it out."""
+    """Regression: a thousand times that other clients got pushed out that of the session."""
     collection.insert_one({"_id": 1, "n": 0})
     with client.start_session(snapshot=True) as session:
         assert collection.find_one(session=session)["n"] == 0
@@ -363,8 +363,8 @@ def test_a_session_that_reads_on_keeps_its_time(client, database, collection):
 
 
 def test_versions_for_times_are_not_in_the_way_of_other_reads(client, database, collection):
-    """A document had a version for each time that somebody knows, in the way of every scan; and their space
-    came back only after a while without writes."""
+    """Regression: a document had a version for each time that a client knew, which every scan
+    passed. Their space was released only after a while without writes."""
     collection.insert_many({"_id": n, "n": 0} for n in range(200))
     times = {}
     for round in range(1, 101):
@@ -399,7 +399,7 @@ def test_the_window_is_a_parameter(client, database, collection):
         cursor = find(collection, batchSize=0)
         collection.insert_one({"_id": 2})
         refused(lambda: find(collection, at(time)), 239)
-        # Who reads already goes on.
+        # An open cursor continues.
         more = database.command("getMore", cursor["id"], collection="c")["cursor"]
         assert ids(more["nextBatch"]) == [1]
     finally:

@@ -1,4 +1,4 @@
-"""Sorts and groups of more than 100 MB go to the disk, unless they may not."""
+"""Sorts and groups of more than 100 MB use the disk, unless they may not."""
 
 import pathlib
 
@@ -51,8 +51,9 @@ def test_without_the_disk(large, stages):
 
 
 def test_an_unwound_row_holds_what_is_read_of_it(client, server):
-    """Each row of an `$unwind` was made with room for the whole array, and with all fields of the document: a
-    long field beside a long array filled the memory that a sort may have, and then the disk."""
+    """Regression: each row of an `$unwind` reserved room for the whole array and for all fields of
+    the document. A long field beside a long array filled the memory of a sort, and then the disk.
+    """
     collection = client.spill.unwound
     collection.drop()
     elements = [{"x": n, "y": n * 7919 % 5000, "s": "x" * 60} for n in range(5000)]

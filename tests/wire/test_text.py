@@ -1,4 +1,4 @@
-"""Text indexes: what matches, what it scores, and in which languages."""
+"""Text indexes: matches, scores and languages."""
 
 import random
 import threading
@@ -311,7 +311,8 @@ def test_a_hidden_index_answers_no_search(stores):
 
 
 def test_a_unique_text_index_has_each_term_with_a_score_once(collection):
-    """It was refused, which MongoDB does not: entries of it are the terms with their scores."""
+    """Regression: the index was refused. MongoDB accepts it: its entries are the terms with their
+    scores."""
     collection.create_index([("a", 1), ("s", TEXT), ("b", -1)], name="t", unique=True)
     collection.insert_many([{"_id": 1, "s": "bob"}, {"_id": 2, "s": "bob smith"}, {"_id": 3, "a": 1, "s": "bob"},
                             {"_id": 4, "s": "bob", "b": 2}, {"_id": 5}, {"_id": 6}])
@@ -347,8 +348,8 @@ def test_a_unique_text_index_has_each_term_with_a_score_once(collection):
 
 
 def test_a_partial_index_answers_only_what_it_holds(collection):
-    """A partial text index answered searches without its condition by the documents that it holds, and
-    left the others out without a word. MongoDB finds no plan for such a search."""
+    """Regression: a partial text index answered searches without its condition with only the
+    documents that it has. MongoDB finds no plan for such a search."""
     collection.insert_many({"_id": i, "t": "red wine", "n": i} for i in range(10))
     collection.create_index([("t", TEXT)], partialFilterExpression={"n": {"$gte": 5}})
     search = {"$text": {"$search": "wine"}}
@@ -357,7 +358,7 @@ def test_a_partial_index_answers_only_what_it_holds(collection):
         expected = [i for i in range(5, 10) if query.get("n") != 7 or i == 7]
         expected = [i for i in expected if query.get("n") != {"$gt": 5} or i > 5]
         assert sorted(one["_id"] for one in collection.find(query)) == expected, query
-    # Numbers compare alike whatever the collation.
+    # Numbers compare alike in every collation.
     assert len(list(collection.find({**search, "n": 8}, collation={"locale": "fr"}))) == 1
     assert sorted(one["_id"] for one in collection.find(or_below)) == [1, 8]
     for query in (search, {**search, "n": {"$gte": 4}}, {**search, "t": "red wine"},

@@ -1,4 +1,5 @@
-"""What takes too long ends: by maxTimeMS, by the limit that all reads have, by killOp, and with its client."""
+"""Long operations end: by maxTimeMS, by the limit of all reads, by killOp, and with their client.
+"""
 
 import sys
 import threading
@@ -16,7 +17,7 @@ from raw import Raw, op_msg, section  # noqa: E402
 
 COUNT = 3_000
 
-# Seconds of work for each document, and true or false of all of them.
+# Seconds of work for each document. Returns true or false for all of them.
 WORK = {"$sum": {"$map": {"input": {"$range": [0, 5_000_000]}, "in": {
     "$mod": ["$$this", {"$add": ["$n", 7]}]}}}}
 ALL = {"$expr": {"$gt": [WORK, -1]}}
@@ -33,7 +34,7 @@ def joined(stage):
     return [{"$match": stage}]
 
 
-# Each of these looks at documents with such a filter or expression.
+# Each of these reads documents with such a filter or expression.
 BUSY = {
     "find": FIND,
     "sorted": {**FIND, "filter": ALL, "sort": {"n": 1}},
@@ -70,7 +71,7 @@ BUSY = {
                              "verbosity": "allPlansExecution"},
 }
 
-# These have no such thing, but take more than a millisecond.
+# These have no filter or expression, but take more than a millisecond.
 LONG = {
     "createIndexes": {"createIndexes": "c", "indexes": [
         {"key": {f"s{one}": 1, f"s{other}": 1}, "name": f"s{one}_{other}"}
@@ -100,7 +101,7 @@ def database(client):
 
 @pytest.mark.parametrize("name", BUSY)
 def test_a_command_ends_with_its_time(database, name):
-    """None of them would end by itself."""
+    """None of the commands would end by itself."""
     refused(lambda: database.command({**BUSY[name], "maxTimeMS": 100}), 50)
 
 
@@ -139,7 +140,7 @@ def test_a_command_that_is_killed_is_interrupted(client, database, name):
 
 @pytest.mark.parametrize("name", ["find", "count", "distinct", "group"])
 def test_a_read_ends_with_its_client(server, client, database, name):
-    """It went on to its end, for nobody."""
+    """Regression: the read continued to its end without a client."""
     ask = {"currentOp": 1, "command.comment": f"left {name}"}
     before = client.admin.command("serverStatus")["metrics"]["operation"]
     with Raw(server) as connection:
@@ -185,7 +186,7 @@ def test_reads_have_a_limit_that_is_kept(tmp_path):
             refused(lambda: database.command(BUSY[name]), 50)
         killed = client.admin.command("serverStatus")["metrics"]["operation"]
         assert killed["killedDueToDefaultMaxTimeMSExpired"] == 6
-        # Writes have none, nor has what says its own.
+        # The limit does not apply to writes, and to reads with a limit of their own.
         small = {"$sum": {"$map": {"input": {"$range": [0, 20_000]}, "in": 1}}}
         database.c.update_many({}, [{"$set": {"w": small}}])
         list(database.c.aggregate([{"$set": {"v": small}}, {"$out": "made"}]))

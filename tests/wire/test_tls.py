@@ -1,6 +1,5 @@
-"""Clients connect with TLS: by the modes of the server, with certificates of their own, and after the
-certificates were replaced.
-"""
+"""Clients connect with TLS: by the modes of the server, with client certificates, and after the
+certificates were replaced."""
 
 import json
 import os
@@ -162,12 +161,12 @@ class TestCertificatesOfClients:
             assert status["security"]["SSLServerHasCertificateAuthority"] is True
             with pytest.raises(REFUSED):
                 ping(server, **certificates.client_options(folder))
-            # Signed by an authority that the server does not know.
+            # Signed by an authority that the server does not trust.
             others = certificates.make(tmp_path / "others", "alice")
             stranger = {**alice, "tlsCertificateKeyFile": str(others / "alice.pem")}
             with pytest.raises(REFUSED):
                 ping(server, **stranger)
-            # A certificate of a server is none of a client.
+            # A server's certificate is not accepted from a client.
             with pytest.raises(REFUSED):
                 ping(server, **{**alice, "tlsCertificateKeyFile": str(folder / "server.pem")})
 
@@ -196,7 +195,7 @@ class TestRotation:
 
     @staticmethod
     def replace(files, tmp_path):
-        """Makes a new authority and a certificate that it signed."""
+        """Makes a new authority and a certificate signed by it."""
         shutil.rmtree(files)
         return certificates.make(files)
 

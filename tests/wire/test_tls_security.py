@@ -1,6 +1,5 @@
-"""What an attacker tries before the handshake ends: old versions, weak ciphers, slow handshakes, records that
-are damaged, and records without an end.
-"""
+"""Attacks before the handshake ends: old versions, weak ciphers, slow handshakes, damaged records,
+and records without an end."""
 
 import errno
 import json

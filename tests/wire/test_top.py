@@ -45,7 +45,7 @@ def root(server):
 
 @pytest.fixture
 def load(root):
-    """Inserts and finds as long as the test runs, beside a slow query."""
+    """Inserts and finds during the whole test, beside a slow query."""
     ends = threading.Event()
     root.shop.orders.insert_many([{"secret": PASSWORD} for _ in range(100)])
 

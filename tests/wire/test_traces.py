@@ -21,8 +21,8 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 class Collector:
-    """Takes spans over HTTP, or HTTPS with a certificate. `status` is its answer, `pause` the seconds
-    before it."""
+    """Takes spans over HTTP, or HTTPS with a certificate. `status` is the status of its answers,
+    `pause` the seconds before them."""
 
     def __init__(self, port=0, certificate=None):
         self.spans, self.requests, self.status, self.pause = [], [], 200, 0
@@ -118,7 +118,7 @@ def test_a_command_is_a_span(tmp_path, collector):
 
 
 def test_a_comment_has_the_parent(tmp_path, collector):
-    """The client decides whether a command is traced. Without a parent, nothing is here."""
+    """The client decides whether a command is traced. A command without a parent is not."""
     options = [*collector.options, "--otlp-sample-rate", "0"]
     with Server(tmp_path, options=options) as server:
         c = server.client().shop.orders

@@ -69,8 +69,9 @@ def test_statistics_are_refused_behind_a_view_too(client, database):
 
 
 def test_a_key_whose_deletion_is_not_committed_is_taken(client, collection):
-    """An insert of an `_id` that an open transaction had deleted waited for its end. MongoDB sees the
-    committed document and fails at once, for any unique key and for other transactions, too."""
+    """Regression: an insert of an `_id` that an open transaction had deleted waited for its end.
+    MongoDB reads the committed document and fails at once, for any unique key and also in
+    transactions."""
     collection.create_index("a", unique=True)
     collection.insert_many([{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
     impatient = {"maxTimeMS": 2_000}
@@ -103,7 +104,8 @@ def test_an_error_leaves_nothing(client, collection):
 
 
 def test_a_transaction_ends_with_the_first_error(client, collection):
-    """Statements behind it ran where they were not ordered, though the transaction had failed."""
+    """Regression: in unordered writes the statements behind the error ran, although the transaction
+    had failed."""
     collection.insert_one({"_id": 1, "s": "x"})
     wrong = {"q": {"_id": 1}, "u": {"$inc": {"s": 1}}}
     for command, statements in [("insert", {"documents": [{}, {"_id": 1}, {}, {"_id": 1}]}),
@@ -171,7 +173,7 @@ def test_a_single_write_waits_for_the_transaction(client, collection):
 
 
 def test_who_waits_for_a_transaction_shows_it(client, database):
-    """`waitingForLock` was false whatever an operation waited for."""
+    """Regression: `waitingForLock` was always false."""
     collection, other = database.c, database.other
     collection.insert_one({"_id": 1, "n": 0})
     other.insert_one({"_id": 1})
@@ -267,7 +269,8 @@ def test_closing_a_cursor_begins_no_transaction(client, database):
 
 @pytest.mark.parametrize("level", ["snapshot", "majority"])
 def test_collections_are_made_where_reads_are_local(client, database, level):
-    """They were made in any transaction, which MongoDB refuses where it reads otherwise."""
+    """Regression: any transaction could create collections. MongoDB refuses it unless the read
+    concern is local."""
     index = {"indexes": [{"key": {"a": 1}, "name": "a_1"}]}
     database.c.insert_one({"_id": 1})
     with client.start_session() as session:
@@ -285,7 +288,7 @@ def test_collections_are_made_where_reads_are_local(client, database, level):
 
 
 def test_capped_collections_are_not_written_to(client, database):
-    """A change that found nothing, or left all as it was, went through."""
+    """Regression: a change without effect was accepted."""
     database.create_collection("c", capped=True, size=4096)
     database.c.insert_one({"_id": 1, "n": 1})
     message = (f"Collection '{database.name}.c' is a capped collection. Writes in transactions are not"
@@ -313,7 +316,7 @@ def test_capped_collections_are_not_written_to(client, database):
 
 
 def test_a_transaction_keeps_to_one_version_of_the_api(server, database):
-    """Each of its commands could say something else of the stable API than the first."""
+    """Regression: each command of a transaction could name another version of the stable API."""
     database.c.insert_one({"_id": 1})
     strict = {"apiVersion": "1", "apiStrict": True}
     begin, commit = {"startTransaction": True}, {"commitTransaction": 1}
@@ -354,7 +357,7 @@ def test_a_transaction_lasts_only_so_long(client, collection):
     with client.start_session() as session:
         session.start_transaction()
         collection.insert_one({"_id": 1}, session=session)
-        # It would wait for ever otherwise.
+        # Otherwise the insert would wait for ever.
         collection.insert_one({"_id": 1})
         with pytest.raises(OperationFailure) as error:
             session.commit_transaction()
@@ -404,7 +407,8 @@ ACCOUNTS, MONEY = 8, 100
 
 
 def move(session, database, step):
-    """Moves money between accounts of two collections, and tells a third; whether there was any."""
+    """Moves money between accounts of two collections, and records it in a third. Returns whether
+    there was any."""
     one, other = (database.one, database.other)[::1 if step % 2 else -1]
     source, target = step % ACCOUNTS, step * 5 % ACCOUNTS
     found = one.find_one_and_update({"_id": source, "n": {"$gt": 0}}, {"$inc": {"n": -1}},
@@ -421,7 +425,7 @@ def total(database, session=None):
 
 
 def test_money_is_neither_made_nor_lost(tmp_path):
-    """Many move it at once, while others add up; then the server is killed."""
+    """Many threads move money while others sum it up. Then the server is killed."""
     with Server(tmp_path, options=SET) as server:
         client = server.client()
         for name in ("one", "other"):
@@ -460,21 +464,22 @@ def test_money_is_neither_made_nor_lost(tmp_path):
         server.start()
         database = server.client().bank
         assert total(database) == 2 * ACCOUNTS * MONEY
-        # What was not acknowledged may be there too: one move of each thread.
+        # Unacknowledged moves may be there too: one of each thread.
         assert 20 < len(moved) <= database.moves.count_documents({}) <= len(moved) + 4
         for name in ("one", "other", "moves"):
             assert database.command("validate", name, full=True)["valid"]
 
 
 def sampled(collection, size, session=None):
-    """Each once, within a time that is long for so few documents."""
+    """Draws each document once, within a time that is long for so few documents."""
     found = ids(collection.aggregate([{"$sample": {"size": size}}], session=session, maxTimeMS=20_000))
     assert len(found) == len(set(found))
     return found
 
 
 def test_a_sample_ends_where_fewer_are_visible_than_are_counted(client, collection):
-    """Records were drawn by their ids until there were enough of them, also where there were none."""
+    """Regression: records were drawn by their ids until there were enough of them, even if fewer
+    existed."""
     collection.insert_many({"_id": n} for n in range(3))
     with client.start_session() as session, session.start_transaction():
         assert collection.count_documents({}, session=session) == 3
@@ -492,7 +497,7 @@ def test_a_sample_ends_where_fewer_are_visible_than_are_counted(client, collecti
             assert sampled(collection, 1, session) == sampled(collection, 100, session) == []
             session.abort_transaction()
         with session.start_transaction():
-            # Some by their ids, the rest of them not: none twice.
+            # Some are drawn by their ids, the rest in another way, none twice.
             collection.delete_many({"_id": {"$gte": 50, "$lt": 4990}}, session=session)
             assert len(sampled(collection, 60, session)) == 60
             assert len(sampled(collection, 200, session)) == 63

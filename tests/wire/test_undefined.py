@@ -1,4 +1,4 @@
-"""The old type undefined, which drivers read as null and do not write any more."""
+"""The old type undefined. Drivers read it as null and do not write it any more."""
 
 import bson
 import pytest
@@ -6,7 +6,7 @@ from bson.raw_bson import RawBSONDocument
 
 
 def with_undefined(document, name):
-    """The document, whose field is null, with undefined in its place."""
+    """The document with undefined in place of the null of its field."""
     null, undefined = (kind + name.encode() + b"\0" for kind in (b"\x0a", b"\x06"))
     data = bson.encode(document)
     assert data.count(null) == 1

@@ -1,4 +1,4 @@
-"""collMod makes an index unique in two steps, and gives limits and expiry to what had none."""
+"""collMod makes an index unique in two steps, and adds limits and expiry."""
 
 import pytest
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
@@ -34,7 +34,7 @@ def test_an_index_becomes_unique_once_it_has_no_doubles(collection):
         collection.insert_one({"a": 2})
     with pytest.raises(BulkWriteError):
         collection.insert_many([{"a": 9}, {"a": 9}])
-    # What was double stays, and may change in other ways.
+    # Duplicates stay, and may change in other fields.
     assert collection.update_many({"a": 0}, {"$set": {"b": 1}}).modified_count == 2
     violations = refused(collection, {"unique": True}, 359)["violations"]
     assert violations == [{"ids": [0, 4]}, {"ids": [1, 5]}]
@@ -86,7 +86,7 @@ def test_a_capped_collection_is_given_other_limits(collection):
     small = database.create_collection("small", capped=True, size=100_000, max=50)
     small.insert_many({"_id": i} for i in range(50))
     database.command({"collMod": "small", "cappedMax": 10})
-    # What is too much goes with the next insert.
+    # The next insert removes what exceeds the limit.
     assert small.count_documents({}) == 50
     small.insert_one({"_id": 50})
     assert [one["_id"] for one in small.find()] == list(range(41, 51))

@@ -18,7 +18,8 @@ def path_of(server, folder="/tmp"):
 
 
 def is_served(path):
-    """Whether a server listens. A killed server of another test may have left its file behind."""
+    """Returns whether a server listens. A killed server of another test may have left its file
+    behind."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0
 
@@ -109,7 +110,7 @@ def test_its_clients_are_watched_too(tmp_path):
 
 
 def test_other_commands_use_it(tmp_path):
-    """Also if its file was removed: then they use the address."""
+    """If the file of the socket was removed, they use the address."""
     with Server(tmp_path / "server") as server:
         (tmp_path / "files").mkdir()
         (tmp_path / "files" / "a.txt").write_text("a velvet barge")

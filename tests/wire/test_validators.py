@@ -1,4 +1,4 @@
-"""Validators: who is refused, who is not, and what a client learns of it."""
+"""Validators: which documents are refused, and what a client learns of it."""
 
 import pytest
 from pymongo.errors import BulkWriteError, WriteError
@@ -109,7 +109,7 @@ def test_an_expression_that_fails_accepts_nothing(database, server):
     database.command("collMod", "c", validationAction="warn")
     c.insert_one({"_id": 2, "a": 0})
     assert "can't $divide by zero" in server.log()
-    # What did not match before may stay so, whether or not it can be evaluated.
+    # Documents that did not match before may stay so, even if the validator fails on them.
     database.command("collMod", "c", validationAction="error", validationLevel="moderate")
     c.update_one({"_id": 2}, {"$set": {"b": 1}})
     refused(lambda: c.update_one({"_id": 1}, {"$set": {"a": 0}}), 121)

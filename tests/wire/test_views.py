@@ -1,4 +1,4 @@
-"""Views: read like collections, through their pipelines; never written to."""
+"""Views: read like collections, through their pipelines, and never written to."""
 
 import pytest
 from pymongo.errors import BulkWriteError, WriteError
@@ -9,7 +9,7 @@ from windrow_server import Server
 
 @pytest.fixture
 def view(database):
-    """The even ones, with a field more."""
+    """The even numbers, with one more field."""
     database.c.insert_many([{"_id": number, "n": number % 4, "tags": ["x", number]}
                             for number in range(10)])
     pipeline = [{"$match": {"n": {"$in": [0, 2]}}}, {"$addFields": {"m": {"$multiply": ["$n", 10]}}}]
@@ -74,7 +74,7 @@ def test_a_view_of_a_view(view):
 
 
 def tower(database, height):
-    """Views that read the next one three times each."""
+    """Views that each read the next one three times."""
     database.base.insert_one({"_id": 1})
     for number in range(height):
         below = f"t{number + 1}" if number + 1 < height else "base"
@@ -115,7 +115,8 @@ def test_circles_and_towers_are_refused(view):
 
 
 def test_a_view_put_under_others_counts_them(database):
-    """Views may be made before what they read: only what lay below a new one was looked at."""
+    """Views may be created before what they read. Regression: only the views below a new one were
+    checked."""
     make = database.create_collection
     for number in range(1, 21):
         make(f"tower{number}", viewOn=f"tower{number + 1}")
@@ -128,7 +129,7 @@ def test_a_view_put_under_others_counts_them(database):
 
 
 def test_a_pipeline_makes_no_collection(database):
-    """`create` with a pipeline that read nothing made an ordinary collection."""
+    """Regression: `create` with a pipeline that read nothing created an ordinary collection."""
     refused(lambda: database.command("create", "w", pipeline=[{"$match": {"a": 1}}]), 72)
     assert database.list_collection_names() == []
 
@@ -184,8 +185,8 @@ def test_views_outlive_the_process(tmp_path, end):
 
 
 def test_a_join_asks_the_view_not_the_collection(view):
-    """More documents than a table in memory takes would be asked one by one: the view's own filter
-    still holds there."""
+    """More documents than a hash table takes are looked up one by one. The filter of the view still
+    applies."""
     c = view.database.c
     stages = [{"$match": {"_id": {"$lt": 4}}},
               {"$lookup": {"from": "v", "localField": "n", "foreignField": "n", "as": "r"}}]
@@ -193,7 +194,8 @@ def test_a_join_asks_the_view_not_the_collection(view):
 
 
 def test_the_stages_of_a_view_compare_as_it_does(database):
-    """They compared by bytes, whatever the view's collation, until one of them met a filter from outside."""
+    """Regression: the stages of a view compared by bytes, whatever its collation, unless a filter
+    from outside was added."""
     insensitive = {"locale": "en", "strength": 2}
     database.c.insert_many([{"_id": 1, "s": "A"}, {"_id": 2, "s": "a"}, {"_id": 3, "s": "b"}])
     for name, stage in (("matched", {"$match": {"s": "A"}}), ("compared", {"$set": {"is": {"$eq": ["$s", "A"]}}}),

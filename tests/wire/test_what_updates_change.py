@@ -1,5 +1,5 @@
-"""Updates make entries for those indexes only that read something of what they change: what an index has
-stays what its documents say."""
+"""Updates write entries only for indexes that depend on the changed fields. The entries stay equal
+to those of the documents."""
 
 import bson
 import pytest
@@ -11,13 +11,13 @@ KEYS = [
 
 
 def raw(*elements):
-    """A document whose names may come twice."""
+    """A document that may have one name twice."""
     body = b"".join(bson.encode(dict([one]))[4:-1] for one in elements)
     return RawBSONDocument((len(body) + 5).to_bytes(4, "little") + body + b"\0")
 
 
 CHANGES = [
-    # A name with a dot is no path, but to an index of words.
+    # A name with a dot is no path, except in a text index.
     ({"_id": 1, "a.b": "apple"}, {"_id": 1, "a.b": "pear"}),
     ({"_id": 1, "a": {"b": "apple"}}, {"_id": 1, "a": {"b": "pear"}}),
     ({"_id": 1, "a": {"b": "apple"}}, {"_id": 1, "x": 1, "a": {"b": "apple"}}),

@@ -1,4 +1,4 @@
-"""Stages that look at the rows around a row: $setWindowFields, $densify, $fill; and $documents."""
+"""Stages that read the rows around a row: $setWindowFields, $densify, $fill; and $documents."""
 
 import datetime
 
@@ -131,7 +131,7 @@ def test_several_fields_and_dotted_ones(cakes):
 
 
 def test_values_within_arrays_are_put_into_each_element(collection):
-    """An array on the way to the field was replaced by a document."""
+    """Regression: an array on the way to the field was replaced by a document."""
     rows = [{"_id": 1, "v": 2, "d": [{"x": 1, "v": 5}, {"y": 2}], "s": [1, [2]], "o": {"a": 1, "b": 2}, "p": 7},
             {"_id": 2, "d": [], "o": None}]
     collection.insert_many(rows)
@@ -168,7 +168,8 @@ TIES = [0, 100, 100, 101]
     ([0, 0], [[0], [1, 2], [1, 2], [3]]),
 ])
 def test_current_is_the_document_itself_in_a_range_too(collection, window, expected):
-    """It was taken for 0, so that all documents of the same place came with it."""
+    """Regression: `current` was taken for 0, so all documents with the same sort value were
+    included."""
     day = datetime.timedelta(days=1)
     start = datetime.datetime(2020, 1, 1)
     collection.insert_many([{"_id": n, "x": x, "at": start + day * x} for n, x in enumerate(TIES)])
@@ -398,7 +399,7 @@ def test_decimals_stay_decimals(collection):
     {"range": [-45, 45]}, {"range": ["unbounded", -50]}, {"range": [-45, "current"]}, {"range": ["current", 45]},
 ], ids=str)
 def test_long_windows_have_what_short_ones_have(collection, window):
-    """Long windows are not taken in anew for each document."""
+    """Long windows are not computed again for each document."""
     numbers = [(n * 7919 % 1009, n * n % 83) for n in range(400)]
     collection.insert_many(
         {"_id": n, "at": n * 2 // 3, "v": v, "w": w} for n, (v, w) in enumerate(numbers))

@@ -1,4 +1,4 @@
-"""What the tests of access control share: error codes, and logins message by message."""
+"""Shared by the tests of access control: error codes, and logins message by message."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Who may log in, and how."""
+"""Logins: mechanisms, names, databases, restrictions and limits."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ def test_a_user_has_the_mechanisms_that_were_asked_for(server, root):
         root.admin.command("createUser", mechanism, pwd="pw", roles=[], mechanisms=[mechanism])
         server.client(username=mechanism, password="pw", authMechanism=mechanism).admin.command(
             "connectionStatus")
-        # PyMongo asks hello which mechanism it is.
+        # PyMongo asks for the mechanism of the user by hello.
         server.client(username=mechanism, password="pw").admin.command("connectionStatus")
         wrong = server.client(username=mechanism, password="pw", authMechanism=other)
         assert code(wrong.admin.command, "connectionStatus") == 18
@@ -41,7 +41,7 @@ def test_a_user_has_the_mechanisms_that_were_asked_for(server, root):
 
 
 def test_passwords_are_prepared(server, root):
-    # SASLprep: a soft hyphen is nothing, and the Roman numeral is two letters.
+    # SASLprep removes a soft hyphen and turns the Roman numeral into two letters.
     root.admin.command("createUser", "prepared", pwd="I\u00adX", roles=[],
                        mechanisms=["SCRAM-SHA-256"])
     for password in ["IX", "\u2168", "I\u00adX"]:
@@ -250,7 +250,8 @@ def test_logins_are_needed_as_soon_as_there_is_a_user(tmp_path):
 
 
 def test_access_control_outlives_the_last_user(tmp_path):
-    """An administrator of one database had ended the need of logins by dropping the last user."""
+    """Regression: an administrator of one database ended the need of logins by dropping the last
+    user."""
     with Server(tmp_path) as server:
         server.client().d.c.insert_one({})
         server.client().d.command("createUser", "a", pwd="pw", roles=["userAdmin"])
@@ -298,12 +299,13 @@ def test_other_machines_need_a_login(tmp_path):
         server.start()
         user = server.client(username="a", password="pw")
         user.admin.command("dropUser", "a")
-        # Other machines would come in if the last user ended the need of logins.
+        # Otherwise dropping the last user would let other machines in.
         assert code(server.client().d.c.find_one) == 13
 
 
 def test_users_without_ids_are_told_apart(root, server):
-    """Users that a tool has stored may have no id: the next one of the name is another one."""
+    """Users that a tool has stored may have no id. A later user with the same name is another user.
+    """
     create = lambda: root.admin.command("createUser", "restored", pwd="pw", roles=["root"])
     users = root.admin["system.users"]
     root.admin.command("grantRolesToUser", "root", roles=["__system"])

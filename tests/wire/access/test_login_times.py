@@ -1,4 +1,4 @@
-"""The time of a refusal does not tell whether a user exists."""
+"""The time of a refused login does not reveal whether the user exists."""
 
 import base64
 import random
@@ -31,7 +31,8 @@ def seconds(conversation, user, mechanism):
 
 
 def ratio_of_medians(connection, users, mechanism, source):
-    """Users in random order in every round, so that whatever else the machine does meets all alike."""
+    """Compares medians. The users are in random order in every round, so other load meets all of
+    them alike."""
     conversation = Conversation(connection)
     times = {user: [] for user in users}
     for _ in range(ROUNDS):
@@ -49,7 +50,7 @@ def test_refusals_take_equal_times(server, root, mechanism):
     try:
         with Raw(server) as connection:
             source, ratios = random.Random(1), []
-            # A load that comes and goes can move a median once; a difference of the server is there each time.
+            # Passing load can move one median. A difference of the server remains in every attempt.
             while not ratios or (ratios[-1] > RATIO_MAX and len(ratios) < TRIES):
                 ratios.append(ratio_of_medians(connection, users, mechanism, source))
         assert ratios[-1] <= RATIO_MAX, ratios

@@ -103,8 +103,8 @@ ROLES = {
 ROLE = {"role": "read", "db": "d"}
 PRIVILEGE = {"resource": {"db": "d", "collection": "c"}, "actions": ["find"]}
 COMMANDS = [
-    # The database, the command, and the actions that it needs: all of them. An action that begins
-    # with a bar is enough instead of those before it.
+    # The database, the command, and the actions that it needs. It needs all of them, or the one
+    # that begins with a bar.
     ("d", {"aggregate": "c", "pipeline": [], "cursor": {}}, {D: "find"}),
     ("d", {"aggregate": "c", "pipeline": [{"$out": "o"}], "cursor": {}}, {D: "find insert remove"}),
     ("d", {"aggregate": "c", "pipeline": [{"$merge": "o"}], "cursor": {}},
@@ -228,7 +228,7 @@ COMMANDS = [
     ("admin", {"prepareTransaction": 1}, {CLUSTER: "internal"}),
 ]
 
-# Everybody who is logged in may run these.
+# Any user that is logged in may run these.
 FOR_USERS = [
     ("admin", {"abortTransaction": 1}), ("admin", {"commitTransaction": 1}),
     ("admin", {"currentOp": 1, "$ownOps": True}), ("admin", {"listDatabases": 1}),
@@ -284,7 +284,7 @@ def test_commands(root, users, role):
         if is_refused(client, database, command):
             wrong.append((command, "must be allowed"))
     assert not wrong, wrong
-    # Nothing that was run has changed who the others are.
+    # None of the commands has logged the administrator out.
     root.admin.command("listDatabases")
 
 

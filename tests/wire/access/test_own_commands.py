@@ -35,7 +35,7 @@ def test_files_are_indexed_and_searched(tmp_path):
         users = own.admin.command("usersInfo", {"forAllDBs": True})["users"]
         assert [user["user"] for user in users] == ["root"]
         server.restart()
-        # Each start has another password.
+        # Each start creates another password.
         again = server.client(username="__system", password=password, authSource="local")
         assert code(again.files.documents.find_one) == 18
 

@@ -14,7 +14,8 @@ from raw import Raw
 
 @pytest.fixture(scope="module")
 def two(root, login):
-    """The clients of two users who may read and write everything, and have one name."""
+    """The clients of two users with one name in two databases. Both may read and write everything.
+    """
     root.d.c.insert_many([{"_id": i} for i in range(1000)])
     first = login("readWriteAnyDatabase", name="same")
     root.other.command("createUser", "same", pwd="pw",
@@ -54,7 +55,7 @@ def lsid():
 
 @pytest.fixture
 def raw(server, two, other):
-    """Connections of the two users without sessions of a driver's own."""
+    """Connections of the two users without sessions of a driver."""
     with Raw(server) as one, Raw(server) as another:
         yield (Conversation(one).log_in("same", "pw"),
                Conversation(another, "other").log_in("same", "pw"))

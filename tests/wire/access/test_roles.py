@@ -139,7 +139,7 @@ def test_privileges_are_inherited(root, users, login):
 
 
 def test_resources(root, login):
-    """Each form of a resource, and what it includes."""
+    """Each form of a resource, with the namespaces that it includes."""
     root.admin.command("createRole", "forms", roles=[], privileges=[
         privilege("find", db="one", collection=""),
         privilege("insert", db="", collection="everywhere"),
@@ -196,7 +196,7 @@ def test_restrictions_of_roles(root, server, login):
 
 
 def test_expressions_read_the_roles_of_the_user(root, users, login):
-    """Also in views, sub-pipelines and updates, and as they are now."""
+    """Expressions read the current roles, also in views, sub-pipelines and updates."""
     name = users.name
     root[name].notes.insert_many([
         {"_id": 1, "for": ["readers"]}, {"_id": 2, "for": ["writers"]}, {"_id": 3, "for": ["readers", "writers"]}])

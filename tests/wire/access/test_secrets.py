@@ -16,7 +16,7 @@ SECRET = "PaSsWoRd-4711"
 
 
 def test_keys_of_passwords_are_not_shown(server, root):
-    """Writes to the collection of users, and filters of it, have keys in them."""
+    """Writes to the collection of users and filters on it contain keys. They must not be shown."""
     users = root.admin["system.users"]
     document = {"_id": "admin.written", "user": "written", "db": "admin", "roles": [],
                 "credentials": {"SCRAM-SHA-256": {"storedKey": SECRET}}}
@@ -97,7 +97,7 @@ def test_messages_before_a_login_are_small(server, root):
     with Raw(server) as connection:
         assert connection.send(ping(60_000)).reply()["ok"] == 1
     assert is_closed_by(server, ping(70_000))
-    # Also if it is small only as long as it is compressed.
+    # The limit also counts for a message that is small only while it is compressed.
     body = ping(10_000_000)[16:]
     packed = struct.pack("<iiB", OP_MSG, len(body), 2) + zlib.compress(body)
     assert len(packed) < 64_000
@@ -109,7 +109,7 @@ def test_messages_before_a_login_are_small(server, root):
 
 
 def test_damaged_logins(server, root):
-    """10,000 damaged messages of logins: no login, no panic, and the server goes on."""
+    """10,000 damaged login messages cause no login and no panic, and the server continues."""
     generator = random.Random(1)
     root.admin.command("setParameter", authFailedDelayMs=0)
     first = b"n,,n=root,r=abcdef"
@@ -182,14 +182,14 @@ def test_invalid_users_are_not_merged(root):
 
 
 def test_users_may_vanish_in_any_way(tmp_path):
-    """A change of the collection itself counts, too: it is not only the commands that are known."""
+    """A direct change of the collection of users has the same effect as the commands."""
     with Server(tmp_path, options=["--auth"]) as server:
         server.client().admin.command("createUser", "a", pwd="pw",
                                       roles=["root", "__system"])
         client = server.client(username="a", password="pw")
         client.d.c.find_one()
         client.admin["system.users"].delete_many({})
-        # There are no users, but with --auth logins are necessary all the same.
+        # There are no users. With --auth, logins are still necessary.
         assert code(client.d.c.find_one) == 13
 
 

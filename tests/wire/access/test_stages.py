@@ -120,7 +120,7 @@ def test_stages_that_write(root, reader, granting):
     granting("update", "m")
     list(reader.s.a.aggregate(merge()))
     assert code(reader.s.a.aggregate, [{"$merge": {"into": {"db": "s2", "coll": "m"}}}]) == 13
-    # Writing to another collection of which one may only read.
+    # Writing to another collection that the user may only read.
     assert code(reader.s.a.aggregate, [{"$out": {"db": "s2", "coll": "o"}}]) == 13
 
 
@@ -130,7 +130,8 @@ def test_views(root, reader, granting):
         "from": "a", "pipeline": [], "as": "y"}}]}
     assert code(reader.s.command, create) == 13
     granting("createCollection", "v")
-    # Whoever cannot read the view learns nothing by it, such as mongorestore with the role restore.
+    # A user that cannot read the view learns nothing from creating it. mongorestore with the role
+    # restore does this.
     reader.s.command(create)
     assert code(reader.s.v.find_one) == 13
     root.s.drop_collection("v")
@@ -143,13 +144,13 @@ def test_views(root, reader, granting):
     granting("collMod", "v")
     assert code(reader.s.command, "collMod", "v", viewOn="c", pipeline=[]) == 13
     assert code(reader.s.command, "collMod", "v", viewOn="a", pipeline=[{"$unionWith": "c"}]) == 13
-    # What is not given stays: the view must not come to show what its changer cannot read.
+    # Options that are not given stay. The changed view must not show what its changer cannot read.
     assert code(reader.s.command, "collMod", "v", pipeline=[{"$unionWith": "c"}]) == 13
     root.s.command("revokePrivilegesFromRole", "of_a", privileges=[
         {"resource": {"db": "s", "collection": "b"}, "actions": ["find"]}])
     assert code(reader.s.command, "collMod", "v", pipeline=[]) == 13
     reader.s.command("collMod", "v", viewOn="a", pipeline=[])
-    # Whoever may read a view need not be able to read what it reads.
+    # A user that may read a view need not have the right to read its collection.
     root.s.command("createRole", "of_v", roles=[], privileges=[
         {"resource": {"db": "s", "collection": "v"}, "actions": ["find"]}])
 
@@ -223,7 +224,7 @@ def test_renaming(root, login):
         {"resource": {"db": "rename", "collection": "b"}, "actions": ["find", "insert"]},
         {"resource": {"db": "rename", "collection": ""}, "actions": ["renameCollectionSameDB"]}])
     client = login("writer", database="rename")
-    # The user would come to read the documents of a.
+    # Otherwise the user could read the documents of a.
     rename = lambda source, target, **options: client.admin.command(
         "renameCollection", f"rename.{source}", to=f"rename.{target}", **options)
     assert code(rename, "a", "b") == 13
@@ -276,7 +277,7 @@ def test_system_collections(root, login):
 
 
 def twice(field, *pairs):
-    """`{field: {…}}` with pairs whose names may be equal, which dictionaries cannot have."""
+    """`{field: {…}}` with pairs whose names may be equal, which a dictionary cannot have."""
     elements = b"".join(bson.encode({name: value})[4:-1] for name, value in pairs)
     inner = (len(elements) + 5).to_bytes(4, "little") + elements + b"\0"
     element = b"\x03" + field.encode() + b"\0" + inner
@@ -292,7 +293,7 @@ def twice(field, *pairs):
     {"$merge": {"into": twice("x", ("db", "mine"), ("db", "victim"), ("coll", "a"))["x"]}},
 ])
 def test_a_target_that_is_given_twice_is_refused(login, root, stage):
-    """The check read the first of two fields with one name, the stage the last."""
+    """Regression: of two fields with one name the check read the first, and the stage the last."""
     root.mine.source.insert_one({"a": 1})
     user = login({"role": "readWrite", "db": "mine"})
     with pytest.raises(OperationFailure) as error:

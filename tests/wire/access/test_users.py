@@ -151,7 +151,7 @@ def test_a_change_counts_at_once(root, login):
         client.d.c.insert_one({})
     root.d.command("grantRolesToUser", "promoted", roles=["readWrite"])
     client.d.c.insert_one({})
-    # Also if the document of the user is changed in another way.
+    # The same counts if the document of the user is changed in another way.
     root.admin.command("createRole", "writer", roles=[], privileges=[
         {"resource": {"db": "admin", "collection": "system.users"},
          "actions": ["find", "update", "remove", "insert"]}])

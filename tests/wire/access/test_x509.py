@@ -60,7 +60,7 @@ def test_others_are_refused_with_one_error(server, folder):
     for client in [unknown, wrong_name, without, without_named]:
         with client:
             assert code(client.shop.fruit.find_one) == 18
-    # The same without a login: the client is not known.
+    # Without a login, the user of the same client is not known.
     with pymongo.MongoClient("127.0.0.1", server.port, directConnection=True,
                              **certificates.client_options(folder, "alice")) as client:
         assert code(client.shop.fruit.find_one) == 13
