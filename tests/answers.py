@@ -1,4 +1,4 @@
-"""What tests over the wire ask of answers."""
+"""Shared checks of replies."""
 
 import threading
 import time
@@ -12,20 +12,21 @@ def ids(documents):
 
 
 def refused(run, code):
-    """The details of the error of that code."""
+    """Returns the details of the error with this code."""
     with pytest.raises(OperationFailure) as error:
         run()
     assert error.value.code == code, error.value
     return error.value.details
 
 
-# How long a `getMore` waits by itself, and how long it may take until it answers what was written.
+# The longest wait of a `getMore` by itself, and the longest time until it returns a write.
 WAIT_MILLIS = 600_000
 ANSWER_SECONDS = 60
 
 
 def answer_of_waiting(collection, read, write):
-    """What `read` gives, whose `getMore` waits for up to WAIT_MILLIS, and is woken by `write`."""
+    """Returns the result of `read`, whose `getMore` waits for up to WAIT_MILLIS and is woken by
+    `write`."""
     found = []
     reader = threading.Thread(target=lambda: found.append(read()), daemon=True)
     reader.start()

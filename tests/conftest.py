@@ -1,4 +1,4 @@
-"""What every test over the wire starts from."""
+"""The fixtures of every test over the wire."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def server(tmp_path_factory):
     """One server for all tests of a file."""
     with Server(tmp_path_factory.mktemp("server")) as server:
         yield server
-        # A server that died during the tests failed them all, whichever noticed.
+        # If the server died during the tests, all of them fail, whichever noticed it.
         if server.process is not None:
             assert server.process.poll() is None, server.log()[-2000:]
             assert "panicked" not in server.log()

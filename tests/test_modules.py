@@ -1,10 +1,8 @@
-"""A file uses only files below it: following what files take from each other never leads in a circle.
-
-Read are the `use` lines and the paths (`crate::a::B`, `super::b()`) of every file of crates/*/src, to
-the file that defines a name, through re-exports. Between a module and the modules within it both ways
-are free, since together they are one thing; a circle over a third file is none the less one, whichever
-of the two ways it takes. Code for tests may use what it likes.
-"""
+"""A file uses only files below it: the references between the files of a crate have no cycles. The
+test reads the `use` lines and the paths (`crate::a::B`, `super::b()`) of every file of
+crates/*/src, and follows re-exports to the file that defines a name. A module and its submodules
+may use each other, since they are one thing. A cycle through a third file counts in both cases.
+Code for tests is not checked."""
 
 import re
 import sys
@@ -14,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
-# What cannot be told apart: a value may be a document, which is made of values.
+# Modules that cannot be separated: a value may be a document, which consists of values.
 ONE_THING = {"document": {("build",), ("document",), ("value",)}}
 
 PATH = r"(?:[a-z_]\w*|crate|self|super)(?:\s*::\s*\w+)+"
@@ -22,14 +20,15 @@ USE = re.compile(r"^[ \t]*(pub(?:\([^)]*\))?[ \t]+)?use\s+([^;]+);", re.M)
 
 
 def without_comments(text):
-    """The code alone: comments and strings become blanks, lines stay where they are."""
+    """Returns the code alone. Comments and strings become blanks, and the lines keep their numbers.
+    """
     blank = lambda found: re.sub(r"[^\n]", " ", found.group(0))
     token = r'//[^\n]*|/\*.*?\*/|r#".*?"#|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\''
     return re.sub(token, blank, text, flags=re.S)
 
 
 def without_tests(text):
-    """The code without items under `#[cfg(test)]`."""
+    """Returns the code without items under `#[cfg(test)]`."""
     while found := re.search(r"#\[cfg\(test\)\]", text):
         end = re.compile(r"[;{]").search(text, found.end())
         close = end.end()
@@ -43,8 +42,8 @@ def without_tests(text):
 
 
 def branches(tree):
-    """The paths of a use tree: `a::{b, c::{d, e as f}}` is a::b, a::c::d and a::c::e, each with the
-    name that it has here."""
+    """Yields the paths of a use tree. `a::{b, c::{d, e as f}}` is a::b, a::c::d and a::c::e, each
+    with its local name."""
     tree = tree.strip()
     start = tree.find("{")
     if start < 0:
@@ -67,7 +66,7 @@ def branches(tree):
 
 
 class Module:
-    """A file: the names it hands on, and the paths in it with their lines."""
+    """A file: the names that it re-exports, and the paths in it with their lines."""
 
     def __init__(self, file, text):
         self.file = file
@@ -89,7 +88,8 @@ class Module:
 
 
 def read(source):
-    """The modules of a crate by their names, tuples of their parts; () is the crate's own file."""
+    """Returns the modules of a crate by their names, tuples of their parts. () is the crate's own
+    file."""
     modules = {}
     for file in sorted(source.rglob("*.rs")):
         parts = file.relative_to(source).with_suffix("").parts
@@ -100,7 +100,8 @@ def read(source):
 
 
 def defining(modules, name, path, seen=()):
-    """The module that defines what a path in `name` leads to; None where that is another crate."""
+    """Returns the module that defines the target of a path in `name`, or None if it is in another
+    crate."""
     head, *rest = path
     if head == "crate":
         at = ()
@@ -127,7 +128,7 @@ def defining(modules, name, path, seen=()):
 
 
 def edges(modules):
-    """What each module takes: {module: {module below: line}}."""
+    """Returns what each module uses: {module: {module below: line}}."""
     taken = {name: {} for name in modules}
     for name, module in modules.items():
         for path, line in module.paths:
@@ -138,7 +139,8 @@ def edges(modules):
 
 
 def circles(taken):
-    """The sets of modules that reach each other (Tarjan's strongly connected components)."""
+    """Returns the sets of modules that reach each other (Tarjan's strongly connected components).
+    """
     number, low, stack, found = {}, {}, [], []
 
     def visit(name):
@@ -171,7 +173,7 @@ def described(modules, taken, circle):
 
 
 def check(source, one_thing=frozenset()):
-    """The lines that tie circles together, each circle once."""
+    """Returns the lines that close cycles, each cycle once."""
     modules = read(source)
     taken = edges(modules)
     found = []
@@ -204,7 +206,7 @@ def made_up(folder, files):
     ({"lib.rs": "mod a;\nmod b;", "a.rs": "use crate::b::B;", "b.rs": "pub struct B;"}, []),
     ({"lib.rs": "mod a;\nmod b;", "a.rs": "use crate::b::B;", "b.rs": "\nuse super::a::{self, A};"},
      ["a.rs:1 takes from b.rs\nb.rs:2 takes from a.rs"]),
-    # A path without a `use`, a name that a third file hands on, a renamed one, a nested list.
+    # A path without a `use`, a name that a third file re-exports, a renamed one, a nested list.
     ({"lib.rs": "mod a;\nmod b;\npub use a::A;", "a.rs": "fn a() { crate::b::b() }",
       "b.rs": "use crate::A as One;"}, ["a.rs:1 takes from b.rs\nb.rs:1 takes from a.rs"]),
     ({"lib.rs": "mod a;\nmod b;\nmod c;", "a.rs": "use crate::{b::{B, b}, c::C};",
@@ -215,7 +217,8 @@ def made_up(folder, files):
     ({"lib.rs": "mod a;\nmod b;", "a.rs": "use crate::b::B;",
       "b.rs": "// use crate::a::A;\nconst B: &str = \"crate::a::A\";\n"
               "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}"}, []),
-    # A module and what is within it are one; with a third file it is a circle, both ways.
+    # A module and its submodule may use each other. With a third file there is a cycle, in both
+    # directions.
     ({"lib.rs": "mod a;", "a.rs": "mod c;\nuse c::C;", "a/c.rs": "use super::A;"}, []),
     ({"lib.rs": "mod a;\nmod b;", "a.rs": "mod c;\nuse c::C;", "a/c.rs": "use crate::b::B;",
       "b.rs": "use crate::a::A;"},

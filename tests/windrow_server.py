@@ -1,4 +1,4 @@
-"""A server of a test's own: a data folder, a free port, and every way to end it."""
+"""A server for one test: a data folder, a free port, and every way to end it."""
 
 import os
 import pathlib
@@ -52,7 +52,7 @@ class Server:
     def __exit__(self, *_):
         if self.process:
             self.kill()
-        # What a killed server leaves behind in a folder of everybody.
+        # A killed server leaves this file behind in a shared folder.
         pathlib.Path(f"/tmp/mongodb-{self.port}.sock").unlink(missing_ok=True)
 
     def command(self):
@@ -117,9 +117,10 @@ class Server:
             process.wait()
             raise
         finally:
-            # Not before: a test may wait for what its client says of the server's end.
+            # Not earlier: a test may wait for a client to notice the end of the server.
             for client in self.clients:
-                # Closing would look for the server for 10 s, to end the client's sessions.
+                # Closing a client would search for the server for 10 s to end the client's
+                # sessions.
                 client._topology.pop_all_sessions()
                 client.close()
             self.clients.clear()

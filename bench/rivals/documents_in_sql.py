@@ -59,7 +59,7 @@ class Duckdb:
         self.connection = duckdb.connect(os.path.join(folder, "documents.duckdb"))
 
     def load(self, lines):
-        """Row by row it would take longer than everything else."""
+        """Row by row, loading would take longer than all queries."""
         path = os.path.join(self.folder, "documents.json")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(lines)
@@ -78,7 +78,8 @@ class Duckdb:
 
 
 def queries(db, skip):
-    """In the order of W9: what is done before each turn, the statement, and whether it reads."""
+    """Returns, in the order of W9: the preparation of each turn, the statement, and whether it
+    reads."""
     user, age, x = (db.number(name) for name in ("user", "age", "x"))
     own = {name: db.number(name, "body") for name in ("user", "age", "x")}
     drop_user, drop_age = "DROP INDEX IF EXISTS by_user", "DROP INDEX IF EXISTS by_age"
@@ -135,7 +136,7 @@ def main():
         for number, (before, statement) in enumerate(queries(db, skip)):
             try:
                 print(f"q{number} {best(db, before, statement, turns)}", flush=True)
-            except Exception as error:  # what it cannot do is left out, and said
+            except Exception as error:  # a query that the database cannot run is left out and reported
                 print(f"{db.name} q{number}: {error}", file=sys.stderr)
 
 

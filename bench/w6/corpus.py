@@ -33,7 +33,7 @@ SUFFIXES = {
     "text": {".txt", ".rst", ".md", ".pod", ".text"},
     "source": {".py", ".rs", ".go", ".c", ".h"},
 }
-# About as many bytes as one kind has.
+# About the number of bytes of each kind.
 BYTES_MAX = {"html": 150e6, "pdf": 100e6, "text": 80e6, "source": 90e6, "mail": 60e6, "office": 20e6}
 TEXT_BYTES_MIN, TEXT_BYTES_MAX = 400, 100_000
 MIXED_STEP = 6
@@ -187,7 +187,8 @@ def copy_kind(kind):
 
 
 def chosen_kinds(parser, names, kinds):
-    """The kinds of an option. Ends the program if there is no such kind, or its files are not there."""
+    """Returns the kinds of an option. Ends the program if there is no such kind, or its files are
+    missing."""
     chosen = names.split(",")
     for kind in chosen:
         if kind not in kinds:

@@ -141,7 +141,8 @@ def percentile(times, share):
 
 
 def summary(times):
-    """Of milliseconds by query: the median and 95th percentile of all, and the slowest queries."""
+    """Summarizes milliseconds by query: the median and 95th percentile of all, and the slowest
+    queries."""
     every = [one for found in times.values() for one in found]
     slowest = sorted(times, key=lambda query: -statistics.median(times[query]))
     return {

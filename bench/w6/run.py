@@ -44,7 +44,7 @@ thrQSizes = {queues}
 
 
 class Run:
-    """What a process took: seconds, processor seconds, and its largest resident memory in MB."""
+    """The costs of a process: seconds, processor seconds, and its largest resident memory in MB."""
 
     def __init__(self, command, **options):
         began = time.monotonic()
@@ -62,7 +62,7 @@ class Run:
 
 
 def windrow(program, folder, work, workers, *options):
-    """The first run, the one after it that finds nothing changed, and what is stored."""
+    """Measures the first run and one without changes, and reads what is stored."""
     data = work / "data"
     command = [program, "index", folder, "--data", data, "--workers", workers, *options]
     first, second = Run([*command, "--explain-pipeline=json"]), Run(command)
@@ -138,7 +138,7 @@ def measure(kind, arguments):
 
 
 def ratio(row):
-    """How many times as fast as the faster of Recoll's runs."""
+    """Returns how many times as fast Windrow is as the faster run of Recoll."""
     recoll_seconds = [row[name] for name in ("recoll_off", "recoll_on") if name in row]
     return min(recoll_seconds) / row["all_workers"] if recoll_seconds else None
 
@@ -189,7 +189,7 @@ PARTS = [("busy", "works", "#1f6feb"), ("output_wait", "waits for the next stage
 
 
 def plot_pipeline(pipeline):
-    """What the threads of each stage did, as parts of the time that they had."""
+    """Plots what the threads of each stage did, as parts of their time."""
     body, y = [], 8
     for stage in pipeline["stages"]:
         capacity = pipeline["elapsed"] * stage["threads"]

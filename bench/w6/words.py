@@ -39,7 +39,7 @@ TARGET = 0.005
 # Debian's Python has the modules that Recoll's filters use.
 ENVIRONMENT = {**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"}
 WORD_BYTES_MAX = 200
-# What people read of a document, beside its text.
+# The fields of a document that people search, beside its text.
 FIELDS = ["title", "subject", "keywords", "author", "from", "to", "cc", "filename", "path"]
 
 
@@ -139,7 +139,7 @@ class Index:
 
 
 MARKS = r"[\W_]*"
-# The reasons that are no fault: another way finds the file, or there is no word.
+# Reasons that are no fault: another search finds the file, or there is no word.
 DATE = "a part of the date, which `date:` finds"
 
 
@@ -154,7 +154,7 @@ def date_words(date):
 
 
 def reason(word, text, date):
-    """What the text has in the place of a missing word."""
+    """Returns what the text has in the place of a missing word."""
     word = folded(word)
     if word in date_words(date):
         return DATE

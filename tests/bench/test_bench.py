@@ -1,4 +1,5 @@
-"""The workloads run, at a small size, beside their baselines, and check what the server did."""
+"""The workloads run at a small size, beside their baselines, and check the results of the server.
+"""
 
 import json
 import os

@@ -35,7 +35,7 @@ def test_html_is_reduced_to_its_text(tmp_path):
 
 
 def test_long_texts_are_split(tmp_path):
-    """A dictionary of 27 MB was one file, which the workload did not read: it skips long ones."""
+    """Regression: a dictionary of 27 MB was one file, which the workload skipped as too long."""
     tree, into = tmp_path / "tree", tmp_path / "into"
     tree.mkdir(), into.mkdir()
     (tree / "long.txt").write_text((LONG + "\n") * 10_000)

@@ -50,12 +50,13 @@ class Transaction:
 def check(transactions, final):
     """Returns the anomalies of a history. `final` has the lists after its end, by key."""
     found = [*lost_and_invented(transactions, final), *disorder(transactions, final)]
-    # With such anomalies, the dependencies would not make sense.
+    # With such anomalies, the dependencies would have no meaning.
     return found or cycles(transactions, final)
 
 
 def lost_and_invented(transactions, final):
-    """Acknowledged elements must be there, those of failed transactions must not, and each once."""
+    """Checks that acknowledged elements are there once, and those of failed transactions are not.
+    """
     for key, elements in final.items():
         if len(set(elements)) != len(elements):
             yield f"list {key} has an element twice"
@@ -94,7 +95,7 @@ def writers_of(transactions):
 
 
 def disorder(transactions, final):
-    """Lists that are no beginning of what they became, or end within a transaction."""
+    """Returns lists that are no prefix of the final list, or that end within a transaction."""
     writers = writers_of(transactions)
     last = {(number, key): value for number, it in enumerate(transactions)
             for key, value in it.appends()}

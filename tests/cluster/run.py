@@ -40,7 +40,7 @@ SNAPSHOT, MAJORITY = ReadConcern("snapshot"), WriteConcern("majority")
 
 
 class Load:
-    """The threads that use the database, and what they have seen."""
+    """The threads that use the database, and their observations."""
 
     def __init__(self, uri, seed):
         self.uri, self.seed = uri, seed
@@ -81,7 +81,7 @@ class Load:
             self.last_commit = now
 
     def attempt(self, client, body):
-        """Runs a transaction once. Returns its outcome, and what `body` has returned."""
+        """Runs a transaction once. Returns its outcome and the result of `body`."""
         with client.start_session() as session:
             session.start_transaction(read_concern=SNAPSHOT, write_concern=MAJORITY)
             try:
@@ -193,7 +193,7 @@ class Cluster:
             + "/?replicaSet=rs0"
 
     def primary(self):
-        """The server that says it is the primary. If none does, any."""
+        """Returns a server that reports to be the primary, or any server if none does."""
         for server in self.servers:
             server.is_follower = False
             if server.process and server.answers():
@@ -201,7 +201,7 @@ class Cluster:
         return self.servers[0]
 
     def disturb(self, what, source):
-        """Kills one part. Returns its name, and what starts it again."""
+        """Kills one part. Returns its name, and a function that starts it again."""
         if what in ("primary", "follower"):
             primary = self.primary()
             others = [it for it in self.servers if it is not primary]

@@ -1,4 +1,4 @@
-"""The checker of histories finds each kind of anomaly, and none in histories without."""
+"""The checker of histories finds each kind of anomaly, and none in correct histories."""
 
 import random
 
@@ -42,26 +42,26 @@ def test_lists_only_grow():
 
 
 def test_forbidden_cycles():
-    # Both have seen the other one's write.
+    # Each has read the write of the other.
     assert_found("cycle", [transaction(append("a", 1), read("b", 2)),
                            transaction(append("b", 2), read("a", 1))], a=[1], b=[2])
     # The writes are in different orders.
     assert_found("cycle", [transaction(append("a", 1), append("b", 1.5)),
                            transaction(append("a", 2), append("b", 2.5))], a=[1, 2], b=[2.5, 1.5])
-    # A fractured read: one write of a transaction is seen, the other is not.
+    # A fractured read: one write of a transaction is visible, the other is not.
     assert_found("cycle", [transaction(append("a", 1), append("b", 2)),
                            transaction(read("a", 1), read("b"))], a=[1], b=[2])
     # A lost update: both have read the same list before their append.
     assert_found("cycle", [transaction(read("a"), append("a", 1)),
                            transaction(read("a"), append("a", 2))], a=[1, 2])
-    # Two readers see two writes in different orders.
+    # Two readers read two writes in different orders.
     assert_found("cycle", [transaction(append("a", 1)), transaction(append("b", 2)),
                            transaction(read("a", 1), read("b")),
                            transaction(read("a"), read("b", 2))], a=[1], b=[2])
 
 
 def test_time():
-    # The second one begins after the first has ended, and does not see it.
+    # The second one begins after the first has ended, and does not read its write.
     late = transaction(read("a"), append("b", 2), begin=20, end=30)
     assert_found("cycle", [transaction(append("a", 1), begin=0, end=10), late], a=[1], b=[2])
     at_once = transaction(append("a", 1), begin=0, end=25)
@@ -77,8 +77,8 @@ def test_write_skew_is_permitted():
 
 
 def test_random_snapshots():
-    """Histories of a simple store with snapshots have no anomalies; without its check of conflicts
-    they have."""
+    """Histories of a simple store with snapshots have no anomalies. Without its check of conflicts
+    they have some."""
     assert all(check(*random_history(seed, True)) == [] for seed in range(30))
     assert sum(check(*random_history(seed, False)) != [] for seed in range(30)) > 20
 

@@ -1,5 +1,5 @@
-"""Work that runs beside the writers when a server is killed: indexes are rebuilt, space is reclaimed,
-collections are validated, created, renamed and dropped."""
+"""Maintenance beside the writers when a server is killed: index rebuilds, compaction, validation,
+and collections that are created, renamed and dropped."""
 
 import random
 import threading
@@ -43,7 +43,7 @@ class BackgroundLoad:
         assert found["valid"], found
 
     def create_and_drop(self, database):
-        """A collection with an index and documents is renamed and dropped."""
+        """Creates a collection with an index and documents, renames and drops it."""
         scratch = database[SCRATCH]
         scratch.insert_many([{"a": number % 10} for number in range(200)])
         scratch.create_index("a")

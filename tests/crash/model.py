@@ -1,8 +1,6 @@
-"""What a client knows of a server that may die at any moment.
-
-A writer has documents of its own and at most one operation under way. What was acknowledged must
-be there after a crash; of the operation under way each document may be as before or as after.
-"""
+"""A model of the writes to a server that may die at any moment. A writer has documents of its own
+and at most one running operation. Acknowledged writes must be there after a crash. Each document of
+the running operation may be as before it or as after it."""
 
 import random
 import string
@@ -16,8 +14,8 @@ JOURNALED = WriteConcern(w=1, j=True)
 
 
 def until_it_dies(uri, step):
-    """Calls `step` with a database until it returns False or the connection fails. Returns what else
-    went wrong."""
+    """Calls `step` with a database until it returns False or the connection fails. Returns other
+    errors."""
     client = MongoClient(uri, maxPoolSize=1, retryWrites=False, serverSelectionTimeoutMS=3000)
     try:
         while step(client.crash):
@@ -32,7 +30,7 @@ def until_it_dies(uri, step):
 
 
 class Writer:
-    """One connection that writes at random until the server dies or it is told to stop."""
+    """One connection that writes at random until the server dies or the writer is stopped."""
 
     def __init__(self, number, seed):
         self.number = number
@@ -46,7 +44,7 @@ class Writer:
         self.failure = None
 
     def run(self, uri, stop):
-        """Writes until `stop` is set or the connection fails; anything else is a failure."""
+        """Writes until `stop` is set or the connection fails. Any other error is recorded."""
         def write(database):
             if stop.is_set():
                 return False
@@ -69,7 +67,7 @@ class Writer:
         operation(name, collection)
 
     def acknowledge(self, name, after, act):
-        """Runs `act`; its outcome for each document is in doubt until it has returned."""
+        """Runs `act`. Until it returns, its outcome for each document is unknown."""
         self.under_way = (name, after)
         result = act()
         for identifier, document in after.items():
@@ -91,7 +89,8 @@ class Writer:
                        * self.random.randrange(1, 60)}
 
     def word(self):
-        """One that is nowhere else, not even as a stem: each is a key of its own in a text index."""
+        """A word that nothing else has, not even as a stem. Each word is a key of its own in a text
+        index."""
         letters = self.random.choices(string.ascii_lowercase, k=self.random.randrange(3, 12))
         return "q" + "".join(letters)
 
@@ -100,7 +99,7 @@ class Writer:
         known = self.documents[name]
         if not known:
             return None
-        # The newest and the oldest are both of interest; a random one of a dict costs a copy.
+        # Both the newest and the oldest documents matter. Drawing any one would copy the dict.
         place = self.random.randrange(min(len(known), 50))
         ends = reversed(known) if self.random.random() < 0.5 else iter(known)
         for _ in range(place):
@@ -117,7 +116,7 @@ class Writer:
                          lambda: collection.insert_many(batch, ordered=self.random.random() < 0.5))
 
     def changed(self, one):
-        """An update and the document that it makes of `one`."""
+        """Returns an update and the document that results from `one`."""
         n, word = self.random.randrange(40), self.random.choice(WORDS)
         t = [*one["t"], n]
         update = {"$set": {"n": n, "s": f"{one['s']} {word}"}, "$push": {"t": n}}
@@ -179,7 +178,7 @@ class Writer:
         assert result.deleted_count == len(after), f"{result.deleted_count} are not {len(after)}"
 
     def duplicate(self, name, collection):
-        """A second document with a unique key that is there must be refused."""
+        """Checks that a second document with an existing unique key is refused."""
         identifier = self.some("indexed")
         if identifier is None:
             return
@@ -191,7 +190,7 @@ class Writer:
         raise AssertionError(f"a second document with u = {second['u']} was let in")
 
     def settle(self, found):
-        """Takes over what became of the operation under way; `found` is all that is there."""
+        """Accepts the outcome of the running operation. `found` has all existing documents."""
         if self.under_way is None:
             return []
         name, after = self.under_way

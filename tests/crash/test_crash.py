@@ -1,8 +1,6 @@
-"""A loaded server is killed at random moments; nothing acknowledged is lost and every index equals
-what its collection says.
-
-CRASH_ROUNDS and CRASH_SEED in the environment choose how often and which run to repeat.
-"""
+"""A loaded server is killed at random moments. No acknowledged write is lost, and every index
+equals its collection. CRASH_ROUNDS and CRASH_SEED in the environment set the number of rounds and
+repeat a run."""
 
 import os
 import pathlib
@@ -26,7 +24,7 @@ ROUNDS = int(os.environ.get("CRASH_ROUNDS", 10))
 SEED = int(os.environ.get("CRASH_SEED", time.time_ns() % 1_000_000))
 WRITERS = 4
 RESTART_SECONDS = 5
-# So little that folds, runs and merges are under way at every moment.
+# So little memory that folds and merges always run.
 MEMORY = 64 << 20
 INDEXES = {"u_1": [("u", 1)], "t_1": [("t", 1)], "n_1_u_-1": [("n", 1), ("u", -1)]}
 BUILT_LATE = ("pad_1", [("pad", 1), ("t", 1)])
@@ -34,7 +32,7 @@ BUILT_LATE = ("pad_1", [("pad", 1), ("t", 1)])
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory):
-    """Runs all rounds; each test looks at what they found."""
+    """Runs all rounds. Each test checks a part of their results."""
     with Server(tmp_path_factory.mktemp("crash"), memory=MEMORY) as server:
         rounds = Rounds(server)
         rounds.prepare()
@@ -162,26 +160,27 @@ class Build:
             client = self.server.client()
             client.crash.indexed.drop_index(BUILT_LATE[0])
         except (OperationFailure, ConnectionFailure, InvalidOperation):
-            pass  # it was never built, or the server has gone
+            pass  # it was never built, or the server has ended
         try:
             client.crash.indexed.create_index(BUILT_LATE[1], name=BUILT_LATE[0])
         except (ConnectionFailure, InvalidOperation):
-            pass  # the server has gone, or its client with it
+            pass  # the server or its client has ended
 
     def start(self, seconds):
-        """Returns soon after the build was seen under way, or after `seconds` and a little."""
+        """Returns soon after the build was seen in currentOp, or after about `seconds`."""
         self.thread.start()
         until = time.monotonic() + seconds + 0.5
         client = self.server.client()
         while time.monotonic() < until and not self.was_seen:
             operations = client.admin.command("currentOp")["inprog"]
-            # Others build indexes too, and this one may wait for its turn.
+            # Other builds run too, and this one may wait for them.
             self.was_seen = any("Index Build" in one.get("msg", "") for one in operations
                                 if one.get("command", {}).get("createIndexes") == "indexed")
         time.sleep(seconds / 10)
 
     def check(self, database, expected):
-        """The index appears by itself when its build had begun, and equals its collection."""
+        """Checks that a build that had begun ends by itself, and that the index equals its
+        collection."""
         until = time.monotonic() + 60
         while time.monotonic() < until:
             try:
@@ -196,7 +195,7 @@ class Build:
 
 
 def same_ids(collection, index, expected):
-    """A full read by an index gives each document once."""
+    """Checks that a full read by an index returns each document once."""
     ids = [one["_id"] for one in collection.find({}, {"_id": 1}).hint(index)]
     if len(ids) != len(set(ids)):
         return [f"{collection.name}.{index} gives {len(ids) - len(set(ids))} documents twice"]

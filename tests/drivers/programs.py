@@ -24,14 +24,15 @@ def run(command, **options):
 
 
 def lines_of(command, uris, **options):
-    """What a program prints for each connection string."""
+    """Returns the output of a program for each connection string."""
     ended = run(command, input="".join(f"{uri}\n" for uri in uris), **options)
     assert ended.returncode == 0, ended.stderr[-2000:]
     return ended.stdout.splitlines()
 
 
 def compiled(language, build):
-    """The folder of a compiled program, which `build(folder)` fills unless the cache has it."""
+    """Returns the folder of a compiled program. `build(folder)` fills it if the cache does not have
+    it."""
     source = hashlib.sha256()
     for file in sorted((SOURCES / language).iterdir()):
         source.update(file.read_bytes())
@@ -78,7 +79,7 @@ class Login:
 
     @property
     def uri(self):
-        """With the files of certificates, as most drivers have them in connection strings."""
+        """Returns the connection string with the certificate files, as most drivers take them."""
         if not self.folder:
             return self.plain_uri
         own = f"&tlsCertificateKeyFile={self.folder}/{self.certificate}.pem" if self.certificate else ""
@@ -86,7 +87,8 @@ class Login:
 
     @property
     def line(self):
-        """With the folder and the name of the certificate behind it, for Java."""
+        """Returns the connection string, the folder of the certificates and the name of one, for
+        Java."""
         return "\t".join(str(part) for part in (self.plain_uri, self.folder, self.certificate) if part)
 
 

@@ -1,10 +1,9 @@
-"""The driver's own published tests, against this server: by itself, and as a replica set of one.
-
-PyMongo's source distribution carries the unified tests of MongoDB's specifications (CRUD, sessions,
-transactions, retryable reads and writes, change streams, command monitoring, GridFS, the stable API) and
-what runs them. They come from the package index once, and then stay in .cache; where they cannot be had
-the tests are skipped. Those that need a second member or a service beside the server skip themselves.
-"""
+"""The published tests of PyMongo against a single server and a replica set with one member.
+PyMongo's source distribution has the unified tests of MongoDB's specifications (CRUD, sessions,
+transactions, retryable reads and writes, change streams, command monitoring, GridFS, the stable
+API) and their runner. It is downloaded from the package index once, and kept in .cache. If it is
+not available, the tests are skipped. Tests that need a second member or another service skip
+themselves."""
 
 import importlib.metadata
 import os
@@ -38,7 +37,7 @@ LEFT_OUT = {
 
 FAIL_POINTS = ["--set-parameter", "enableTestCommands=1"]
 
-# The tests of a server by itself.
+# The tests with a single server.
 ALONE = [
     "test_crud_unified.py",
     "test_collection_management.py",
@@ -76,7 +75,7 @@ AS_MEMBER = [
 
 
 def unpack():
-    """The folder with `test` in it, as the distribution has it."""
+    """Unpacks the folder with `test` of the distribution."""
     source = FOLDER / f"pymongo-{VERSION}"
     if (source / "test" / "unified_format.py").exists():
         return source
@@ -90,14 +89,14 @@ def unpack():
     with tarfile.open(archives[0]) as archive:
         wanted = [one for one in archive if one.name.startswith(f"pymongo-{VERSION}/test/")]
         archive.extractall(FOLDER, members=wanted, filter="data")
-    # Beside the tests there is to be no driver: the installed one is tested with.
+    # The folder must have no driver, since the installed one is tested.
     (source / "pytest.ini").write_text("[pytest]\nmarkers =\n    default\n    default_async\n")
     return source
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """A server by itself; its fail points are what many of the tests are about."""
+    """A single server. Many of the tests need its fail points."""
     with Server(tmp_path_factory.mktemp("alone"), options=FAIL_POINTS) as server:
         yield server
         assert server.process.poll() is None and "panicked" not in server.log()
@@ -105,7 +104,8 @@ def alone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def member(tmp_path_factory):
-    """A server that is the only member of a replica set; the largest transaction of the tests fits."""
+    """A server that is the only member of a replica set. Its limits allow the largest transaction
+    of the tests."""
     with Server(tmp_path_factory.mktemp("member"), memory=1 << 30,
                 options=["--replica-set", "rs0", *FAIL_POINTS]) as server:
         yield server

@@ -1,8 +1,6 @@
-"""What of a reply counts, and the first place where one differs from what was recorded.
-
-Messages, clocks, cursor numbers and generated ids do not count; the rest does: fields and their
-order, types, numbers, codes. A reply itself may carry more fields, in any order.
-"""
+"""Compares replies with recorded ones and finds the first difference. Messages, clocks, cursor
+numbers and generated ids do not count. Fields and their order, types, numbers and codes do. A reply
+itself may have more fields, in any order."""
 
 import datetime
 import json
@@ -14,23 +12,24 @@ from bson import json_util
 from bson.binary import Binary
 from bson.son import SON
 
-# What a reply holds that the same server would not repeat a second later.
+# Fields whose values change from one second to the next.
 OF_THE_MOMENT = {"$clusterTime", "operationTime", "electionId", "opTime", "localTime",
                  "$gleStats", "recoveryToken", "atClusterTime", "errmsg"}
 CURSOR_LISTS = {"cursorsKilled", "cursorsNotFound", "cursorsAlive", "cursorsUnknown"}
-# How the recorded replies write what belongs to a run.
+# Placeholders in recorded replies for values that differ between runs.
 OBJECT_ID = "<generated ObjectId>"
 RECENT = "<time of the run>"
 TOKEN = "<resume token>"
 SESSION = "<session>"
 UUID = "<UUID>"
-# Commands and fields whose results have no order, always or when the case says so.
+# Commands and fields whose results have no order, always or if the case says so.
 UNORDERED_COMMANDS = {"listCollections", "listDatabases"}
 BATCHES = {".cursor.firstBatch", ".cursor.nextBatch", ".values"}
 
 
 def check(case, commands, replies, decode):
-    """None where the server did what was recorded, else a sentence that says where it differs."""
+    """Returns None if the reply equals the recorded one, otherwise a sentence about the first
+    difference."""
     known = set()
     collect_ids(commands, known)
     for number, (command, reply) in enumerate(zip(commands, replies)):
@@ -38,7 +37,7 @@ def check(case, commands, replies, decode):
                      or next(iter(command)) in UNORDERED_COMMANDS)
         expected = decode(case["steps"][number]["reply"])
         if fails_otherwise(expected, reply, case.get("codes", ())):
-            # What follows upon a success was not recorded.
+            # Fields that follow a success were not recorded.
             if reply.get("ok") == 1.0:
                 return None
             continue
@@ -49,7 +48,7 @@ def check(case, commands, replies, decode):
 
 
 def fails_otherwise(expected, reply, codes):
-    """Whether a command failed when it was recorded, and now has one of these codes; 0: it succeeds."""
+    """Returns True if a recorded failure now has one of these codes. The code 0 is success."""
     recorded, errors = expected.get("writeErrors", ()), reply.get("writeErrors", ())
     if recorded and len(recorded) == len(errors):
         return all(error["code"] in codes for error in errors)
@@ -67,7 +66,7 @@ def collect_ids(value, into):
 
 
 def lasting(reply, known):
-    """The reply without what belongs to the run."""
+    """The reply without the values that differ between runs."""
     kept = SON()
     for key, value in reply.items():
         if key in OF_THE_MOMENT:
@@ -94,7 +93,7 @@ def without_messages(value):
 
 
 def hidden(value, known, key=None):
-    """Hides generated ids, and what change streams tell of the run."""
+    """Replaces generated ids, and the values of change events that differ between runs."""
     if key == "clusterTime" and isinstance(value, bson.Timestamp):
         return RECENT
     if key == "lsid" and isinstance(value, dict):

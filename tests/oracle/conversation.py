@@ -1,8 +1,6 @@
-"""Recorded conversations: how they are read, and how they are held with a server.
-
-A case is one line of JSON: a name, how to compare, and steps. A step is a database command and
-the reply that MongoDB gave, both in canonical Extended JSON.
-"""
+"""Reads recorded conversations and repeats them with a server. A case is one line of JSON: a name,
+the mode of comparison, and steps. A step is a database command and MongoDB's reply, both in
+canonical Extended JSON."""
 
 import json
 import lzma
@@ -24,8 +22,8 @@ OPTIONS = CodecOptions(document_class=SON, tz_aware=True,
 EXTENDED_JSON = json_util.JSONOptions(json_mode=json_util.JSONMode.CANONICAL, document_class=SON,
                                       tz_aware=True,
                                       uuid_representation=UuidRepresentation.UNSPECIFIED)
-# Names that Extended JSON had another meaning for before it was canonical. In a command they are
-# operators, so they travel under a mark that no case uses.
+# Extended JSON had another meaning for these names before it was canonical. In a command they are
+# operators, so they are sent with a mark that no case uses.
 OPERATORS = ("$regex", "$ref")
 MARK = "\ue000"
 
@@ -37,7 +35,7 @@ def read_cases(path):
 
 
 def decode(value):
-    """Canonical Extended JSON, already parsed as JSON, to the values that bson knows."""
+    """Converts canonical Extended JSON, already parsed as JSON, into values of the bson package."""
     return unmarked(json_util.loads(json.dumps(marked(value)), json_options=EXTENDED_JSON))
 
 
@@ -59,7 +57,7 @@ def unmarked(value):
 
 
 class Connection:
-    """Sends commands exactly as they are given: no session, no retry, nothing added."""
+    """Sends commands unchanged, without sessions and retries."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), REPLY_SECONDS)
@@ -94,10 +92,8 @@ class Connection:
 
 
 def hold(connection, commands):
-    """Runs a case's commands on an empty database; returns the replies as they came.
-
-    A reply that cannot be read gives {"ok": -1, "client": what Python said}.
-    """
+    """Runs the commands of a case on an empty database and returns the replies. A reply that cannot
+    be read becomes {"ok": -1, "client": the error of Python}."""
     connection.command({"dropDatabase": 1})
     replies, sessions = [], {}
     for command in commands:
@@ -113,7 +109,7 @@ def hold(connection, commands):
 
 
 def with_ids(value, replies, sessions):
-    """Puts the ids of this run in: {"$cursorOf": step} and {"$session": n}."""
+    """Inserts the ids of this run: {"$cursorOf": step} and {"$session": n}."""
     if isinstance(value, list):
         return [with_ids(item, replies, sessions) for item in value]
     if not isinstance(value, dict):

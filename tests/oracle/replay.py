@@ -34,7 +34,7 @@ from windrow_server import Server  # noqa: E402
 FLOORS = HERE.parent / "oracle-floor.txt"
 DIFFERENCES = HERE.parent / "oracle-differences.txt"
 CODES = re.compile(r"but for codes? ([0-9, ]+):")
-# A share of the work small enough that no process ends long after the others.
+# The number of cases in a share. It is so small that the processes end at about the same time.
 SHARE = 200
 
 Outcome = collections.namedtuple("Outcome", "name wrong")
@@ -45,18 +45,19 @@ def case_files():
 
 
 def named_differences():
-    """(case, reason) of every line."""
+    """Returns (case, reason) of every line."""
     lines = DIFFERENCES.read_text(encoding="utf-8").splitlines() if DIFFERENCES.exists() else ()
     return [line.split(maxsplit=1) for line in lines if line.strip() and not line.startswith("#")]
 
 
 def read_differences():
-    """The names of the cases that are left out."""
+    """Returns the names of the cases that are left out."""
     return {name for name, reason in named_differences() if not reason.startswith("but for ")}
 
 
 def read_codes():
-    """By case: the codes of errors that later versions have instead of those recorded."""
+    """Returns, by case, the codes of errors that later versions have instead of the recorded ones.
+    """
     found = ((name, CODES.match(reason)) for name, reason in named_differences())
     return {name: [int(code) for code in match[1].split(",")] for name, match in found if match}
 
@@ -76,7 +77,7 @@ def write_floors(floors):
 
 
 def options_for(path):
-    """How a server of their own is started for the cases of a file: as what they were recorded from."""
+    """The options of the server for the cases of a file, which are those of the recorded server."""
     return ("--replica-set", "oracle") if path.parent.name == "cases-replica-set" else ()
 
 
@@ -93,13 +94,13 @@ class Replayer:
         if self.given_port:
             return Connection(self.given_port)
         if self.server is None or self.server.process.poll() is not None:
-            # The data of a server that died goes with it: the next case needs a good one.
+            # The data folder of a server that died is dropped, so the next case gets a new one.
             self.end_server()
             self.server = Server(tempfile.mkdtemp(prefix="windrow-oracle-"), options=self.options)
         return Connection(self.server.port)
 
     def be(self, options):
-        """Has a server with these options from now on."""
+        """Uses a server with these options from now on."""
         if options != self.options:
             self.close()
             self.options, self.server = options, None
@@ -130,7 +131,7 @@ class Replayer:
 
 
 def shares(only):
-    """(file, first case, end) of every part of the work that has a case of interest."""
+    """Returns (file, first case, end) of every share of the work that has a selected case."""
     for path in case_files():
         names = [case["name"] for case in read_cases(path)]
         for first in range(0, len(names), SHARE):
@@ -140,7 +141,7 @@ def shares(only):
 
 
 def work(tasks, outcomes, only, left_out, port):
-    """What one process does: takes shares until it takes None."""
+    """Runs in a process: takes shares until it takes None."""
     replayer = Replayer(port)
     codes = read_codes()
     try:
@@ -156,7 +157,7 @@ def work(tasks, outcomes, only, left_out, port):
 
 
 def replay(only="", port=None, processes=2, left_out=()):
-    """Runs all cases of interest; yields an Outcome for each as it comes."""
+    """Runs all selected cases. Yields an Outcome for each as soon as it is there."""
     processes = 1 if port else processes
     tasks, outcomes = multiprocessing.Queue(), multiprocessing.Queue()
     for share in shares(only):
@@ -180,12 +181,12 @@ def replay(only="", port=None, processes=2, left_out=()):
 
 
 def areas_of(name):
-    """The areas a case counts for: all of the first word, and all before the last "/"."""
+    """The areas of a case: its first word, and all in front of the last "/"."""
     return {name.split("/", 1)[0], name.rsplit("/", 1)[0]}
 
 
 def count(outcomes):
-    """Passed and all cases of every area."""
+    """Returns the numbers of passed and of all cases, for every area."""
     passed, whole = collections.Counter(), collections.Counter()
     for outcome in outcomes:
         for area in areas_of(outcome.name):
@@ -195,7 +196,8 @@ def count(outcomes):
 
 
 def below_floor(passed, whole, floors):
-    """A sentence for every area that passes less than it must. Areas not run do not count."""
+    """Returns a sentence for each area that passes less than its floor. Areas that were not run do
+    not count."""
     return [f"{area}: {passed[area]} pass of {whole[area]}, the floor is {floor}"
             for area, floor in sorted(floors.items()) if area in whole and passed[area] < floor]
 
@@ -238,7 +240,7 @@ def main():
         raised = {area: max(floors.get(area, 0), passed[area]) for area in whole}
         write_floors(floors | raised)
         return 0
-    # A part of an area says nothing about the whole of it.
+    # A part of an area says nothing about the whole area.
     wrong = [] if arguments.only else below_floor(passed, whole, floors)
     print("\n".join(wrong))
     return 1 if wrong else 0

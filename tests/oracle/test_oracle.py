@@ -1,4 +1,4 @@
-"""No area of recorded conversations may pass less than its floor."""
+"""No area of recorded conversations passes less than its floor."""
 
 import pathlib
 import sys
@@ -36,7 +36,7 @@ def test_every_difference_on_purpose_names_a_case_and_a_reason():
 
 
 def test_cases_are_compared_as_the_comparison_says():
-    """The comparison itself: a wrong one would let every area pass."""
+    """Tests the comparison itself. With a wrong one, every area would pass."""
     from bson import Int64, ObjectId
     from bson.son import SON
     from comparison import check

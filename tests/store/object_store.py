@@ -80,7 +80,7 @@ class StoreServer(Server):
             *options])
 
     def answers(self):
-        """Whether the server has the role that the test expects."""
+        """Returns True if the server has the role that the test expects."""
         try:
             with pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=500) as client:
                 hello = client.admin.command("hello")
@@ -89,7 +89,8 @@ class StoreServer(Server):
             return False
 
     def begin(self):
-        """Starts the process without waiting for an answer: it may not be the primary."""
+        """Starts the process without waiting for an answer, because the server may not become the
+        primary."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log)

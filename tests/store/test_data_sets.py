@@ -94,7 +94,7 @@ def test_data_of_a_set_is_below_its_prefix(trio, store):
 
 
 def test_writes_to_two_sets_are_durable(trio):
-    """Each of two writers waits for the object store through a server that has not the data set."""
+    """Each of two writers waits for the object store through a server without the data set."""
     majority = pymongo.WriteConcern("majority")
     failures = []
 

@@ -1,5 +1,5 @@
-"""Users, privileges and encryption of a cluster with several data sets: the server that runs a command
-checks what the client's user may do, whichever server has passed it on."""
+"""Users, privileges and encryption of a cluster with several data sets. The server that runs a
+command checks the privileges of the client's user, whichever server has passed it on."""
 
 import subprocess
 import sys
@@ -143,7 +143,7 @@ def test_strangers_have_nothing_passed_on(guarded):
 
 
 def test_clients_cannot_speak_for_others(guarded):
-    """What a server says of its client counts on connections of servers only."""
+    """The description of a client is accepted only on connections of servers."""
     forwarded = {"set": "logs", "client": "127.0.0.1", "server": "127.0.0.1", "first": True,
                  "after": 0, "user": {"user": "admin", "db": "admin"}}
     assert encode(forwarded)
@@ -162,7 +162,7 @@ def test_a_server_with_another_key_is_refused(guarded, store, tmp_path):
     options = ["--auth", "--key-file", str(key_file(tmp_path, "YW5vdGhlciBrZXk="))]
     with GuardedServer(tmp_path / "other", store, prefix, options=options) as stranger:
         wait_until(lambda: can_log_in(stranger, ADMIN))
-        # It reads what it follows, and nothing is passed on for it.
+        # The server reads data that it follows, and passes nothing on.
         with stranger.log_in(ADMIN, readPreference="secondary") as client:
             assert client.logs.c.find_one() == {"_id": 1}
         with stranger.log_in(ADMIN, retryWrites=False) as client:

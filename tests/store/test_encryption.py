@@ -1,4 +1,5 @@
-"""An encrypted database in an object store: servers with one key share it, and nobody else reads it."""
+"""An encrypted database in an object store. Servers with one key share it. Without the key it
+cannot be read."""
 
 import subprocess
 
@@ -25,7 +26,7 @@ def store_command(store, prefix, *arguments):
 
 
 def assert_unreadable(*folders):
-    """No file has the secret, or the name of the collection."""
+    """Checks that no file has the secret, or the name of the collection."""
     count = 0
     for folder in folders:
         for path in folder.rglob("*"):

@@ -102,7 +102,7 @@ def test_server_that_ends_is_replaced_at_once(store, prefix, tmp_path):
 
 
 def test_stalled_primary_steps_down(store, prefix, tmp_path):
-    """A primary that was stopped for long refuses writes when it goes on."""
+    """A primary that was stopped for long refuses writes when it continues."""
     with StoreServer(tmp_path / "one", store, prefix) as one:
         client = one.client(retryWrites=False)
         client.test.c.insert_one({"_id": "before"})
@@ -117,7 +117,7 @@ def test_stalled_primary_steps_down(store, prefix, tmp_path):
             one.wait_for_log("is not the primary any more")
             one.wait_for_log("Another server is the primary")
             assert {it["_id"] for it in two.client().test.c.find()} == {"before", "new"}
-            # The other way round.
+            # The other server fails.
             two.kill()
             deadline = time.monotonic() + 30
             while not one.answers():

@@ -52,7 +52,7 @@ def test_follower_serves_what_was_acknowledged(pair):
 
 
 def test_follower_reads_while_the_primary_folds_and_merges(store, prefix, tmp_path):
-    """Each read sees each document once, whatever the primary does with its files."""
+    """Each read returns each document once, whatever the primary does with its files."""
     options = ["--memory", str(64 << 20)]
     with StoreServer(tmp_path / "one", store, prefix, options=options) as one, \
             StoreServer(tmp_path / "two", store, prefix, options=options,

@@ -78,7 +78,7 @@ def statistics_of(client):
 
 
 def test_cache_limit_is_kept_by_the_server_that_writes(store, prefix, tmp_path):
-    """The primary had kept all runs that it wrote, whatever --cache-bytes said."""
+    """Regression: the primary kept all runs that it wrote, despite --cache-bytes."""
     options = ["--cache-bytes", "16MB", "--change-history-bytes-max", "0"]
     with StoreServer(tmp_path / "one", store, prefix, options=options) as server:
         collection = server.client().test.c

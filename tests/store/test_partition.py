@@ -13,7 +13,8 @@ from windrow_server import free_port
 
 
 class Link:
-    """Forwards connections to a port. While it is cut, no byte goes through, and nobody is told."""
+    """Forwards connections to a port. While it is cut, it drops all bytes and closes no connection.
+    """
 
     def __init__(self, target):
         self.target = target
@@ -97,7 +98,7 @@ def test_primary_without_its_object_store_steps_down(store, prefix, tmp_path):
 
 
 def test_primary_goes_on_after_a_short_loss(store, prefix, tmp_path):
-    """Nobody has taken over: the primary is the same afterwards, and nothing is lost."""
+    """No other server has taken over: the primary is the same afterwards, and nothing is lost."""
     link = Link(store.port)
     one = StoreServer(tmp_path / "one", store, prefix, start=False)
     endpoint = one.options.index(f"aws_endpoint=http://127.0.0.1:{store.port}")

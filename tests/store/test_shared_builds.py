@@ -1,8 +1,6 @@
-"""Index builds that the servers over one object store share.
-
-A build is shared only if the primary alone would take long. It does on any machine: all cores are busy,
-and the builds of the primary have a low priority, but those of its followers do not.
-"""
+"""Index builds that the servers over one object store share. A build is shared only if the primary
+alone would take long. Here it does on any machine: all cores are busy, and the builds of the
+primary have a low priority, but those of its followers do not."""
 
 import contextlib
 import os
@@ -183,6 +181,6 @@ def test_primary_is_killed_during_a_build(trio):
     wait_until(lambda: heir() is not None, ELECTION_SECONDS + 20)
     heir().is_follower = False
     wait_until(heir().answers)
-    # The heir goes on with the build.
+    # The new primary continues the build.
     wait_until_ready(heir())
     check(heir())

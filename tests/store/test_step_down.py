@@ -1,4 +1,4 @@
-"""Primaries that step down on request, and reads that prove who is the primary."""
+"""Primaries that step down on request, and reads that prove which server is the primary."""
 
 import signal
 import threading
@@ -79,7 +79,7 @@ def test_linearizable_reads_are_proven(pair):
             {"find": "c", "readConcern": {"level": "linearizable"},
              "$readPreference": {"mode": "secondary"}})
     assert refused.value.details["code"] == 10107
-    # A primary that was replaced while it slept must not answer from what it knows.
+    # A primary that was replaced while it slept must not answer from its own state.
     one.process.send_signal(signal.SIGSTOP)
     two.wait_for_log("is the primary now")
     wait_until(lambda: two.client().admin.command("hello")["isWritablePrimary"], 30)

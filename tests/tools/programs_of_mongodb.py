@@ -1,7 +1,5 @@
-"""mongodump, mongorestore, mongoexport and mongoimport.
-
-They are taken from PATH or from .cache/mongo-tools; where they are not to be had the tests are skipped.
-"""
+"""mongodump, mongorestore, mongoexport and mongoimport. They are taken from PATH or from
+.cache/mongo-tools. Without them the tests are skipped."""
 
 import os
 import shutil
@@ -26,7 +24,7 @@ def start(name, *arguments):
 
 
 def run(name, *arguments):
-    """Runs a tool that must succeed. Returns what it reports."""
+    """Runs a tool that must succeed. Returns its report."""
     done = start(name, *arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stderr

@@ -55,7 +55,7 @@ def test_json_and_csv_are_exported_and_imported(source, run, client, tmp_path):
     run("mongoimport", "--db=target", "--collection=plain", f"--file={json}", "--drop")
     documents = [bson.encode(one) for one in source.plain.find().sort("_id", 1)]
     found = [bson.encode(one) for one in client.target.plain.find().sort("_id", 1)]
-    # An import sets timestamps of zero, as any insert does that does not say otherwise.
+    # An import sets timestamps of zero, as inserts do by default.
     zero = [bson.decode(one) | {"zero": None} for one in documents]
     assert [bson.decode(one) | {"zero": None} for one in found] == zero
     run("mongoexport", "--db=source", "--collection=plain", "--type=csv", "--fields=_id,a,words",

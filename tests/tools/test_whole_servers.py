@@ -101,7 +101,7 @@ def test_a_server_is_restored_over_another(source, tmp_path):
     with Server(tmp_path / "target", options=["--auth"]) as target:
         administrator(target, "restorer", ["restore"])
         run("mongorestore", *account(target, "restorer"), f"--archive={tmp_path}/archive")
-        # The user of the dump stays who it is, and goes on with the restoration.
+        # The user of the dump keeps its identity, and continues the restoration.
         own = target.client(username="root", password="root")
         own.shop.plain.drop()
         own.shop.command("createRole", "guest", privileges=[], roles=[])
