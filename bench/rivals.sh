@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the baselines into bench/out. One whose library cannot be had is left out, and the
-# bench says so and goes on.
+# bench says so and continues.
 set -uo pipefail
 cd "$(dirname "$0")"
 mkdir -p out
