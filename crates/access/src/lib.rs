@@ -3,7 +3,8 @@
 //! Not for: sockets, storage, or which privileges a command needs. The server stores the documents
 //! of users and roles, and asks [`Privileges::allow`].
 //!
-//! - [`scram`]: both sides of SCRAM-SHA-1 and SCRAM-SHA-256, and the [`Credentials`] that are stored
+//! - [`scram`]: both sides of SCRAM-SHA-1 and SCRAM-SHA-256, and the [`Credentials`] that are
+//!   stored
 //! - [`Action`], [`Resource`], [`Pattern`], [`Privilege`], [`Privileges`]: what users may do
 //! - [`built_in`]: MongoDB's built-in roles as a table
 //! - [`User`], [`Role`]: the documents of `admin.system.users` and `admin.system.roles`

@@ -3,8 +3,8 @@
 //! Each workload starts a server on a temporary data folder, inserts documents of a seeded
 //! generator, measures, runs the baseline on the same data, and prints a table and a line of JSON.
 //!
-//! Not for: tests of behaviour. A workload only verifies that the server did the measured work. It has
-//! its own BSON and its own client, and shares only SCRAM and TLS with the server.
+//! Not for: tests of behaviour. A workload only verifies that the server did the measured work. It
+//! has its own BSON and its own client, and shares only SCRAM and TLS with the server.
 //!
 //! ```
 //! use windrow_bench::random::Random;

@@ -209,8 +209,8 @@ fn free_port() -> Result<u16, BenchError> {
     Ok(listener.local_addr().at("a free port")?.port())
 }
 
-/// The time in user and kernel mode in the text of /proc/PID/stat. These are the fields 14 and 15; the
-/// second one is a name in parentheses that may contain spaces.
+/// The time in user and kernel mode in the text of /proc/PID/stat. These are the fields 14 and 15;
+/// the second one is a name in parentheses that may contain spaces.
 fn processor_ticks(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(11);

@@ -13,9 +13,10 @@
 //! Windrow is measured three times: over the wire by `$search`, over the wire by `$text` on another
 //! collection, and in process by `$search`. In process, no time is subtracted.
 //!
-//! `$text` finds a phrase as a part of the text, tantivy and `$search` find it as a sequence of words.
-//! So "coffee shop" is in "coffee shopping" only for the former, and in "coffee-shop" only for the
-//! latter. AND is written as phrases of one word, so it differs likewise: "cat" is in "concatenate".
+//! `$text` finds a phrase as a part of the text, tantivy and `$search` find it as a sequence of
+//! words. So "coffee shop" is in "coffee shopping" only for the former, and in "coffee-shop" only
+//! for the latter. AND is written as phrases of one word, so it differs likewise: "cat" is in
+//! "concatenate".
 
 mod baseline;
 mod interface;
@@ -284,8 +285,8 @@ fn inside_rows(
     time_rows(&times, baseline, ("", ", in process"))
 }
 
-/// The rows of a series of measurements. The baseline's figures begin with `prefix`, the names of the
-/// rows end with `suffix`.
+/// The rows of a series of measurements. The baseline's figures begin with `prefix`, the names of
+/// the rows end with `suffix`.
 fn time_rows(
     times: &[TaskTimes],
     figures: Option<&Figures>,

@@ -1,10 +1,11 @@
-//! A client of MongoDB's wire protocol: one connection, one command at a time, each until its reply.
+//! A client of MongoDB's wire protocol: one connection, one command at a time, each until its
+//! reply.
 //!
-//! Not here: how a connection is opened. The caller passes a stream, a socket of any kind or one end
-//! of a pair.
+//! Not here: how a connection is opened. The caller passes a stream, a socket of any kind or one
+//! end of a pair.
 //!
-//! [`Client`] runs commands and reads cursors, and logs in by SCRAM. [`server_status`] reads the numbers
-//! of a server.
+//! [`Client`] runs commands and reads cursors, and logs in by SCRAM. [`server_status`] reads the
+//! numbers of a server.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

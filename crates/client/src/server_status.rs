@@ -60,8 +60,8 @@ fn ranges(status: Document<'_>, class: &str) -> Vec<RangeCount> {
     ranges.collect()
 }
 
-/// Returns the latency in milliseconds below which this part of the operations was. Within a range it is
-/// interpolated. `None` without operations.
+/// Returns the latency in milliseconds below which this part of the operations was. Within a range
+/// it is interpolated. `None` without operations.
 pub fn percentile_ms(counts: &[RangeCount], part: f64) -> Option<f64> {
     let total: f64 = counts.iter().map(|range| range.count).sum();
     let mut rank = total * part;

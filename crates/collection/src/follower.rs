@@ -131,8 +131,8 @@ impl Follower {
     /// Tries to become the primary. To be called at the end of the log.
     ///
     /// # Errors
-    /// Fails if the object store fails for longer than the retry policy of the replica. The database
-    /// has to be opened again.
+    /// Fails if the object store fails for longer than the retry policy of the replica. The
+    /// database has to be opened again.
     pub fn take_over(self) -> Result<Succession, Error> {
         let Follower {
             replica,

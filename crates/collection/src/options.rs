@@ -47,7 +47,7 @@ pub struct EngineOptions {
     pub at_block: AtBlock,
 }
 
-/// Who runs background work: folds, merges, the creation of index entries, and index builds that a
+/// Where background work runs: folds, merges, the creation of index entries, and index builds that a
 /// crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {

@@ -1,4 +1,4 @@
-//! Turns a panic into an error, so that the thread goes on.
+//! Turns a panic into an error, so the thread continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

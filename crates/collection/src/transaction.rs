@@ -60,7 +60,7 @@ pub struct Transaction {
 struct TransactionState {
     /// By collection id.
     parts: BTreeMap<CollectionId, Part>,
-    /// The collections that it has created, which nobody else sees.
+    /// The collections that it has created. No other reader sees them.
     created: BTreeMap<Namespace, Arc<Collection>>,
     /// Its memory in bytes.
     bytes: u64,

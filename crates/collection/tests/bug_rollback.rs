@@ -1,5 +1,5 @@
 //! A write that meets a broken invariant changes nothing and holds nothing: no claims, no locks, no
-//! transaction locks. The engine goes on.
+//! transaction locks. The engine continues.
 
 mod common;
 

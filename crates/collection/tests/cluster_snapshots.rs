@@ -206,7 +206,7 @@ fn pinned_snapshots_are_limited_in_number_and_age() {
     engine.set_snapshot_window(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
     assert!(times.iter().all(|time| is_gone(&engine, *time)));
-    // Existing readers go on.
+    // Existing readers continue.
     fold_all(&engine);
     assert_eq!(seen(&reader).len(), 12);
     drop(reader);

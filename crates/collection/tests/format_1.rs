@@ -3,7 +3,7 @@
 //! name. If any one byte is changed, a read returns either the original content or an error that
 //! names the damage.
 //!
-//! `cargo test -p windrow-collection --test format_1 -- --ignored` writes it anew: only before a
+//! `cargo test -p windrow-collection --test format_1 -- --ignored` writes it again: only before a
 //! release, or for a new format under its own name.
 
 use std::collections::BTreeMap;

@@ -7,7 +7,8 @@
 //! sign     11110…  infinity     11111…  NaN        (other values with 11: non-canonical zeros)
 //! ```
 //!
-//! See <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>.
+//! See
+//! <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>.
 
 mod arithmetic;
 mod text;

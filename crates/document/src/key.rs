@@ -25,8 +25,8 @@
 //! shape:  (ordinal u16 | kind u8 | the decimal's 16 bytes, for kind 2)*       little-endian
 //! ```
 //!
-//! The ordinal counts the numbers and strings of the key. After each 65,536 of them it starts again at
-//! 0, and the shape gets an entry of kind 5.
+//! The ordinal counts the numbers and strings of the key. After each 65,536 of them it starts again
+//! at 0, and the shape gets an entry of kind 5.
 
 mod number;
 mod read;

@@ -26,8 +26,8 @@ use source::EntrySource;
 pub struct Cursor {
     merge: MergeCursor,
     snapshot: Position,
-    /// The index of the first source that belongs to the transaction of the reader. All its versions are
-    /// visible.
+    /// The index of the first source that belongs to the transaction of the reader. All its
+    /// versions are visible.
     first_own: u32,
     started: bool,
     /// The merge is still at the entry that was shown.

@@ -7,7 +7,8 @@ use windrow_postings::Impact;
 
 use crate::entry::RecordId;
 
-/// An upper bound of the scores of some postings. See [`PostingList::block_end`](crate::PostingList::block_end).
+/// An upper bound of the scores of some postings. See
+/// [`PostingList::block_end`](crate::PostingList::block_end).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// Pairs of a frequency and a field length that dominate those of the postings.

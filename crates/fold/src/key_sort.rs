@@ -1,8 +1,8 @@
 //! Sorting entries by the bytes of their keys. The sort moves records of 16 bytes, not entries.
 //!
-//! The common prefix of all keys does not tell them apart. The sort key is the 64 bits from the first
-//! bit that differs. Entries with equal sort keys are sorted by the bytes that follow, in the same way.
-//! A group of few such entries is sorted by whole comparisons.
+//! The common prefix of all keys does not tell them apart. The sort key is the 64 bits from the
+//! first bit that differs. Entries with equal sort keys are sorted by the bytes that follow, in the
+//! same way. A group of few such entries is sorted by whole comparisons.
 
 use std::cmp::Ordering;
 
@@ -18,8 +18,8 @@ struct Digits {
 /// Memory that a sort takes for each entry, in bytes.
 pub const ENTRY_BYTES: usize = size_of::<Digits>() + size_of::<u32>();
 
-/// If the entries consist of ascending runs with at least this many entries on average, the runs are
-/// merged by a stable sort.
+/// If the entries consist of ascending runs with at least this many entries on average, the runs
+/// are merged by a stable sort.
 const MERGED_ENTRIES_MIN: usize = 64;
 /// Groups of at most this many entries with equal bits are sorted by whole comparisons.
 const COMPARED_MAX: usize = 48;

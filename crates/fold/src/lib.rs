@@ -1,9 +1,9 @@
 //! A map over the log: a tail in memory, sections in run files, and readers at snapshots.
 //!
-//! An [`Entry`] has a key, a record id, the position of the commit that wrote it, a tombstone flag and
-//! a payload. A map has entries ordered by key, then id, then position with the newest first. All maps
-//! of Windrow have this form: documents by record id (empty keys, documents as payloads), `_id`s and
-//! indexes (key bytes, record ids).
+//! An [`Entry`] has a key, a record id, the position of the commit that wrote it, a tombstone flag
+//! and a payload. A map has entries ordered by key, then id, then position with the newest first.
+//! All maps of Windrow have this form: documents by record id (empty keys, documents as payloads),
+//! `_id`s and indexes (key bytes, record ids).
 //!
 //! **Not here:** what keys and payloads mean, when to fold or merge, and who writes the log and the
 //! catalog. That is the crate `collection`.
@@ -11,9 +11,10 @@
 //! # Main types
 //!
 //! - [`EntryBuffer`]: entries in memory in order of arrival. [`SortedBuffer`]: the same, sorted.
-//! - [`Tail`]: the memtable of a map, in [`TailPart`]s that are sorted when a reader needs their order.
-//! - [`SectionWriter`] writes a [`Section`]: a sorted immutable part of a run file, with blocks, fences
-//!   and filters. [`Sections`](sections::Sections) are those of a map, ordered by age.
+//! - [`Tail`]: the memtable of a map, in [`TailPart`]s that are sorted when a reader needs their
+//!   order.
+//! - [`SectionWriter`] writes a [`Section`]: a sorted immutable part of a run file, with blocks,
+//!   fences and filters. [`Sections`](sections::Sections) are those of a map, ordered by age.
 //! - [`View`]: a map at a [`Snapshot`]. A [`Cursor`] reads it in order, a [`PostingList`] reads the
 //!   postings of one key with score bounds.
 //! - [`merge`] selects sections to merge and writes the versions that snapshots need. A [`Sorter`]
@@ -59,8 +60,8 @@
 //! 2. In memory: [`entry_buffer`], [`sorted_buffer`], [`tail_part`], [`tail`]; `key_sort`, `radix`
 //!    and [`prefetch`] below them.
 //! 3. In files: [`block`] writes blocks; `groups`, [`block_layout`] and [`restart_interval`] read
-//!    them; [`columns`] is their packed form; [`section`], [`sections`]; `extents` are what a section
-//!    keeps of its lists of postings.
+//!    them; [`columns`] is their packed form; [`section`], [`sections`]; `extents` are what a
+//!    section keeps of its lists of postings.
 //! 4. Reading: [`snapshots`], `tombstone_ranges`, [`cursor`], [`view`], [`postings`].
 //! 5. Writing sections: [`merge`], [`sorter`].
 #![forbid(unsafe_code)]

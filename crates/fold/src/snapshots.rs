@@ -57,7 +57,7 @@ pub struct Snapshot {
 
 impl Snapshots {
     /// Opens a snapshot at the position that `newest` returns. It is called under the lock.
-    /// Otherwise a merge could decide in between that nobody reads at the position.
+    /// Otherwise a merge could decide in between that no snapshot is at the position.
     pub fn open(
         self: &Arc<Self>,
         age: SnapshotLifetime,

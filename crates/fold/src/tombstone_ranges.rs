@@ -1,10 +1,12 @@
 //! Ranges of a map that have only tombstones.
 //!
-//! A client that removes entries at one end of a map, as from a queue, leaves tombstones there. Without
-//! these ranges, every cursor that looks for the first remaining entry would read all of them.
+//! A client that removes entries at one end of a map, as from a queue, leaves tombstones there.
+//! Without these ranges, every cursor that looks for the first remaining entry would read all of
+//! them.
 //!
-//! A cursor that has skipped many deleted entries records the range with its snapshot position. A cursor
-//! that reads at this position or later seeks behind the range, in all sources that have nothing newer:
+//! A cursor that has skipped many deleted entries records the range with its snapshot position. A
+//! cursor that reads at this position or later seeks behind the range, in all sources that have
+//! nothing newer:
 //!
 //! ```text
 //!                                       1       2       3       4       5       6
@@ -14,15 +16,15 @@
 //! a reader at 100 that seeks 1 starts in the section at 5, in the tail at 1
 //! ```
 //!
-//! What the section has in the range is deleted by the tail or by the section itself. Sources are ordered
-//! by their newest position, so no source that is skipped has something newer than one that is read. A
-//! range therefore stays valid after writes, folds and merges. It does not stay valid if the content of an
-//! old position changes: nobody reads an index that is being built, and a repaired index starts without
-//! ranges.
+//! What the section has in the range is deleted by the tail or by the section itself. Sources are
+//! ordered by their newest position, so no source that is skipped has something newer than one that
+//! is read. A range therefore stays valid after writes, folds and merges. It does not stay valid if
+//! the content of an old position changes: no reader uses an index that is being built, and a
+//! repaired index starts without ranges.
 //!
-//! A range can have several ends. If an entry was inserted in the middle of a range, later readers record
-//! a nearer end, and the farther one still holds for the sources that had nothing newer then. A cursor
-//! that reads one key records nothing behind it.
+//! A range can have several ends. If an entry was inserted in the middle of a range, later readers
+//! record a nearer end, and the farther one still holds for the sources that had nothing newer
+//! then. A cursor that reads one key records nothing behind it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -122,8 +124,8 @@ impl RangeEnds {
         self.entries
     }
 
-    /// Returns how far a cursor that seeks `from` and reads at `snapshot` can skip in a source whose
-    /// newest position is `newest`.
+    /// Returns how far a cursor that seeks `from` and reads at `snapshot` can skip in a source
+    /// whose newest position is `newest`.
     pub fn skip(
         &self,
         from: EntryKey<'_>,
@@ -289,7 +291,8 @@ impl RangeRecorder {
         self.skipped = self.skipped.map(|skipped| skipped.saturating_add(1));
     }
 
-    /// Ends the range before the entry that the cursor shows, or at the end of the map, and records it.
+    /// Ends the range before the entry that the cursor shows, or at the end of the map, and records
+    /// it.
     pub fn finish(&mut self, shown: Option<EntryKey<'_>>, snapshot: Position) {
         let skipped = self.skipped.take();
         let Some(skipped) = skipped.filter(|skipped| *skipped >= ENTRIES_MIN) else {
@@ -337,8 +340,8 @@ mod tests {
         }
     }
 
-    /// For every snapshot and source, the farthest of all ends that hold for both is found, as long as few
-    /// are recorded.
+    /// For every snapshot and source, the farthest of all ends that hold for both is found, as long
+    /// as few are recorded.
     #[test]
     fn the_farthest_end_that_holds_is_found() {
         let mut random = Random(7);
@@ -371,7 +374,8 @@ mod tests {
                         Skip::To(to) => Some(to.key[0].abs_diff(100)),
                         Skip::Nothing | Skip::ToEnd => None,
                     };
-                    // An end is dropped if a later one reaches as far. Snapshots in between lose it.
+                    // An end is dropped if a later one reaches as far. Snapshots in between lose
+                    // it.
                     let newer = all.iter().any(|(_, position)| *position > reader);
                     assert!(
                         found == farthest || (newer && found < farthest),

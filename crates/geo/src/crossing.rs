@@ -1,8 +1,8 @@
 //! Finds the edges of a polygon that cross each other or share a vertex that they must not share.
 //!
-//! The cells of the polygon's index contain few edges each, unless many long edges lie close to each
-//! other. The edges of a cell are compared in pairs, so such a polygon takes quadratic time. The
-//! search therefore ends with the first error, stores nothing, and can be stopped.
+//! The cells of the polygon's index contain few edges each, unless many long edges lie close to
+//! each other. The edges of a cell are compared in pairs, so such a polygon takes quadratic time.
+//! The search therefore ends with the first error, stores nothing, and can be stopped.
 
 use s2rst::s2::edge_crosser::EdgeCrosser;
 use s2rst::s2::edge_crossings::Crossing;

@@ -2,8 +2,8 @@
 
 use crate::Error;
 
-/// Returns an error if the work must stop. The argument is the amount of work since the last call or
-/// until the next one, in units of about 30 ns. At most about 100 ms pass between two calls.
+/// Returns an error if the work must stop. The argument is the amount of work since the last call
+/// or until the next one, in units of about 30 ns. At most about 100 ms pass between two calls.
 pub type Proceed<'p> = &'p dyn Fn(usize) -> Result<(), Error>;
 
 pub(crate) const NEVER_STOPPED: Proceed<'static> = &|_| Ok(());

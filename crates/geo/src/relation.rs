@@ -111,8 +111,8 @@ pub(crate) fn any<T>(
 }
 
 impl Polygon {
-    /// Returns `true` if all of the geometry is inside the polygon or on its boundary. Fails with the
-    /// error of `proceed`.
+    /// Returns `true` if all of the geometry is inside the polygon or on its boundary. Fails with
+    /// the error of `proceed`.
     pub fn contains(&self, geometry: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
         let leaves = |point| {
             proceed(UNITS_PER_VERTEX)?;

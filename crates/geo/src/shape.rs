@@ -62,7 +62,8 @@ impl LeafPoint {
     }
 }
 
-/// Parses a stored value. Returns `None` if it is not a shape. Fails only with the error of `proceed`.
+/// Parses a stored value. Returns `None` if it is not a shape. Fails only with the error of
+/// `proceed`.
 pub(crate) fn parse_stored(
     value: ValueRef<'_>,
     proceed: Proceed<'_>,

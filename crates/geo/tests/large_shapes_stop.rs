@@ -1,4 +1,4 @@
-//! Work on a large shape stops when it is told to.
+//! Work on a large shape stops at an interrupt.
 
 use std::cell::Cell;
 use std::f64::consts::TAU;
@@ -71,8 +71,8 @@ fn a_large_polygon_asks_between_its_vertices_and_steps() {
     }
 }
 
-/// All pairs of crossing edges were collected before the first was reported: 5,000 vertices took 6 GB,
-/// and 20,000 vertices all memory.
+/// All pairs of crossing edges were collected before the first was reported: 5,000 vertices took 6
+/// GB, and 20,000 vertices all memory.
 #[test]
 fn the_first_crossing_refuses_a_polygon() {
     let crossed = zigzag(VERTICES);
@@ -100,8 +100,8 @@ fn the_comparison_of_close_edges_stops() {
     assert_eq!(parsed.unwrap_err(), stopped());
 }
 
-/// A condition and a distance parse each stored shape, and compare each of its edges with each edge of
-/// the query. Nothing stopped that, and an error of a shape only means that it does not match.
+/// A condition and a distance parse each stored shape, and compare each of its edges with each edge
+/// of the query. Nothing stopped that, and an error of a shape only means that it does not match.
 #[test]
 fn matching_a_large_shape_stops() {
     let small = circle(200, 5.0);

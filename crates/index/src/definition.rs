@@ -96,8 +96,8 @@ impl KeyKind {
 pub struct GeoDefinition {
     /// Maps shapes to keys.
     pub cells: Cells,
-    /// The `2dsphereIndexVersion`, or 0 for a `2d` index. Version 1 has entries of documents without
-    /// shapes, too, and stores single geometries only.
+    /// The `2dsphereIndexVersion`, or 0 for a `2d` index. Version 1 has entries of documents
+    /// without shapes, too, and stores single geometries only.
     pub version: i32,
 }
 

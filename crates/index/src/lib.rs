@@ -54,7 +54,8 @@
 //! - `marks`: the entries that tell which paths met arrays
 //! - `follow`: follows a path through a document
 //! - [`entries`]: the entries of a document; ordinary indexes
-//! - [`hashed`], [`wildcard`], [`geo`], [`text`], [`search`]: the entries of the other kinds of index
+//! - [`hashed`], [`wildcard`], [`geo`], [`text`], [`search`]: the entries of the other kinds of
+//!   index
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -59,8 +59,8 @@ fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
     }
 }
 
-/// Entries as text, in the order of their keys: `path/term@positions`, `path=value` and `path?`, each with
-/// its length.
+/// Entries as text, in the order of their keys: `path/term@positions`, `path=value` and `path?`,
+/// each with its length.
 fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
     let search = search(definition);
     check_values(&search, &document);

@@ -55,8 +55,8 @@ pub struct Meta {
     pub text_score: Option<f64>,
     /// The relevance score of `$search`, if the pipeline has it.
     pub search_score: Option<f64>,
-    /// The place of the document in the result of `$search`. `{$meta: "searchSequenceToken"}` is its
-    /// base64.
+    /// The place of the document in the result of `$search`. `{$meta: "searchSequenceToken"}` is
+    /// its base64.
     pub sequence_token: Option<Box<[u8]>>,
     /// What `$search` returns of the document besides its score.
     pub search: Option<Box<SearchDetails>>,

@@ -62,8 +62,8 @@ fn an_array_sorts_by_its_least_or_greatest_element() {
     );
 }
 
-/// `{$sort: {_id: 1}}` after a `$group` by an array used to sort by the least element of the array, so
-/// that the order of groups differed from MongoDB's, which compares the whole array.
+/// `{$sort: {_id: 1}}` after a `$group` by an array used to sort by the least element of the array,
+/// so that the order of groups differed from MongoDB's, which compares the whole array.
 #[test]
 fn an_id_alone_is_compared_as_a_whole() {
     let ids = [

@@ -21,8 +21,8 @@ pub fn pack(numbers: &Numbers, bytes: &mut Vec<u8>) -> u8 {
     bits
 }
 
-/// Appends numbers that increase, each greater than the one before and the first greater than `before`.
-/// Returns the number of bits of each.
+/// Appends numbers that increase, each greater than the one before and the first greater than
+/// `before`. Returns the number of bits of each.
 pub fn pack_increasing(before: Option<u32>, numbers: &Numbers, bytes: &mut Vec<u8>) -> u8 {
     let packer = BitPacker4x::new();
     let bits = packer.num_bits_strictly_sorted(before, numbers);

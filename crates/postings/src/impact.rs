@@ -1,9 +1,9 @@
 //! Upper bounds of scores.
 //!
-//! A score grows with the frequency of the term and falls with the length of the field. An [`Impact`] is
-//! a frequency and a length such that no posting of a group has a greater score than it would have. A
-//! group has two of them. So a short field with a low frequency and a long field with a high frequency
-//! do not together look like a short field with a high frequency.
+//! A score grows with the frequency of the term and falls with the length of the field. An
+//! [`Impact`] is a frequency and a length such that no posting of a group has a greater score than
+//! it would have. A group has two of them. So a short field with a low frequency and a long field
+//! with a high frequency do not together look like a short field with a high frequency.
 
 /// A frequency and a length, in a byte each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +76,8 @@ fn looseness(impacts: &[Impact; 2]) -> f32 {
 /// Lengths below this have a code of their own each.
 const EXACT_LENGTHS: u32 = 24;
 
-/// Returns the code of a length: 0 to 39 are exact, longer lengths are rounded down to four significant
-/// bits. This is the norm of Lucene's BM25 (`SmallFloat.intToByte4`).
+/// Returns the code of a length: 0 to 39 are exact, longer lengths are rounded down to four
+/// significant bits. This is the norm of Lucene's BM25 (`SmallFloat.intToByte4`).
 #[inline]
 pub fn length_code(length: u32) -> u8 {
     let Some(over) = length.min(LENGTH_MAX).checked_sub(EXACT_LENGTHS) else {

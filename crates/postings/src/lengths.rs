@@ -1,7 +1,8 @@
 //! Field lengths by record id, in pages.
 //!
-//! All terms of a field have the same field length in a record, so that a section stores it once for the
-//! record. A posting whose length is another one keeps its own: see [`piece`](crate::piece).
+//! All terms of a field have the same field length in a record, so that a section stores it once
+//! for the record. A posting whose length is another one keeps its own: see
+//! [`piece`](crate::piece).
 //!
 //! ```text
 //! page     0 | first u16 LE | length u8*              for the ids from first on; 0: none
@@ -34,8 +35,8 @@ const PART_IDS: usize = 256;
 const PARTS: usize = PAGE_IDS as usize / PART_IDS;
 
 impl LengthsWriter {
-    /// Notes the length of a record, if none is known. Returns whether readers will find this length
-    /// by the id.
+    /// Notes the length of a record, if none is known. Returns whether readers will find this
+    /// length by the id.
     #[inline]
     pub fn note(&mut self, id: u64, length: u32) -> bool {
         let Ok(length @ 1..) = u16::try_from(length) else {

@@ -1,9 +1,11 @@
-//! The form of postings: what one posting of a term says, and how many postings are packed together.
+//! The form of postings: what one posting of a term says, and how many postings are packed
+//! together.
 //!
-//! A posting says that a record has a term: how often, how long the field is, at which positions. In
-//! memory, and where a term has few postings, each one is written as a [`Posting`]. Where a term has
-//! many, 128 postings are packed as a *group*, and up to 16 groups form a [`Piece`]. A piece can be
-//! searched for a record id, and each group has an upper bound of its scores, without unpacking.
+//! A posting says that a record has a term: how often, how long the field is, at which positions.
+//! In memory, and where a term has few postings, each one is written as a [`Posting`]. Where a term
+//! has many, 128 postings are packed as a *group*, and up to 16 groups form a [`Piece`]. A piece
+//! can be searched for a record id, and each group has an upper bound of its scores, without
+//! unpacking.
 //!
 //! Two parts of a posting are stored beside a piece, since many queries do not read them:
 //! - positions, in a stream that each piece refers to: [`PositionsWriter`], [`Positions`];

@@ -46,8 +46,8 @@ pub struct Packed<'a> {
 }
 
 impl PieceWriter {
-    /// Whether these postings can be added as the next group: the piece has room, and the ids are not
-    /// too far from the first one.
+    /// Whether these postings can be added as the next group: the piece has room, and the ids are
+    /// not too far from the first one.
     pub fn has_room(&self, postings: &[Packed<'_>]) -> bool {
         let ends = postings.first().zip(postings.last());
         let first = self.first_id.or(ends.map(|(first, _)| first.id));
@@ -64,8 +64,8 @@ impl PieceWriter {
         self.groups == 0
     }
 
-    /// Adds 128 postings with increasing ids. `stands_beside` says of a posting that its field length is
-    /// found by its id. Call it only if [`has_room`](Self::has_room) allows it.
+    /// Adds 128 postings with increasing ids. `stands_beside` says of a posting that its field
+    /// length is found by its id. Call it only if [`has_room`](Self::has_room) allows it.
     pub fn push(
         &mut self,
         postings: &[Packed<'_>],
@@ -139,8 +139,8 @@ impl PieceWriter {
         }
     }
 
-    /// Appends the piece. `positions_start` says where its positions begin, if it has some. The writer
-    /// is empty afterwards.
+    /// Appends the piece. `positions_start` says where its positions begin, if it has some. The
+    /// writer is empty afterwards.
     pub fn finish(&mut self, positions_start: Option<u32>, bytes: &mut Vec<u8>) {
         bytes.push(self.groups);
         bytes.extend_from_slice(&self.first_id.unwrap_or(0).to_le_bytes());
@@ -225,8 +225,8 @@ impl<'a> Piece<'a> {
         Some(self.id_of(self.records.get(group)?))
     }
 
-    /// Returns the first group from `from` on whose last id is `id` or greater. Returns `None` if there
-    /// is none.
+    /// Returns the first group from `from` on whose last id is `id` or greater. Returns `None` if
+    /// there is none.
     #[inline]
     pub fn group_of(&self, id: u64, from: usize) -> Option<usize> {
         let offset = id.saturating_sub(self.first_id);
@@ -319,8 +319,8 @@ impl<'a> Group<'a> {
         self.body.get(numbers..)
     }
 
-    /// Unpacks the field lengths. Returns `Some(false)` if they stand beside the piece, and `None` if
-    /// the group is damaged.
+    /// Unpacks the field lengths. Returns `Some(false)` if they stand beside the piece, and `None`
+    /// if the group is damaged.
     #[inline]
     pub fn lengths(&self, lengths: &mut Numbers) -> Option<bool> {
         let (&bits, rest) = self.rest()?.split_first()?;
@@ -331,8 +331,8 @@ impl<'a> Group<'a> {
         Some(true)
     }
 
-    /// Returns the scores that do not follow from frequency and length: the number of the posting in the
-    /// group, and the score. Returns `None` if the group is damaged.
+    /// Returns the scores that do not follow from frequency and length: the number of the posting
+    /// in the group, and the score. Returns `None` if the group is damaged.
     #[inline]
     pub fn scores(&self) -> Option<impl Iterator<Item = (usize, f64)> + use<'a>> {
         let (&bits, rest) = self.rest()?.split_first()?;

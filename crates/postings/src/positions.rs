@@ -3,8 +3,8 @@
 //! ```text
 //! positions   count u32 LE | bits u8, for each 128 of them | packed*: 128 each | varint*: the rest
 //! ```
-//! The numbers are those of [`Posting::position_steps`](crate::Posting::position_steps), for one posting
-//! after the other.
+//! The numbers are those of [`Posting::position_steps`](crate::Posting::position_steps), for one
+//! posting after the other.
 
 use crate::bits::{self, COUNT, Numbers, packed_bytes};
 use crate::varint;

@@ -1,5 +1,5 @@
-//! Unsigned numbers of 32 bits in groups of 7 bits, lowest first. The top bit of a byte says that more
-//! bytes follow.
+//! Unsigned numbers of 32 bits in groups of 7 bits, lowest first. The top bit of a byte says that
+//! more bytes follow.
 
 /// Appends a number.
 pub fn put(bytes: &mut Vec<u8>, mut number: u32) {
@@ -10,8 +10,8 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front. Returns `None` if the bytes end before or the number has more than
-/// 32 bits.
+/// Takes a number from the front. Returns `None` if the bytes end before or the number has more
+/// than 32 bits.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u32> {
     let (&first, rest) = bytes.split_first()?;

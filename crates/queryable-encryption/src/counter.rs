@@ -5,9 +5,9 @@
 //! anchor           _id: F(tag key, 0 | number)    value: E(value key, 0 | count)
 //! null anchor      _id: F(tag key, 0 | 0)         value: E(value key, number | count)
 //! ```
-//! Counts and numbers of anchors begin at 1 and have no gaps. An anchor stands for all insertions up
-//! to its count, whose documents compaction deletes. The null anchor stands for all anchors up to
-//! its number, which cleanup deletes. The count is therefore found with few lookups: the latest
+//! Counts and numbers of anchors begin at 1 and have no gaps. An anchor stands for all insertions
+//! up to its count, whose documents compaction deletes. The null anchor stands for all anchors up
+//! to its number, which cleanup deletes. The count is therefore found with few lookups: the latest
 //! anchor, and then the latest insertion behind it, each by a search that doubles its steps.
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
@@ -144,8 +144,8 @@ impl Counter {
     }
 }
 
-/// Returns the last number that exists, if all up to it do behind `start`, which is returned if there
-/// are none.
+/// Returns the last number that exists, if all up to it do behind `start`, which is returned if
+/// there are none.
 fn last_after<E: From<Error>>(
     start: u64,
     mut exists: impl FnMut(u64) -> Result<bool, E>,

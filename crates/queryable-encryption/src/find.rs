@@ -32,7 +32,8 @@ impl Tags {
         std::mem::take(&mut self.tags)
     }
 
-    /// Adds the tags of all documents that a payload can match. `lookup` reads the state collection.
+    /// Adds the tags of all documents that a payload can match. `lookup` reads the state
+    /// collection.
     pub fn add<E: From<Error>>(
         &mut self,
         payload: &FindPayload,

@@ -6,7 +6,7 @@
 //! the tokens of one value it can do three things:
 //!
 //! 1. Count how often the value was inserted. The count is spread over the documents of the *state
-//!    collection* (ESC), whose `_id`s nobody can connect without the token ([`counter`]).
+//!    collection* (ESC), whose `_id`s cannot be connected without the token ([`counter`]).
 //! 2. Compute the *tag* of each insertion from the token and the count. A stored document has the
 //!    tags of its encrypted values in the array `__safeContent__` ([`stored`]).
 //! 3. Find the documents with a value: those with one of its tags ([`find`]).

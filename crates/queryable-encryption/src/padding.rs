@@ -1,6 +1,6 @@
-//! Padding of range fields. Compaction leaves an anchor for each edge, so the number of anchors tells
-//! how many edges the values of a field share. Padding documents hide this: together with them, there
-//! are as many anchors as if no edge was shared.
+//! Padding of range fields. Compaction leaves an anchor for each edge, so the number of anchors
+//! tells how many edges the values of a field share. Padding documents hide this: together with
+//! them, there are as many anchors as if no edge was shared.
 //!
 //! ```text
 //! root         the client's anchorPaddingToken

@@ -9,9 +9,9 @@
 //!                     secondOperator. The second bound of a range has no `payload`: the first one
 //!                     stands for both
 //! ```
-//! `sp`, `pn`, `tf`, `mn` and `mx` are the options of the field by which the client found the edges.
-//! `d` is derived from EDC, `s` from ESC, `l` from K2; see `token`. `p` is `s`,
-//! encrypted with ECOC.
+//! `sp`, `pn`, `tf`, `mn` and `mx` are the options of the field by which the client found the
+//! edges. `d` is derived from EDC, `s` from ESC, `l` from K2; see `token`. `p` is `s`, encrypted
+//! with ECOC.
 
 use windrow_document::{Array, Document, Type, ValueRef};
 

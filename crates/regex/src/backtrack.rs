@@ -1,8 +1,8 @@
 //! The backtracking engine: runs a [`Program`] on a text.
 //!
-//! Alternatives wait on a stack. A failure takes the newest one; on the way it restores the slots that
-//! were changed since. The stack is bounded, so are the steps from one start position, and the interrupt
-//! is checked every few thousand characters.
+//! Alternatives wait on a stack. A failure takes the newest one; on the way it restores the slots
+//! that were changed since. The stack is bounded, so are the steps from one start position, and the
+//! interrupt is checked every few thousand characters.
 
 use windrow_invariant::Bug;
 

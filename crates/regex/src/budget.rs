@@ -64,8 +64,8 @@ impl<T> Drop for Reserved<T> {
     }
 }
 
-/// A part of a compiled pattern that few searches need. The first of them builds it; each of them does
-/// while the budget is used up.
+/// A part of a compiled pattern that few searches need. The first of them builds it; each of them
+/// does while the budget is used up.
 pub(crate) struct BuiltOnUse<T>(OnceLock<Reserved<T>>);
 
 impl<T> BuiltOnUse<T> {

@@ -163,8 +163,8 @@ impl Translator {
     fn repetition(&mut self, repetition: &Repetition, place: Place) -> Hir {
         self.is_wider |= repetition.greed == Greed::Possessive;
         let (is_single, is_never) = (repetition.most == Some(1), repetition.most == Some(0));
-        // Of a loop whose rounds may be empty the automaton has other ends and groups, of one without
-        // rounds it has no groups.
+        // Of a loop whose rounds may be empty the automaton has other ends and groups, of one
+        // without rounds it has no groups.
         let may_be_empty = length(&repetition.node).least == 0;
         self.moves_positions |= is_never || (may_be_empty && !is_single);
         let place = match is_single {

@@ -1,7 +1,7 @@
 //! Regular expressions in PCRE's syntax, with bounded steps and memory.
 //!
-//! Patterns come from clients, so a search must end: it checks an interrupt while it matches, and the
-//! backtracking engine fails after a number of steps, as PCRE does. Two engines share the work:
+//! Patterns come from clients, so a search must end: it checks an interrupt while it matches, and
+//! the backtracking engine fails after a number of steps, as PCRE does. Two engines share the work:
 //!
 //! - The linear engine (crate `regex-automata`) serves every pattern without look-around,
 //!   back-references and atomic groups, in time linear in the text.
@@ -10,8 +10,8 @@
 //!
 //! Compiled patterns share a budget of 256 MiB; one that does not fit is compiled for each search.
 //!
-//! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`] gives
-//! the literal text that every match begins with.
+//! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`]
+//! gives the literal text that every match begins with.
 //!
 //! Not here: BSON, MongoDB's error codes, and how a caller learns that it must stop.
 //!

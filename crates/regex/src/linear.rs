@@ -1,8 +1,8 @@
 //! The linear engine: patterns as finite automata.
 //!
-//! A search whose worst case is small uses `regex-automata`'s own engine, which chooses among several
-//! strategies and cannot be interrupted. Any other search steps a lazy DFA byte by byte and checks the
-//! interrupt.
+//! A search whose worst case is small uses `regex-automata`'s own engine, which chooses among
+//! several strategies and cannot be interrupted. Any other search steps a lazy DFA byte by byte and
+//! checks the interrupt.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ const AUTOMATON_BYTES_MAX: usize = 2 << 20;
 /// The largest automaton of several patterns together, in bytes.
 const JOINED_BYTES_MAX: usize = 1 << 20;
 
-/// The most states of several patterns together: some strategies of `regex-automata` do not heed the
-/// limit in bytes.
+/// The most states of several patterns together: some strategies of `regex-automata` do not heed
+/// the limit in bytes.
 const JOINED_STATES_MAX: usize = 1 << 17;
 
 /// Memory for the states that a lazy DFA has met, in bytes.
@@ -291,8 +291,8 @@ impl LazyDfa {
     }
 }
 
-/// Bytes between two checks of the interrupt, a power of two: fewer for large automata, where a new state of the DFA
-/// takes a visit to each state.
+/// Bytes between two checks of the interrupt, a power of two: fewer for large automata, where a new
+/// state of the DFA takes a visit to each state.
 fn bytes_per_check(states: usize) -> usize {
     let bytes = UNINTERRUPTED_VISITS_MAX / states.max(1);
     bytes.clamp(16, 8192).next_power_of_two()

@@ -137,8 +137,8 @@ impl Program {
         self.instructions.len() * size_of::<Instruction>() + 8 * ranges.sum::<usize>()
     }
 
-    /// Compiles a pattern with so many capturing groups. Fails if a look-behind has no bounded length
-    /// or the program is too large.
+    /// Compiles a pattern with so many capturing groups. Fails if a look-behind has no bounded
+    /// length or the program is too large.
     pub(crate) fn new(node: &Node, groups: usize) -> Result<Program, ParseError> {
         let groups = groups + 1;
         let mut compiler = Compiler {

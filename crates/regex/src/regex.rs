@@ -1,7 +1,7 @@
 //! One compiled pattern: the choice of an engine for each search.
 //!
-//! Compiled patterns share a budget of memory. A pattern that does not fit is compiled again for each
-//! search.
+//! Compiled patterns share a budget of memory. A pattern that does not fit is compiled again for
+//! each search.
 
 use std::fmt;
 
@@ -93,8 +93,8 @@ enum Filter {
 }
 
 impl Regex {
-    /// Compiles a pattern. Fails with a sentence if it is malformed, longer than 32,764 bytes or too
-    /// large when compiled.
+    /// Compiles a pattern. Fails with a sentence if it is malformed, longer than 32,764 bytes or
+    /// too large when compiled.
     ///
     /// All compiled patterns of the process together take at most 256 MiB. A pattern beyond that
     /// matches the same texts, but each search compiles it.
@@ -339,7 +339,8 @@ struct Candidate {
     bytes_read: usize,
 }
 
-/// A filter may read this many times the text, and [`FILTER_BYTES_MIN`]; then it costs more than it saves.
+/// A filter may read this many times the text, and [`FILTER_BYTES_MIN`]; then it costs more than it
+/// saves.
 const FILTER_READS_MAX: usize = 4;
 
 /// Bytes that a filter may always read.

@@ -1,9 +1,9 @@
 //! PCRE's pattern syntax as a tree.
 //!
-//! Source: the manual page pcre2pattern of PCRE2 10.42, with UTF and without UCP as MongoDB uses it:
-//! `\d`, `\w`, `\s` and `\b` are ASCII unless the pattern begins with `(*UCP)`. Not supported, and
-//! refused: verbs inside a pattern, conditions, recursion, branch reset, callouts, `\C`, and several
-//! groups with one name. Look-behinds may have a bounded length, as in PCRE2 10.43.
+//! Source: the manual page pcre2pattern of PCRE2 10.42, with UTF and without UCP as MongoDB uses
+//! it: `\d`, `\w`, `\s` and `\b` are ASCII unless the pattern begins with `(*UCP)`. Not supported,
+//! and refused: verbs inside a pattern, conditions, recursion, branch reset, callouts, `\C`, and
+//! several groups with one name. Look-behinds may have a bounded length, as in PCRE2 10.43.
 
 mod bracket;
 mod characters;

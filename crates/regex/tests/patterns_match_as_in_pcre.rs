@@ -71,8 +71,8 @@ fn characters_and_classes() {
     check("", "", "abc", Some(&[""]));
 }
 
-/// Option `i` added the other cases to escapes and POSIX classes too, so that `[\p{Lu}]` matched lower
-/// case letters and `[\w]` the long s.
+/// Option `i` added the other cases to escapes and POSIX classes too, so that `[\p{Lu}]` matched
+/// lower case letters and `[\w]` the long s.
 #[test]
 fn cases_are_ignored_in_characters_and_ranges_only() {
     check(r"[\p{Lu}]", "i", "a", None);

@@ -1,4 +1,4 @@
-//! Every search ends: by itself in bounded time, or when it is told to.
+//! Every search ends: by itself in bounded time, or at an interrupt.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern, Options::default(), Purpose::Positions).unwrap()
 }
 
-/// A `$regexFind` with 3,999 groups on 100 KB of text took more than ten minutes and 1.5 GB, because
-/// the engine copied the positions of all groups at every step and checked no interrupt.
+/// A `$regexFind` with 3,999 groups on 100 KB of text took more than ten minutes and 1.5 GB,
+/// because the engine copied the positions of all groups at every step and checked no interrupt.
 #[test]
 fn thousands_of_groups_do_not_multiply_with_the_text() {
     let regex = regex(&format!("{}e", "(d)".repeat(3_999)));
@@ -134,8 +134,8 @@ fn long_texts_and_short_ones_have_the_same_matches() {
     }
 }
 
-/// The filter of the backtracking engine looked for the next start without a check: with a pattern of
-/// many states on 60 KB it went 23 s between two checks, and minutes in all.
+/// The filter of the backtracking engine looked for the next start without a check: with a pattern
+/// of many states on 60 KB it went 23 s between two checks, and minutes in all.
 #[test]
 fn a_filter_that_reads_the_text_again_and_again_is_dropped() {
     let text = ["abbabaaabbab".repeat(5_000), "cx".into()].concat();

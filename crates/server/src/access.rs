@@ -1,9 +1,9 @@
-//! Access control: who a client is, and what it may do.
+//! Access control: the user of a client, and what it may do.
 //!
 //! 1. [`login`]: a client logs in with SCRAM. Its connection then has a user.
 //! 2. [`directory`]: the users and roles, as the collections `admin.system.users` and
 //!    `admin.system.roles` have them. Each request compares their versions with those that were
-//!    read, so a change counts from the next request on, whoever made it.
+//!    read, so a change counts from the next request on, whichever way it was made.
 //! 3. [`identification`] finds the [`authority`] of the client of a request: what it may do.
 //! 4. [`needs`]: each command states its [`requirement`]. `dispatch` compares both.
 //!

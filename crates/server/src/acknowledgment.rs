@@ -1,6 +1,6 @@
-//! The acknowledgment of writes: waits until the writes of a command are durable, if its write concern
-//! requires it, and says in the reply if a concern is not fulfilled. A linearizable read waits for
-//! the proof that its server was the primary.
+//! The acknowledgment of writes: waits until the writes of a command are durable, if its write
+//! concern requires it, and says in the reply if a concern is not fulfilled. A linearizable read
+//! waits for the proof that its server was the primary.
 //!
 //! A server whose database is in an object store has the default write concern "majority", as
 //! members of replica sets of MongoDB have.
@@ -21,8 +21,8 @@ use crate::state::State;
 /// A wait without a limit ends after this time, which is longer than a server lives.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// Waits after a command has run. If the write concern is not fulfilled in time, the writes are made
-/// all the same, and the reply says so.
+/// Waits after a command has run. If the write concern is not fulfilled in time, the writes are
+/// made all the same, and the reply says so.
 pub fn wait(
     state: &State,
     request: &Request,

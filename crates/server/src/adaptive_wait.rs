@@ -2,7 +2,7 @@
 //! waking it takes longer than a small command.
 //!
 //! No thread polls if more connections are busy than half of the cores, because their clients need
-//! the cores too. After polling in vain, a thread sleeps for some messages before it polls again,
+//! the cores too. After polling without a message, a thread sleeps for some messages before it polls again,
 //! for twice as many each time.
 
 use std::io::{self, Read};
@@ -97,7 +97,7 @@ pub struct AdaptiveWait<'a> {
     /// The last window in which this connection had a message.
     seen: Option<u32>,
     /// The number of messages for which the thread still sleeps, and for how many after the next
-    /// poll in vain.
+    /// poll without a message.
     asleep: u32,
     asleep_next: u32,
 }

@@ -1,6 +1,7 @@
 //! The audit log: logins, refused commands, and changes of users, roles, collections and indexes.
 //! The events and their fields are MongoDB's
-//! (<https://www.mongodb.com/docs/manual/reference/audit-message/mongo/>), one JSON document a line.
+//! (<https://www.mongodb.com/docs/manual/reference/audit-message/mongo/>), one JSON document a
+//! line.
 //!
 //! [`Audit`] is the log. [`AuditTrail`] writes the events of one client or of the server itself. A
 //! command writes its event before it replies. If an event cannot be written, the server stops.

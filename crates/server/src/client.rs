@@ -123,8 +123,9 @@ impl Client {
         self.encryption.get().is_some()
     }
 
-    /// The subject of the client's certificate as RFC 2253 writes it (`CN=client,O=Windrow`). `None`
-    /// without TLS, and if the client has presented no certificate. The certificate was verified.
+    /// The subject of the client's certificate as RFC 2253 writes it (`CN=client,O=Windrow`).
+    /// `None` without TLS, and if the client has presented no certificate. The certificate was
+    /// verified.
     pub fn certificate_subject(&self) -> Option<&str> {
         self.encryption.get()?.certificate_subject.as_deref()
     }

@@ -50,7 +50,8 @@ pub struct Command {
     pub ends_transaction: bool,
     /// `true` if it can have a transaction number outside of transactions, for retries.
     pub retryable: bool,
-    /// A check before a transaction is started or continued. Its errors do not abort the transaction.
+    /// A check before a transaction is started or continued. Its errors do not abort the
+    /// transaction.
     pub check: Check,
     /// `true` if it is part of MongoDB's stable API, version 1.
     pub in_api_version_1: bool,
@@ -70,7 +71,8 @@ pub struct Command {
 pub enum Routing {
     /// A server that has the data set of the database.
     Database,
-    /// As `Database`, for a command that can name further databases. All have to be in one data set.
+    /// As `Database`, for a command that can name further databases. All have to be in one data
+    /// set.
     Databases,
     /// The server that gets the command.
     Here,

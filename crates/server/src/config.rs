@@ -46,8 +46,8 @@ pub struct Config {
     /// The password of the user of Windrow's own commands. `None` if there is no such user.
     pub local_password: Option<String>,
     /// Whether this user can log in by IP, from the loopback address. Its password is in the data
-    /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe: the
-    /// system restricts which users can connect to them.
+    /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe:
+    /// the system restricts which users can connect to them.
     pub local_user_by_ip: bool,
     /// The key with which the servers of a cluster log in at each other. `None` if they need not.
     pub peer_key: Option<String>,

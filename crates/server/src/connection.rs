@@ -84,7 +84,8 @@ fn log_timeout(state: &State, client: &Client, error: &io::Error) {
 /// The id of the log line about an idle connection. MongoDB has no such event.
 const IDLE_CONNECTION: i32 = 9_000_007;
 
-/// The largest message of a client that has to log in, in bytes. Messages of logins are much smaller.
+/// The largest message of a client that has to log in, in bytes. Messages of logins are much
+/// smaller.
 const LOGIN_BYTES_MAX: usize = 64 << 10;
 
 /// The length of a compressed message without compression, as the message declares it. A wrong

@@ -14,8 +14,8 @@ use crate::socket::Socket;
 use crate::state::State;
 use crate::tls::TlsMode;
 
-/// Opens connections to a server within its process. They are served as those of other clients: they
-/// log in, they are counted, and their commands are checked, limited and recorded.
+/// Opens connections to a server within its process. They are served as those of other clients:
+/// they log in, they are counted, and their commands are checked, limited and recorded.
 #[derive(Clone)]
 pub struct Connector {
     state: Arc<State>,

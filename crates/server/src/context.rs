@@ -57,7 +57,8 @@ pub struct Context<'a> {
     pub transaction_context: Option<&'a TransactionContext>,
     /// The transaction that the server runs a part of the command in, if the client has begun none.
     pub own_transaction: Option<&'a Arc<Transaction>>,
-    /// `true` if the arguments of the command are not shown, because they are about encrypted fields.
+    /// `true` if the arguments of the command are not shown, because they are about encrypted
+    /// fields.
     pub hides_arguments: bool,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.

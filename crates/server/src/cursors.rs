@@ -155,8 +155,8 @@ impl Cursors {
         open.get(&id).map(|cursor| Arc::clone(&cursor.owner))
     }
 
-    /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation that
-    /// uses it.
+    /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation
+    /// that uses it.
     pub fn kill(&self, id: i64) -> Killed {
         match lock(&self.open).remove(&id) {
             None => Killed::NotFound,

@@ -112,7 +112,7 @@ impl OpenDataSet {
             self.state.operations.kill_where(code, is_own);
             thread::sleep(Duration::from_millis(5));
         }
-        // This ends a build of an index that goes on in a thread.
+        // This ends an index build that runs in a thread.
         let closed = self.state.services.engine.close();
         for thread in self.threads {
             // The panic of a thread is already logged.

@@ -28,8 +28,8 @@ pub fn watch_clients(state: &State) {
 /// The interval at which clients that have not logged in are looked at.
 const SILENCE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A client that has to log in, and has not, is disconnected if so many looks in a row find no complete
-/// message: after 60 seconds. Drivers ask a server more often, without a login.
+/// A client that has to log in, and has not, is disconnected if so many looks in a row find no
+/// complete message: after 60 seconds. Drivers ask a server more often, without a login.
 const SILENT_LOOKS_MAX: u32 = 12;
 
 /// The id of the log line about a client that does not log in. MongoDB has no such event.

@@ -28,7 +28,8 @@
 //! - `listener`, `socket`, `network_address`, `transport`, `tls`: sockets and encryption;
 //!   `adaptive_wait` and `buffers` receive messages
 //! - `dispatch`, `time_limits`: from a request to its reply; `command` and `commands`: the table of
-//!   commands; `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
+//!   commands; `context`, `state`: the data that commands use; `errors`, `error_labels`: their
+//!   errors
 //! - `access`: users and what they may do
 //! - `audit`, `auditing`, `authorization_audit`: the audit log
 //! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:

@@ -29,7 +29,7 @@ pub(crate) enum Listener {
     },
 }
 
-/// By what files are told apart. The number of a socket's file is not given to another file before
+/// The identity of a file. The number of a socket's file is not given to another file before
 /// the socket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
@@ -61,7 +61,7 @@ impl Listener {
     /// Listens on a Unix domain socket with these permissions. The file of a server that is not
     /// there any more is replaced.
     ///
-    /// The permissions are set before the socket listens, so that nobody without them can connect.
+    /// The permissions are set before the socket listens, so no other user can connect.
     pub fn bind_unix(path: &Path, permissions: u32) -> io::Result<Listener> {
         let bind = || {
             remove_stale(path)?;
@@ -158,8 +158,8 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     remove_same(path, stale)
 }
 
-/// Returns `true` if a server listens on a Unix domain socket. Does not wait for one that accepts no
-/// connection.
+/// Returns `true` if a server listens on a Unix domain socket. Does not wait for one that accepts
+/// no connection.
 fn is_listening(path: &Path) -> io::Result<bool> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

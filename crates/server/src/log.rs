@@ -149,8 +149,8 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, as the target says. Returns the new path of the renamed file. Has no
-    /// effect if the log is not a file. Fails if a file with the new path exists.
+    /// Continues in a new file, as the target says. Returns the new path of the renamed file. Has
+    /// no effect if the log is not a file. Fails if a file with the new path exists.
     pub fn rotate(&self) -> io::Result<Option<PathBuf>> {
         lock(&self.sink).rotate()
     }

@@ -63,8 +63,8 @@ pub fn processor(name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// The bytes of the file system of a folder that this process cannot use, and all. The former include
-/// what is reserved for the administrator.
+/// The bytes of the file system of a folder that this process cannot use, and all. The former
+/// include what is reserved for the administrator.
 pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);

@@ -1,8 +1,9 @@
 //! The limit of operations that run at a time. Others wait in the order in which they came.
 //!
 //! Reads and writes need a slot. Commands that administer do not, so that a busy server can be
-//! administered. An operation that continues a transaction does not either: those that have slots may
-//! wait for its locks. While a cursor waits for new data, its operation gives its slot to others.
+//! administered. An operation that continues a transaction does not either: those that have slots
+//! may wait for its locks. While a cursor waits for new data, its operation gives its slot to
+//! others.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

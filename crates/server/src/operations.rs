@@ -127,8 +127,8 @@ impl Operation {
         }
     }
 
-    /// Waits until `wait` returns `true`, at most until a deadline. `wait` waits at most for the time
-    /// that it gets. Returns `false` at the deadline. Fails if the operation must stop.
+    /// Waits until `wait` returns `true`, at most until a deadline. `wait` waits at most for the
+    /// time that it gets. Returns `false` at the deadline. Fails if the operation must stop.
     pub fn wait_until(
         &self,
         deadline: Instant,

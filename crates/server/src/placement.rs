@@ -62,8 +62,8 @@ impl Placement {
     /// that begin so.
     ///
     /// # Errors
-    /// Fails with a sentence if a name is invalid, or if two sets have the same name or name the same
-    /// databases.
+    /// Fails with a sentence if a name is invalid, or if two sets have the same name or name the
+    /// same databases.
     pub fn parse<S: AsRef<str>>(given: &[S]) -> Result<Placement, String> {
         let sets = given.iter().map(|set| DataSet::parse(set.as_ref()));
         let sets: Vec<DataSet> = sets.collect::<Result<_, _>>()?;

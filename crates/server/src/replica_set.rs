@@ -47,8 +47,8 @@ pub struct ReplicaSet {
 const VERSION: i32 = 1;
 
 impl ReplicaSet {
-    /// `None` for a standalone server. `port` is the port on which it listens. `shared` is the state
-    /// in the object store.
+    /// `None` for a standalone server. `port` is the port on which it listens. `shared` is the
+    /// state in the object store.
     pub fn from_config(
         config: &Config,
         port: u16,
@@ -207,8 +207,8 @@ impl ReplicaSet {
         }
     }
 
-    /// Returns what `replSetGetStatus` says of a member. Others have announced what they have applied
-    /// a few seconds ago.
+    /// Returns what `replSetGetStatus` says of a member. Others have announced what they have
+    /// applied a few seconds ago.
     fn member_status(&self, id: usize, member: &MemberState, primary: &str) -> DocumentBuf {
         let is_own = member.address == self.me;
         let (state, state_text) = if member.address == primary {

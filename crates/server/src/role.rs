@@ -9,7 +9,7 @@ use crate::common_arguments::{CommonArguments, ReadConcern, TransactionPart};
 use crate::latency::LatencyClass;
 use crate::state::State;
 
-/// Fails if only a primary runs the command: it writes, or its client wants to read from a primary.
+/// Fails if only a primary runs the command: it writes, or its client reads from primaries only.
 pub fn check(
     state: &State,
     request: &Request,

@@ -1,19 +1,20 @@
-//! Several data sets over one set of servers. Every server has a replica of each set, and is the primary
-//! of some. It accepts every command, and runs it on a server that has the data set of its database.
+//! Several data sets over one set of servers. Every server has a replica of each set, and is the
+//! primary of some. It accepts every command, and runs it on a server that has the data set of its
+//! database.
 //!
 //! Clients see each server as a router of MongoDB (`mongos`). The state that they connect to has no
-//! data: it has the connections, logins, operations and settings. A data set has a [`State`] of its own,
-//! with an engine, cursors, sessions and transactions.
+//! data: it has the connections, logins, operations and settings. A data set has a [`State`] of its
+//! own, with an engine, cursors, sessions and transactions.
 //!
 //! 1. [`route`] finds the data set of a request by the databases that it names.
 //! 2. [`forwarding`] runs it by `dispatch` on the state of this server, or sends it to another one.
 //!    [`joining`] runs it in all sets.
-//! 3. The other server finds the client in the [`message`]. It checks what the client's user may do.
-//!    The server that passes the command on has no rights.
+//! 3. The other server finds the client in the [`message`]. It checks what the client's user may
+//!    do. The server that passes the command on has no rights.
 //!
-//! [`members`] are the states of the data sets, [`peers`] the connections to other servers. [`cursors`]
-//! and [`transactions`] remember where those of clients are, for as long as they are used ([`recent`]).
-//! [`handover`] spreads the primaries.
+//! [`members`] are the states of the data sets, [`peers`] the connections to other servers.
+//! [`cursors`] and [`transactions`] remember where those of clients are, for as long as they are
+//! used ([`recent`]). [`handover`] spreads the primaries.
 
 mod cursors;
 mod forwarding;
@@ -234,8 +235,8 @@ impl Router {
         Ok(reply)
     }
 
-    /// Waits until this server knows the changes of users that another one knows. Returns `false` if
-    /// it does not in time.
+    /// Waits until this server knows the changes of users that another one knows. Returns `false`
+    /// if it does not in time.
     fn wait_for_users(&self, front: &State, after: Position) -> Result<bool, CommandError> {
         let deadline = Instant::now() + FOLLOW_MAX;
         while front.users_engine()?.written() < after {

@@ -14,8 +14,8 @@ use crate::state::State;
 
 const THREAD: &str = "SearchIndexRenewal";
 
-/// Renews all search indexes that are outdated, one collection after the other. Ends when the server
-/// stops: the next start continues the build.
+/// Renews all search indexes that are outdated, one collection after the other. Ends when the
+/// server stops: the next start continues the build.
 pub fn run_search_index_renewal(state: &State) {
     let engine = &state.services.engine;
     while engine.is_following() {

@@ -175,7 +175,7 @@ impl Server {
             threads.push(thread.spawn(move || router.run_questions(&stop))?);
         }
         let state = Arc::clone(&self.state);
-        // Not joined: a build that is under way goes on until the engine is closed.
+        // Not joined: a running build continues until the engine is closed.
         let renewal = thread::Builder::new().name("SearchIndexRenewal".into());
         renewal.spawn(move || run_search_index_renewal(&state))?;
         let attr = doc! { "port": port };

@@ -72,7 +72,7 @@ impl SessionId {
         Ok(SessionId { uuid, user })
     }
 
-    /// The session of nobody with this UUID.
+    /// The session with this UUID of a client that is not logged in.
     #[cfg(test)]
     pub const fn for_tests(uuid: [u8; 16]) -> SessionId {
         SessionId {

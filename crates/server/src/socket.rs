@@ -50,7 +50,8 @@ impl Socket {
         }
     }
 
-    /// Limits the next read and the next write to the time until a deadline. Fails if it has passed.
+    /// Limits the next read and the next write to the time until a deadline. Fails if it has
+    /// passed.
     pub fn limit_time(&self, deadline: Instant) -> io::Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -229,8 +229,8 @@ impl State {
         }
     }
 
-    /// The state of a data set. What belongs to the clients, and what is about the whole server, it has
-    /// in common with the state that they connect to.
+    /// The state of a data set. What belongs to the clients, and what is about the whole server, it
+    /// has in common with the state that they connect to.
     pub(crate) fn of_data_set(front: &State, data_set: PlacedSet, engine: Arc<Engine>) -> State {
         let services = Services {
             engine,
@@ -323,8 +323,8 @@ impl State {
         !self.services.engine.is_following() && !self.suspension.is_suspended()
     }
 
-    /// Returns what this server does in the object store. A suspended primary is a secondary for its
-    /// clients, and does not know the primary.
+    /// Returns what this server does in the object store. A suspended primary is a secondary for
+    /// its clients, and does not know the primary.
     pub(crate) fn shared_state(&self) -> Option<SharedState> {
         let mut shared = self.services.engine.shared_state()?;
         if self.suspension.is_suspended() {
@@ -334,8 +334,8 @@ impl State {
         Some(shared)
     }
 
-    /// Suspends the primary of a database in an object store while it cannot extend the log, or ends
-    /// the suspension.
+    /// Suspends the primary of a database in an object store while it cannot extend the log, or
+    /// ends the suspension.
     pub fn set_suspended(&self, is_suspended: bool) {
         if !self.suspension.set(is_suspended) {
             return;
@@ -404,8 +404,8 @@ impl State {
 }
 
 impl State {
-    /// Reads the files of TLS again. Fails if the server has no TLS, or if a file cannot be used; new
-    /// connections then use what was read before. Both are logged. `context` is the thread.
+    /// Reads the files of TLS again. Fails if the server has no TLS, or if a file cannot be used;
+    /// new connections then use what was read before. Both are logged. `context` is the thread.
     pub(crate) fn rotate_certificates(&self, context: &str) -> Result<(), TlsError> {
         let Some(tls) = &self.tls else {
             return Ok(());

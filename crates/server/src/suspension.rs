@@ -1,6 +1,6 @@
-//! Whether a primary of a database in an object store is suspended: it has not been able to extend the
-//! log for so long that another server can have taken over. It refuses writes until it has extended
-//! the log again.
+//! Whether a primary of a database in an object store is suspended: it has not been able to extend
+//! the log for so long that another server can have taken over. It refuses writes until it has
+//! extended the log again.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 

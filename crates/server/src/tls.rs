@@ -127,7 +127,7 @@ impl Tls {
         lock(&self.loaded).clone()
     }
 
-    /// Reads the files again. New connections use their content; existing ones go on. If a file
+    /// Reads the files again. New connections use their content; existing ones continue. If a file
     /// cannot be used, nothing changes.
     pub fn rotate(&self) -> Result<(), TlsError> {
         let loaded = load(&self.settings)?;

@@ -165,7 +165,8 @@ impl Usage {
     }
 }
 
-/// Returns `true` if there is a collection or view with this name, or if the catalog cannot be read.
+/// Returns `true` if there is a collection or view with this name, or if the catalog cannot be
+/// read.
 fn exists(engine: &Engine, namespace: &str) -> bool {
     let parts = namespace.split_once('.');
     // Commands without a collection have the name "$cmd".

@@ -1,5 +1,5 @@
-//! The engine with the users, roles and settings of a server: its own one, or that of the first data
-//! set of a cluster.
+//! The engine with the users, roles and settings of a server: its own one, or that of the first
+//! data set of a cluster.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -38,8 +38,8 @@ impl ComparedLog {
         compared.map_or(Position::ZERO, |object| object.first)
     }
 
-    /// Saves that the local log was compared up to `object`. The next start reads that object again,
-    /// because its header names the server that wrote it.
+    /// Saves that the local log was compared up to `object`. The next start reads that object
+    /// again, because its header names the server that wrote it.
     ///
     /// # Errors
     /// Fails if the local log cannot be synced or the file cannot be replaced.

@@ -122,8 +122,9 @@ impl Cipher {
         Cipher::new(&[7; KEY_BYTES])
     }
 
-    /// Encrypts bytes in place and returns the tag. `context` is not encrypted, but decryption fails
-    /// if it differs. A nonce must not be used twice. Returns `None` if there are more than 64 GB.
+    /// Encrypts bytes in place and returns the tag. `context` is not encrypted, but decryption
+    /// fails if it differs. A nonce must not be used twice. Returns `None` if there are more than
+    /// 64 GB.
     pub fn encrypt(
         &self,
         nonce: [u8; NONCE_BYTES],

@@ -64,8 +64,8 @@ pub(crate) fn open_copy(
     finish_opening(disk, lock, keys)
 }
 
-/// Fails with `NotADataFolder` if the folder has no FORMAT file but other files. Does not take the lock,
-/// whose file must not be created among the files of others.
+/// Fails with `NotADataFolder` if the folder has no FORMAT file but other files. Does not take the
+/// lock, whose file must not be created among the files of others.
 fn refuse_foreign_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     let is_there = || disk.open(FORMAT_PATH).is_ok();
     if is_there() {
@@ -78,8 +78,8 @@ fn refuse_foreign_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     }
 }
 
-/// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and shall not be, or
-/// the other way round.
+/// Returns `false` if there is no FORMAT file. Fails if the folder is encrypted and shall not be,
+/// or the other way round.
 fn check_format(disk: &Arc<dyn Disk>, is_encrypted: bool) -> Result<bool, StorageError> {
     match (read_format(disk)?, is_encrypted) {
         (None, _) => Ok(false),
@@ -104,8 +104,8 @@ fn finish_opening(
     Ok(OpenFolder { lock, keys })
 }
 
-/// Locks an encrypted data folder without opening it. Fails with `NotEncrypted` if it is not one, and
-/// with `Unsuitable` if it is the copy of a database in an object store, which has the keys.
+/// Locks an encrypted data folder without opening it. Fails with `NotEncrypted` if it is not one,
+/// and with `Unsuitable` if it is the copy of a database in an object store, which has the keys.
 pub(crate) fn lock_encrypted(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError> {
     let lock = take_lock(disk.as_ref())?;
     if disk.open(STATE_PATH).is_ok() {
@@ -179,8 +179,8 @@ fn parse_format(disk: &dyn Disk, found: &[u8]) -> Result<Format, StorageError> {
     ))
 }
 
-/// Fails if a folder without FORMAT has files of a database, or files that are not of a database: the
-/// files of another program must not be mixed with ours.
+/// Fails if a folder without FORMAT has files of a database, or files that are not of a database:
+/// the files of another program must not be mixed with ours.
 fn check_new_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     let mut names = disk.list("").map_err(at(disk, ""))?;
     names.sort();

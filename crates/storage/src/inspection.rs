@@ -55,9 +55,9 @@ pub struct StoreReport {
 /// [`collect_garbage`]. If it is not encrypted, returns `bucket`.
 ///
 /// # Errors
-/// Fails with `Unsuitable` if there is no database, or if it is encrypted and there is no master key,
-/// or the other way round, with `WrongKey` if the master key is another one, and if the object store
-/// fails.
+/// Fails with `Unsuitable` if there is no database, or if it is encrypted and there is no master
+/// key, or the other way round, with `WrongKey` if the master key is another one, and if the object
+/// store fails.
 pub fn unlock(
     bucket: Arc<dyn Bucket>,
     master: Option<&MasterKey>,

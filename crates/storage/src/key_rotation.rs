@@ -8,7 +8,8 @@ use crate::error::StorageError;
 use crate::folder::lock_encrypted;
 
 /// Adds a data key for new files, and wraps all data keys with the master key `new`. Files are not
-/// rewritten: merges do that. Returns the generation of the new data key. The folder must not be open.
+/// rewritten: merges do that. Returns the generation of the new data key. The folder must not be
+/// open.
 ///
 /// # Errors
 /// Fails with `InUse` if a process has the folder open, with `WrongKey` if `old` is not the master

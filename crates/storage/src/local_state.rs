@@ -1,5 +1,5 @@
-//! The file STORE of a data folder: which object store the folder is a copy of, and up to where. The
-//! layout is drawn in docs/format.md.
+//! The file STORE of a data folder: which object store the folder is a copy of, and up to where.
+//! The layout is drawn in docs/format.md.
 
 use std::io;
 use std::sync::Arc;

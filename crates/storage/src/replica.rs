@@ -1,4 +1,5 @@
-//! [`Replica`]: a data folder that is a copy of the database in an object store, and follows its log.
+//! [`Replica`]: a data folder that is a copy of the database in an object store, and follows its
+//! log.
 //!
 //! A start without local data (`load`):
 //!
@@ -47,11 +48,11 @@ pub struct Replica {
     storage_options: StorageOptions,
     compared: Arc<ComparedLog>,
     end: LogEnd,
-    /// The newest object that was read. The
-    /// next start reads it again, because its header says who wrote it.
+    /// The newest object that was read. The next start reads it again, because its header names
+    /// the server that wrote it.
     newest: ComparedObject,
-    /// Reads the local records that the next objects are compared with, until the first one that the
-    /// local log does not have.
+    /// Reads the local records that the next objects are compared with, until the first one that
+    /// the local log does not have.
     local: Follower,
     objects: Arc<RunObjects>,
     objects_since_save: u32,
@@ -160,7 +161,8 @@ impl Replica {
     ///
     /// # Errors
     /// Fails as [`Storage::open`] does, with `Unsuitable` if the folder is not a copy of this
-    /// database or the object store is not suitable, and with `Unavailable` if the object store cannot be reached.
+    /// database or the object store is not suitable, and with `Unavailable` if the object store
+    /// cannot be reached.
     pub fn open(
         disk: Arc<dyn Disk>,
         storage_options: StorageOptions,
@@ -264,8 +266,8 @@ impl Replica {
         self.storage.clone()
     }
 
-    /// Reads the next log object, and adds its records to the local log. `applier` prepares what the
-    /// log does with each.
+    /// Reads the next log object, and adds its records to the local log. `applier` prepares what
+    /// the log does with each.
     ///
     /// # Errors
     /// Fails with `Unavailable` if the object store fails, with errors of `applier`, and as appends
@@ -310,9 +312,9 @@ impl Replica {
         Ok(Followed::Advanced)
     }
 
-    /// Announces this server now and then, and reads what a follower needs to know that waits for the
-    /// next object: the other servers, and if the object was deleted before it was read. Returns
-    /// `true` if it was. The requests cost more than those for the next object.
+    /// Announces this server now and then, and reads what a follower needs to know that waits for
+    /// the next object: the other servers, and if the object was deleted before it was read.
+    /// Returns `true` if it was. The requests cost more than those for the next object.
     fn look_around(&mut self, applier: &dyn Applier) -> Result<bool, StorageError> {
         let interval = self.options.heartbeat * members::LOOK_HEARTBEATS;
         let is_recent = |since: Instant| since.elapsed() < interval;

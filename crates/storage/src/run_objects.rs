@@ -1,6 +1,6 @@
-//! Runs as objects: `runs/{id, 20 digits}`. A run is uploaded before the catalog refers to it. Other
-//! servers read parts of it through a cache on their local disk. The ids are unique, because they
-//! begin with the epoch of the server that wrote the run.
+//! Runs as objects: `runs/{id, 20 digits}`. A run is uploaded before the catalog refers to it.
+//! Other servers read parts of it through a cache on their local disk. The ids are unique, because
+//! they begin with the epoch of the server that wrote the run.
 
 pub(crate) mod chunk_cache;
 mod remote_file;
@@ -171,8 +171,8 @@ impl RunObjects {
         }
     }
 
-    /// Deletes the objects of runs that were removed at or before `unneeded`: the shared log says so,
-    /// and the other servers have read it. Those that were removed within `retention` remain.
+    /// Deletes the objects of runs that were removed at or before `unneeded`: the shared log says
+    /// so, and the other servers have read it. Those that were removed within `retention` remain.
     pub fn delete_removed(
         &self,
         unneeded: Position,

@@ -4,12 +4,13 @@
 //!
 //! 1. The next object is created under the next number, and only after the object before it exists.
 //!    The creation is the commit of its records, and proves that no other server has taken over.
-//! 2. A server takes over by a fence at the first free number. Then it reads the boundary of garbage
-//!    collection: if the number is not after the boundary, the number was free because its object was
-//!    deleted, and the server is far behind.
-//! 3. A fence is never deleted. The next number of a writer that slept is therefore occupied forever.
-//! 4. If the number is occupied, the writer reads the object. If it has the writer's own put id, the
-//!    reply of an earlier attempt was lost.
+//! 2. A server takes over by a fence at the first free number. Then it reads the boundary of
+//!    garbage collection: if the number is not after the boundary, the number was free because its
+//!    object was deleted, and the server is far behind.
+//! 3. A fence is never deleted. The next number of a writer that slept is therefore occupied
+//!    forever.
+//! 4. If the number is occupied, the writer reads the object. If it has the writer's own put id,
+//!    the reply of an earlier attempt was lost.
 
 pub(crate) mod boundary;
 pub(crate) mod database;
@@ -137,8 +138,8 @@ pub(crate) enum Takeover {
 /// where clients connect to this server.
 ///
 /// # Errors
-/// Fails if the object store fails and `retry_policy` refuses another attempt. A fence may exist then: the log has a new
-/// epoch, and the caller has to read on.
+/// Fails if the object store fails and `retry_policy` refuses another attempt. A fence may exist
+/// then: the log has a new epoch, and the caller has to read on.
 pub(crate) fn take_over(
     bucket: &Arc<dyn Bucket>,
     end: LogEnd,
@@ -296,8 +297,8 @@ fn create(
     }
 }
 
-/// Deletes the log objects that a boundary covers, except fences, and the checkpoints before the one
-/// that it names.
+/// Deletes the log objects that a boundary covers, except fences, and the checkpoints before the
+/// one that it names.
 pub(crate) fn delete_covered(
     bucket: &dyn Bucket,
     boundary: &Boundary,

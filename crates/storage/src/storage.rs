@@ -234,8 +234,8 @@ impl Storage {
         *self.delay.lock() = Some(delay);
     }
 
-    /// Encrypts bytes for a file beside the database that [`unseal`](crate::unseal) reads. `None` if
-    /// the database is not encrypted.
+    /// Encrypts bytes for a file beside the database that [`unseal`](crate::unseal) reads. `None`
+    /// if the database is not encrypted.
     ///
     /// # Errors
     /// Fails if the operating system has no random bytes.

@@ -1,5 +1,5 @@
-//! An encrypted database in an object store: nothing readable is in the object store or on the local
-//! disks, and nothing opens without the key.
+//! An encrypted database in an object store: nothing readable is in the object store or on the
+//! local disks, and nothing opens without the key.
 
 mod common;
 

@@ -142,7 +142,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     });
     let mut back = back.unwrap();
     assert_eq!(saved, [&b"the local log has this"[..], b"and this"]);
-    // The new primary goes on to create objects without records.
+    // The new primary continues to create objects without records.
     assert!(!matches!(back.follow(&mut ()).unwrap(), Followed::Stale(_)));
     assert_eq!(back.written(), new.log.written());
 

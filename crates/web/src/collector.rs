@@ -23,7 +23,8 @@ const FORM: &str = "is not an endpoint; write http://HOST:4318 or https://HOST:4
 pub struct CollectorAddress(Url);
 
 impl CollectorAddress {
-    /// Parses an endpoint such as `http://127.0.0.1:4318`. Traces are sent to `/v1/traces` below it.
+    /// Parses an endpoint such as `http://127.0.0.1:4318`. Traces are sent to `/v1/traces` below
+    /// it.
     ///
     /// # Errors
     /// Fails with a phrase if it is not such an endpoint.
@@ -68,9 +69,9 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Prepares to send. Does not connect yet. The certificate of an `https` endpoint must be signed
-    /// by an authority that the system trusts, or that the environment variable `SSL_CERT_FILE`
-    /// names.
+    /// Prepares to send. Does not connect yet. The certificate of an `https` endpoint must be
+    /// signed by an authority that the system trusts, or that the environment variable
+    /// `SSL_CERT_FILE` names.
     ///
     /// # Errors
     /// Fails if the system has no resources for it, or no authorities for an `https` endpoint.

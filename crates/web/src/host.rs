@@ -23,7 +23,7 @@ pub fn address_of(host: &str) -> Option<IpAddr> {
     address.parse().ok()
 }
 
-/// Returns `true` for the names of the loopback address, which nobody else can own.
+/// Returns `true` for the names of the loopback address, which no other host can own.
 pub fn is_loopback_name(host: &str) -> bool {
     let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
     host.eq_ignore_ascii_case("localhost") || address_of(host).is_some_and(is_loopback)

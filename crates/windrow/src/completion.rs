@@ -1,7 +1,7 @@
 //! `windrow completion`: scripts that complete commands and options in a shell.
 //!
-//! They are made from the help texts, see `help_page`, without a library for command lines: such a library
-//! would parse the arguments as well, and the help would be its own.
+//! They are made from the help texts, see `help_page`, without a library for command lines: such a
+//! library would parse the arguments as well, and the help would be its own.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -375,7 +375,8 @@ pub fn read_configured(file: Option<&Path>) -> Result<Option<Config>, Failure> {
     }
 }
 
-/// Returns the data folder that the command line of a command names, or that of the usual configuration.
+/// Returns the data folder that the command line of a command names, or that of the usual
+/// configuration.
 pub fn data_folder(named: Option<PathBuf>, command: &str) -> Result<PathBuf, Failure> {
     if let Some(folder) = named {
         return Ok(folder);
@@ -439,7 +440,8 @@ pub fn check_text(text: &str, file: Option<&Path>) -> Result<Vec<String>, String
         .collect())
 }
 
-/// Reports folders that do not exist. To index them is not an error, since a disk may not be connected.
+/// Reports folders that do not exist. To index them is not an error, since a disk may not be
+/// connected.
 fn check_folders(config: &Config) -> Result<(), Failure> {
     let missing: Vec<String> = config
         .folders

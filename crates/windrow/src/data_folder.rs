@@ -36,8 +36,8 @@ pub enum DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, or finds the server that has it open. Waits up to 10 s for a process that has
-    /// it open and is no server, since most commands end within moments.
+    /// Opens the folder, or finds the server that has it open. Waits up to 10 s for a process that
+    /// has it open and is no server, since most commands end within moments.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
         DataFolder::open_with(folder, &options, BUSY_TIMEOUT).map_err(|error| match owner(&error) {
@@ -46,8 +46,8 @@ impl DataFolder {
         })
     }
 
-    /// As [`open`](Self::open), with these options of the engine. `busy_timeout` is the longest wait
-    /// for a process that has the folder open and is no server.
+    /// As [`open`](Self::open), with these options of the engine. `busy_timeout` is the longest
+    /// wait for a process that has the folder open and is no server.
     pub fn open_with(
         folder: &Path,
         options: &EngineOptions,

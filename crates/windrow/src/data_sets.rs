@@ -1,5 +1,5 @@
-//! The data sets of a cluster in an object store: the object `data-sets` says which there are, and each
-//! one is a database below `sets/NAME`.
+//! The data sets of a cluster in an object store: the object `data-sets` says which there are, and
+//! each one is a database below `sets/NAME`.
 
 use bytes::Bytes;
 use windrow_collection::StorageError;

@@ -3,8 +3,8 @@
 /// Columns of a tab.
 const TAB: &str = "    ";
 
-/// Returns a line without what could move the cursor, change colours or reverse the order of the text: control
-/// characters and directional marks.
+/// Returns a line without what could move the cursor, change colours or reverse the order of the
+/// text: control characters and directional marks.
 pub fn harmless_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for character in line.chars() {

@@ -129,8 +129,8 @@ pub fn read_key(path: &Path) -> Result<Arc<MasterKey>, Failure> {
     key.map(Arc::new).ok_or_else(wrong)
 }
 
-/// Reads the key in the file that the command line names, or else that the environment names. `None` if
-/// neither names one.
+/// Reads the key in the file that the command line names, or else that the environment names.
+/// `None` if neither names one.
 pub fn find_key(named: Option<&Path>) -> Result<Option<Arc<MasterKey>>, Failure> {
     match named {
         Some(path) => read_key(path).map(Some),

@@ -1,5 +1,5 @@
-//! Serves a data folder that a command has open on a free port of the loopback address, so that other
-//! commands can use it meanwhile.
+//! Serves a data folder that a command has open on a free port of the loopback address, so that
+//! other commands can use it meanwhile.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
-//! The help texts of the commands as data: the one table from which completions and manual pages are made.
+//! The help texts of the commands as data: the one table from which completions and manual pages
+//! are made.
 //!
-//! A help text has paragraphs, and sections that begin with a title and a colon. Lines of the sections
-//! `Commands:` and `Options:` have a name, two spaces or more, and a text that deeper lines continue:
+//! A help text has paragraphs, and sections that begin with a title and a colon. Lines of the
+//! sections `Commands:` and `Options:` have a name, two spaces or more, and a text that deeper
+//! lines continue:
 //!
 //! ```text
 //! Usage: windrow serve --data DIR [OPTION…]

@@ -3,7 +3,8 @@
 //! `windrow COMMAND …`. A subcommand is a file and an entry of [`SUBCOMMANDS`]. It parses its
 //! arguments with `lexopt`, in `COMMAND/options.rs`, and returns an exit code or a [`Failure`].
 //!
-//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` and `serve` have further ones.
+//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` and `serve` have further
+//! ones.
 //!
 //! The allocator is the system's. Processor time in seconds on 2 cores, median of two runs, for
 //! inserting 240,000 documents with 40 multikey entries each, and for building a text index on

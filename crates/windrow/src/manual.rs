@@ -112,8 +112,8 @@ fn write_part(roff: &mut String, part: &HelpPart) {
     }
 }
 
-/// Escapes what has a meaning in roff: backslashes, a dot at the beginning, and the ASCII characters that are
-/// shown as others, so that examples can be copied.
+/// Escapes what has a meaning in roff: backslashes, a dot at the beginning, and the ASCII
+/// characters that are shown as others, so that examples can be copied.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     if text.starts_with('.') {

@@ -1,8 +1,8 @@
-//! `windrow mcp`: a server of the Model Context Protocol on standard input and output, so that language
-//! models search and read the indexed files. It changes nothing.
+//! `windrow mcp`: a server of the Model Context Protocol on standard input and output, so that
+//! language models search and read the indexed files. It changes nothing.
 //!
-//! A message is a line of JSON: a request, a notification or a response of JSON-RPC 2.0. Each call opens
-//! the data folder and closes it, so `windrow index` can run between calls.
+//! A message is a line of JSON: a request, a notification or a response of JSON-RPC 2.0. Each call
+//! opens the data folder and closes it, so `windrow index` can run between calls.
 //!
 //! Source: <https://modelcontextprotocol.io/specification>.
 //!

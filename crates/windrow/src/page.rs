@@ -90,8 +90,8 @@ fn open_indexed(data_folder: PathBuf) -> OpenFunction {
     })
 }
 
-/// Opens a file by its path as documents have it. A pipe that took the place of a file must not keep
-/// the thread.
+/// Opens a file by its path as documents have it. A pipe that took the place of a file must not
+/// keep the thread.
 fn open_file(path: &str) -> io::Result<File> {
     let path = text_to_path(path).ok_or(io::ErrorKind::NotFound)?;
     let mut options = OpenOptions::new();

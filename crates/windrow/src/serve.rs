@@ -70,9 +70,9 @@ pub const SERVE: Subcommand = Subcommand {
 };
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
-    // Twenty rounds of ten large queries that are interrupted left 900 MB in the process, and leave 340 MB
-    // with two heaps a core. Insertion over 8 and 64 connections is as fast. This comes first: a
-    // configuration file that is a pipe can be read once.
+    // Twenty rounds of ten large queries that are interrupted left 900 MB in the process, and leave
+    // 340 MB with two heaps a core. Insertion over 8 and 64 connections is as fast. This comes
+    // first: a configuration file that is a pipe can be read once.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     limit_arenas(2 * cores);
     let Some(options) = parse(arguments)? else {
@@ -160,8 +160,8 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves the engine of the data folder until a stop. `outputs` are given up as soon as no client is
-/// served.
+/// Serves the engine of the data folder until a stop. `outputs` are given up as soon as no client
+/// is served.
 fn serve_engine<T>(
     log: &Arc<Log>,
     options: &Options,
@@ -322,8 +322,8 @@ fn explain_bind(error: io::Error) -> Failure {
     }
 }
 
-/// Warns if other users can reach the files of an existing data folder. Their administrator may want
-/// that, so the folder is used as it is.
+/// Warns if other users can reach the files of an existing data folder. Their administrator may
+/// want that, so the folder is used as it is.
 fn warn_of_readers(log: &Log, folder: &Path) {
     if let Some(mode) = data_folder::mode_for_others(folder) {
         let folder = folder.display();
@@ -337,9 +337,9 @@ fn warn_of_readers(log: &Log, folder: &Path) {
 /// The id of the log line about a data folder that others can reach. MongoDB has no such event.
 const SHARED_FOLDER: i32 = 9_000_016;
 
-/// Forbids core dumps: they would contain keys, passwords and documents. The system hands dumps to a
-/// program such as systemd-coredump whatever the limit of their size is, so the process is made one
-/// that is not dumped. Other processes of the user cannot read its memory then, either.
+/// Forbids core dumps: they would contain keys, passwords and documents. The system hands dumps to
+/// a program such as systemd-coredump whatever the limit of their size is, so the process is made
+/// one that is not dumped. Other processes of the user cannot read its memory then, either.
 fn forbid_core_dumps(log: &Log) {
     if let Err(error) = set_no_core_dumps() {
         let attr = doc! { "error": (error.to_string()) };
@@ -447,9 +447,9 @@ fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
     Ok(log)
 }
 
-/// Follows another server, and then watches if this one can extend the log in the object store, or if
-/// another one has taken it over. Stops the server when its process has to start again. The thread returns the reason, or
-/// `None` if the server stops for another reason.
+/// Follows another server, and then watches if this one can extend the log in the object store, or
+/// if another one has taken it over. Stops the server when its process has to start again. The
+/// thread returns the reason, or `None` if the server stops for another reason.
 fn watch_role(
     follow: Option<FollowTask>,
     engine: Arc<Engine>,

@@ -32,8 +32,8 @@ pub struct Report {
     pub interval_seconds: f64,
     pub operations: Vec<OperationRate>,
     pub latencies: Vec<LatencyRate>,
-    /// `connections`, `cursors`, `transactions`, `memory`, `background`, `log`, `disk` and `network`,
-    /// each with its numbers.
+    /// `connections`, `cursors`, `transactions`, `memory`, `background`, `log`, `disk` and
+    /// `network`, each with its numbers.
     pub sections: Vec<Section>,
     /// Index builds: namespace, names and progress as the server has them.
     pub builds: Vec<DocumentBuf>,

@@ -56,8 +56,8 @@ impl ServerStore {
         self.with_client(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
-    /// Creates a search index, or gives the one that exists this definition: an older version of the program
-    /// may have made another one.
+    /// Creates a search index, or gives the one that exists this definition: an older version of
+    /// the program may have made another one.
     fn create_search_index(
         &self,
         collection: &str,

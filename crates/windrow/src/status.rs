@@ -1,4 +1,5 @@
-//! `windrow status`: what is stored of the files, and what the last run did; or the state of a server.
+//! `windrow status`: what is stored of the files, and what the last run did; or the state of a
+//! server.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -83,7 +84,8 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what is indexed in a data folder. If that is nothing, the server that has it open is shown.
+/// Shows what is indexed in a data folder. If that is nothing, the server that has it open is
+/// shown.
 fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
     if !folder.is_dir() {
         return Err(not_indexed_failure(folder));

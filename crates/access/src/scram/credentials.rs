@@ -12,8 +12,8 @@ use super::mechanism::Mechanism;
 use crate::error::Error;
 use crate::fields::Fields;
 
-/// Iteration counts outside of these are invalid: fewer protect nothing, and more would let a stored
-/// document stop the clients.
+/// Iteration counts outside of these are invalid: fewer protect nothing, and more would let a
+/// stored document stop the clients.
 const ITERATIONS: std::ops::RangeInclusive<i64> = 1..=10_000_000;
 
 /// What the server stores for a user and a mechanism.

@@ -20,7 +20,8 @@ pub struct Interface {
     pub top_with_count: fn(&Query, limit: i32) -> Vec<Vec<u8>>,
     /// Returns the message that counts the documents.
     pub count: fn(&Query) -> Vec<u8>,
-    /// The path of the count in the first document of the reply. If there is no document, the count is 0.
+    /// The path of the count in the first document of the reply. If there is no document, the count
+    /// is 0.
     pub counted_as: &'static str,
 }
 

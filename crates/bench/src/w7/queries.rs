@@ -109,8 +109,8 @@ impl Queries {
         Self::checked(Kind::WORDS, all)
     }
 
-    /// Draws `count` queries of each kind that looks for matching terms, by words of the corpus with
-    /// at least six letters. Fails if it yields none of a kind.
+    /// Draws `count` queries of each kind that looks for matching terms, by words of the corpus
+    /// with at least six letters. Fails if it yields none of a kind.
     pub fn draw_patterns(corpus: &Natural, count: usize, seed: u64) -> Result<Self, BenchError> {
         let mut draw = Draw {
             frequencies: HashMap::new(),

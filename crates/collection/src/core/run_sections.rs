@@ -42,7 +42,7 @@ impl Core {
     /// Adds new sections of finished runs to the catalog, and opens them. All are opened before the
     /// catalog changes, because afterwards an error could no longer undo it. If the catalog does
     /// not change, the runs are removed. `unused` are sections in the same or other runs that
-    /// nobody uses.
+    /// nothing uses.
     pub fn adopt(
         &self,
         changes: Vec<RowChange>,
@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// Releases a section that was removed from the catalog. A run without sections is removed once
-    /// nobody reads it.
+    /// no reader has it.
     pub fn close_section(&self, descriptor: &SectionDescriptor) -> Result<(), Error> {
         self.forget(descriptor);
         self.discard(std::slice::from_ref(descriptor))

@@ -8,7 +8,7 @@
 //!    and write them.
 //! 4. Change the catalog once: the new sections replace the old ones.
 //!
-//! Reads and writes go on, and their folds come after the new sections. A crash leaves everything
+//! Reads and writes continue, and their folds come after the new sections. A crash leaves everything
 //! as it was.
 
 use std::collections::BTreeMap;

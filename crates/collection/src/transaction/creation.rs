@@ -1,6 +1,6 @@
 //! Collections and indexes that a transaction creates.
 //!
-//! Nobody else sees them before the commit. It has three steps:
+//! No other reader sees them before the commit. It has three steps:
 //!
 //! 1. Write the catalog rows of each collection, with a row that marks it as being created.
 //! 2. Append the transaction's log record, which names the collections.

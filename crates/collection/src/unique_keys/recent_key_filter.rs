@@ -4,7 +4,7 @@
 //!
 //! A fold adds the keys of its generation before readers see its section. Positions tell which
 //! sections the filters cover: those folded after the start of a filter. A merge of a covered
-//! section with an older one moves that start. A fold without known hashes, because nobody checked
+//! section with an older one moves that start. A fold without known hashes, because no write checked
 //! its keys, discards all filters. So increasing `_id`s cost nothing.
 
 use std::sync::Arc;

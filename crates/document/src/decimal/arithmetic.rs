@@ -75,8 +75,8 @@ impl Decimal128 {
         self.add(least_zero)
     }
 
-    /// Returns 10^exponent, with the coefficient that repeated multiplication or division of 1 by 10
-    /// results in.
+    /// Returns 10^exponent, with the coefficient that repeated multiplication or division of 1 by
+    /// 10 results in.
     pub fn power_of_ten(exponent: i32) -> Decimal128 {
         let zeros = exponent.clamp(0, DIGITS as i32 - 1);
         Decimal128::from_parts(false, scaled(1, zeros), exponent - zeros, false)

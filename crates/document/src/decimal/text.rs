@@ -42,8 +42,8 @@ impl Decimal128 {
     }
 
     /// Like [`Decimal128::parse`], with the rules of MongoDB's `$toDecimal`: digits after the 34th
-    /// are cut off. Also returns `None` if the number is out of range, including a number that loses
-    /// digits because its last digit is below 1E-6176.
+    /// are cut off. Also returns `None` if the number is out of range, including a number that
+    /// loses digits because its last digit is below 1E-6176.
     pub fn parse_truncated(text: &str) -> Option<Decimal128> {
         let Digits {
             negative,

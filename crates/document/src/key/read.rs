@@ -323,8 +323,8 @@ mod tests {
     use super::*;
     use crate::{ArrayBuf, key};
 
-    /// The ordinals of a shape have 16 bits and wrapped around: of a key with more numbers, an early
-    /// number got the type of a later one.
+    /// The ordinals of a shape have 16 bits and wrapped around: of a key with more numbers, an
+    /// early number got the type of a later one.
     #[test]
     fn types_of_more_numbers_than_ordinals_are_restored() {
         for typed in [[5, 65_541], [65_535, 65_536], [70_000, 131_077]] {

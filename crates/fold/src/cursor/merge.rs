@@ -121,9 +121,9 @@ impl MergeCursor {
         Ok(())
     }
 
-    /// Seeks, and skips a range of tombstones in the sources that have nothing newer than it. Returns
-    /// `true` if there are such sources. Those of a transaction are not: they are newer than all ranges
-    /// that it can know.
+    /// Seeks, and skips a range of tombstones in the sources that have nothing newer than it.
+    /// Returns `true` if there are such sources. Those of a transaction are not: they are newer
+    /// than all ranges that it can know.
     pub(super) fn seek_behind(
         &mut self,
         target: SeekTarget<'_>,

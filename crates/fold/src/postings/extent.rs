@@ -14,8 +14,8 @@ const GROUPS_KEPT_MIN: usize = 4;
 /// The bounds of lists with more groups than this are not computed each time.
 const GROUPS_BOUNDED: usize = 256;
 
-/// Returns the extent of the postings from the segment of a cursor on. `is_whole` tells that this is
-/// the first segment. The cursor takes the rows that were decoded last.
+/// Returns the extent of the postings from the segment of a cursor on. `is_whole` tells that this
+/// is the first segment. The cursor takes the rows that were decoded last.
 pub fn extent_from(
     place: &mut SegmentCursor,
     is_whole: bool,

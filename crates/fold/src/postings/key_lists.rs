@@ -117,8 +117,8 @@ impl KeyLists {
         Ok(self.holder != Holder::Unknown)
     }
 
-    /// Moves to the first key of the range that is `key` or greater. Does not move if the current key is
-    /// there or beyond and its ids were not read. Returns `false` at the end.
+    /// Moves to the first key of the range that is `key` or greater. Does not move if the current
+    /// key is there or beyond and its ids were not read. Returns `false` at the end.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool, StorageError> {
         for source in &mut self.sources {
             source.seek(key)?;
@@ -172,8 +172,8 @@ impl KeyLists {
         &self.key
     }
 
-    /// Returns `true` if the key has at most so many entries, as far as that is known without reading
-    /// them. Then [`read`](Self::read) costs less than to open the list of the key.
+    /// Returns `true` if the key has at most so many entries, as far as that is known without
+    /// reading them. Then [`read`](Self::read) costs less than to open the list of the key.
     pub fn has_few(&self, most: u64) -> bool {
         match self.holder {
             Holder::Only(holder) => {

@@ -286,7 +286,7 @@ mod tests {
     }
 
     /// A window used to count as one unit of work, however large its value was. A `$push` over
-    /// windows of 10,000 documents went on for a quarter of a second after it was told to end.
+    /// windows of 10,000 documents continued for a quarter of a second after its interrupt.
     #[test]
     fn large_values_of_windows_are_counted_as_work() {
         let text = "x".repeat(10_000);

@@ -191,8 +191,8 @@ impl<'f> FoundDocuments<'f> {
     }
 }
 
-/// Returns `true` if the condition of an equality follows the first stage, because that produces the
-/// rows: `$documents`, `$search` and `$searchMeta`.
+/// Returns `true` if the condition of an equality follows the first stage, because that produces
+/// the rows: `$documents`, `$search` and `$searchMeta`.
 fn condition_follows(stages: Array<'_>) -> bool {
     let name = first_stage_name(stages);
     matches!(name, Some("$documents" | "$search" | "$searchMeta"))
@@ -304,7 +304,8 @@ impl LookupOperator {
         each(chain, &mut self.reads, interrupt, take)
     }
 
-    /// Returns the pipeline for a row if there is an equality whose condition follows the first stage.
+    /// Returns the pipeline for a row if there is an equality whose condition follows the first
+    /// stage.
     fn pipeline_with_condition(&self, row: &Row) -> Option<ArrayBuf> {
         let stages = self.lookup.pipeline.as_ref()?.stages.as_array();
         let join = self.join.as_ref().filter(|_| condition_follows(stages))?;

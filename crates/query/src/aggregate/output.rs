@@ -213,9 +213,9 @@ enum WhenMatchedOperand<'a> {
 }
 
 /// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Fails with 14 for values of
-/// the wrong type, with 40413 for duplicate fields, with 40414 without `into`, with 40415 for unknown fields, with 51181 for actions
-/// that cannot be combined, with 51199 for `let` without a pipeline, and with 51273 for another
-/// definition of `new`.
+/// the wrong type, with 40413 for duplicate fields, with 40414 without `into`, with 40415 for
+/// unknown fields, with 51181 for actions that cannot be combined, with 51199 for `let` without a
+/// pipeline, and with 51273 for another definition of `new`.
 fn parse_merge(
     operand: ValueRef<'_>,
     environment: &Environment,

@@ -1,7 +1,7 @@
 //! Character classes in brackets.
 //!
-//! Option `i` adds the other cases of characters and ranges, but leaves escapes such as `\p{Lu}` and
-//! POSIX classes as they are.
+//! Option `i` adds the other cases of characters and ranges, but leaves escapes such as `\p{Lu}`
+//! and POSIX classes as they are.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 

@@ -1,4 +1,5 @@
-//! Sets of characters. They are written in the syntax of `regex-syntax`, which has Unicode's tables.
+//! Sets of characters. They are written in the syntax of `regex-syntax`, which has Unicode's
+//! tables.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;

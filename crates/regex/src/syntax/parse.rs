@@ -18,8 +18,8 @@ const MATCH_START_IN_LOOK_AROUND: &str =
 /// The largest number in a quantifier, as in PCRE2.
 const REPETITIONS_MAX: u32 = 65_535;
 
-/// Verbs at the front of a pattern that ask for what is so anyway (UTF-8, lines that end with a line
-/// feed, `\R` for every line end) or for less optimisation.
+/// Verbs at the front of a pattern that ask for what is so anyway (UTF-8, lines that end with a
+/// line feed, `\R` for every line end) or for less optimisation.
 const NEUTRAL_VERBS: [&str; 8] = [
     "(*UTF8)",
     "(*UTF)",

@@ -2,8 +2,8 @@
 
 use super::Options;
 
-/// The literal text that every match of an anchored pattern begins with, and whether every text that
-/// begins with it matches. `None` if the pattern is not anchored or has branches.
+/// The literal text that every match of an anchored pattern begins with, and whether every text
+/// that begins with it matches. `None` if the pattern is not anchored or has branches.
 ///
 /// ```
 /// use windrow_regex::{Options, prefix};
@@ -41,8 +41,8 @@ pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
     Some((text, true))
 }
 
-/// Without the last character, which a quantifier may make optional: directly, or behind a comment or
-/// the end of quoted text.
+/// Without the last character, which a quantifier may make optional: directly, or behind a comment
+/// or the end of quoted text.
 fn shortened(mut text: String) -> (String, bool) {
     text.pop();
     (text, false)

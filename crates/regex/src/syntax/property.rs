@@ -29,8 +29,8 @@ const WITH_VALUES: [(&str, &str); 4] = [
     ("scriptextensions", "scx"),
 ];
 
-/// The members of a property, in the syntax of `regex-syntax`. Case, spaces, hyphens and underscores
-/// of the name do not count. Fails if there is no such property.
+/// The members of a property, in the syntax of `regex-syntax`. Case, spaces, hyphens and
+/// underscores of the name do not count. Fails if there is no such property.
 pub(super) fn members(name: &str) -> Result<String, ParseError> {
     let is_ignored = |one: &char| matches!(one, '-' | '_') || one.is_ascii_whitespace();
     let name: String = name.chars().filter(|one| !is_ignored(one)).collect();

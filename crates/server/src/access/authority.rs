@@ -12,7 +12,7 @@ use crate::sessions::{SessionId, UserDigest};
 /// What the client of a request may do.
 #[derive(Clone, Debug)]
 pub enum Authority {
-    /// Everything: nobody has to log in.
+    /// Everything: no login is necessary.
     Unrestricted,
     /// What a user may do.
     User(Arc<Identity>),
@@ -61,7 +61,7 @@ impl Authority {
         }
     }
 
-    /// Returns `true` if nobody has to log in.
+    /// Returns `true` if no login is necessary.
     pub fn is_unrestricted(&self) -> bool {
         matches!(self, Authority::Unrestricted)
     }

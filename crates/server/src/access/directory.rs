@@ -1,8 +1,8 @@
 //! The users of the server with their privileges, in memory.
 //!
 //! The two collections have versions: the positions of their newest commits. A request compares
-//! them with those of the directory. If they differ, it starts a new, empty directory. Users are read
-//! into it when they are needed.
+//! them with those of the directory. If they differ, it starts a new, empty directory. Users are
+//! read into it when they are needed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -48,8 +48,8 @@ type Version = Option<([u8; 16], Position)>;
 pub struct Users {
     versions: [Version; 2],
     pub has_users: bool,
-    /// `true` if there are or were users. Nothing removes their collection, so this outlives the last
-    /// user. Otherwise a client that may drop users could give access to all clients.
+    /// `true` if there are or were users. Nothing removes their collection, so this outlives the
+    /// last user. Otherwise a client that may drop users could give access to all clients.
     pub had_users: bool,
     pub has_roles: bool,
     own_users: Arc<[User]>,
@@ -152,7 +152,7 @@ impl Users {
         }
         let identity = self.read(engine, name)?.map(Arc::new);
         let mut read = lock(&self.read);
-        // A client must not fill the memory with names of nobody.
+        // A client must not fill the memory with names that no user has.
         if identity.is_some() && read.len() < USERS_MAX {
             read.insert(name.clone(), identity.clone());
         }

@@ -1,5 +1,5 @@
 //! The credentials of users that do not exist. Logins with unknown names get the same replies as
-//! logins with wrong passwords, so nobody learns which users exist.
+//! logins with wrong passwords, so replies do not reveal which users exist.
 
 use std::sync::OnceLock;
 

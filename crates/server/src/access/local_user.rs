@@ -1,6 +1,7 @@
-//! The users that are not stored. The user of Windrow's own commands has a password in the data folder,
-//! so it can log in from this machine only. The user of the other servers of a cluster has the key
-//! that the servers share. It may do nothing itself: it passes on the commands of other users.
+//! The users that are not stored. The user of Windrow's own commands has a password in the data
+//! folder, so it can log in from this machine only. The user of the other servers of a cluster has
+//! the key that the servers share. It may do nothing itself: it passes on the commands of other
+//! users.
 
 use windrow_access::{
     Credentials, Mechanism, Restrictions, RoleName, StoredCredentials, User, UserName,

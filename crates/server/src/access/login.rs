@@ -34,7 +34,7 @@ struct LoggedIn {
     cached: Option<(Arc<Users>, Arc<Identity>)>,
 }
 
-/// By what a user is told apart from a later one with the same name.
+/// Distinguishes a user from a later one with the same name.
 #[derive(Debug)]
 enum UserInstance {
     Id([u8; 16]),
@@ -124,8 +124,8 @@ impl Login {
         self.lock().logged_in.is_some()
     }
 
-    /// The user that is logged in, as it is now. Logs it out if it was dropped, or if its restrictions
-    /// or those of its roles do not allow the connection any more.
+    /// The user that is logged in, as it is now. Logs it out if it was dropped, or if its
+    /// restrictions or those of its roles do not allow the connection any more.
     pub fn identity(
         &self,
         engine: &Engine,
@@ -216,7 +216,7 @@ impl Login {
         }
     }
 
-    /// Logs in a user that has proved who it is.
+    /// Logs in a user that has proved its identity.
     pub fn log_in(&self, user: &User) {
         self.lock().logged_in = Some(LoggedIn {
             user: user.name.clone(),

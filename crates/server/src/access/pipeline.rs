@@ -255,8 +255,8 @@ fn merge(scope: PipelineScope<'_>, operand: ValueRef<'_>) -> Requirement {
 }
 
 /// Actions on the target of a stage that writes. The parser of the stage finds both, so the check
-/// and the stage cannot read its fields differently. A stage that it refuses needs an action that no
-/// user may take.
+/// and the stage cannot read its fields differently. A stage that it refuses needs an action that
+/// no user may take.
 fn writing(scope: PipelineScope<'_>, name: &str, operand: ValueRef<'_>) -> Requirement {
     let Ok(output) = OutputActions::parse(name, operand) else {
         return Requirement::on_server(&[Action::internal]);

@@ -34,8 +34,8 @@ impl Stored {
         }
     }
 
-    /// Returns `true` if a collection stores users or roles. It cannot be dropped: without the one of
-    /// users, everybody would have access.
+    /// Returns `true` if a collection stores users or roles. It cannot be dropped: without the one
+    /// of users, everybody would have access.
     pub fn is_protected(namespace: &Namespace) -> bool {
         let protected = [Stored::Users, Stored::Roles];
         protected.iter().any(|it| it.namespace() == *namespace)

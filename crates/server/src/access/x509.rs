@@ -1,5 +1,5 @@
-//! Logins with the certificate of a connection: MONGODB-X509. The name of the user is the subject of
-//! the certificate as RFC 2253 writes it, and its database is `$external`.
+//! Logins with the certificate of a connection: MONGODB-X509. The name of the user is the subject
+//! of the certificate as RFC 2253 writes it, and its database is `$external`.
 //!
 //! TLS has verified the certificate. Source: MongoDB's manual, "Use x.509 Certificates to
 //! Authenticate Clients".

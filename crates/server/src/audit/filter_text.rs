@@ -1,5 +1,5 @@
-//! The text of a filter: JSON as mongod reads it in `auditLog.filter`. Names need no quotes, strings
-//! can have single ones, and `/pattern/options` is a regular expression.
+//! The text of a filter: JSON as mongod reads it in `auditLog.filter`. Names need no quotes,
+//! strings can have single ones, and `/pattern/options` is a regular expression.
 //!
 //! ```text
 //! { atype: { $in: ["createCollection", "dropCollection"] }, 'param.ns': /^shop\./ }

@@ -47,7 +47,7 @@ pub const COLL_MOD: Command = Command {
     ..Command::EMPTY
 };
 
-/// Who changes a view must be able to read all that it will read. Absent arguments leave its parts
+/// A user that changes a view must be able to read all that the view will read. Absent arguments leave its parts
 /// as they are.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let change = request.on_collection(&[Action::collMod]);

@@ -25,7 +25,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (state, client) = (context.state, context.client);
     let engine = &state.users_engine()?;
     let users = state.directory.users(engine);
-    // The user is shown even if nobody has to log in.
+    // The user is shown even if no login is necessary.
     let identity = client.login.identity(engine, &users, client.endpoints())?;
     let user = identity
         .as_ref()

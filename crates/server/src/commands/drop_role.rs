@@ -49,7 +49,7 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! { "n": (names.len() as i32) }))
 }
 
-/// Revokes the roles first. After a crash in between, a role that nobody has is left.
+/// Revokes the roles first. After a crash in between, a role without users is left.
 fn drop_roles(context: &Context<'_>, dropped: &[RoleName]) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
     let everything = DocumentBuf::new();

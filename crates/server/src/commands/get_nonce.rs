@@ -1,6 +1,6 @@
-//! `getnonce`: a random number for MONGODB-CR, which MongoDB removed in 4.0. Clients that are older,
-//! such as Debian's prometheus-mongodb-exporter, still ask for one on each connection. Nothing uses
-//! it.
+//! `getnonce`: a random number for MONGODB-CR, which MongoDB removed in 4.0. Clients that are
+//! older, such as Debian's prometheus-mongodb-exporter, still ask for one on each connection.
+//! Nothing uses it.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

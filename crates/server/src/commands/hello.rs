@@ -59,7 +59,7 @@ struct HelloRequest<'a> {
     hello_ok: bool,
     /// The compressors that the client offers.
     compression: Option<Array<'a>>,
-    /// The user whose mechanisms the client wants to know.
+    /// The user whose mechanisms the client requests.
     mechanisms_of: Option<UserName>,
     /// The first message of a login.
     login: Option<Document<'a>>,
@@ -300,7 +300,7 @@ fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandErro
 
 /// How often a waiting command looks if the server has become the primary.
 const ROLE_INTERVAL: Duration = Duration::from_millis(50);
-/// Maximum time to wait. A client that wants to wait longer sends another request.
+/// Maximum time to wait. To wait longer, a client sends another request.
 const AWAIT_MAX: Duration = Duration::from_secs(3600);
 
 fn parse_process_id(known: Document<'_>) -> Result<ObjectId, CommandError> {

@@ -22,7 +22,7 @@ pub const PROFILE: Command = Command {
     ..Command::EMPTY
 };
 
-/// The settings may be read by everybody who may read the profile.
+/// Each user that may read the profile may read the settings.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let change = request.on_database(&[Action::enableProfiler]);
     let level = request.first().and_then(ValueRef::as_f64);

@@ -150,8 +150,8 @@ fn security(tls: &Tls) -> DocumentBuf {
     }
 }
 
-/// Whether the data folder is encrypted, and how, as MongoDB Enterprise reports it. The master key is
-/// always in a local file.
+/// Whether the data folder is encrypted, and how, as MongoDB Enterprise reports it. The master key
+/// is always in a local file.
 fn encryption_at_rest(state: &State) -> DocumentBuf {
     let engine = state.users_engine();
     match engine.ok().and_then(|engine| engine.key_generation()) {

@@ -72,7 +72,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let others = shared.iter().flat_map(|shared| &shared.members);
     let is_alone = others.filter(|it| it.address != member.me).count() == 0;
-    // Without an object store, nothing could take over, whatever the client wants.
+    // Without an object store, no server could take over, even with `force`.
     if shared.is_none() || (is_alone && !parsed.force) {
         let message = format!(
             "No electable secondaries caught up: {} is the only member of its set",

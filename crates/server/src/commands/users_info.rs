@@ -140,8 +140,8 @@ fn select(
         .collect())
 }
 
-/// Parses a stored user. A document that is not valid was written without the commands for users; it is
-/// left out with a warning, so that the others can be seen.
+/// Parses a stored user. A document that is not valid was written without the commands for users;
+/// it is left out with a warning, so that the others can be seen.
 fn parse_or_warn(context: &Context<'_>, document: &DocumentBuf) -> Option<User> {
     let parsed = parse_user(document);
     let warn = |error: &CommandError| {

@@ -1,5 +1,5 @@
-//! Executes a command as an operation: lists it, waits for a slot, joins its transaction, waits until
-//! its writes are acknowledged, and records its end.
+//! Executes a command as an operation: lists it, waits for a slot, joins its transaction, waits
+//! until its writes are acknowledged, and records its end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

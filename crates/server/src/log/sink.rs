@@ -137,7 +137,7 @@ impl Sink {
     fn syslog_at(path: &Path, facility: SyslogFacility, delivery: Delivery) -> io::Result<Sink> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
-        // If the system's log takes no more, the server goes on.
+        // If the system's log takes no more, the server continues without it.
         socket.set_nonblocking(true)?;
         Ok(Sink::Syslog {
             socket,

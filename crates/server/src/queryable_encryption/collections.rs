@@ -174,8 +174,8 @@ fn sent_fields(
     }
 }
 
-/// Checks the options of a new collection. Returns `encryptedFields` as it is stored: with the names
-/// of the state collections.
+/// Checks the options of a new collection. Returns `encryptedFields` as it is stored: with the
+/// names of the state collections.
 pub fn check_creation(
     namespace: &Namespace,
     arguments: &Arguments<'_>,
@@ -237,8 +237,8 @@ pub fn check_capping(collection: &Collection) -> Result<(), CommandError> {
     refuse_encrypted(collection, CAPPED_LATER, "made capped")
 }
 
-/// Fails if a collection has encrypted fields: the names of its state collections, and the schemas of
-/// clients, contain its name.
+/// Fails if a collection has encrypted fields: the names of its state collections, and the schemas
+/// of clients, contain its name.
 pub fn check_renaming(
     source: Option<&Collection>,
     target: Option<&Collection>,

@@ -20,7 +20,8 @@ const OTHER_KEY: ErrorCode = ErrorCode(6_726_301);
 const REPEATED_KEY: ErrorCode = ErrorCode(6_371_407);
 const TAGS_ARE_OWN: ErrorCode = ErrorCode(6_666_200);
 
-/// Returns what a value is replaced by, or `None` to keep it. The first argument is its dotted path.
+/// Returns what a value is replaced by, or `None` to keep it. The first argument is its dotted
+/// path.
 type Replace<'r> = dyn FnMut(&str, ValueRef<'_>) -> Result<Option<Value>, CommandError> + 'r;
 
 /// The payloads of a document, in order. Fails if one is not of its field.

@@ -16,7 +16,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// The result of a statement.
 pub struct Done<T> {
     pub value: T,
-    /// What the statement did, for a retry. `None` if it changed nothing: then nothing is committed.
+    /// What the statement did, for a retry. `None` if it changed nothing: then nothing is
+    /// committed.
     pub result: Option<StatementResult>,
 }
 

@@ -12,8 +12,8 @@ pub struct RemoteCursors {
     open: RecentTable<i64, String>,
 }
 
-/// A cursor lives as long as its session, so it is used or refreshed within this time. The primary is asked
-/// for one that is unknown here.
+/// A cursor lives as long as its session, so it is used or refreshed within this time. The primary
+/// is asked for one that is unknown here.
 impl Default for RemoteCursors {
     fn default() -> RemoteCursors {
         RemoteCursors {

@@ -1,8 +1,8 @@
 //! Runs a request on a server of its data set: this one, or another one.
 //!
-//! A request waits while its data set has no primary. It is sent again if the server did not run it. If
-//! that is unknown, because the connection broke or the server was replaced, only requests are sent
-//! again that can run twice: reads, retryable writes, and ends of transactions.
+//! A request waits while its data set has no primary. It is sent again if the server did not run
+//! it. If that is unknown, because the connection broke or the server was replaced, only requests
+//! are sent again that can run twice: reads, retryable writes, and ends of transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,8 @@ use crate::operations::{Operation, Starter};
 use crate::placement::DataSetId;
 use crate::state::State;
 
-/// How long a request waits for a primary, unless its time limit is shorter. Drivers wait for 30 seconds.
+/// How long a request waits for a primary, unless its time limit is shorter. Drivers wait for 30
+/// seconds.
 const WAIT_MAX: Duration = Duration::from_secs(25);
 
 /// How often a waiting request looks for the primary.
@@ -213,7 +214,8 @@ impl Router {
         Ok(body)
     }
 
-    /// A wait for a reply ends if its operation is interrupted, or if the data set has another primary.
+    /// A wait for a reply ends if its operation is interrupted, or if the data set has another
+    /// primary.
     fn check_wait(&self, set: DataSetId, address: &str, operation: Arc<Operation>) -> CheckWait {
         let (members, address) = (self.members.clone(), address.to_owned());
         let own = self.address.clone();
@@ -271,8 +273,8 @@ fn outcome_of(code: Option<i32>) -> Outcome {
     }
 }
 
-/// Returns `true` for a command within a transaction that has begun: with its primary, the transaction is
-/// lost. The end of a transaction can be sent to the next primary.
+/// Returns `true` for a command within a transaction that has begun: with its primary, the
+/// transaction is lost. The end of a transaction can be sent to the next primary.
 fn continues_transaction(call: &Call<'_>) -> bool {
     let request = call.request;
     let starts = request

@@ -1,9 +1,9 @@
 //! Chooses the server that should be the primary of a data set, so that the primaries are spread.
 //!
-//! The addresses of the servers that answer are sorted. The primary of the first set should be the first
-//! of them, that of the second set the second, and so on, in a circle. A follower takes over the later,
-//! the farther it is from that server. A primary hands its set over to that server once the server has
-//! answered for a while and has followed the log to its end.
+//! The addresses of the servers that answer are sorted. The primary of the first set should be the
+//! first of them, that of the second set the second, and so on, in a circle. A follower takes over
+//! the later, the farther it is from that server. A primary hands its set over to that server once
+//! the server has answered for a while and has followed the log to its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -38,7 +38,8 @@ impl Forwarded {
     /// The document of the field.
     ///
     /// # Errors
-    /// Fails with BadValue if the field exceeds [`FORWARDED_BYTES_MAX`], because of a very long user name.
+    /// Fails with BadValue if the field exceeds [`FORWARDED_BYTES_MAX`], because of a very long
+    /// user name.
     pub fn to_document(&self) -> Result<DocumentBuf, CommandError> {
         let Principal {
             user,

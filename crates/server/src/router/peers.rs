@@ -139,8 +139,8 @@ fn keep_alive_options() -> TcpKeepalive {
         .with_retries(5)
 }
 
-/// Returns `false` if the server has closed an unused connection. It sends nothing on its own but the
-/// end of the encryption.
+/// Returns `false` if the server has closed an unused connection. It sends nothing on its own but
+/// the end of the encryption.
 fn is_open(socket: &TcpStream) -> bool {
     if socket.set_nonblocking(true).is_err() {
         return false;

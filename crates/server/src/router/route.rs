@@ -204,7 +204,8 @@ impl SetScope {
         })
     }
 
-    /// Records the data set of a scope that begins. Fails if a scope that continues has another set.
+    /// Records the data set of a scope that begins. Fails if a scope that continues has another
+    /// set.
     fn join(
         &self,
         call: &Call<'_>,
@@ -254,7 +255,8 @@ impl ScopeKind {
 /// The number of the snapshot of a session. Those of transactions are not negative.
 const SNAPSHOT: i64 = -1;
 
-/// The name of the data set in a recovery token, by which a transaction is ended through any server.
+/// The name of the data set in a recovery token, by which a transaction is ended through any
+/// server.
 pub const RECOVERY_SET: &str = "recoveryShardId";
 
 /// Returns the data set of a transaction that ends.
@@ -283,8 +285,8 @@ fn ended_transaction(
 
 /// Returns which servers can run a request that is in no transaction.
 ///
-/// A read after a cluster time, as drivers send it in sessions, reads from the primary: followers of one
-/// data set do not know if they have seen a time of another one.
+/// A read after a cluster time, as drivers send it in sessions, reads from the primary: followers
+/// of one data set do not know if they have seen a time of another one.
 fn servers(request: &Request, command: &Command) -> Result<Servers, CommandError> {
     let is_read = (command.is_limited_read)(request.body());
     let is_write = command.write_concern && !is_read;

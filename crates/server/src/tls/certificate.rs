@@ -61,7 +61,8 @@ const ATTRIBUTES: &[(&[u8], &str)] = &[
 ];
 
 /// Writes a name as RFC 2253 does: the last relative name first, parts of one relative name joined
-/// by `+`. Returns `None` if any part is malformed: a name without it would be that of another client.
+/// by `+`. Returns `None` if any part is malformed: a name without it would be that of another
+/// client.
 fn format_name(mut name: Reader<'_>) -> Option<String> {
     let mut relative_names = Vec::new();
     while !name.is_at_end() {

@@ -1,7 +1,7 @@
 //! The private key of the server in a PEM file: as it is, or encrypted with a password.
 //!
-//! Encrypted keys have the form of PKCS #8 (RFC 5958) with PBES2 (RFC 8018) and AES. Older forms derive
-//! a key from the password so quickly that it can be guessed, and are refused by name.
+//! Encrypted keys have the form of PKCS #8 (RFC 5958) with PBES2 (RFC 8018) and AES. Older forms
+//! derive a key from the password so quickly that it can be guessed, and are refused by name.
 
 use std::fmt;
 
@@ -49,8 +49,8 @@ pub fn parse(pem: &[u8], password: Option<&KeyPassword>) -> Result<PrivateKeyDer
     decrypt(encrypted, password)
 }
 
-/// Fails if a PEM file has a key that was encrypted before PKCS #8. Its headers are an error for all
-/// readers of the file.
+/// Fails if a PEM file has a key that was encrypted before PKCS #8. Its headers are an error for
+/// all readers of the file.
 pub fn refuse_traditional(pem: &[u8]) -> Result<(), String> {
     if String::from_utf8_lossy(pem).contains(TRADITIONAL) {
         return Err(format!(

@@ -88,8 +88,8 @@ impl<'a> TlsSession<'a> {
     }
 }
 
-/// The subject of the client's certificate, if it sent one. Fails if the certificate is malformed: its
-/// subject could be read as that of another client.
+/// The subject of the client's certificate, if it sent one. Fails if the certificate is malformed:
+/// its subject could be read as that of another client.
 fn read_client_subject(session: &ServerConnection) -> io::Result<Option<String>> {
     let certificates = session.peer_certificates();
     let Some(certificate) = certificates.and_then(|chain| chain.first()) else {

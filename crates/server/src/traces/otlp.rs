@@ -1,6 +1,6 @@
 //! Spans as requests of the OpenTelemetry protocol, in its JSON encoding
-//! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>): ids are hexadecimal, 64-bit
-//! numbers are strings.
+//! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>): ids are hexadecimal,
+//! 64-bit numbers are strings.
 
 use windrow_document::{DocumentBuf, Value, doc};
 

@@ -503,8 +503,8 @@ fn large_documents_are_split_into_batches() {
     assert_eq!(counts, [2, 2, 1]);
 }
 
-/// An upsert of many that finds a duplicate key after some documents must not start again, because it
-/// would change those documents twice.
+/// An upsert of many that finds a duplicate key after some documents must not start again, because
+/// it would change those documents twice.
 #[test]
 fn a_failed_update_of_many_is_not_repeated() {
     let documents = (0..3).map(|n| doc! { "_id": n, "n": 0, "u": n }).collect();

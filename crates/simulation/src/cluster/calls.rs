@@ -75,9 +75,9 @@ impl RetryPolicy for Calls {
 }
 
 impl Cluster {
-    /// Makes steps of other servers while a server waits for the object store. Now and then the wait
-    /// is long. A server that reads a run makes no steps: other readers of the block wait for it, and
-    /// would wait forever here.
+    /// Makes steps of other servers while a server waits for the object store. Now and then the
+    /// wait is long. A server that reads a run makes no steps: other readers of the block wait for
+    /// it, and would wait forever here.
     fn step_meanwhile(&self, server: usize, is_reading: bool) {
         let steps = self.with(|state| {
             if state.is_ending || state.depth >= DEPTH_MAX {

@@ -67,8 +67,8 @@ impl History {
             .insert(position, Arc::new(model));
     }
 
-    /// Records that the shared log has all states of a primary up to a position. Returns how many of
-    /// them were not known to be there.
+    /// Records that the shared log has all states of a primary up to a position. Returns how many
+    /// of them were not known to be there.
     ///
     /// # Panics
     /// Panics if the shared log is known to have other states.
@@ -103,8 +103,8 @@ impl History {
     /// Returns the state that a server has read from the shared log up to `position`.
     ///
     /// # Panics
-    /// Panics if no primary has made a state with this content, or if the shared log is known to have
-    /// another one.
+    /// Panics if no primary has made a state with this content, or if the shared log is known to
+    /// have another one.
     pub fn observe(&mut self, position: Position, content: &Content) -> Arc<Model> {
         let known = self.chain.range(..=position).next_back();
         if let Some((_, model)) = known

@@ -76,7 +76,8 @@ impl Cluster {
         assert!(has_crashed || is_expected, "server {server}: {error:?}");
     }
 
-    /// Returns what a server has. `None` if it has crashed meanwhile, or follows the log too slowly.
+    /// Returns what a server has. `None` if it has crashed meanwhile, or follows the log too
+    /// slowly.
     fn content(&self, server: usize, running: &Running) -> Option<Content> {
         let content = content_of_engine(&running.engine);
         content
@@ -107,7 +108,7 @@ impl Cluster {
         }
     }
 
-    /// Reads as a client does that wants to see every acknowledged write.
+    /// Reads as a client that must see every acknowledged write.
     pub fn read_linearizable(&self, server: usize, running: &Running, writer: WriterId) {
         let acknowledged = self.with(|state| state.history.confirmed());
         let position = running.engine.written();

@@ -20,9 +20,9 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// Uses `folder` as the data folder. If it does not exist, it is created for its owner alone, and
-    /// durably: otherwise a power loss could remove the folder together with files that were synced
-    /// in it. The permissions of an existing folder stay as they are.
+    /// Uses `folder` as the data folder. If it does not exist, it is created for its owner alone,
+    /// and durably: otherwise a power loss could remove the folder together with files that were
+    /// synced in it. The permissions of an existing folder stay as they are.
     ///
     /// # Errors
     /// Fails if the folder, or one of its parents, cannot be created.

@@ -19,8 +19,8 @@ pub(crate) enum FileKind {
     Object,
 }
 
-/// Creates the key of a new file, if there are data keys. Returns it with the field for the header of
-/// the file, which has zeros if the file is not encrypted.
+/// Creates the key of a new file, if there are data keys. Returns it with the field for the header
+/// of the file, which has zeros if the file is not encrypted.
 pub(crate) fn new_file_key(
     keys: Option<&DataKeys>,
     kind: FileKind,

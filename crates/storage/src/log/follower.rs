@@ -106,7 +106,8 @@ impl Follower {
         self.next
     }
 
-    /// Returns the next record as it is stored, after decryption, or `None` if it is not written yet.
+    /// Returns the next record as it is stored, after decryption, or `None` if it is not written
+    /// yet.
     ///
     /// Fails as [`read`](Follower::read) does.
     pub(crate) fn read_stored(&mut self) -> Result<Option<StoredPayload>, StorageError> {

@@ -37,8 +37,8 @@ pub(crate) enum Kind {
     Data = 0,
     /// A change of the catalog.
     Catalog = 1,
-    /// The mark of a close. It says that all records before it are durable. Its payload is empty, and
-    /// its position is that of the record before it.
+    /// The mark of a close. It says that all records before it are durable. Its payload is empty,
+    /// and its position is that of the record before it.
     Mark = 2,
 }
 

@@ -253,7 +253,8 @@ impl Recovery<'_> {
         segment.end_bytes = offset as u64;
         self.list.push(segment);
         if next_first.is_none() && index + 1 == self.numbers.len() && offset == bytes.len() {
-            // The end of the log: no byte after it could prove anything, and there is none to cut off.
+            // The end of the log: no byte after it could prove anything, and there is none to cut
+            // off.
             return Ok(None);
         }
         Ok(stopped.and_then(|what| flaw(offset, self.next, what)))

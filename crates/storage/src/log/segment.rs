@@ -196,8 +196,8 @@ impl Segments {
         successors.take_while(|next| next.first <= position).count()
     }
 
-    /// Returns the number of bytes of the segments that a start reads if the catalog's checkpoint is
-    /// at `checkpointed`.
+    /// Returns the number of bytes of the segments that a start reads if the catalog's checkpoint
+    /// is at `checkpointed`.
     pub fn bytes_at_start(&self, checkpointed: Position) -> u64 {
         let skipped = self.count_before(checkpointed);
         let read = self.list.iter().skip(skipped);

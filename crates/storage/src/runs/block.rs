@@ -106,8 +106,8 @@ pub struct EncodedBlock {
 }
 
 impl EncodedBlock {
-    /// Returns the length in a file that is not encrypted, with the header, in bytes. Encryption adds
-    /// 16 bytes.
+    /// Returns the length in a file that is not encrypted, with the header, in bytes. Encryption
+    /// adds 16 bytes.
     pub fn length_stored(&self) -> u32 {
         self.bytes.len() as u32
     }
@@ -121,8 +121,9 @@ impl EncodedBlock {
         self.raw_bytes
     }
 
-    /// Appends the bytes of the block to `target`, encrypted if there is a cipher, with the checksum
-    /// for `offset` in `run`. Returns their number. A run has a cipher of its own, so the offset is a nonce.
+    /// Appends the bytes of the block to `target`, encrypted if there is a cipher, with the
+    /// checksum for `offset` in `run`. Returns their number. A run has a cipher of its own, so the
+    /// offset is a nonce.
     pub(crate) fn put(
         &self,
         run: RunId,

@@ -60,9 +60,9 @@ impl RunFile {
         Ok(opened)
     }
 
-    /// Opens a run that is not in the data folder. One request asks for its size, unless this server
-    /// wrote it. An object is written as a whole, and its blocks have checksums, so nothing is read
-    /// yet.
+    /// Opens a run that is not in the data folder. One request asks for its size, unless this
+    /// server wrote it. An object is written as a whole, and its blocks have checksums, so nothing
+    /// is read yet.
     fn open_object(shared: &Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
         let place = shared.disk.place(&path(run));
         let Some(objects) = &shared.objects else {
@@ -105,8 +105,8 @@ impl RunFile {
         block::read(&stored, address, || shared.disk.place(&path(self.run)))
     }
 
-    /// Returns the key of the run, or `None` if it is not encrypted. The key is in the header, which
-    /// is read if it is needed: not for runs of an object store that is not encrypted.
+    /// Returns the key of the run, or `None` if it is not encrypted. The key is in the header,
+    /// which is read if it is needed: not for runs of an object store that is not encrypted.
     fn cipher(&self, shared: &RunStore) -> Result<Option<&Cipher>, StorageError> {
         if let Some(cipher) = self.cipher.get() {
             return Ok(cipher.as_ref());

@@ -4,7 +4,8 @@
 //!
 //! Boundaries are a chain: the next one is created only after the newest one was read, so each says
 //! at least as much as the one before. Log objects are deleted only after a boundary covers them. A
-//! few old boundaries remain, so that a reader with an old list finds the newest one by counting up.
+//! few old boundaries remain, so that a reader with an old list finds the newest one by counting
+//! up.
 
 use bytes::Bytes;
 

@@ -19,8 +19,8 @@ pub(crate) struct Database {
     pub is_encrypted: bool,
 }
 
-/// Returns the database below a prefix. If there is none, begins a new one. The keys of an encrypted
-/// one exist already.
+/// Returns the database below a prefix. If there is none, begins a new one. The keys of an
+/// encrypted one exist already.
 ///
 /// # Errors
 /// Fails with `UnknownFormat` if the layout is not that of this version, with `NotADataFolder` if
@@ -30,7 +30,8 @@ pub(crate) fn open(bucket: &dyn Bucket, is_encrypted: bool) -> Result<Database, 
         return Ok(database);
     }
     if let Some(found) = bucket.list("log", "")?.first() {
-        // Another server has begun the database between the two requests, or the object was deleted.
+        // Another server has begun the database between the two requests, or the object was
+        // deleted.
         if let Some(database) = find(bucket)? {
             return Ok(database);
         }

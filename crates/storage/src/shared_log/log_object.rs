@@ -1,5 +1,5 @@
-//! The objects of the shared log: `log/{number, 20 digits}`. An object is a segment with records, or
-//! the fence of a server that has taken over the log. The layout is drawn in docs/format.md.
+//! The objects of the shared log: `log/{number, 20 digits}`. An object is a segment with records,
+//! or the fence of a server that has taken over the log. The layout is drawn in docs/format.md.
 
 use bytes::Bytes;
 

@@ -43,8 +43,8 @@ pub(crate) fn open(
 /// Returns the data keys of a database. `None` if it is not encrypted.
 ///
 /// # Errors
-/// Fails with `Unsuitable` if the database is encrypted and there is no master key, or the other way
-/// round, and with `WrongKey` if the master key is another one.
+/// Fails with `Unsuitable` if the database is encrypted and there is no master key, or the other
+/// way round, and with `WrongKey` if the master key is another one.
 pub(crate) fn keys_of(
     bucket: &dyn Bucket,
     database: Database,
@@ -73,7 +73,7 @@ pub(crate) fn keys_of(
     }
 }
 
-/// Returns the object store as it is read and written by those who have the keys.
+/// Returns the object store as servers with the keys read and write it.
 pub(crate) fn with_keys(bucket: Arc<dyn Bucket>, keys: Option<&Arc<DataKeys>>) -> Arc<dyn Bucket> {
     match keys {
         Some(keys) => Arc::new(EncryptedBucket::new(bucket, keys.clone())),

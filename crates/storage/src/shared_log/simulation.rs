@@ -61,7 +61,7 @@ impl Random {
     }
 }
 
-/// Lets one server at a time go on to its next call.
+/// Lets one server at a time continue to its next call.
 struct Scheduler {
     state: Mutex<Schedule>,
     changed: Condvar,
@@ -74,7 +74,7 @@ struct Schedule {
     waiting: [bool; SERVERS],
     /// The servers whose threads have not ended.
     alive: [bool; SERVERS],
-    /// The server that goes on.
+    /// The server that continues.
     turn: Option<usize>,
     /// So many steps a server is stalled.
     stalled: [u32; SERVERS],
@@ -95,8 +95,8 @@ impl Scheduler {
         }
     }
 
-    /// Waits for the turn of a server. Returns what happens to its call, or `None` if the simulation
-    /// is over.
+    /// Waits for the turn of a server. Returns what happens to its call, or `None` if the
+    /// simulation is over.
     fn step(&self, server: usize) -> Option<Outcome> {
         let mut state = self.state.lock();
         state.waiting[server] = true;

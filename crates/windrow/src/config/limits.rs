@@ -25,7 +25,8 @@ pub struct Limits {
     pub pages: Option<u32>,
     /// The time that reading a file may take.
     pub seconds: Option<u64>,
-    /// The time that the programs of a file may take together: converters and the recognition of text.
+    /// The time that the programs of a file may take together: converters and the recognition of
+    /// text.
     pub program_seconds: Option<u64>,
     /// The memory of a worker process.
     pub worker_memory: Option<Size>,

@@ -34,7 +34,8 @@ pub struct FoundData {
     pub is_served: bool,
 }
 
-/// Checks the data folder of one server or, with `has_store`, of one of several over an object store.
+/// Checks the data folder of one server or, with `has_store`, of one of several over an object
+/// store.
 pub fn check_folder(
     folder: &Path,
     key_file: Option<&Path>,

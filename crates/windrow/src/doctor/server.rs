@@ -1,5 +1,5 @@
-//! Checks of a server's configuration: options, addresses, access, the certificate, and the files that
-//! it reads and writes.
+//! Checks of a server's configuration: options, addresses, access, the certificate, and the files
+//! that it reads and writes.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -120,7 +120,8 @@ fn rate_open_files(limit: Option<u64>, connections: u64) -> Check {
     Check::good(NAME, message)
 }
 
-/// Compares the number of folders that `windrow index --watch` watches with the limit of the system.
+/// Compares the number of folders that `windrow index --watch` watches with the limit of the
+/// system.
 pub fn check_watches(config: &Config) -> Check {
     const NAME: &str = "watched folders";
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");

@@ -1,5 +1,5 @@
-//! Resources: the texts of indexed files. They are not listed, because there are too many; `search` finds
-//! them.
+//! Resources: the texts of indexed files. They are not listed, because there are too many; `search`
+//! finds them.
 
 use std::path::Path;
 

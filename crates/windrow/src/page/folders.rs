@@ -24,7 +24,8 @@ pub struct RunWatch {
     pub started: Instant,
 }
 
-/// Returns the services for the data folder. `config` is the configuration, if it is not the usual one.
+/// Returns the services for the data folder. `config` is the configuration, if it is not the usual
+/// one.
 pub fn folder_services(
     data_folder: &Path,
     config: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Whether a browser belongs to the user who runs this program.
 //!
-//! Other users of the machine can reach the loopback address, too. The system knows whose process has
-//! the other end of a connection. Source: proc(5), `/proc/net/tcp`.
+//! Other users of the machine can reach the loopback address, too. The system knows whose process
+//! has the other end of a connection. Source: proc(5), `/proc/net/tcp`.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

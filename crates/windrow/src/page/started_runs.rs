@@ -10,7 +10,7 @@ use windrow_page::RunProgress;
 
 use crate::progress_line::parse_line;
 
-/// The run that goes on, and why the one before failed. Cheap to clone.
+/// The running run, and why the one before failed. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct StartedRuns {
     state: Arc<Mutex<State>>,
@@ -43,7 +43,7 @@ impl StartedRuns {
     /// Starts a run, which writes its progress as lines to standard error.
     ///
     /// # Errors
-    /// Fails if one goes on, or if the system cannot start it.
+    /// Fails if one is running, or if the system cannot start it.
     pub fn start(&self, mut command: Command) -> Result<(), String> {
         let mut state = self.lock();
         if state.running.is_some() {
@@ -67,7 +67,7 @@ impl StartedRuns {
         Ok(())
     }
 
-    /// Returns the progress of the run that goes on.
+    /// Returns the progress of the running run.
     pub fn progress(&self) -> Option<RunProgress> {
         let state = self.lock();
         let running = state.running.as_ref()?;

@@ -1,5 +1,5 @@
-//! The data sets of a server: opens each one, watches over it, and opens it again when another server
-//! has become its primary.
+//! The data sets of a server: opens each one, watches over it, and opens it again when another
+//! server has become its primary.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a server that has handed over a data set does not become its primary again.
 const HANDOVER_ABSTENTION: Duration = Duration::from_secs(10);
 
-/// The time between two handovers of a data set by one server. A server that should be its primary, and
-/// cannot become it, would get it again and again.
+/// The time between two handovers of a data set by one server. A server that should be its primary,
+/// and cannot become it, would get it again and again.
 const HANDOVER_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The pause before a data set that could not be opened is tried again.
@@ -242,8 +242,8 @@ fn read_key(path: &Path) -> Result<String, Failure> {
     Ok(key)
 }
 
-/// How connections to other servers begin TLS. As in MongoDB, they do not if TLS is merely allowed. If
-/// clients need a certificate, that of the server is presented.
+/// How connections to other servers begin TLS. As in MongoDB, they do not if TLS is merely allowed.
+/// If clients need a certificate, that of the server is presented.
 fn encryption_of_peers(options: &Options) -> Option<EncryptStream> {
     let tls = options.tls.as_ref()?;
     if tls.mode == TlsMode::Allow {
@@ -362,8 +362,8 @@ impl DataSetTask {
         self.host.stop().request();
     }
 
-    /// Follows the primary, and then watches over the primary that this server has become. Returns why
-    /// that ends.
+    /// Follows the primary, and then watches over the primary that this server has become. Returns
+    /// why that ends.
     fn watch(
         &self,
         follow: Option<FollowTask>,

@@ -20,8 +20,8 @@ use crate::encryption;
 const OTHER_FORMAT: u8 = 62;
 const UNUSABLE_FOLDER: u8 = 100;
 
-/// How long the lock of the data folder is waited for. A process that was just killed can hold it for
-/// a moment. So can readers of a data set that was closed.
+/// How long the lock of the data folder is waited for. A process that was just killed can hold it
+/// for a moment. So can readers of a data set that was closed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What an engine is opened from.
@@ -35,7 +35,7 @@ pub struct EngineSource<'a> {
     pub abstention: Duration,
 }
 
-/// Opens an engine. If it follows another server, the result contains the work that remains.
+/// Opens an engine.
 ///
 /// # Errors
 /// Fails if the folder or the object store cannot be used.

@@ -1,5 +1,5 @@
-//! A data folder that did not exist before a start. A start that fails leaves none behind: the next one
-//! may want it encrypted.
+//! A data folder that did not exist before a start. A start that fails leaves none behind: the next
+//! one may want it encrypted.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -35,8 +35,8 @@ impl NewFolder {
         }
     }
 
-    /// Removes what the start has written, if there was nothing before. No client has been served, so
-    /// the folder has no data. A failure leaves files behind, as if this had not been called.
+    /// Removes what the start has written, if there was nothing before. No client has been served,
+    /// so the folder has no data. A failure leaves files behind, as if this had not been called.
     pub fn discard(self) {
         match self.before {
             FolderState::InUse => {}

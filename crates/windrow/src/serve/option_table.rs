@@ -1,5 +1,5 @@
-//! The options of `windrow serve`: the one table of their names, the names that mongod has for them,
-//! their keys in the configuration file, and their parsers.
+//! The options of `windrow serve`: the one table of their names, the names that mongod has for
+//! them, their keys in the configuration file, and their parsers.
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -31,8 +31,8 @@ pub struct ServerOption {
     pub name: &'static str,
     /// The names of mongod's option.
     pub mongod: &'static [&'static str],
-    /// The key in the configuration file. Empty for options of the command line only. Those without a counterpart in mongod's file have a
-    /// section `windrow`.
+    /// The key in the configuration file. Empty for options of the command line only. Those without
+    /// a counterpart in mongod's file have a section `windrow`.
     pub key: &'static str,
     pub kind: Kind,
     /// Parses the value and stores it. The error continues a sentence that begins with the name and

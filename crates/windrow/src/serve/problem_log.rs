@@ -42,7 +42,8 @@ pub fn log_problem(what: &str, error: &Error) {
 }
 
 /// The problems that were logged in the last [`PROBLEM_INTERVAL`]. Background work is repeated
-/// until it succeeds, for example a fold while the disk is full. A problem is logged once per interval.
+/// until it succeeds, for example a fold while the disk is full. A problem is logged once per
+/// interval.
 struct RecentProblems(Vec<RecentProblem>);
 
 struct RecentProblem {

@@ -61,7 +61,7 @@ impl RetryPolicy for Backoff {
 }
 
 /// Opens a database in an object store. If no other server extends the log, this one becomes the
-/// primary. Otherwise it follows, and the result contains the work that remains.
+/// primary. Otherwise it follows.
 pub fn open_shared(
     store: &StoreOptions,
     disk: Arc<dyn Disk>,
@@ -108,8 +108,8 @@ pub fn open_shared(
     Ok((engine, Some(task)))
 }
 
-/// The environment variable by which a server that has stepped down tells itself for how many seconds
-/// it must not become the primary.
+/// The environment variable by which a server that has stepped down tells itself for how many
+/// seconds it must not become the primary.
 pub const ABSTENTION: &str = "WINDROW_STEPPED_DOWN_SECONDS";
 
 /// For how long this process must not become the primary.

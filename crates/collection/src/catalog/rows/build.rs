@@ -111,7 +111,7 @@ pub fn has_shares(catalog: &Catalog) -> bool {
 /// A share in the catalog.
 #[derive(Debug)]
 pub struct Share {
-    /// The key of its row, which exists while the primary wants the share.
+    /// The key of its row, which exists while the primary needs the share.
     pub key: Vec<u8>,
     /// The run that is reserved for it.
     pub run: RunId,

@@ -70,8 +70,8 @@ impl KeySource {
         }
     }
 
-    /// Returns `true` if the current key has at most so many entries, as far as that is known without
-    /// reading them.
+    /// Returns `true` if the current key has at most so many entries, as far as that is known
+    /// without reading them.
     pub fn has_few(&self, most: u64) -> bool {
         match self {
             KeySource::Sections(sections) => sections.has_few(most),

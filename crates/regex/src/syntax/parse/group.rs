@@ -2,7 +2,8 @@
 
 use super::{Node, Options, ParseError, Parser, Piece, Scope};
 
-/// How deep groups may be nested, as in PCRE2. Bounds the recursion of everything that walks a tree.
+/// How deep groups may be nested, as in PCRE2. Bounds the recursion of everything that walks a
+/// tree.
 const NESTED_GROUPS_MAX: usize = 250;
 
 const MISSING_PARENTHESIS: &str = "missing closing parenthesis";

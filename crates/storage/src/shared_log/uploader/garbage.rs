@@ -174,8 +174,8 @@ impl Shared {
             .delete_removed(unneeded, self.options.retention)
     }
 
-    /// Waits until the records up to `position` are uploaded. Returns `false` if the uploader closes
-    /// before.
+    /// Waits until the records up to `position` are uploaded. Returns `false` if the uploader
+    /// closes before.
     fn wait_uploaded(&self, position: Position) -> Result<bool, StorageError> {
         let is_uploaded = |_: &State| self.uploaded() >= position;
         while !self.wait(Instant::now() + WAIT_STEP, is_uploaded)? {

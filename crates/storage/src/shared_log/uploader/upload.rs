@@ -19,8 +19,8 @@ use crate::shared_log::{LogEnd, LogWriter};
 const OBJECT_BYTES: usize = 8 << 20;
 /// A close waits so long for the upload of the last records. They are in the local log.
 const CLOSE_TIME: Duration = Duration::from_secs(10);
-/// If no caller waits for the upload of a record, it waits so long for others. Each request costs the
-/// object store much more than the bytes in it.
+/// If no caller waits for the upload of a record, it waits so long for others. Each request costs
+/// the object store much more than the bytes in it.
 const GATHER_TIME: Duration = Duration::from_millis(20);
 /// The interval in which the state of the local copy is saved.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
