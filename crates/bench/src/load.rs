@@ -1,6 +1,7 @@
 //! Inserts a corpus into a server, and verifies the result.
 
 use std::io::Write;
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::bson::{self, Document, Value};
@@ -42,7 +43,7 @@ impl<'a> Feed<'a> {
     pub fn insert(
         &self,
         connection: &mut Connection,
-        range: (u64, u64),
+        range: Range<u64>,
     ) -> Result<f64, BenchError> {
         self.insert_with(connection, range, &mut |_, _| Ok(()))
     }
@@ -51,14 +52,14 @@ impl<'a> Feed<'a> {
     fn insert_with(
         &self,
         connection: &mut Connection,
-        (first, end): (u64, u64),
+        range: Range<u64>,
         between: &mut dyn FnMut(&mut Connection, u64) -> Result<(), BenchError>,
     ) -> Result<f64, BenchError> {
         let start = Instant::now();
         let mut documents = Vec::new();
-        let mut number = first;
-        while number < end {
-            let next = (number + self.batch).min(end);
+        let mut number = range.start;
+        while number < range.end {
+            let next = (number + self.batch).min(range.end);
             self.corpus.batch(number, next, &mut documents);
             let message = insert_message(DATABASE, COLLECTION, &documents, self.concern);
             match self.concern {
@@ -88,7 +89,7 @@ impl<'a> Feed<'a> {
         (0..10)
             .map(stretch)
             .map(|(first, end)| {
-                let seconds = self.insert_with(connection, (first, end), &mut between)?;
+                let seconds = self.insert_with(connection, first..end, &mut between)?;
                 let rate = (end - first) as f64 / seconds;
                 eprintln!("  {end:>9} documents, {rate:>9.0} documents/s");
                 Ok(rate)

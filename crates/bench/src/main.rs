@@ -1,5 +1,7 @@
 //! The program `windrow-bench`: a subcommand for each workload. See `--help`.
 
+#![deny(missing_docs)]
+
 use std::process::ExitCode;
 
 use windrow_bench::error::BenchError;

@@ -72,7 +72,7 @@ impl<'a> Reads<'a> {
         let corpus = Pairs { seed: options.seed };
         let documents = options.documents_of(DOCUMENTS).max(10);
         eprintln!("loading {documents} documents, then an index on key");
-        Feed::new(&corpus, BATCH).insert(&mut connection, (0, documents))?;
+        Feed::new(&corpus, BATCH).insert(&mut connection, 0..documents)?;
         load::create_index(&mut connection, INDEX)?;
         settle(&mut connection, options)?;
         Ok(Self {
@@ -226,18 +226,20 @@ impl<'a> Reads<'a> {
                 .filter(|number| self.corpus.key(*number) < 0)
                 .count() as u64,
         };
-        match found == expected {
-            true => Ok(()),
-            false => Err(BenchError::Server(format!(
+        if found == expected {
+            Ok(())
+        } else {
+            Err(BenchError::Server(format!(
                 "a range of {field} has {found} entries, not {expected}"
-            ))),
+            )))
         }
     }
 
     fn insert(&mut self, documents: u64) -> Result<(), BenchError> {
-        let range = (self.documents, self.documents + documents);
+        let end = self.documents + documents;
+        let range = self.documents..end;
         Feed::new(&self.corpus, BATCH).insert(&mut self.connection, range)?;
-        self.documents = range.1;
+        self.documents = end;
         Ok(())
     }
 

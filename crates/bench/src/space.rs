@@ -92,7 +92,7 @@ fn indexes(options: &Options, case: &Case) -> Result<CaseResult, BenchError> {
     let mut connection = server.connect()?;
     create_all(&mut connection, case.indexes)?;
     eprintln!("{}: {} documents", case.name, case.documents);
-    Feed::new(case.corpus, BATCH).insert(&mut connection, (0, case.documents))?;
+    Feed::new(case.corpus, BATCH).insert(&mut connection, 0..case.documents)?;
     settle_and_compact(&mut connection, options)?;
     let merged = sizes(&mut connection, case)?;
     connection.run(DATABASE, |writer| {
@@ -170,7 +170,7 @@ fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
     let mut connection = server.connect()?;
     create_all(&mut connection, &USER_INDEXES)?;
     eprintln!("{documents} documents, then each replaced");
-    Feed::new(&first, BATCH).insert(&mut connection, (0, documents))?;
+    Feed::new(&first, BATCH).insert(&mut connection, 0..documents)?;
     settle_and_compact(&mut connection, options)?;
     let fresh = load::statistic(&mut connection, "totalSize")?;
     for start in (0..documents).step_by(BATCH as usize) {

@@ -108,7 +108,7 @@ fn insert(
         connection.run(DATABASE, |writer| writer.append_fields(&create))?;
     }
     eprintln!("{documents} documents, {}", create.unwrap_or("ordinary"));
-    let seconds = Feed::new(corpus, BATCH).insert(connection, (0, documents))?;
+    let seconds = Feed::new(corpus, BATCH).insert(connection, 0..documents)?;
     Ok(documents as f64 / seconds)
 }
 
@@ -280,10 +280,11 @@ fn find_message(filter: impl FnOnce(&mut Writer)) -> Vec<u8> {
 }
 
 fn check_equal(found: u64, expected: u64) -> Result<(), BenchError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(BenchError::Server(format!(
+    if found == expected {
+        Ok(())
+    } else {
+        Err(BenchError::Server(format!(
             "{found} documents instead of {expected}"
-        ))),
+        )))
     }
 }

@@ -162,7 +162,7 @@ fn ours(
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {documents} documents over the wire");
-    Feed::new(corpus, BATCH).insert(&mut connection, (0, documents))?;
+    Feed::new(corpus, BATCH).insert(&mut connection, 0..documents)?;
     let (build_seconds, ()) = timed(|| (interface.create_index)(&mut connection))?;
     eprintln!("built the index in {build_seconds:.2} s");
     settle(&mut connection, options)?;
@@ -173,9 +173,11 @@ fn ours(
     let times = measure(Schedule::quiet(round))?;
     let beside_writers = if options.writers > 0 {
         eprintln!("the same beside {} writers", options.writers);
-        let more = (documents, options.writers);
         let measure = || measure(Schedule::beside_writers(round));
-        Some(writers::beside(&server, &Repeated(corpus), more, measure)?)
+        let (corpus, count) = (Repeated(corpus), options.writers);
+        Some(writers::beside(
+            &server, &corpus, documents, count, measure,
+        )?)
     } else {
         None
     };
@@ -249,9 +251,9 @@ fn rows(
     let empty: Vec<f64> = ours.times.iter().map(|item| item.empty_find_us).collect();
     let name = format!("an empty find, subtracted from each request{suffix}");
     rows.push(Row::new(name, "µs", median(&empty), None));
-    rows.extend(time_rows(&ours.times, figures, ("", suffix))?);
+    rows.extend(time_rows(&ours.times, figures, "", suffix)?);
     if let Some((times, rate)) = &ours.beside_writers {
-        rows.extend(time_rows(times, figures, ("writing.", suffix))?);
+        rows.extend(time_rows(times, figures, "writing.", suffix)?);
         let baseline = figure("writing.rate")?;
         rows.push(Row::new(
             format!("inserted meanwhile{suffix}"),
@@ -282,7 +284,7 @@ fn inside_rows(
             });
         }
     }
-    time_rows(&times, baseline, ("", ", in process"))
+    time_rows(&times, baseline, "", ", in process")
 }
 
 /// The rows of a series of measurements. The baseline's figures begin with `prefix`, the names of
@@ -290,7 +292,8 @@ fn inside_rows(
 fn time_rows(
     times: &[TaskTimes],
     figures: Option<&Figures>,
-    (prefix, suffix): (&str, &str),
+    prefix: &str,
+    suffix: &str,
 ) -> Result<Vec<Row>, BenchError> {
     let figure = |name: String| figures.map(|figures| figures.get(&name)).transpose();
     let beside = if prefix.is_empty() { "" } else { ", writers" };

@@ -205,7 +205,7 @@ fn finds(
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", case.documents);
-    Feed::new(case.corpus, case.batch).insert(&mut connection, (0, case.documents))?;
+    Feed::new(case.corpus, case.batch).insert(&mut connection, 0..case.documents)?;
     let mut random = Random::new(options.seed);
     let each = options.operations.unwrap_or(OPERATIONS) / connections as u64;
     let messages = (0..connections)

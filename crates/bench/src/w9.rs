@@ -54,7 +54,7 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {documents} documents");
-    Feed::new(&corpus, BATCH).insert(&mut connection, (0, documents))?;
+    Feed::new(&corpus, BATCH).insert(&mut connection, 0..documents)?;
     let mut sum = load::verify(&mut connection, &corpus, documents)?;
     let expected = ExpectedResults::gather(&corpus, documents);
     let mut times = Vec::new();
@@ -69,8 +69,7 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     }
     server.stop()?;
     if options.cases.is_none() {
-        let size = (documents, REPETITIONS);
-        let found = sql_baselines::run(options, &corpus, &expected, size)?;
+        let found = sql_baselines::run(options, &corpus, &expected, documents, REPETITIONS)?;
         sql_baselines::print(&found, &QUERIES.map(|query| query.name));
     }
     Ok((times, sum))

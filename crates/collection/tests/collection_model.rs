@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use InsertOrder::{Ordered, Unordered};
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
@@ -133,7 +134,7 @@ impl Life {
         }
         let inserted = self
             .collection()
-            .insert(Bytes::from(buffer), InsertOrder::Unordered)
+            .insert(Bytes::from(buffer), Unordered)
             .unwrap();
         let refused: Vec<usize> = inserted.errors.iter().map(|(number, _)| *number).collect();
         assert_eq!(refused, wrong);
@@ -286,7 +287,6 @@ fn unique_indexes_reject_duplicates() {
 }
 
 fn check_unique_indexes(kind: &DocumentBuf) {
-    use InsertOrder::{Ordered, Unordered};
     let life = Life::with_options(kind);
     let collection = life.collection();
     build(
@@ -337,9 +337,7 @@ fn a_unique_build_fails_on_duplicates_and_leaves_nothing() {
     let buffer: Vec<u8> = (0..100)
         .flat_map(|id: i32| doc! { "_id": id, "a": (id % 99) }.as_bytes().to_vec())
         .collect();
-    collection
-        .insert(Bytes::from(buffer), InsertOrder::Ordered)
-        .unwrap();
+    collection.insert(Bytes::from(buffer), Ordered).unwrap();
     let unique = || doc! { "key": { "a": 1 }, "name": "a", "unique": true };
     assert!(matches!(
         build(&collection, unique()),
@@ -368,7 +366,7 @@ fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
     let collection = life.collection();
     let insert = |id: i32| {
         let buffer = Bytes::from(doc! { "_id": id, "a": 1 }.into_bytes());
-        collection.insert(buffer, InsertOrder::Ordered).unwrap();
+        collection.insert(buffer, Ordered).unwrap();
     };
     insert(1);
     let on_phase = |phase: &BuildPhase| {
@@ -402,9 +400,7 @@ fn folds_on_a_full_disk_leave_nothing() {
         let buffer: Vec<u8> = ids
             .flat_map(|id| document(id, &mut random).into_bytes())
             .collect();
-        collection
-            .insert(Bytes::from(buffer), InsertOrder::Ordered)
-            .unwrap();
+        collection.insert(Bytes::from(buffer), Ordered).unwrap();
         let before = life.disk.bytes();
         let mut room = 0;
         loop {
@@ -442,9 +438,7 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
                     let buffer: Vec<u8> = (first..first + 50)
                         .flat_map(|id| document(id, &mut random).into_bytes())
                         .collect();
-                    let inserted = collection
-                        .insert(Bytes::from(buffer), InsertOrder::Ordered)
-                        .unwrap();
+                    let inserted = collection.insert(Bytes::from(buffer), Ordered).unwrap();
                     assert_eq!(inserted.count, 50);
                     let reader = collection.reader().unwrap();
                     let mut batch = collection.batch();
@@ -487,10 +481,7 @@ fn concurrent_updates_of_one_document_all_apply() {
     let life = Life::new();
     let collection = life.collection();
     collection
-        .insert(
-            Bytes::from(doc! { "_id": 1, "n": 0 }.into_bytes()),
-            InsertOrder::Ordered,
-        )
+        .insert(Bytes::from(doc! { "_id": 1, "n": 0 }.into_bytes()), Ordered)
         .unwrap();
     let record = collection
         .reader()
@@ -545,10 +536,7 @@ fn check_killed_build(kind: &DocumentBuf) {
         let documents = (first..first + 1000)
             .flat_map(|id| doc! { "_id": id, "a": (id * 7919 % 40_009) }.into_bytes());
         collection
-            .insert(
-                Bytes::from(documents.collect::<Vec<u8>>()),
-                InsertOrder::Ordered,
-            )
+            .insert(Bytes::from(documents.collect::<Vec<u8>>()), Ordered)
             .unwrap();
     }
     let asked = std::sync::atomic::AtomicUsize::new(0);

@@ -300,7 +300,7 @@ impl GroupBuilder {
                     bytes.extend_from_slice(payload);
                 }
             },
-            _ => write_many(rows, (payloads, start), versions, bytes),
+            _ => write_many(rows, payloads, start, versions, bytes),
         }
         self.forget(count, end);
         Ok(())
@@ -351,7 +351,8 @@ impl GroupBuilder {
 /// Writes several entries as rows. The payloads begin at `start` of the payloads of the group.
 fn write_many(
     rows: &[GroupEntry],
-    (payloads, mut start): (&[u8], usize),
+    payloads: &[u8],
+    mut start: usize,
     versions: bool,
     bytes: &mut Vec<u8>,
 ) {

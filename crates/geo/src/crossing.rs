@@ -14,7 +14,10 @@ use crate::Error;
 use crate::proceed::Proceed;
 
 /// An edge of the polygon with its number.
-type NumberedEdge = (usize, Edge);
+struct NumberedEdge {
+    number: usize,
+    edge: Edge,
+}
 
 /// Fails with code 2 if two edges of the index's only shape cross, if a ring has a vertex twice, or
 /// if two rings share an edge. Fails with the error of `proceed`.
@@ -37,7 +40,10 @@ fn edges_of(polygon: &dyn Shape, cell: &ShapeIndexCell) -> Vec<NumberedEdge> {
     let numbers = cell.shapes.iter().flat_map(|clipped| &clipped.edges);
     let numbers = numbers.map(|number| number.cast_unsigned() as usize);
     numbers
-        .map(|number| (number, polygon.edge(number)))
+        .map(|number| NumberedEdge {
+            number,
+            edge: polygon.edge(number),
+        })
         .collect()
 }
 
@@ -46,20 +52,20 @@ fn check_edge(
     one: &NumberedEdge,
     others: &[NumberedEdge],
 ) -> Result<(), Error> {
-    let mut crosser = EdgeCrosser::new(one.1.v0, one.1.v1);
+    let mut crosser = EdgeCrosser::new(one.edge.v0, one.edge.v1);
     let mut end = None;
     for other in others {
-        if end != Some(other.1.v0) {
-            crosser.restart_at(other.1.v0);
+        if end != Some(other.edge.v0) {
+            crosser.restart_at(other.edge.v0);
         }
-        end = Some(other.1.v1);
-        let problem = match crosser.chain_crossing_sign(other.1.v1) {
+        end = Some(other.edge.v1);
+        let problem = match crosser.chain_crossing_sign(other.edge.v1) {
             Crossing::DoNotCross => None,
             Crossing::Cross => Some("crosses"),
             Crossing::MaybeCross => problem_at_vertex(polygon, one, other),
         };
         if let Some(problem) = problem {
-            return Err(invalid(polygon, one.0, problem, other.0));
+            return Err(invalid(polygon, one.number, problem, other.number));
         }
     }
     Ok(())
@@ -69,16 +75,18 @@ fn check_edge(
 /// Each vertex is looked at once, as the end of both edges.
 fn problem_at_vertex(
     polygon: &dyn Shape,
-    (number, edge): &NumberedEdge,
-    (other_number, other): &NumberedEdge,
+    one: &NumberedEdge,
+    other: &NumberedEdge,
 ) -> Option<&'static str> {
+    let (number, other_number) = (one.number, other.number);
+    let (edge, other) = (&one.edge, &other.edge);
     if edge.v1 != other.v1 {
         return None;
     }
-    if polygon.chain_position(*number).chain_id == polygon.chain_position(*other_number).chain_id {
+    if polygon.chain_position(number).chain_id == polygon.chain_position(other_number).chain_id {
         return Some("has duplicate vertex with");
     }
-    let (next, other_next) = (after(polygon, *number), after(polygon, *other_number));
+    let (next, other_next) = (after(polygon, number), after(polygon, other_number));
     if edge.v0 == other.v0 || edge.v0 == other_next {
         return Some("has duplicate near");
     }

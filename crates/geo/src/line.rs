@@ -9,7 +9,11 @@ use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Point, Rect, Region};
 
 /// Two points, joined by the shorter great-circle arc between them.
-pub(crate) type Edge = (Point, Point);
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub from: Point,
+    pub to: Point,
+}
 
 /// A point this close to an edge, in radians, lies on it. This is about the width of a leaf cell (6
 /// mm).
@@ -49,7 +53,8 @@ impl Line {
 
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         let next = self.points().iter().skip(1);
-        self.points().iter().copied().zip(next.copied())
+        let pairs = self.points().iter().zip(next);
+        pairs.map(|(&from, &to)| Edge { from, to })
     }
 
     pub fn bound(&self) -> Rect {
@@ -73,22 +78,23 @@ pub(crate) fn widen(bound: Rect) -> Rect {
 
 pub(crate) fn touches_edge(mut edges: impl Iterator<Item = Edge>, point: Point) -> bool {
     let limit = ChordAngle::from_radians(TOUCH_RADIANS);
-    edges.any(|(from, to)| is_distance_less(point, from, to, limit))
+    edges.any(|edge| is_distance_less(point, edge.from, edge.to, limit))
 }
 
 /// Returns the distance to the nearest edge, in radians.
 pub(crate) fn distance_to(edges: impl Iterator<Item = Edge>, point: Point) -> f64 {
     edges
-        .map(|(from, to)| distance_from_segment(point, from, to).radians())
+        .map(|edge| distance_from_segment(point, edge.from, edge.to).radians())
         .fold(f64::INFINITY, f64::min)
 }
 
 /// Returns `true` if the edge crosses an edge of `others` at an interior point of both.
-pub(crate) fn crosses_inside((from, to): Edge, mut others: impl Iterator<Item = Edge>) -> bool {
-    others.any(|(start, end)| crossing_sign(from, to, start, end) == Crossing::Cross)
+pub(crate) fn crosses_inside(edge: Edge, mut others: impl Iterator<Item = Edge>) -> bool {
+    let crosses = |other: Edge| crossing_sign(edge.from, edge.to, other.from, other.to);
+    others.any(|other| crosses(other) == Crossing::Cross)
 }
 
 /// The midpoint of an edge.
-pub(crate) fn midpoint((from, to): Edge) -> Point {
-    Point((from.vector() + to.vector()).normalize())
+pub(crate) fn midpoint(edge: Edge) -> Point {
+    Point((edge.from.vector() + edge.to.vector()).normalize())
 }

@@ -86,7 +86,8 @@ impl Polygon {
     pub fn edges(&self) -> impl Iterator<Item = Edge> + Clone + '_ {
         self.inner.loops().iter().flat_map(|ring| {
             let next = ring.vertices().iter().cycle().skip(1);
-            ring.vertices().iter().copied().zip(next.copied())
+            let pairs = ring.vertices().iter().zip(next);
+            pairs.map(|(&from, &to)| Edge { from, to })
         })
     }
 
@@ -95,7 +96,7 @@ impl Polygon {
     }
 
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
-        self.edges().map(|(from, _)| from)
+        self.edges().map(|edge| edge.from)
     }
 
     pub fn bound(&self) -> Rect {

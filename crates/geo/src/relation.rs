@@ -88,10 +88,12 @@ impl Geometry {
 
     fn has_crossing_edge(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
         let others = other.edges();
-        any(self.edges(), |(from, to)| {
+        any(self.edges(), |edge| {
             proceed(others.len())?;
-            let crosses =
-                |(start, end): &Edge| crossing_sign(from, to, *start, *end) != Crossing::DoNotCross;
+            let crosses = |other: &Edge| {
+                let crossing = crossing_sign(edge.from, edge.to, other.from, other.to);
+                crossing != Crossing::DoNotCross
+            };
             Ok(others.iter().any(crosses))
         })
     }
@@ -140,7 +142,7 @@ impl Polygon {
         };
         let is_surrounded = |edge: Edge| {
             proceed(2 * UNITS_PER_VERTEX)?;
-            Ok(other.contains_interior(edge.0) || other.contains_interior(midpoint(edge)))
+            Ok(other.contains_interior(edge.from) || other.contains_interior(midpoint(edge)))
         };
         Ok(!any(self.edges(), is_surrounded)?)
     }

@@ -56,9 +56,10 @@ fn a_large_polygon_asks_between_its_vertices_and_steps() {
         calls.set(0);
         Condition::parse_while("$geoWithin", operand, &|_| {
             calls.set(calls.get() + 1);
-            match calls.get() < calls_max {
-                true => Ok(()),
-                false => Err(stopped()),
+            if calls.get() < calls_max {
+                Ok(())
+            } else {
+                Err(stopped())
             }
         })
     };
@@ -92,9 +93,10 @@ fn the_comparison_of_close_edges_stops() {
     let units = Cell::new(0);
     let parsed = Shape::parse_while(ValueRef::Document(close.as_document()), &|more| {
         units.set(units.get() + more);
-        match units.get() < 1_000 * VERTICES {
-            true => Ok(()),
-            false => Err(stopped()),
+        if units.get() < 1_000 * VERTICES {
+            Ok(())
+        } else {
+            Err(stopped())
         }
     });
     assert_eq!(parsed.unwrap_err(), stopped());
@@ -119,9 +121,10 @@ fn matching_a_large_shape_stops() {
             units.set(0);
             let stop = |more| {
                 units.set(units.get() + more);
-                match units.get() < units_max {
-                    true => Ok(()),
-                    false => Err(stopped()),
+                if units.get() < units_max {
+                    Ok(())
+                } else {
+                    Err(stopped())
                 }
             };
             assert_eq!(run(&stop), Err(stopped()), "{units_max} of {all}");

@@ -130,13 +130,14 @@ fn other_options(one: &Definition, wanted: &Definition) -> Error {
 }
 
 fn other_name(one: &Definition, wanted: &Definition) -> Error {
-    let message = match same_options(one, wanted) {
-        true => format!("Index already exists with a different name: {}", one.name),
-        false => format!(
+    let message = if same_options(one, wanted) {
+        format!("Index already exists with a different name: {}", one.name)
+    } else {
+        format!(
             "An equivalent index already exists with a different name and options. Requested \
              index: {}, existing index: {}",
             wanted.specification, one.specification
-        ),
+        )
     };
     Error::new(OPTIONS_CONFLICT, message)
 }

@@ -113,7 +113,7 @@ impl Definition {
                 if array.is_empty() {
                     one(ValueRef::Undefined, emit);
                 }
-                self.array_entries(array, descending, (key, shape), emit)?;
+                self.array_entries(array, descending, key, shape, emit)?;
             }
             Some(value) => one(value, emit),
         }
@@ -125,7 +125,8 @@ impl Definition {
         &self,
         array: Array<'_>,
         descending: bool,
-        (key, shape): (&mut Vec<u8>, &mut Vec<u8>),
+        key: &mut Vec<u8>,
+        shape: &mut Vec<u8>,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         let takes_strings = !descending && self.collation.is_none();

@@ -162,9 +162,10 @@ fn collect<'d>(
     }
     found.arrays |= bit(part);
     if array.is_empty() {
-        found.values.push(match is_end {
-            true => ValueRef::Undefined,
-            false => ValueRef::Null,
+        found.values.push(if is_end {
+            ValueRef::Undefined
+        } else {
+            ValueRef::Null
         });
     }
     for element in array {

@@ -142,20 +142,7 @@ impl Definition {
             return search_index::definition(specification);
         }
         check_known(specification)?;
-        let key = match specification.get("key") {
-            Some(ValueRef::Document(key)) => key,
-            Some(other) => {
-                let name = other.type_of().name();
-                return Err(Error::type_mismatch(format!(
-                    "The field 'key' must be an object, but got {name}"
-                )));
-            }
-            None => {
-                return Err(Error::failed_to_parse(
-                    "The 'key' field is a required property",
-                ));
-            }
-        };
+        let key = key_of(specification)?;
         let name = name_of(specification)?;
         let version = version_of(specification)?;
         if is_key_of_ids(key) {
@@ -207,6 +194,20 @@ impl Definition {
             sparse: parts.sparse || parts.wildcard.is_some(),
             ..parts
         })
+    }
+}
+
+fn key_of(specification: Document<'_>) -> Result<Document<'_>, Error> {
+    match specification.get("key") {
+        Some(ValueRef::Document(key)) => Ok(key),
+        Some(other) => {
+            let name = other.type_of().name();
+            let message = format!("The field 'key' must be an object, but got {name}");
+            Err(Error::type_mismatch(message))
+        }
+        None => Err(Error::failed_to_parse(
+            "The 'key' field is a required property",
+        )),
     }
 }
 

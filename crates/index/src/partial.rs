@@ -40,11 +40,12 @@ pub fn parse(document: Document<'_>, collation: Option<Arc<Collation>>) -> Resul
 
 /// Fails with code 67 if a filter is deeper than the maximum for a new index.
 pub(crate) fn check_depth(document: Document<'_>) -> Result<(), Error> {
-    match depth(document) <= DEPTH_MAX {
-        true => Ok(()),
-        false => Err(cannot(format!(
+    if depth(document) <= DEPTH_MAX {
+        Ok(())
+    } else {
+        Err(cannot(format!(
             "partialFilterExpression depth may not exceed {DEPTH_MAX}"
-        ))),
+        )))
     }
 }
 

@@ -231,9 +231,10 @@ impl TextDefinition {
         if is_first && !self.is_wildcard() {
             return self.visit_fields(document, visit);
         }
-        let own = match is_first && !path.is_empty() {
-            true => None,
-            false => self.language_of(document)?,
+        let own = if is_first && !path.is_empty() {
+            None
+        } else {
+            self.language_of(document)?
         };
         let language = own.unwrap_or(inherited);
         for (name, value) in document {

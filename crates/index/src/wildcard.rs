@@ -301,9 +301,10 @@ impl Walk<'_, '_> {
     /// Counts an entry. Fails with code 2 if there are too many.
     fn counted(&mut self) -> Result<(), Error> {
         self.count += 1;
-        match self.count > ENTRIES_PER_DOCUMENT_MAX {
-            true => Err(self.definition.too_many(self.count)),
-            false => Ok(()),
+        if self.count > ENTRIES_PER_DOCUMENT_MAX {
+            Err(self.definition.too_many(self.count))
+        } else {
+            Ok(())
         }
     }
 }
@@ -327,9 +328,10 @@ mod tests {
                 .collect();
             let around = around.concat();
             let (path, value) = (next(), next());
-            let behind = match reader.is_at_end() {
-                true => String::new(),
-                false => format!(" {}", reader.value(true).unwrap()),
+            let behind = if reader.is_at_end() {
+                String::new()
+            } else {
+                format!(" {}", reader.value(true).unwrap())
             };
             found.push(match path {
                 Value::String(path) => format!("{around}{path}: {value}{behind}"),

@@ -27,9 +27,12 @@ fn check(specification: DocumentBuf, read: &[&str]) {
         if !reads {
             let changed: DocumentBuf = base
                 .iter()
-                .map(|(one, value)| match one == name {
-                    true => (one, ValueRef::String("german")),
-                    false => (one, value),
+                .map(|(one, value)| {
+                    if one == name {
+                        (one, ValueRef::String("german"))
+                    } else {
+                        (one, value)
+                    }
                 })
                 .collect();
             let (old, new) = (base.as_document(), changed.as_document());

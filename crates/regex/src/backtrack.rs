@@ -297,9 +297,12 @@ impl<'s> Search<'s> {
         position: usize,
     ) -> Result<Outcome, MatchError> {
         let next = |position| Ok(Outcome::Continue(address + 1, position));
-        let next_if = |holds: bool, position| match holds {
-            true => Ok(Outcome::Continue(address + 1, position)),
-            false => Ok(Outcome::Fail),
+        let next_if = |holds: bool, position| {
+            if holds {
+                Ok(Outcome::Continue(address + 1, position))
+            } else {
+                Ok(Outcome::Fail)
+            }
         };
         match instruction {
             Instruction::Text(text) => {
@@ -432,9 +435,10 @@ impl<'s> Search<'s> {
             return Ok(Outcome::Continue(head.exit, position));
         }
         let (inside, outside) = (address + 1, head.exit);
-        let (first, second) = match head.is_lazy {
-            true => (outside, inside),
-            false => (inside, outside),
+        let (first, second) = if head.is_lazy {
+            (outside, inside)
+        } else {
+            (inside, outside)
         };
         if !has_enough {
             return Ok(Outcome::Continue(inside, position));
@@ -467,9 +471,10 @@ impl<'s> Search<'s> {
     /// The height of the stack that a slot holds.
     fn height(&self, slot: Slot) -> Result<usize, MatchError> {
         let (height, top) = (self.required(slot)?, self.stack.len());
-        match height <= top {
-            true => Ok(height),
-            false => Err(Bug::new(format!("height {height} of a stack of {top}")).into()),
+        if height <= top {
+            Ok(height)
+        } else {
+            Err(Bug::new(format!("height {height} of a stack of {top}")).into())
         }
     }
 

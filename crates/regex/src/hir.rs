@@ -167,10 +167,7 @@ impl Translator {
         // without rounds it has no groups.
         let may_be_empty = length(&repetition.node).least == 0;
         self.moves_positions |= is_never || (may_be_empty && !is_single);
-        let place = match is_single {
-            true => place,
-            false => place.not_last(),
-        };
+        let place = if is_single { place } else { place.not_last() };
         Hir::repetition(HirRepetition {
             min: repetition.least,
             max: repetition.most,

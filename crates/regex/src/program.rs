@@ -356,9 +356,12 @@ impl Compiler {
     ) -> Result<(), ParseError> {
         let position = self.new_slot();
         self.push(Instruction::SavePosition(position))?;
-        let body = |compiler: &mut Compiler| match is_behind {
-            true => compiler.look_behind(node, position),
-            false => compiler.node(node),
+        let body = |compiler: &mut Compiler| {
+            if is_behind {
+                compiler.look_behind(node, position)
+            } else {
+                compiler.node(node)
+            }
         };
         if !is_negated {
             self.atomic(body)?;

@@ -186,9 +186,10 @@ impl Engine {
             return Engine::backtracking(&pattern, plain.hir);
         }
         let has_positions = !plain.moves_positions && purpose == Purpose::Positions;
-        let hir = match has_positions {
-            true => translate(&pattern.node, true).hir,
-            false => plain.hir.clone(),
+        let hir = if has_positions {
+            translate(&pattern.node, true).hir
+        } else {
+            plain.hir.clone()
         };
         let Ok(linear) = Linear::new(&hir, plain.hir.clone()) else {
             // The automaton is too large, the program is not.

@@ -101,9 +101,10 @@ impl Client {
     /// Returns how many looks in a row have found no activity before them, with this one. Must be
     /// called at regular intervals, by one thread.
     pub fn count_silent_looks(&self) -> u32 {
-        let silent = match self.is_active.swap(false, Relaxed) {
-            true => 0,
-            false => self.silent_looks.load(Relaxed).saturating_add(1),
+        let silent = if self.is_active.swap(false, Relaxed) {
+            0
+        } else {
+            self.silent_looks.load(Relaxed).saturating_add(1)
         };
         self.silent_looks.store(silent, Relaxed);
         silent

@@ -340,9 +340,10 @@ impl State {
         if !self.suspension.set(is_suspended) {
             return;
         }
-        let message = match is_suspended {
-            true => "The log cannot be extended; writes are refused until it can",
-            false => "The log was extended again; writes are accepted",
+        let message = if is_suspended {
+            "The log cannot be extended; writes are refused until it can"
+        } else {
+            "The log was extended again; writes are accepted"
         };
         let attr = DocumentBuf::new();
         (self.services.log).write(

@@ -4,6 +4,8 @@
 //! `--first SEED --seeds 1` repeats a failed run. `WINDROW_SIMULATION_TRACE=1` prints its steps,
 //! `WINDROW_SIMULATION_THOROUGH=1` checks everything after each step.
 
+#![deny(missing_docs)]
+
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -40,9 +42,12 @@ fn main() -> ExitCode {
             if seed >= first + seeds {
                 return;
             }
-            let run_seed = || match has_servers {
-                true => _ = cluster::run(seed, steps as usize, StoreMutation::None),
-                false => _ = run(seed, steps as usize),
+            let run_seed = || {
+                if has_servers {
+                    _ = cluster::run(seed, steps as usize, StoreMutation::None)
+                } else {
+                    _ = run(seed, steps as usize)
+                }
             };
             if catch_unwind(run_seed).is_err() {
                 eprintln!("seed {seed} failed");

@@ -155,9 +155,10 @@ impl World {
                         "{id} of {name} was changed since the transaction began"
                     );
                     let documents = &mut open.model.entry(name.clone()).or_default().documents;
-                    match exists && deletes {
-                        true => _ = documents.remove(&id),
-                        false => _ = documents.insert(id, Arc::new(new)),
+                    if exists && deletes {
+                        _ = documents.remove(&id)
+                    } else {
+                        _ = documents.insert(id, Arc::new(new))
                     }
                     open.written.insert((name, id));
                 });

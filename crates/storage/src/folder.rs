@@ -37,14 +37,13 @@ pub(crate) fn open_folder(
 ) -> Result<OpenFolder, StorageError> {
     refuse_foreign_folder(disk)?;
     let lock = take_lock(disk.as_ref())?;
-    let keys = match check_format(disk, master.is_some())? {
-        true => master.map(|master| load_keys(disk, master)).transpose()?,
-        false => {
-            check_new_folder(disk)?;
-            let keys = master.map(|master| create_keys(disk, master)).transpose()?;
-            start_folder(disk, keys.is_some())?;
-            keys
-        }
+    let keys = if check_format(disk, master.is_some())? {
+        master.map(|master| load_keys(disk, master)).transpose()?
+    } else {
+        check_new_folder(disk)?;
+        let keys = master.map(|master| create_keys(disk, master)).transpose()?;
+        start_folder(disk, keys.is_some())?;
+        keys
     };
     finish_opening(disk, lock, keys.map(Arc::new))
 }

@@ -176,16 +176,7 @@ impl Replica {
         let (database, keys) = shared_keys::open(bucket.as_ref(), master)?;
         let bucket = shared_keys::with_keys(bucket, keys.as_ref());
         options.bucket = bucket.clone();
-        let state = match LocalState::read(&disk)? {
-            Some(state) if state.database == database.id => state,
-            Some(_) => {
-                return Err(StorageError::Unsuitable {
-                    place: disk.place(""),
-                    what: format!("it is a copy of another database than {}", bucket.place("")),
-                });
-            }
-            None => begin_folder(&disk, database.id)?,
-        };
+        let state = open_state(&disk, database.id, bucket.as_ref())?;
         let folder = open_copy(&disk, keys.clone())?;
         // Until the copy is loaded, nothing must be deleted.
         let loading = Announcement {
@@ -199,16 +190,14 @@ impl Replica {
         };
         members::announce(bucket.as_ref(), state.server, &loading)?;
         members::replace_others(bucket.as_ref(), state.server, &options.address)?;
+        let copy = CopyTarget {
+            disk: &disk,
+            keys: keys.as_ref(),
+            options: &storage_options,
+        };
         let compared = match state.compared {
             Some(compared) => compared,
-            None => {
-                let copy = CopyTarget {
-                    disk: &disk,
-                    keys: keys.as_ref(),
-                    options: &storage_options,
-                };
-                load(&copy, &options)?
-            }
+            None => load(&copy, &options)?,
         };
         let state = LocalState {
             compared: Some(compared),
@@ -275,9 +264,10 @@ impl Replica {
     pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<Followed, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
-            return Ok(match self.look_around(applier)? {
-                true => Followed::Stale(Stale::Collected),
-                false => Followed::AtEnd,
+            return Ok(if self.look_around(applier)? {
+                Followed::Stale(Stale::Collected)
+            } else {
+                Followed::AtEnd
             });
         };
         shared_log::check_follows(bucket.as_ref(), &object, self.end.position)?;
@@ -487,6 +477,22 @@ struct CopyTarget<'a> {
     /// The data keys of an encrypted database.
     keys: Option<&'a Arc<DataKeys>>,
     options: &'a StorageOptions,
+}
+
+/// Returns the state of a folder that is a copy of this database, or begins one in an empty folder.
+fn open_state(
+    disk: &Arc<dyn Disk>,
+    database: Id,
+    bucket: &dyn Bucket,
+) -> Result<LocalState, StorageError> {
+    match LocalState::read(disk)? {
+        Some(state) if state.database == database => Ok(state),
+        Some(_) => Err(StorageError::Unsuitable {
+            place: disk.place(""),
+            what: format!("it is a copy of another database than {}", bucket.place("")),
+        }),
+        None => begin_folder(disk, database),
+    }
 }
 
 /// Fills a folder with a copy of the database. Returns the newest log object that was read. If the

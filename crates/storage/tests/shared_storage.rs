@@ -108,9 +108,10 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     impl Weather for Network {
         fn outcome(&self, operation: &str, name: &str) -> Outcome {
             let is_log = operation == "create" && name.starts_with("log/");
-            match is_log && self.0.load(Ordering::Relaxed) {
-                true => Outcome::RequestLost,
-                false => Outcome::Done,
+            if is_log && self.0.load(Ordering::Relaxed) {
+                Outcome::RequestLost
+            } else {
+                Outcome::Done
             }
         }
     }

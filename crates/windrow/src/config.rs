@@ -449,12 +449,13 @@ fn check_folders(config: &Config) -> Result<(), Failure> {
         .filter(|folder| !folder.path.exists())
         .map(|folder| folder.path.display().to_string())
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Runtime(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Runtime(format!(
             "these folders do not exist: {}",
             missing.join(", ")
-        ))),
+        )))
     }
 }
 

@@ -69,9 +69,10 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let checks = examine(&options);
-    let text = match options.json {
-        true => format!("{}\n", check::to_document(&checks)),
-        false => check::format(&checks),
+    let text = if options.json {
+        format!("{}\n", check::to_document(&checks))
+    } else {
+        check::format(&checks)
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(text.as_bytes());

@@ -161,9 +161,10 @@ impl Entry {
         let is_word = self.value().is_some_and(|value| value != "SIZE");
         let is_list = words.len() > 1 && is_word && text.contains(',');
         let commas = text.matches(", ").count() + text.matches(" or ").count();
-        match is_list && commas + 1 == words.len() {
-            true => words,
-            false => Vec::new(),
+        if is_list && commas + 1 == words.len() {
+            words
+        } else {
+            Vec::new()
         }
     }
 }

@@ -28,7 +28,10 @@
 //! - `page`: the page for browsers, of `serve` and `index`
 //! - `status`, `failures`: what is stored, or the state of a server
 //! - `doctor`: checks of the system, the configuration and the data folder
-//! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
+//! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help
+//!   texts
+
+#![deny(missing_docs)]
 
 mod address_file;
 mod allocator;

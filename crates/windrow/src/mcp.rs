@@ -74,16 +74,15 @@ impl McpServer {
                 return Ok(());
             }
             let is_whole = line.ends_with(b"\n") || (read as u64) < MESSAGE_BYTES_MAX;
-            let reply = match is_whole {
-                true => self.reply_to_line(&line),
-                false => {
-                    skip_line(input)?;
-                    let message = format!("a message may have {MESSAGE_BYTES_MAX} bytes");
-                    Some(json_rpc::error_reply(
-                        Value::Null,
-                        &RequestError::invalid(message),
-                    ))
-                }
+            let reply = if is_whole {
+                self.reply_to_line(&line)
+            } else {
+                skip_line(input)?;
+                let message = format!("a message may have {MESSAGE_BYTES_MAX} bytes");
+                Some(json_rpc::error_reply(
+                    Value::Null,
+                    &RequestError::invalid(message),
+                ))
             };
             if let Some(reply) = reply {
                 writeln!(output, "{reply}")?;

@@ -25,11 +25,12 @@ pub fn parse_option(text: &str) -> Result<u64, Failure> {
 /// Returns the bytes if they are enough for the engine.
 pub fn check(bytes: u64) -> Result<u64, String> {
     let mebibytes_min = MEMORY_BYTES_MIN >> 20;
-    match bytes < MEMORY_BYTES_MIN {
-        true => Err(format!(
+    if bytes < MEMORY_BYTES_MIN {
+        Err(format!(
             "{bytes} bytes are too little; the minimum is {mebibytes_min}MiB"
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 

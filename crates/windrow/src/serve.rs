@@ -58,7 +58,7 @@ use options::parse;
 use pid_file::PidFile;
 use problem_log::set_log;
 use reload::Reloader;
-use shared_store::{ABSTENTION, FollowTask, abstention};
+use shared_store::{ABSTENTION, FollowTask, OpenedEngine, abstention};
 use shown_options::show_arguments;
 use traces::{TraceExporter, start_traces};
 use web::start_web;
@@ -146,8 +146,8 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     signals.map_err(Failure::runtime)?;
     let outputs = (address_file, metrics, web, traces, pid_file);
     match data {
-        ServedData::Folder(engine, follow) => {
-            serve_engine(log, &options, server, (engine, follow), outputs)?;
+        ServedData::Folder(opened) => {
+            serve_engine(log, &options, server, opened, outputs)?;
         }
         ServedData::Sets(sets) => {
             let served = sets.serve(Arc::new(options), server, log);
@@ -166,9 +166,10 @@ fn serve_engine<T>(
     log: &Arc<Log>,
     options: &Options,
     server: Server,
-    (engine, follow): (Arc<Engine>, Option<FollowTask>),
+    opened: OpenedEngine,
     outputs: T,
 ) -> Result<(), Failure> {
+    let OpenedEngine { engine, follow } = opened;
     log_resumed_builds(&engine, log);
     let election_timeout = options.store.as_ref().map(|store| store.election_timeout);
     let watch = election_timeout.map(|timeout| {
@@ -192,8 +193,8 @@ fn serve_engine<T>(
 
 /// The data of a server.
 enum ServedData {
-    /// That of its folder, and the work that remains if it follows another server.
-    Folder(Arc<Engine>, Option<FollowTask>),
+    /// That of its folder.
+    Folder(OpenedEngine),
     /// Several data sets.
     Sets(DataSets),
 }
@@ -211,23 +212,22 @@ impl ServedData {
             store,
             abstention: abstention(),
         };
-        let (engine, follow) = open_engine(options, source, log)?;
-        Ok(ServedData::Folder(engine, follow))
+        open_engine(options, source, log).map(ServedData::Folder)
     }
 
     fn is_encrypted(&self) -> bool {
         match self {
-            ServedData::Folder(engine, _) => engine.is_encrypted(),
+            ServedData::Folder(opened) => opened.engine.is_encrypted(),
             ServedData::Sets(sets) => sets.is_encrypted(),
         }
     }
 
     fn close(self) {
         match self {
-            ServedData::Folder(engine, follow) => {
-                drop(follow);
+            ServedData::Folder(opened) => {
+                drop(opened.follow);
                 // The server does not start in any case.
-                let _ = engine.close();
+                let _ = opened.engine.close();
             }
             ServedData::Sets(sets) => sets.close(),
         }
@@ -247,7 +247,7 @@ struct Begun {
 fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Begun, Failure> {
     let traces = start_traces(log, &options.traces)?;
     let (engine, users, router) = match data {
-        ServedData::Folder(engine, _) => (engine.clone(), UsersEngine::Own, None),
+        ServedData::Folder(opened) => (opened.engine.clone(), UsersEngine::Own, None),
         ServedData::Sets(sets) => {
             let users = UsersEngine::First(sets.first_engine());
             (sets.front_engine(), users, Some(sets.router(options)))

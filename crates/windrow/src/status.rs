@@ -98,9 +98,10 @@ fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
     match (Searcher::in_opened(opened)?, server) {
         (Some(searcher), _) => {
             let status = read_status(folder, searcher)?;
-            Ok(match json {
-                true => format!("{}\n", status.to_document()),
-                false => status.format(),
+            Ok(if json {
+                format!("{}\n", status.to_document())
+            } else {
+                status.format()
             })
         }
         (None, Some(server)) => show_server(&ResolvedTarget::OfFolder(server), json),
@@ -110,9 +111,10 @@ fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
 
 fn show_server(target: &ResolvedTarget, json: bool) -> Result<String, Failure> {
     let report = Report::measure(target, INTERVAL)?;
-    Ok(match json {
-        true => format!("{}\n", report.to_document()),
-        false => page::text(&report),
+    Ok(if json {
+        format!("{}\n", report.to_document())
+    } else {
+        page::text(&report)
     })
 }
 
@@ -249,9 +251,10 @@ impl Status {
     fn format(&self) -> String {
         let megabytes = self.data_bytes as f64 / 1e6;
         let folder = self.data_folder.display();
-        let served = match self.is_served {
-            true => ", open in a server",
-            false => "",
+        let served = if self.is_served {
+            ", open in a server"
+        } else {
+            ""
         };
         let mut text = format!("Data folder  {folder}, {megabytes:.1} MB{served}\n");
         text.push_str(&format_counts("Documents", &self.kinds));

@@ -56,9 +56,10 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 /// Prints one report, of the time between two samples.
 fn print_once(target: &ResolvedTarget, options: &Options) -> Result<(), Failure> {
     let report = Report::measure(target, options.interval)?;
-    let shown = match options.json {
-        true => format!("{}\n", report.to_document()),
-        false => text(&report),
+    let shown = if options.json {
+        format!("{}\n", report.to_document())
+    } else {
+        text(&report)
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(shown.as_bytes());

@@ -70,7 +70,7 @@ fn measure(options: &Options, build: &Build) -> Result<CaseResult, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", build.documents);
-    Feed::new(build.corpus, 1_000).insert(&mut connection, (0, build.documents))?;
+    Feed::new(build.corpus, 1_000).insert(&mut connection, 0..build.documents)?;
     let name = build.name;
     eprintln!("writing and reading, alone and beside {name}");
     let (written, times) = run_during_build(options, &server, build, &write)?;

@@ -114,7 +114,7 @@ fn compared(
 fn loaded(options: &Options, documents: u64) -> Result<Server, BenchError> {
     let corpus = Pairs { seed: options.seed };
     let server = Server::start(options)?;
-    Feed::new(&corpus, 1_000).insert(&mut server.connect()?, (0, documents))?;
+    Feed::new(&corpus, 1_000).insert(&mut server.connect()?, 0..documents)?;
     Ok(server)
 }
 

@@ -36,9 +36,9 @@ pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
         eprintln!("writing for {writing:?} into three indexes, then reads");
         let begin = Instant::now();
         while begin.elapsed() < writing {
-            let range = (documents, documents + BATCH);
-            Feed::new(&corpus, BATCH).insert(&mut connection, range)?;
-            documents = range.1;
+            let end = documents + BATCH;
+            Feed::new(&corpus, BATCH).insert(&mut connection, documents..end)?;
+            documents = end;
         }
         // Each index is the first one in some round.
         for place in 0..INDEXES.len() {

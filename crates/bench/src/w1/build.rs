@@ -33,8 +33,8 @@ pub fn build(options: &Options, bodies: &Bodies) -> Result<BuildResult, BenchErr
     let mut connection = server.connect()?;
     limit_memory(options, &mut connection)?;
     eprintln!("loading {} documents over the wire", bodies.documents);
-    let all = (0, bodies.documents);
-    let load_seconds = Feed::new(bodies.corpus, BATCH).insert(&mut connection, all)?;
+    let feed = Feed::new(bodies.corpus, BATCH);
+    let load_seconds = feed.insert(&mut connection, 0..bodies.documents)?;
     let definition = definition(options);
     eprintln!("createIndexes {definition}");
     let build_seconds = create(options, &server, &mut connection, &definition)?;

@@ -19,7 +19,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn beside<T>(
     server: &Server,
     corpus: &dyn Corpus,
-    (first, writers): (u64, u64),
+    first: u64,
+    writers: u64,
     work: impl FnOnce() -> Result<T, BenchError>,
 ) -> Result<(T, f64), BenchError> {
     let connections: Result<Vec<_>, _> = (0..writers).map(|_| server.connect()).collect();

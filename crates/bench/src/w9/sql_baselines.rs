@@ -18,7 +18,8 @@ pub fn run(
     options: &Options,
     corpus: &Users,
     expected: &ExpectedResults,
-    (documents, turns): (u64, usize),
+    documents: u64,
+    turns: usize,
 ) -> Result<Vec<(&'static str, Figures)>, BenchError> {
     let mut arguments = vec![documents.to_string(), expected.skipped().to_string()];
     let turns = (0..turns).map(|number| expected.turn(number));

@@ -538,13 +538,8 @@ mod tests {
         let collection = engine.create(&name, doc! {}.as_document()).unwrap();
         let insert = |id: i32| {
             let document = Bytes::from(doc! { "_id": id }.into_bytes());
-            assert_eq!(
-                collection
-                    .insert(document, InsertOrder::Ordered)
-                    .unwrap()
-                    .count,
-                1
-            );
+            let inserted = collection.insert(document, InsertOrder::Ordered).unwrap();
+            assert_eq!(inserted.count, 1);
         };
         insert(1);
         engine.work(Work::Fold).unwrap();

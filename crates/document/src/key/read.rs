@@ -328,9 +328,12 @@ mod tests {
     #[test]
     fn types_of_more_numbers_than_ordinals_are_restored() {
         for typed in [[5, 65_541], [65_535, 65_536], [70_000, 131_077]] {
-            let number = |place: i64| match typed.contains(&place) {
-                true => Value::Int64(place),
-                false => Value::Int32(place as i32),
+            let number = |place: i64| {
+                if typed.contains(&place) {
+                    Value::Int64(place)
+                } else {
+                    Value::Int32(place as i32)
+                }
             };
             let array: ArrayBuf = (0..140_000).map(number).collect();
             let (mut bytes, mut shape) = (Vec::new(), Vec::new());

@@ -253,12 +253,13 @@ impl MergeCursor {
     #[cold]
     pub fn out_of_order(&self) -> StorageError {
         let what = "entries to write are not in order".to_owned();
-        match self.sources.iter().all(EntrySource::is_buffer) {
-            true => Bug::new(what).into(),
-            false => StorageError::Damaged {
+        if self.sources.iter().all(EntrySource::is_buffer) {
+            Bug::new(what).into()
+        } else {
+            StorageError::Damaged {
                 place: "a section that is merged".to_owned(),
                 what,
-            },
+            }
         }
     }
 

@@ -386,10 +386,12 @@ impl<'s> SectionWriter<'s> {
         let positions = aside
             .map(|aside| self.append_positions(&aside))
             .transpose()?;
-        let encoded = match self.options.packed {
-            true if has_pieces => encode_parts(&columns::rows(&raw)),
-            true => self.packer.encode(&raw),
-            false => self.encoder.encode(&raw),
+        let encoded = if !self.options.packed {
+            self.encoder.encode(&raw)
+        } else if has_pieces {
+            encode_parts(&columns::rows(&raw))
+        } else {
+            self.packer.encode(&raw)
         };
         let address = self.append(encoded)?;
         self.raw = raw;

@@ -63,9 +63,10 @@ pub fn run(bytes: &[u8]) {
 /// The answer of a set with this pattern alone.
 fn joined(regex: &Regex, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
     let (set, separate) = RegexSet::new([(0, regex)].into_iter(), should_stop)?;
-    match separate.is_empty() {
-        true => set.is_match(text, should_stop),
-        false => regex.is_match(text, should_stop),
+    if separate.is_empty() {
+        set.is_match(text, should_stop)
+    } else {
+        regex.is_match(text, should_stop)
     }
 }
 

@@ -125,11 +125,12 @@ fn grid(specification: Document<'_>) -> Result<Grid, Error> {
             .ok_or_else(|| invalid(format!("{name} must be a finite number"))),
     };
     let (min, max) = (end("min", default.min)?, end("max", default.max)?);
-    match min < max && (max - min).is_finite() {
-        true => Ok(Grid { bits, min, max }),
-        false => Err(invalid(
+    if min < max && (max - min).is_finite() {
+        Ok(Grid { bits, min, max })
+    } else {
+        Err(invalid(
             "region for hash must be valid and have positive area".to_owned(),
-        )),
+        ))
     }
 }
 

@@ -117,11 +117,12 @@ pub(super) fn check_directions(key: Document<'_>) -> Result<(), Error> {
 fn check_plugins(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     let mut plugins = fields.iter().filter(|field| !field.kind.is_plain());
     let first = plugins.next().map(|field| field.kind);
-    match plugins.all(|other| Some(other.kind) == first) {
-        true => Ok(()),
-        false => Err(cannot(format!(
+    if plugins.all(|other| Some(other.kind) == first) {
+        Ok(())
+    } else {
+        Err(cannot(format!(
             "Can't use more than one index plugin for a single index: {key}"
-        ))),
+        )))
     }
 }
 

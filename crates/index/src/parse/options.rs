@@ -126,11 +126,12 @@ pub(super) fn expire_after_seconds(specification: Document<'_>) -> Result<Option
         return Err(cannot(message.to_owned()));
     }
     let seconds = seconds.trunc() as i64;
-    match (0..=EXPIRE_SECONDS_MAX).contains(&seconds) {
-        true => Ok(Some(seconds)),
-        false => Err(cannot(format!(
+    if (0..=EXPIRE_SECONDS_MAX).contains(&seconds) {
+        Ok(Some(seconds))
+    } else {
+        Err(cannot(format!(
             "TTL index 'expireAfterSeconds' option must be between 0 and {EXPIRE_SECONDS_MAX}, \
              but it is {value}"
-        ))),
+        )))
     }
 }

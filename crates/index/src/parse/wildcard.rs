@@ -156,9 +156,10 @@ fn projected(projection: Document<'_>) -> Result<Wildcard, Error> {
     let others = paths.0.iter().filter(|(path, _)| path != "_id");
     let takes_in = others.clone().next().map_or(with_id, |(_, taken)| *taken);
     if let Some((path, taken)) = others.clone().find(|(_, taken)| *taken != takes_in) {
-        let (code, what, kind) = match taken {
-            true => (INCLUSION_IN_EXCLUSION, "inclusion", "exclusion"),
-            false => (EXCLUSION_IN_INCLUSION, "exclusion", "inclusion"),
+        let (code, what, kind) = if *taken {
+            (INCLUSION_IN_EXCLUSION, "inclusion", "exclusion")
+        } else {
+            (EXCLUSION_IN_INCLUSION, "exclusion", "inclusion")
         };
         let message = format!("Cannot do {what} on field {path} in {kind} projection");
         return Err(Error::new(code, message));
@@ -167,9 +168,10 @@ fn projected(projection: Document<'_>) -> Result<Wildcard, Error> {
     if with_id == takes_in {
         list.push("_id".to_owned());
     }
-    Ok(match takes_in {
-        true => Wildcard::Only(list),
-        false => Wildcard::Without(list),
+    Ok(if takes_in {
+        Wildcard::Only(list)
+    } else {
+        Wildcard::Without(list)
     })
 }
 

@@ -199,10 +199,12 @@ impl BracketParser<'_> {
         let set = class::posix(plain, is_unicode, ignores_case);
         let set = set.ok_or_else(|| ParseError::new("unknown POSIX class name"))?;
         self.characters.skip(name.characters);
-        match is_complement {
-            true if set.starts_with("[:") => self.set(&set.replacen("[:", "[:^", 1)),
-            true => self.set(&format!("[^{set}]")),
-            false => self.set(&set),
+        if !is_complement {
+            self.set(&set)
+        } else if set.starts_with("[:") {
+            self.set(&set.replacen("[:", "[:^", 1))
+        } else {
+            self.set(&format!("[^{set}]"))
         }
     }
 

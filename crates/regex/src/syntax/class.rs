@@ -53,10 +53,7 @@ pub(super) const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
 /// The sets of `\d`, `\w` and `\s`, by Unicode if the pattern begins with `(*UCP)`.
 pub(super) fn sets(is_unicode: bool) -> &'static Sets {
-    match is_unicode {
-        true => &OF_UNICODE,
-        false => &OF_ASCII,
-    }
+    if is_unicode { &OF_UNICODE } else { &OF_ASCII }
 }
 
 /// The POSIX class with this name. Option `i` makes `lower` and `upper` to `alpha`, but not with

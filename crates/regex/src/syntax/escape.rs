@@ -66,16 +66,18 @@ impl EscapeParser<'_> {
                     None => (name.as_str(), character == 'P'),
                 };
                 let members = property::members(name)?;
-                return Ok(Some(match is_complement {
-                    true => format!("[^{members}]"),
-                    false => members,
+                return Ok(Some(if is_complement {
+                    format!("[^{members}]")
+                } else {
+                    members
                 }));
             }
             _ => return Ok(None),
         };
-        Ok(Some(match character.is_ascii_uppercase() {
-            true => format!("[^{set}]"),
-            false => set,
+        Ok(Some(if character.is_ascii_uppercase() {
+            format!("[^{set}]")
+        } else {
+            set
         }))
     }
 
@@ -119,9 +121,10 @@ impl EscapeParser<'_> {
 
     /// `\o{101}`
     fn braced_octal(&mut self) -> Result<char, ParseError> {
-        match self.characters.take("{") {
-            true => self.code_point(OCTAL),
-            false => Err(ParseError::new(r"missing opening brace after \o")),
+        if self.characters.take("{") {
+            self.code_point(OCTAL)
+        } else {
+            Err(ParseError::new(r"missing opening brace after \o"))
         }
     }
 
@@ -152,9 +155,10 @@ impl EscapeParser<'_> {
                 return character(code);
             }
         }
-        match self.characters.take("}") {
-            true => character(code),
-            false => Err(ParseError::new(digits.other)),
+        if self.characters.take("}") {
+            character(code)
+        } else {
+            Err(ParseError::new(digits.other))
         }
     }
 }
@@ -178,9 +182,10 @@ const OCTAL: Digits = Digits {
 
 fn character(code: u32) -> Result<char, ParseError> {
     char::from_u32(code).ok_or_else(|| {
-        ParseError::new(match code <= u32::from(char::MAX) {
-            true => "disallowed Unicode code point (>= 0xd800 && <= 0xdfff)",
-            false => r"character code point value in \x{} or \o{} is too large",
+        ParseError::new(if code <= u32::from(char::MAX) {
+            "disallowed Unicode code point (>= 0xd800 && <= 0xdfff)"
+        } else {
+            r"character code point value in \x{} or \o{} is too large"
         })
     })
 }

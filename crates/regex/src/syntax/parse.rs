@@ -156,9 +156,10 @@ impl Parser {
     }
 
     fn word_boundary(&self, is_negated: bool) -> Assertion {
-        let word = match self.is_unicode {
-            true => Word::Unicode,
-            false => Word::Ascii,
+        let word = if self.is_unicode {
+            Word::Unicode
+        } else {
+            Word::Ascii
         };
         Assertion::WordBoundary { is_negated, word }
     }

@@ -50,16 +50,28 @@ pub fn is_peer_user(name: &UserName) -> bool {
 /// The user with this password. It may do everything, from this machine.
 pub fn local_user(password: &str) -> Result<User, CommandError> {
     let roles = vec![RoleName::new("__system", "admin")];
-    own_user(LOCAL_USER, password, roles, local_addresses()?)
+    let (user, database) = LOCAL_USER;
+    own_user(
+        UserName::new(user, database),
+        password,
+        roles,
+        local_addresses()?,
+    )
 }
 
 /// The user of the other servers, with the key that they share.
 pub fn peer_user(key: &str) -> Result<User, CommandError> {
-    own_user(PEER_USER, key, Vec::new(), Restrictions::default())
+    let (user, database) = PEER_USER;
+    own_user(
+        UserName::new(user, database),
+        key,
+        Vec::new(),
+        Restrictions::default(),
+    )
 }
 
 fn own_user(
-    (user, database): (&str, &str),
+    name: UserName,
     password: &str,
     roles: Vec<RoleName>,
     restrictions: Restrictions,
@@ -70,7 +82,7 @@ fn own_user(
     let own = Credentials::new(mechanism, password.as_bytes(), salt, ITERATIONS);
     credentials.set(mechanism, own);
     Ok(User {
-        name: UserName::new(user, database),
+        name,
         id: None,
         credentials,
         roles,

@@ -19,6 +19,7 @@ use crate::first_batch::resumable;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::namespace;
+use crate::operations::Operation;
 use crate::transaction_context::TransactionContext;
 
 pub const GET_MORE: Command = Command {
@@ -81,17 +82,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let limit = context.state.fail_points.limit(Some(left));
         operation.limit_time(limit.unwrap_or(left));
     }
-    operation.inherit_comment(cursor.owner.command.as_document());
-    let shown = cursor.shown.clone();
-    operation.set_cursor(move || shown.describe());
-    if let Some(summary) = &cursor.owner.plan_summary {
-        operation.set_plan_summary(summary);
-    }
-    operation.record("originatingCommand", cursor.owner.command.clone());
-    operation.record("cursorid", parsed.cursor);
-    if !aggregate::writes_documents(cursor.owner.command.as_document()) {
-        operation.end_with_client();
-    }
+    describe_operation(operation, &cursor, parsed.cursor);
     let SourceBatch {
         documents,
         finished,
@@ -123,6 +114,22 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     } else {
         reply
     })
+}
+
+/// Describes the operation by the command that opened the cursor.
+fn describe_operation(operation: &Operation, cursor: &CheckedOutCursor<'_>, id: i64) {
+    let command = cursor.owner.command.as_document();
+    operation.inherit_comment(command);
+    let shown = cursor.shown.clone();
+    operation.set_cursor(move || shown.describe());
+    if let Some(summary) = &cursor.owner.plan_summary {
+        operation.set_plan_summary(summary);
+    }
+    operation.record("originatingCommand", cursor.owner.command.clone());
+    operation.record("cursorid", id);
+    if !aggregate::writes_documents(command) {
+        operation.end_with_client();
+    }
 }
 
 fn next_batch(

@@ -25,9 +25,10 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
             let message = "'getDefaultRWConcern' is not supported on standalone nodes.";
             return Err(CommandError::new(NOT_ON_STANDALONE, message));
         }
-        let write_concern = match context.state.services.engine.is_shared() {
-            true => doc! { "w": "majority", "wtimeout": 0 },
-            false => doc! { "w": 1, "wtimeout": 0 },
+        let write_concern = if context.state.services.engine.is_shared() {
+            doc! { "w": "majority", "wtimeout": 0 }
+        } else {
+            doc! { "w": 1, "wtimeout": 0 }
         };
         Ok(Reply::ok(doc! {
             "defaultReadConcern": { "level": "local" },

@@ -225,11 +225,12 @@ impl Cluster {
 
     fn create(&self, server: usize, running: &Running, writer: WriterId) {
         let name = self.with(|state| state.random.pick(&NAMES));
-        let options = match self.one_in(2) {
-            true => doc! {
+        let options = if self.one_in(2) {
+            doc! {
                 "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "v": 2, "name": "_id_" },
-            },
-            false => doc! {},
+            }
+        } else {
+            doc! {}
         };
         match running
             .engine

@@ -318,9 +318,10 @@ impl Server {
             if self.random.chance(25) {
                 self.collect(&writer)?;
             }
-            match self.mutation == Mutation::TwoInFlight && self.random.chance(30) {
-                true => self.append_two(&mut writer)?,
-                false => self.append(&mut writer)?,
+            if self.mutation == Mutation::TwoInFlight && self.random.chance(30) {
+                self.append_two(&mut writer)?
+            } else {
+                self.append(&mut writer)?
             }
         }
         self.end = writer.end();

@@ -143,9 +143,10 @@ fn check_written_file(name: &'static str, path: &Path) -> Check {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let written = match path.exists() {
-        true => access(path, Access::WRITE_OK),
-        false => access(folder, Access::WRITE_OK | Access::EXEC_OK),
+    let written = if path.exists() {
+        access(path, Access::WRITE_OK)
+    } else {
+        access(folder, Access::WRITE_OK | Access::EXEC_OK)
     };
     match written {
         Ok(()) => Check::good(name, format!("{} can be written", path.display())),

@@ -137,12 +137,12 @@ pub fn check_watches(config: &Config) -> Check {
         "{more}{number}, the limit of the system is {}",
         format_grouped(limit)
     );
-    match counted.folders > limit {
-        true => {
-            let advice = "`windrow index --watch` scans regularly instead; raise fs.inotify.max_user_watches";
-            Check::warning(NAME, message, advice)
-        }
-        false => Check::good(NAME, message),
+    if counted.folders > limit {
+        let advice =
+            "`windrow index --watch` scans regularly instead; raise fs.inotify.max_user_watches";
+        Check::warning(NAME, message, advice)
+    } else {
+        Check::good(NAME, message)
     }
 }
 

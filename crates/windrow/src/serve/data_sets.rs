@@ -16,7 +16,7 @@ use windrow_storage::MemoryDisk;
 
 use super::engines::{EngineSource, open_engine};
 use super::options::Options;
-use super::shared_store::FollowTask;
+use super::shared_store::{FollowTask, OpenedEngine};
 use super::store_options::{DataSetOptions, StoreOptions};
 use crate::client;
 use crate::command_line::Failure;
@@ -54,7 +54,7 @@ pub struct DataSets {
     placement: Placement,
     places: Vec<DataSetPlace>,
     key: Option<String>,
-    engines: Vec<Opened>,
+    engines: Vec<OpenedEngine>,
     first: Arc<FirstEngine>,
     /// The engine of the state that clients connect to, which has no data.
     front: Arc<Engine>,
@@ -67,9 +67,6 @@ struct DataSetPlace {
     store: StoreOptions,
     memory_bytes: u64,
 }
-
-/// An engine, and the work that remains if it follows another server.
-type Opened = (Arc<Engine>, Option<FollowTask>);
 
 impl DataSets {
     /// Checks that the object store has the same data sets, and opens all.
@@ -107,7 +104,7 @@ impl DataSets {
             }
             opened.places.push(place);
         }
-        let first = opened.engines.first().map(|(engine, _)| engine.clone());
+        let first = opened.engines.first().map(|opened| opened.engine.clone());
         opened.first.set(first);
         Ok(opened)
     }
@@ -123,7 +120,9 @@ impl DataSets {
     }
 
     pub fn is_encrypted(&self) -> bool {
-        self.engines.iter().any(|(engine, _)| engine.is_encrypted())
+        self.engines
+            .iter()
+            .any(|opened| opened.engine.is_encrypted())
     }
 
     /// The settings of the router.
@@ -143,7 +142,7 @@ impl DataSets {
 
     /// Closes the engines, which are not served.
     pub fn close(self) {
-        for (engine, follow) in self.engines {
+        for OpenedEngine { engine, follow } in self.engines {
             drop(follow);
             // The server does not start in any case.
             let _ = engine.close();
@@ -176,8 +175,10 @@ impl DataSets {
                 log: log.clone(),
                 stop: stop.clone(),
             };
-            log_resumed_builds(&opened.0, log);
-            let open = host.open(id, opened.0.clone()).map_err(Failure::runtime)?;
+            log_resumed_builds(&opened.engine, log);
+            let open = host
+                .open(id, opened.engine.clone())
+                .map_err(Failure::runtime)?;
             let thread = thread::Builder::new().name(name);
             let thread = thread.spawn(move || task.run(open, opened));
             threads.push(thread.map_err(Failure::runtime)?);
@@ -265,7 +266,7 @@ impl DataSetPlace {
         options: &Options,
         abstention: Duration,
         log: &Arc<Log>,
-    ) -> Result<Opened, Failure> {
+    ) -> Result<OpenedEngine, Failure> {
         let source = EngineSource {
             folder: &self.folder,
             memory_bytes: self.memory_bytes,
@@ -289,7 +290,11 @@ struct DataSetTask {
 
 impl DataSetTask {
     /// Serves a data set until the server stops.
-    fn run(self, mut open: OpenDataSet, (mut engine, mut follow): Opened) {
+    fn run(self, mut open: OpenDataSet, opened: OpenedEngine) {
+        let OpenedEngine {
+            mut engine,
+            mut follow,
+        } = opened;
         let handover = self.host.handover(self.id);
         let mut handed_over: Option<Instant> = None;
         loop {
@@ -321,9 +326,9 @@ impl DataSetTask {
             let Some(again) = self.open_again(abstention) else {
                 return;
             };
-            engine = again.0.clone();
-            follow = again.1;
-            match self.host.open(self.id, again.0) {
+            engine = again.engine.clone();
+            follow = again.follow;
+            match self.host.open(self.id, again.engine) {
                 Ok(opened) => open = opened,
                 Err(error) => {
                     self.give_up(&error);
@@ -333,9 +338,9 @@ impl DataSetTask {
         }
     }
 
-    /// Opens the data set again. Returns `None` if the server stops, or if that fails for long. Then the
-    /// server is stopped.
-    fn open_again(&self, abstention: Duration) -> Option<Opened> {
+    /// Opens the data set again. Returns `None` if the server stops, or if that fails for long.
+    /// Then the server is stopped.
+    fn open_again(&self, abstention: Duration) -> Option<OpenedEngine> {
         let began = Instant::now();
         loop {
             let left = abstention.saturating_sub(began.elapsed());

@@ -10,7 +10,7 @@ use windrow_storage::{Disk, RealDisk};
 
 use super::options::Options;
 use super::problem_log::log_problem;
-use super::shared_store::{FollowTask, open_shared};
+use super::shared_store::{OpenedEngine, open_shared};
 use super::store_options::StoreOptions;
 use crate::command_line::Failure;
 use crate::data_folder::open_when_free;
@@ -43,7 +43,7 @@ pub fn open_engine(
     options: &Options,
     source: EngineSource<'_>,
     log: &Arc<Log>,
-) -> Result<(Arc<Engine>, Option<FollowTask>), Failure> {
+) -> Result<OpenedEngine, Failure> {
     let unusable = |error: StorageError| Failure::WithCode(UNUSABLE_FOLDER, error.to_string());
     let disk = RealDisk::new(source.folder).map_err(unusable)?;
     let mut engine_options = EngineOptions {
@@ -67,7 +67,10 @@ pub fn open_engine(
         ),
         None => {
             let engine = Engine::open(disk.clone(), engine_options.clone())?;
-            Ok((engine, None))
+            Ok(OpenedEngine {
+                engine,
+                follow: None,
+            })
         }
     };
     open_when_free(open, |_| LOCK_TIMEOUT).map_err(|error| {

@@ -69,7 +69,7 @@ pub fn open_shared(
     options: EngineOptions,
     abstention: Duration,
     log: &Arc<Log>,
-) -> Result<(Arc<Engine>, Option<FollowTask>), Error> {
+) -> Result<OpenedEngine, Error> {
     let bucket = open_bucket(&store.url, &store.options)?;
     data_sets::check_absent(bucket.as_ref())?;
     let cluster = ClusterOptions {
@@ -92,7 +92,10 @@ pub fn open_shared(
     let (engine, follower) = match open_shared_database(replica, &options, &policy)? {
         Opened::Primary(engine) => {
             say(log, PRIMARY, IS_PRIMARY, &engine);
-            return Ok((engine, None));
+            return Ok(OpenedEngine {
+                engine,
+                follow: None,
+            });
         }
         Opened::Follower(engine, follower) => (engine, follower),
     };
@@ -105,7 +108,10 @@ pub fn open_shared(
         abstains_until: policy.abstains_until,
         log: log.clone(),
     };
-    Ok((engine, Some(task)))
+    Ok(OpenedEngine {
+        engine,
+        follow: Some(task),
+    })
 }
 
 /// The environment variable by which a server that has stepped down tells itself for how many
@@ -151,6 +157,13 @@ fn say(log: &Log, id: i32, message: &str, engine: &Engine) {
 }
 
 const IS_PRIMARY: &str = "This server is the primary now";
+
+/// An engine that was just opened.
+pub struct OpenedEngine {
+    pub engine: Arc<Engine>,
+    /// The work that remains if the engine follows another server.
+    pub follow: Option<FollowTask>,
+}
 
 /// The work of a server that follows another one.
 pub struct FollowTask {

@@ -97,10 +97,12 @@ impl Selection {
             let message = format!("{stage} may not specify {{allUsers: true}} and a list of users");
             return refuse(ErrorCode::UnsupportedFormat, message);
         }
-        Ok(match users.is_empty() {
-            false => Selection::Users(users),
-            true if all => Selection::All,
-            true => Selection::Own,
+        Ok(if !users.is_empty() {
+            Selection::Users(users)
+        } else if all {
+            Selection::All
+        } else {
+            Selection::Own
         })
     }
 }

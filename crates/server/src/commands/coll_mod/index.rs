@@ -63,7 +63,7 @@ impl IndexChange {
         let hidden = given.switch("hidden")?;
         let prepare_unique = given.switch("prepareUnique")?;
         let unique = given.switch("unique")?;
-        let place = (given.string("name")?, given.document("keyPattern")?);
+        let (given_name, key) = (given.string("name")?, given.document("keyPattern")?);
         if expires.is_none() && [hidden, prepare_unique, unique].iter().all(Option::is_none) {
             let message = "no expireAfterSeconds, hidden, unique, or prepareUnique field";
             return Err(invalid(message.to_owned()));
@@ -72,7 +72,7 @@ impl IndexChange {
             let message = "unique can only be true: an index cannot be made non-unique";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        let (name, specification) = find(place, collection)?;
+        let (name, specification) = find(given_name, key, collection)?;
         let is_unique = specification.get("unique").is_some_and(ValueRef::is_truthy);
         let change = IndexChange {
             name,
@@ -315,12 +315,13 @@ fn cannot_convert(violations: ArrayBuf) -> CommandError {
 
 /// The index with the given name or key.
 fn find(
-    place: (Option<&str>, Option<Document<'_>>),
+    name: Option<&str>,
+    key: Option<Document<'_>>,
     collection: &Collection,
 ) -> Result<(String, DocumentBuf), CommandError> {
     let all = collection.indexes();
     let definitions = all.iter().map(|one| &one.definition);
-    let found: Vec<_> = match place {
+    let found: Vec<_> = match (name, key) {
         (Some(name), None) => definitions.filter(|one| one.name == name).collect(),
         (None, Some(key)) => definitions
             .filter(|one| order::compare_documents(one.key_pattern(), key).is_eq())
