@@ -4,7 +4,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{Change, Checks, Collection, Error, RecordId, Work};
+use windrow_collection::{Change, Checks, Collection, Error, InsertOrder, RecordId, Work};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_storage::MemoryDisk;
 
@@ -18,7 +18,9 @@ fn insert(collection: &Collection, from: u64) {
     let bytes: Vec<u8> = (from..from + PER_FOLD)
         .flat_map(|id| document(id, 0).into_bytes())
         .collect();
-    collection.insert(Bytes::from(bytes), true).unwrap();
+    collection
+        .insert(Bytes::from(bytes), InsertOrder::Ordered)
+        .unwrap();
 }
 
 const PER_FOLD: u64 = 40;
