@@ -155,6 +155,7 @@ def test_searches_in_other_pipelines(client, books):
     {"text": {"query": "a"}},
     {"text": {"query": "a", "path": "title"}, "highlight": {}},
     {"autocomplete": {"query": "a", "path": "title"}},
+    {"span": {"term": {"query": "a", "path": "title"}}},
     {"wildcard": {"query": "a*", "path": "title"}},
 ])
 def test_what_is_not_there_is_refused(books, operator):
@@ -336,6 +337,32 @@ def test_views_are_not_searched(books):
         with pytest.raises(OperationFailure, match="put the stages of the view after it") as refused:
             list(view.aggregate([{stage: operator}]))
         assert refused.value.code == 166
+    view.drop()
+
+
+def test_a_view_of_search_results(books):
+    """The stages of a view can begin with a search. Its readers see what is found now."""
+    view = books.database.search_view
+    by_word = {"$search": {"text": {"query": "coffee", "path": "title"}}}
+    books.database.command("create", view.name, viewOn=books.name, pipeline=[by_word])
+    assert sorted(ids(view.find())) == [1, 2]
+    assert ids(view.find({"year": 2024})) == [2]
+    assert view.count_documents({}) == 2
+    assert view.distinct("year") == [2020, 2024]
+    score = {"$project": {"score": {"$meta": "searchScore"}}}
+    found = list(view.aggregate([score, {"$limit": 1}]))
+    assert found[0]["score"] > 0
+    books.insert_one({"_id": 9, "title": "More coffee"})
+    assert sorted(ids(view.find())) == [1, 2, 9]
+    explained = books.database.command("explain", {"find": view.name, "filter": {}})
+    assert "$search" in explained["stages"][0]
+    outer = books.database.search_view_2
+    books.database.command("create", outer.name, viewOn=view.name,
+                           pipeline=[{"$match": {"year": 2020}}])
+    assert ids(outer.find()) == [1]
+    join = {"$lookup": {"from": view.name, "pipeline": [], "as": "found"}}
+    assert len(next(books.aggregate([join]))["found"]) == 3
+    outer.drop()
     view.drop()
 
 

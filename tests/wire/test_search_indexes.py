@@ -208,8 +208,8 @@ def test_errors(collection, database):
     refused(create({**index, "name": ""}), 2, "empty")
     refused(create(index, index), 68, "already exists")
     refused(create({"definition": {}}), 9, '"mappings" is required')
-    refused(create({"definition": of_field("a", type="autocomplete")}), 238,
-            '"mappings.fields.a" type "autocomplete"')
+    refused(create({"definition": of_field("a", type="geo")}), 238,
+            '"mappings.fields.a" type "geo"')
     refused(create({"definition": {**DYNAMIC, "analyzer": "lucene.klingon"}}), 238, "klingon")
     assert listed(collection) == []
     create(index)()

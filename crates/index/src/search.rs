@@ -34,7 +34,7 @@ pub(crate) use entries::SearchScratch;
 pub use entries::language_of;
 pub use keys::{
     EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
-    append_term_key, append_value_key, multi_path, path_of, prefix,
+    append_term_key, append_value_key, autocomplete_path, multi_path, path_of, prefix,
 };
 pub use mapping::{
     DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,

@@ -383,15 +383,37 @@ fn definitions_are_refused_by_name() {
         2,
         "unknown type \"text\"",
     );
-    for kind in [
-        "autocomplete",
-        "embeddedDocuments",
-        "geo",
-        "knnVector",
-        "vector",
-    ] {
+    for kind in ["embeddedDocuments", "geo", "knnVector", "vector"] {
         check(of_field("a", doc! { "type": kind }), 238, kind);
     }
+    let autocomplete = |options: DocumentBuf| {
+        let mut field = doc! { "type": "autocomplete" };
+        for (name, value) in options.as_document() {
+            field.push(name, value.to_value());
+        }
+        of_field("a", field)
+    };
+    check(
+        autocomplete(doc! { "minGrams": 16 }),
+        9,
+        "minGrams 16 above maxGrams 15",
+    );
+    check(
+        autocomplete(doc! { "maxGrams": 0 }),
+        9,
+        "\"mappings.fields.a.maxGrams\"",
+    );
+    check(autocomplete(doc! { "maxGrams": 1000 }), 9, "255 at most");
+    check(
+        autocomplete(doc! { "tokenization": "gram" }),
+        2,
+        "edgeGram, rightEdgeGram, nGram",
+    );
+    check(
+        autocomplete(doc! { "searchAnalyzer": "lucene.standard" }),
+        9,
+        "searchAnalyzer",
+    );
     check(
         of_field("a", doc! { "type": "date", "x": 1 }),
         9,

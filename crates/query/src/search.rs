@@ -484,8 +484,9 @@ impl OpenSearch {
         let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
         let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
-        let ranges = &compiled.ranges;
-        let source = IndexSource::new(&*self.source, self.number, &lists, ranges, interrupt);
+        let conditions = &compiled.conditions;
+        let source = IndexSource::new(&*self.source, self.number, &lists, interrupt);
+        let source = source.with_conditions(conditions);
         let mut stop = SearchInterrupt::new(interrupt);
         let result = match work(&compiled.query, &source, &lists, &mut || stop.should_stop()) {
             Ok(found) => Ok(found),
@@ -506,7 +507,7 @@ impl OpenSearch {
 
     /// Returns the paths of all text fields of the index.
     fn paths(&self, lists: &TermLists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
-        let source = IndexSource::new(&*self.source, self.number, lists, &[], interrupt);
+        let source = IndexSource::new(&*self.source, self.number, lists, interrupt);
         let mut terms = windrow_search::Source::terms(&source, "")?;
         let mut paths = Vec::new();
         while let Some(key) = terms.term() {
@@ -573,7 +574,7 @@ impl compile::IndexFacts for OpenFacts<'_> {
     fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error> {
         self.interrupt.check()?;
         let OpenSearch { source, number, .. } = self.search;
-        let source = IndexSource::new(&**source, *number, self.lists, &[], self.interrupt);
+        let source = IndexSource::new(&**source, *number, self.lists, self.interrupt);
         let list = windrow_search::Source::postings(&source, field, term)?;
         self.lists.check()?;
         Ok(list.map_or(0, |mut list| list.count_at_most()))

@@ -282,6 +282,9 @@ fn what_is_not_valid_is_refused() {
         doc! { "compound": {} },
         doc! { "compound": { "should": [], "minimumShouldMatch": 1, "must": [{ "text": text() }] } },
         doc! { "autocomplete": text() },
+        doc! { "near": { "path": "n", "origin": "a", "pivot": 1 } },
+        doc! { "near": { "path": "n", "origin": 1, "pivot": 0 } },
+        doc! { "near": { "path": "n", "origin": (f64::NAN), "pivot": 1 } },
         doc! { "queryString": { "defaultPath": "title", "query": "a AND" } },
         doc! { "queryString": { "defaultPath": "title", "query": "" } },
         doc! { "queryString": { "query": "a" } },
@@ -301,21 +304,13 @@ fn what_is_not_valid_is_refused() {
         doc! { "text": { "query": "a", "path": "title", "score": score } }
     };
     for (search, part) in [
-        (
-            doc! { "near": { "path": "n", "origin": 5, "pivot": 1 } },
-            "near",
-        ),
+        (doc! { "span": {} }, "span"),
         (doc! { "vectorSearch": {} }, "vectorSearch"),
         (
             doc! { "text": { "query": "a", "path": "title", "synonyms": "s" } },
             "synonyms",
         ),
-        (
-            scored(doc! { "function": { "score": "relevance" } }),
-            "function",
-        ),
         (scored(doc! { "embedded": {} }), "embedded"),
-        (scored(doc! { "boost": { "path": "n" } }), "boost.path"),
     ] {
         let stages = array![{ "$search": search }];
         let pipeline = Pipeline::parse(stages.as_array(), &Environment::default());
@@ -325,6 +320,21 @@ fn what_is_not_valid_is_refused() {
             .unwrap_or_default();
         let is_named = message.contains(part) && message.ends_with("is not supported");
         assert!(is_named, "{message}");
+    }
+    for score in [
+        doc! { "function": {} },
+        doc! { "function": { "score": "x" } },
+        doc! { "function": { "add": [{ "constant": 1 }] } },
+        doc! { "function": { "other": 1 } },
+        doc! { "function": { "constant": (f64::NAN) } },
+        doc! { "function": { "gauss": { "path": "n", "origin": 1 } } },
+        doc! { "function": { "gauss": { "path": "n", "origin": 1, "scale": 0 } } },
+        doc! { "function": { "gauss": { "path": "n", "origin": 1, "scale": 1, "decay": 1 } } },
+        doc! { "boost": { "path": "n", "value": 2 } },
+        doc! { "boost": { "value": 2 }, "constant": { "value": 1 } },
+    ] {
+        let shown = score.to_string();
+        assert_eq!(found(&database, scored(score)), Err(2), "{shown}");
     }
     let late = array![{ "$match": {} }, { "$search": { "text": text() } }];
     assert_eq!(run(&database.engine, late), Err(40602));

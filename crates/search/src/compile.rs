@@ -14,10 +14,10 @@ pub use error::{CompileError, Limits};
 pub use explain::Explainer;
 
 use crate::interrupt::Interrupt;
-use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm};
+use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm, Rescored, Scored};
 use crate::postings::Postings;
 use crate::query::{PhraseQuery, Query};
-use crate::score::{FieldStatistics, Similarity};
+use crate::score::{FieldStatistics, ScoreFunction, Similarity};
 use crate::source::Source;
 use crate::term::Term;
 
@@ -160,6 +160,11 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             Query::All => self.filter(I::all, score),
             Query::Exists { field } => self.filter(|source| source.exists(field), score),
             Query::Filter { number, .. } => self.filter(|source| source.filter(*number), score),
+            Query::Scored { number, .. } => {
+                let records = self.source.scored(*number);
+                let records = records.map_err(CompileError::Source)?;
+                Ok(Node::Scored(Scored::new(records, score)))
+            }
             Query::Term { field, term } => self.term(field, term, context),
             Query::Phrase(phrase) => self.phrase(phrase, context),
             Query::Fuzzy(fuzzy) => self.fuzzy(fuzzy, context),
@@ -168,6 +173,7 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
                 context.boost = (context.boost * boost.max(0.0)).min(BOOST_MAX);
                 self.compile(query, context)
             }
+            Query::Function { query, function } => self.function(query, function, context),
             Query::Constant { query, score } => {
                 let node = self.compile(query, context.filter())?;
                 let score = f64::from(score.max(0.0)) * context.constant_score();
@@ -175,6 +181,31 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             }
             query => self.expanded(query, context),
         }
+    }
+
+    fn function(
+        &mut self,
+        query: &Query,
+        function: &ScoreFunction,
+        context: Context,
+    ) -> Outcome<I, S> {
+        if context.is_filter {
+            return self.compile(query, context);
+        }
+        let inner = Context {
+            boost: 1.0,
+            ..context
+        };
+        let node = self.compile(query, inner)?;
+        let function = function.bind(&mut |number| self.source.values(number));
+        let function = function.map_err(CompileError::Source)?;
+        Ok(match node {
+            Node::Empty => Node::Empty,
+            node => {
+                let factor = f64::from(context.boost);
+                Node::Rescored(Box::new(Rescored::new(node, function, factor)))
+            }
+        })
     }
 
     fn filter(

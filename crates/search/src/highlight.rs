@@ -92,7 +92,9 @@ impl Highlighter {
                     rest.extend(&boolean.should);
                     rest.extend(&boolean.filter);
                 }
-                Query::Boost { query, .. } | Query::Constant { query, .. } => rest.push(query),
+                Query::Boost { query, .. }
+                | Query::Function { query, .. }
+                | Query::Constant { query, .. } => rest.push(query),
                 query => highlighter.add(query, &takes)?,
             }
         }

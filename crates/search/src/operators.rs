@@ -10,6 +10,8 @@
 //! | [`Optional`] | in a list; another one adds to the score |
 //! | [`Constant`] | in a list, all with one score |
 //! | [`Filter`] | ids of another index, all with one score |
+//! | [`Scored`] | in memory, each with a score of its own |
+//! | [`Rescored`] | in a list, with scores that a function changes |
 //! | [`Phrase`] | with some terms next to each other, or not far apart |
 //!
 //! [`Node`] is any of them, so that they can be nested.
@@ -21,6 +23,8 @@ mod disjunction;
 mod node;
 mod optional;
 mod phrase;
+mod rescored;
+mod scored;
 mod sloppy;
 mod union;
 mod without;
@@ -32,5 +36,7 @@ pub use disjunction::Disjunction;
 pub use node::Node;
 pub use optional::Optional;
 pub use phrase::{Phrase, PhraseTerm};
+pub use rescored::Rescored;
+pub use scored::{Scored, ScoredRecord};
 pub use union::Union;
 pub use without::Without;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Bound;
 
+use crate::score::ScoreFunction;
+
 /// A query over the terms of fields.
 ///
 /// It is printed in the manner of Lucene: `+` is before what must match, `-` before what must not,
@@ -88,6 +90,14 @@ pub enum Query {
         /// What the filter is, for people.
         label: String,
     },
+    /// The records that another index gave scores to: [`Source::scored`](crate::Source::scored) with
+    /// this number.
+    Scored {
+        /// The number.
+        number: usize,
+        /// What gave the scores, for people.
+        label: String,
+    },
     /// A combination of queries.
     Boolean(BooleanQuery),
     /// A query with scores that are multiplied.
@@ -96,6 +106,13 @@ pub enum Query {
         query: Box<Query>,
         /// The factor.
         boost: f32,
+    },
+    /// The records of a query, with scores that a function changes.
+    Function {
+        /// The query.
+        query: Box<Query>,
+        /// The function.
+        function: ScoreFunction,
     },
     /// The records of a query, all with the same score.
     Constant {
@@ -247,9 +264,10 @@ impl fmt::Display for Query {
                 }
             }
             Query::Exists { field } => write!(formatter, "{field}:*"),
-            Query::Filter { label, .. } => formatter.write_str(label),
+            Query::Filter { label, .. } | Query::Scored { label, .. } => formatter.write_str(label),
             Query::Boolean(boolean) => boolean.fmt(formatter),
             Query::Boost { query, boost } => write!(formatter, "{query}^{boost}"),
+            Query::Function { query, .. } => write!(formatter, "function({query})"),
             Query::Constant { query, score } => write!(formatter, "constant({query})^{score}"),
         }
     }

@@ -4,12 +4,15 @@
 //! - [`Bm25`]: relevance as Lucene computes it.
 //! - [`ExplainedBm25`]: how it came about.
 //! - [`TextScore`]: the score of MongoDB's `$text`.
+//! - [`ScoreFunction`]: scores that depend on values of the records, too.
 //! - [`Similarity`]: creates the scorers of a query's terms from statistics.
 
 mod bm25;
+mod function;
 mod text;
 
 pub use bm25::{Bm25, Bm25Similarity, ExplainedBm25};
+pub use function::{BoundFunction, RecordValue, ScoreFunction, ValueNumber};
 pub use text::{TextScore, TextSimilarity};
 
 use crate::batch::Batch;

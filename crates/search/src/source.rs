@@ -1,8 +1,11 @@
 //! What a query is compiled against.
 
+use std::sync::Arc;
+
 use crate::ids::Ids;
+use crate::operators::ScoredRecord;
 use crate::postings::Postings;
-use crate::score::FieldStatistics;
+use crate::score::{FieldStatistics, RecordValue};
 use crate::terms::Terms;
 
 /// An index, as a query sees it.
@@ -51,4 +54,19 @@ pub trait Source {
     /// # Errors
     /// Fails if reading fails.
     fn filter(&self, number: usize) -> Result<Self::Ids, Self::Error>;
+
+    /// Returns the records that another index gave scores to, by the number in
+    /// [`Query::Scored`](crate::Query::Scored), in increasing order of ids. Scores are not negative.
+    ///
+    /// # Errors
+    /// Fails if reading fails.
+    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Self::Error>;
+
+    /// Returns the values that a function reads, by the number in
+    /// [`ValueNumber`](crate::ValueNumber): one for each record that has some, in increasing order of
+    /// ids.
+    ///
+    /// # Errors
+    /// Fails if reading fails.
+    fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Self::Error>;
 }

@@ -11,8 +11,8 @@ use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
     BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
-    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, Scorer, Scores, TextSimilarity, TieOrder, all,
-    best, compile, count,
+    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, ScoreFunction, Scorer, Scores, TextSimilarity,
+    TieOrder, ValueNumber, all, best, compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -22,6 +22,8 @@ struct Model {
     index: MemoryIndex,
     records: BTreeMap<u64, BTreeMap<&'static str, Vec<String>>>,
     filters: Vec<Vec<u64>>,
+    scored: BTreeMap<u64, f32>,
+    values: BTreeMap<u64, f64>,
     /// The number of records with a term of a field.
     counts: BTreeMap<(&'static str, Vec<u8>), u64>,
     lengths: BTreeMap<&'static str, FieldStatistics>,
@@ -34,6 +36,8 @@ impl Model {
             index: MemoryIndex::default(),
             records: BTreeMap::new(),
             filters: Vec::new(),
+            scored: BTreeMap::new(),
+            values: BTreeMap::new(),
             counts: BTreeMap::new(),
             lengths: BTreeMap::new(),
             automata: RefCell::default(),
@@ -70,6 +74,22 @@ impl Model {
                 .add_filter(ids.iter().copied().collect::<IdSet>());
             model.filters.push(ids);
         }
+        let ids = model.records.keys().copied();
+        let ids: Vec<u64> = ids.filter(|_| random.chance(3)).collect();
+        let scored: Vec<_> = ids
+            .into_iter()
+            .map(|id| (id, random.below(100) as f32 / 8.0))
+            .collect();
+        model.index.add_scored(&scored);
+        model.scored = scored.into_iter().collect();
+        let ids = model.records.keys().copied();
+        let ids: Vec<u64> = ids.filter(|_| random.chance(3)).collect();
+        let values: Vec<_> = ids
+            .into_iter()
+            .map(|id| (id, random.below(100) as f64 / 4.0 - 3.0))
+            .collect();
+        model.index.add_values(&values);
+        model.values = values.into_iter().collect();
         model
     }
 
@@ -177,11 +197,22 @@ impl Model {
                 let found = self.filters[*number].binary_search(&id);
                 found.is_ok().then_some(f64::from(boost))
             }
+            Query::Scored { .. } => {
+                let score = self.scored.get(&id);
+                score.map(|score| f64::from(*score) * f64::from(boost))
+            }
             Query::Boolean(query) => self.score_boolean(query, id, boost),
             Query::Boost {
                 query,
                 boost: factor,
             } => self.score(query, id, boost * factor),
+            Query::Function { query, function } => {
+                // The function of the random queries multiplies the score by a value.
+                assert!(matches!(function, ScoreFunction::Multiply(_)));
+                let value = self.values.get(&id).copied().unwrap_or(0.5);
+                let relevance = self.score(query, id, 1.0)?;
+                Some((relevance * value).max(0.0) * f64::from(boost))
+            }
             Query::Constant { query, score } => {
                 let score = f64::from(*score) * f64::from(boost);
                 self.score(query, id, 1.0).map(|_| score)
@@ -227,13 +258,23 @@ fn query(random: &mut Random, depth: u32) -> Query {
                 .map(|_| query(random, depth - 1))
                 .collect()
         };
-        return match random.below(8) {
+        return match random.below(9) {
             0 => query(random, depth - 1).boost(2.5),
             1 => Query::Constant {
                 query: Box::new(query(random, depth - 1)),
                 score: 3.0,
             },
             2 => Query::all(queries(random, 3)),
+            4 => Query::Function {
+                query: Box::new(query(random, depth - 1)),
+                function: ScoreFunction::Multiply(vec![
+                    ScoreFunction::Relevance,
+                    ScoreFunction::Value(ValueNumber {
+                        number: 0,
+                        undefined: 0.5,
+                    }),
+                ]),
+            },
             3 => Query::any(queries(random, 4)),
             _ => Query::Boolean(BooleanQuery {
                 must: queries(random, 1),
@@ -245,7 +286,7 @@ fn query(random: &mut Random, depth: u32) -> Query {
         };
     }
     let term = word(random);
-    match random.below(14) {
+    match random.below(15) {
         0 => Query::phrase(&field, [term.as_str(), &word(random)], 0),
         1 => Query::phrase(&field, [term.as_str()], 2),
         2 => Query::Prefix {
@@ -276,7 +317,11 @@ fn query(random: &mut Random, depth: u32) -> Query {
             number: random.below(2) as usize,
             label: "filter".to_owned(),
         },
-        9 if random.chance(3) => [Query::All, Query::Nothing][random.below(2) as usize].clone(),
+        9 => Query::Scored {
+            number: 0,
+            label: "scored".to_owned(),
+        },
+        10 if random.chance(3) => [Query::All, Query::Nothing][random.below(2) as usize].clone(),
         _ => Query::term(&field, &term),
     }
 }

@@ -13,6 +13,7 @@ mod cjk;
 mod elision;
 mod file_stems;
 mod file_words;
+mod grams;
 mod stems;
 mod text_words;
 mod words;
@@ -23,6 +24,7 @@ use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use file_stems::FileStems;
 use file_words::Parts;
+pub use grams::{GramKind, GramOptions, GramTokenizer};
 pub use text_words::{DistinctWord, TextWords};
 
 /// The version of the rules of the analyzers. It increases whenever the tokens of any string change.

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use windrow_document::{Array, Document, ValueRef};
-use windrow_text::{Language, SearchAnalyzer, SearchTokenizer, TextVersion, TextWords};
+use windrow_text::{
+    GramOptions, GramTokenizer, Language, SearchAnalyzer, SearchTokenizer, TextVersion, TextWords,
+};
 
 use super::SearchDefinition;
-use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, multi_path};
+use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, autocomplete_path, multi_path};
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
 use super::path_entries::{PathEntries, WordAnalyses};
 
@@ -25,6 +27,7 @@ pub(crate) struct SearchScratch {
     /// In order, so that a document always has its entries in the same order.
     paths: BTreeMap<String, PathEntries>,
     tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
+    gram_tokenizers: HashMap<GramOptions, GramTokenizer>,
     /// The language of the document.
     language: Option<Language>,
     /// The words of the string that is analyzed.
@@ -138,6 +141,9 @@ impl SearchScratch {
                 self.text(&multi.string, text, &multi_path(path, &multi.name));
             }
         }
+        if let Some(options) = field.autocomplete {
+            self.grams(options, text, path);
+        }
         if let Some(normalizer) = field.string_values() {
             let mut buffer = std::mem::take(&mut self.normalized);
             if let Some(text) = normalizer.apply(text, &mut buffer) {
@@ -176,6 +182,16 @@ impl SearchScratch {
             }
         }
         entries.add_tokens(text, tokenizer, options);
+    }
+
+    /// Adds the grams of a string.
+    fn grams(&mut self, options: GramOptions, text: &str, path: &str) {
+        entries_at(&mut self.paths, path).add_existence();
+        let entries = entries_at(&mut self.paths, &autocomplete_path(path));
+        entries.add_existence();
+        let tokenizer = self.gram_tokenizers.entry(options);
+        let tokenizer = tokenizer.or_insert_with(|| options.tokenizer());
+        tokenizer.tokens(text, &mut |gram| entries.add_gram(gram.term));
     }
 
     /// Adds a value.

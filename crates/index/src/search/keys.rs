@@ -8,7 +8,8 @@
 //!
 //! The path has dots between the names. Positions in arrays are left out. The length is the number
 //! of tokens of the field's text in the record, at least 1. All entries of a field and a record have
-//! the same one. Another analysis of a field (`multi`) has a path of its own, see [`multi_path`].
+//! the same one. Another analysis of a field (`multi`) has a path of its own, see [`multi_path`], and so
+//! have the grams of a field of type `autocomplete`, see [`autocomplete_path`].
 
 use windrow_document::{ValueRef, key};
 
@@ -90,6 +91,15 @@ pub fn append_value_key(key: &mut Vec<u8>, path: &str, value: ValueRef<'_>) {
 /// ```
 pub fn multi_path(path: &str, name: &str) -> String {
     format!("{path}{MULTI}{name}")
+}
+
+/// Returns the path of the grams of a field of type `autocomplete`. No `multi` analyzer has it.
+///
+/// ```
+/// assert_eq!(windrow_index::search::autocomplete_path("title"), "title\u{1}\u{1}");
+/// ```
+pub fn autocomplete_path(path: &str) -> String {
+    format!("{path}{MULTI}{MULTI}")
 }
 
 impl Normalizer {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windrow_text::SearchAnalyzer;
+use windrow_text::{GramOptions, SearchAnalyzer};
 
 /// The byte between a path and the name of a `multi` analyzer.
 pub(super) const MULTI: char = '\u{1}';
@@ -24,6 +24,8 @@ pub struct DocumentMapping {
 pub struct FieldMapping {
     /// Strings as text.
     pub string: Option<StringMapping>,
+    /// Strings by the beginnings of their words: the type `autocomplete`.
+    pub autocomplete: Option<GramOptions>,
     /// Strings as one value.
     pub token: Option<Normalizer>,
     /// Strings as one value, for facets only.
@@ -145,6 +147,11 @@ impl FieldMapping {
             uuid: true,
             ..FieldMapping::default()
         }
+    }
+
+    /// Returns `true` if the field's strings are indexed as texts: by their words or by grams.
+    pub(super) fn is_text(&self) -> bool {
+        self.string.is_some() || self.autocomplete.is_some()
     }
 
     /// Returns the form in which the field's strings are values, if they are. If a field is a `token`

@@ -200,6 +200,11 @@ impl PathEntries {
         });
     }
 
+    /// Adds a gram. Grams have no positions.
+    pub fn add_gram(&mut self, gram: &str) {
+        self.add_token(gram, 0, IndexOptions::Freqs);
+    }
+
     /// Adds a token.
     fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
         let number = self.terms.number(term);

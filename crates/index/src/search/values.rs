@@ -59,7 +59,7 @@ impl SearchDefinition {
     /// ```
     pub fn texts_at(&self, document: Document<'_>, path: &str, visit: &mut dyn FnMut(&str)) {
         self.leaves_at(document, path, &mut |field, value| match value {
-            ValueRef::String(text) if field.string.is_some() => visit(text),
+            ValueRef::String(text) if field.is_text() => visit(text),
             _ => {}
         });
     }

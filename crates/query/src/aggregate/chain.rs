@@ -33,17 +33,14 @@ impl Pipeline {
         hint: Option<Hint>,
         setting: &PipelineContext,
     ) -> Result<Cursor, Error> {
-        if let Some((first, rest)) = self.stages.split_first()
-            && let StageKind::Other(other) = &first.kind
-            && let Some(front) = other.over_source(source, setting)
-        {
-            // A stage with its own access path ignores the hint, but the hint must be valid.
-            let base = source.view().map_or(source, |view| view.base);
-            hint::check_fits(hint.as_ref(), &**base)?;
-            let cursor = chain(rest, front?, setting).map(Cursor::new)?;
-            return Ok(cursor.with_plan_summary(other.plan_summary()));
+        if let Some(cursor) = own_access(&self.stages, source, hint.as_ref(), setting) {
+            return cursor;
         }
+        let is_view = source.view().is_some();
         let (source, stages) = self.over_base(source, setting)?;
+        if is_view && let Some(cursor) = own_access(&stages, source, hint.as_ref(), setting) {
+            return cursor;
+        }
         if let Some((statistics, rest)) = statistics::first(&stages) {
             let rows = statistics::rows(statistics, &**source, setting)?;
             return chain(rest, rows, setting).map(Cursor::new);
@@ -115,6 +112,27 @@ impl Pipeline {
     ) -> Result<BoxOperator, Error> {
         chain(&self.stages, rows, setting)
     }
+}
+
+/// Opens stages of which the first one reads the source by an access path of its own. Returns `None` if
+/// it does not.
+fn own_access(
+    stages: &[Stage],
+    source: &Arc<dyn Source>,
+    hint: Option<&Hint>,
+    setting: &PipelineContext,
+) -> Option<Result<Cursor, Error>> {
+    let (first, rest) = stages.split_first()?;
+    let StageKind::Other(other) = &first.kind else {
+        return None;
+    };
+    let front = other.over_source(source, setting)?;
+    // Such a stage ignores the hint, but the hint must be valid.
+    let base = source.view().map_or(source, |view| view.base);
+    let cursor = hint::check_fits(hint, &**base)
+        .and(front)
+        .and_then(|front| chain(rest, front, setting).map(Cursor::new));
+    Some(cursor.map(|cursor| cursor.with_plan_summary(other.plan_summary())))
 }
 
 /// Builds the operators of stages on top of an input.

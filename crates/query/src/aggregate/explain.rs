@@ -31,17 +31,14 @@ impl Pipeline {
         how: &ExplainContext<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
         how.interrupt.check()?;
-        if let Some((first, rest)) = self.stages.split_first()
-            && let StageKind::Other(other) = &first.kind
-            && let Some(shown) = other.explained_over(source, how)?
-        {
-            let open = || {
-                let rows = other.over_source(source, how.setting);
-                rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
-            };
-            return self.explain_after(shown, rest, &open, how);
+        if let Some(shown) = self.own_access(&self.stages, source, how)? {
+            return Ok(shown);
         }
+        let is_view = source.view().is_some();
         let (source, stages) = self.over_base(source, how.setting)?;
+        if is_view && let Some(shown) = self.own_access(&stages, source, how)? {
+            return Ok(shown);
+        }
         if let (Some(first), Some((statistics, rest))) =
             (stages.first(), statistics::first(&stages))
         {
@@ -60,6 +57,30 @@ impl Pipeline {
         first.push("$cursor", front.collect::<DocumentBuf>());
         let open = || Ok(find.clone().open(source)?.into_operator());
         self.explain_after(first, rest, &open, how)
+    }
+
+    /// Explains stages of which the first one reads the source by an access path of its own. Returns `None`
+    /// if it does not.
+    fn own_access(
+        &self,
+        stages: &[Stage],
+        source: &Arc<dyn Source>,
+        how: &ExplainContext<'_>,
+    ) -> Result<Option<Vec<DocumentBuf>>, Error> {
+        let Some((first, rest)) = stages.split_first() else {
+            return Ok(None);
+        };
+        let StageKind::Other(other) = &first.kind else {
+            return Ok(None);
+        };
+        let Some(shown) = other.explained_over(source, how)? else {
+            return Ok(None);
+        };
+        let open = || {
+            let rows = other.over_source(source, how.setting);
+            rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
+        };
+        self.explain_after(shown, rest, &open, how).map(Some)
     }
 
     /// Explains the first stage and the stages after it.

@@ -1,9 +1,15 @@
 //! Compiles the operators of `$search` to a query over the terms of a search index.
 //!
+//! - `autocomplete`: the operator `autocomplete`
+//! - `near`: the operator `near`
 //! - `query_string`: the operator `queryString`
+//! - `score`: the option `score`
 //! - `similar_documents`: the operator `moreLikeThis`
 
+mod autocomplete;
+mod near;
 mod query_string;
+mod score;
 mod similar_documents;
 
 use windrow_document::{Value, ValueRef, key};
@@ -13,9 +19,9 @@ use windrow_index::search::{
 };
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
-use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, Score, SearchOperator};
+use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
-use super::source::KeyRange;
+use super::source::{KeyRange, ValueConditions};
 use crate::Error;
 use crate::bounds::interval::after;
 
@@ -24,8 +30,8 @@ use crate::bounds::interval::after;
 pub struct CompiledSearch {
     /// The query.
     pub query: Query,
-    /// The key ranges of each filter of the query.
-    pub ranges: Vec<Vec<KeyRange>>,
+    /// The conditions on values to which the query refers.
+    pub conditions: ValueConditions,
 }
 
 /// What the compiler needs to know about an index.
@@ -49,19 +55,19 @@ pub fn compile(
     let mut compiler = Compiler {
         definition,
         facts,
-        ranges: Vec::new(),
+        conditions: ValueConditions::default(),
     };
     let query = compiler.operator(operator)?;
     Ok(CompiledSearch {
         query,
-        ranges: compiler.ranges,
+        conditions: compiler.conditions,
     })
 }
 
 struct Compiler<'c> {
     definition: &'c SearchDefinition,
     facts: &'c dyn IndexFacts,
-    ranges: Vec<Vec<KeyRange>>,
+    conditions: ValueConditions,
 }
 
 /// A text field to search.
@@ -71,17 +77,16 @@ struct TextField<'c> {
     mapping: &'c StringMapping,
 }
 
+impl TextField<'_> {
+    fn has_positions(&self) -> bool {
+        self.mapping.index_options == IndexOptions::Positions
+    }
+}
+
 impl<'c> Compiler<'c> {
     fn operator(&mut self, operator: &SearchOperator) -> Result<Query, Error> {
         let query = self.kind(&operator.kind)?;
-        Ok(match operator.score {
-            Score::AsIs => query,
-            Score::Boost(boost) => query.boost(boost),
-            Score::Constant(score) => Query::Constant {
-                query: Box::new(query),
-                score,
-            },
-        })
+        Ok(self.with_score(query, &operator.score))
     }
 
     fn kind(&mut self, kind: &OperatorKind) -> Result<Query, Error> {
@@ -113,6 +118,17 @@ impl<'c> Compiler<'c> {
                 lower,
                 upper,
             } => self.range(paths, lower.as_ref(), upper.as_ref()),
+            OperatorKind::Near {
+                paths,
+                origin,
+                pivot,
+            } => self.near(paths, origin.as_ref(), *pivot),
+            OperatorKind::Autocomplete {
+                typed,
+                path,
+                fuzzy,
+                is_sequential,
+            } => self.autocomplete(typed, path, *fuzzy, *is_sequential),
             OperatorKind::In { paths, values } => self.values(paths, values),
             OperatorKind::Exists { path } => Ok(Query::Exists {
                 field: prefix(path, EXISTS),
@@ -198,7 +214,7 @@ impl<'c> Compiler<'c> {
         for field in self.text_fields(paths)? {
             for text in texts {
                 let words = words(text, field.mapping);
-                if words.len() > 1 && field.mapping.index_options != IndexOptions::Positions {
+                if words.len() > 1 && !field.has_positions() {
                     let path = &field.path;
                     let message = format!(
                         "the field {path:?} has no positions, which phrases need: its \"indexOptions\" are \
@@ -259,9 +275,9 @@ impl<'c> Compiler<'c> {
         if ranges.is_empty() {
             return Ok(Query::Nothing);
         }
-        self.ranges.push(ranges);
+        self.conditions.ranges.push(ranges);
         Ok(Query::Filter {
-            number: self.ranges.len() - 1,
+            number: self.conditions.ranges.len() - 1,
             label: range_label(paths, lower, upper),
         })
     }
@@ -376,13 +392,6 @@ fn normalized<'v>(
 
 /// Returns a readable form of a range.
 fn range_label(paths: &[SearchPath], lower: Option<&RangeEnd>, upper: Option<&RangeEnd>) -> String {
-    let paths: Vec<&str> = paths
-        .iter()
-        .map(|path| match path {
-            SearchPath::Field(path) | SearchPath::Multi { field: path, .. } => path.as_str(),
-            SearchPath::Wildcard(pattern) => pattern.as_str(),
-        })
-        .collect();
     let lower = match lower {
         Some(limit) if limit.is_included => format!("[{}", limit.value.as_ref()),
         Some(limit) => format!("{{{}", limit.value.as_ref()),
@@ -393,7 +402,15 @@ fn range_label(paths: &[SearchPath], lower: Option<&RangeEnd>, upper: Option<&Ra
         Some(limit) => format!("{}}}", limit.value.as_ref()),
         None => "*]".to_owned(),
     };
-    format!("{}:{lower} TO {upper}", paths.join(","))
+    format!("{}:{lower} TO {upper}", paths_shown(paths))
+}
+
+fn paths_shown(paths: &[SearchPath]) -> String {
+    let paths = paths.iter().map(|path| match path {
+        SearchPath::Field(path) | SearchPath::Multi { field: path, .. } => path.as_str(),
+        SearchPath::Wildcard(pattern) => pattern.as_str(),
+    });
+    paths.collect::<Vec<_>>().join(",")
 }
 
 /// Returns the key range of a field's values between two limits.
@@ -438,6 +455,19 @@ fn key_range(
         }
     };
     Some((from, to))
+}
+
+/// Returns the key range of all values of a field that are of the type of `like`: a date or a number.
+fn all_of_type(path: &str, mapping: &FieldMapping, like: ValueRef<'_>) -> Option<KeyRange> {
+    let least = match like {
+        ValueRef::DateTime(_) => ValueRef::DateTime(i64::MIN),
+        _ => ValueRef::Double(f64::NEG_INFINITY),
+    };
+    let lower = RangeEnd {
+        value: least.to_value(),
+        is_included: true,
+    };
+    key_range(path, mapping, Some(&lower), None)
 }
 
 /// Returns `true` if a path matches a pattern, in which `*` stands for any characters.

@@ -5,18 +5,21 @@
 //! phrase are hits only where the whole phrase occurs. Source: MongoDB's manual, "Highlight Search
 //! Terms in Results".
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::search::{
-    SearchDefinition, StringMapping, TERM, VALUE_GAP, language_of, path_of, prefix,
+    SearchDefinition, StringMapping, TERM, VALUE_GAP, autocomplete_path, language_of, path_of,
+    prefix,
 };
 use windrow_search::{Highlighter, Passage, Query, Token, passages};
-use windrow_text::SearchTokenizer;
+use windrow_text::{GramTokenizer, Language, SearchTokenizer, VisitToken};
 
 use super::compile::{IndexFacts, matches_wildcard};
 use super::options::{Options, SearchPath, bad, optional_number};
+use super::query_printer::fields_of;
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 
@@ -74,8 +77,9 @@ impl Highlight {
         let is_text = |field: &str| field == prefix(path_of(field), TERM);
         let highlighter = Highlighter::new(query, is_text).map_err(|it| bad(it.to_string()))?;
         let mut fields = Vec::new();
+        let sought = fields_of(query);
         for path in &self.paths {
-            add_fields(path, definition, facts, &mut fields)?;
+            add_fields(path, definition, &sought, facts, &mut fields)?;
         }
         // Sorted by path and without duplicates, as MongoDB returns them.
         fields.sort_by(|one, other| (&one.path, &one.multi).cmp(&(&other.path, &other.multi)));
@@ -94,22 +98,59 @@ impl Highlight {
 struct HighlightField {
     path: String,
     multi: Option<String>,
-    tokenizer: SearchTokenizer,
+    tokenizer: FieldTokenizer,
 }
 
-/// Adds the fields of a path. Fails if a path without `*` is not indexed as text.
+/// Gives the tokens that an index has of a field.
+enum FieldTokenizer {
+    Words(SearchTokenizer),
+    /// For a field of type `autocomplete`.
+    Grams(GramTokenizer),
+}
+
+impl FieldTokenizer {
+    fn set_document_language(&mut self, language: Option<Language>) {
+        match self {
+            FieldTokenizer::Words(tokenizer) => tokenizer.set_document_language(language),
+            FieldTokenizer::Grams(_) => {}
+        }
+    }
+
+    fn tokens(&mut self, text: &str, visit: &mut VisitToken<'_>) {
+        match self {
+            FieldTokenizer::Words(tokenizer) => tokenizer.tokens(text, visit),
+            FieldTokenizer::Grams(tokenizer) => tokenizer.tokens(text, visit),
+        }
+    }
+}
+
+fn words_of(mapping: &StringMapping) -> FieldTokenizer {
+    FieldTokenizer::Words(mapping.analyzer.tokenizer())
+}
+
+/// Adds the fields of a path. `sought` are the key prefixes of the fields in the query. Fails if a path without `*` is not indexed as text.
 fn add_fields(
     path: &SearchPath,
     definition: &SearchDefinition,
+    sought: &BTreeSet<String>,
     facts: &dyn IndexFacts,
     fields: &mut Vec<HighlightField>,
 ) -> Result<(), Error> {
     let mapping_of = |path: &str| definition.field(path)?.string.as_ref();
-    let mut add = |path: &str, multi: Option<&str>, mapping: &StringMapping| {
+    // A field whose grams are not sought is highlighted by its words, if it has them.
+    let tokenizer_of = |path: &str| {
+        let field = definition.field(path)?;
+        let grams = field.autocomplete.filter(|_| {
+            field.string.is_none() || sought.contains(&prefix(&autocomplete_path(path), TERM))
+        });
+        let grams = grams.map(|options| FieldTokenizer::Grams(options.tokenizer()));
+        grams.or_else(|| Some(words_of(field.string.as_ref()?)))
+    };
+    let mut add = |path: &str, multi: Option<&str>, tokenizer: FieldTokenizer| {
         fields.push(HighlightField {
             path: path.to_owned(),
             multi: multi.map(str::to_owned),
-            tokenizer: mapping.analyzer.tokenizer(),
+            tokenizer,
         });
     };
     let not_indexed = |path: &str| {
@@ -118,21 +159,23 @@ fn add_fields(
         )))
     };
     match path {
-        SearchPath::Field(path) => match mapping_of(path) {
-            Some(mapping) => add(path, None, mapping),
+        SearchPath::Field(path) => match tokenizer_of(path) {
+            Some(tokenizer) => add(path, None, tokenizer),
             None => return not_indexed(path),
         },
         SearchPath::Multi { field, multi } => {
             let mapping = mapping_of(field).and_then(|mapping| mapping.multi(multi));
             match mapping {
-                Some(mapping) => add(field, Some(multi), mapping),
+                Some(mapping) => add(field, Some(multi), words_of(mapping)),
                 None => return not_indexed(&format!("{field} (multi: {multi})")),
             }
         }
         SearchPath::Wildcard(pattern) => {
             for path in facts.paths()? {
-                match mapping_of(&path) {
-                    Some(mapping) if matches_wildcard(pattern, &path) => add(&path, None, mapping),
+                match tokenizer_of(&path) {
+                    Some(tokenizer) if matches_wildcard(pattern, &path) => {
+                        add(&path, None, tokenizer);
+                    }
                     _ => {}
                 }
             }
@@ -229,7 +272,7 @@ impl<'h> FieldText<'h> {
     }
 
     /// Adds a string, up to the last character that is examined.
-    fn add(&mut self, text: &str, tokenizer: &mut SearchTokenizer, interrupt: &dyn Interrupt) {
+    fn add(&mut self, text: &str, tokenizer: &mut FieldTokenizer, interrupt: &dyn Interrupt) {
         if !std::mem::replace(&mut self.is_first, false) && self.characters_left > 0 {
             self.content.push('\0');
             self.characters_left -= 1;

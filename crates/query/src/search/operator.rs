@@ -2,11 +2,16 @@
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
 
+mod score;
+mod values;
+
 use windrow_document::{Array, Document, Value, ValueRef};
 
 use super::options::{Options, SearchPath, bad, optional_number};
-use super::query_string::{self, Expression};
+use super::query_string;
 use crate::Error;
+use score::score;
+pub use score::{Expression, FieldValue, Score};
 
 /// An operator with its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +63,27 @@ pub enum OperatorKind {
         paths: Vec<SearchPath>,
         values: Vec<Value>,
     },
+    /// Numbers or dates, with scores by their distance from an origin.
+    Near {
+        paths: Vec<SearchPath>,
+        origin: Value,
+        /// The distance at which the score is a half, for dates in milliseconds.
+        pivot: f64,
+    },
+    /// Words that begin, or have a part, as what was typed.
+    Autocomplete {
+        typed: Vec<String>,
+        path: String,
+        fuzzy: Option<Fuzzy>,
+        /// The words of a text that was typed are sought together only.
+        is_sequential: bool,
+    },
     /// Any value of a path.
     Exists { path: String },
     /// Texts that are similar to these texts, each with its path.
     MoreLikeThis { texts: Vec<(String, String)> },
     /// A query in Lucene's syntax.
-    QueryString(Expression),
+    QueryString(query_string::Expression),
     /// A combination of operators.
     Compound(Compound),
 }
@@ -91,17 +111,6 @@ pub struct Fuzzy {
     pub edits: u8,
     pub prefix: usize,
     pub expansions: usize,
-}
-
-/// The modification of a score.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Score {
-    #[default]
-    AsIs,
-    /// The score is multiplied.
-    Boost(f32),
-    /// The score is replaced.
-    Constant(f32),
 }
 
 /// The names of all operators of MongoDB Search, including those that are not supported yet.
@@ -156,9 +165,11 @@ impl SearchOperator {
             "phrase" => phrase,
             "wildcard" => wildcard,
             "regex" => regex,
-            "range" => range,
-            "equals" => equals,
-            "in" => within,
+            "autocomplete" => autocomplete,
+            "range" => values::range,
+            "equals" => values::equals,
+            "in" => values::within,
+            "near" => values::near,
             "exists" => exists,
             "moreLikeThis" => more_like_this,
             "queryString" => query_string,
@@ -232,6 +243,27 @@ fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
     }))
 }
 
+fn autocomplete(options: &Options<'_>) -> Result<OperatorKind, Error> {
+    options.check(&["query", "path", "tokenOrder", "fuzzy", "score"])?;
+    let path = options.string("path")?;
+    let path = path.ok_or_else(|| bad("\"autocomplete.path\" is required".to_owned()))?;
+    Ok(OperatorKind::Autocomplete {
+        typed: options.strings("query")?,
+        path: path.to_owned(),
+        fuzzy: fuzzy(options)?,
+        is_sequential: match options.string("tokenOrder")? {
+            None | Some("any") => false,
+            Some("sequential") => true,
+            Some(other) => {
+                let message = format!(
+                    "\"autocomplete.tokenOrder\" must be \"any\" or \"sequential\", not {other:?}"
+                );
+                return Err(bad(message));
+            }
+        },
+    })
+}
+
 fn phrase(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.refuse("synonyms")?;
     options.check(&["query", "path", "slop", "score"])?;
@@ -265,110 +297,6 @@ fn regex(options: &Options<'_>) -> Result<OperatorKind, Error> {
         patterns: options.strings("query")?,
         paths: options.paths()?,
         takes_analyzed: options.flag("allowAnalyzedField")?,
-    })
-}
-
-/// Scores stay finite below it.
-const SCORE_MAX: f64 = 1e30;
-
-fn is_nan(value: ValueRef<'_>) -> bool {
-    match value {
-        ValueRef::Double(number) => number.is_nan(),
-        ValueRef::Decimal128(number) => number.is_nan(),
-        _ => false,
-    }
-}
-
-fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
-    options.check(&["path", "gt", "gte", "lt", "lte", "score"])?;
-    let limit = |exclusive: &str, inclusive: &str| {
-        let value = |name: &str| options.get(name);
-        match (value(exclusive), value(inclusive)) {
-            (Some(_), Some(_)) => Err(bad(format!(
-                "\"range\" has both \"{exclusive}\" and \"{inclusive}\""
-            ))),
-            (Some(value), None) => Ok(Some((value, false))),
-            (None, Some(value)) => Ok(Some((value, true))),
-            (None, None) => Ok(None),
-        }
-    };
-    let (lower, upper) = (limit("gt", "gte")?, limit("lt", "lte")?);
-    let has_order = |value: ValueRef<'_>| {
-        value.is_number() || matches!(value, ValueRef::DateTime(_) | ValueRef::String(_))
-    };
-    let values: Vec<ValueRef<'_>> = lower.iter().chain(&upper).map(|limit| limit.0).collect();
-    let are_alike = match values.as_slice() {
-        [] => {
-            return Err(bad(
-                "\"range\" needs \"gt\", \"gte\", \"lt\" or \"lte\"".to_owned()
-            ));
-        }
-        [one, other] => one.is_number() && other.is_number() || one.type_of() == other.type_of(),
-        _ => true,
-    };
-    if values.iter().any(|value| is_nan(*value)) {
-        return Err(bad("a limit of \"range\" must not be NaN".to_owned()));
-    }
-    if !are_alike || !values.iter().all(|value| has_order(*value)) {
-        let message = "the limits of \"range\" must be numbers, dates or strings, both of one type";
-        return Err(bad(message.to_owned()));
-    }
-    let made = |limit: Option<(ValueRef<'_>, bool)>| {
-        limit.map(|(value, is_included)| RangeEnd {
-            value: value.to_value(),
-            is_included,
-        })
-    };
-    Ok(OperatorKind::Range {
-        paths: options.paths()?,
-        lower: made(lower),
-        upper: made(upper),
-    })
-}
-
-/// Checks that a value is of a type that can be searched for.
-fn check_value(name: &str, value: ValueRef<'_>) -> Result<Value, Error> {
-    let can_be = value.is_number()
-        || matches!(
-            value,
-            ValueRef::Bool(_)
-                | ValueRef::ObjectId(_)
-                | ValueRef::DateTime(_)
-                | ValueRef::String(_)
-                | ValueRef::Null
-        )
-        || matches!(value, ValueRef::Binary { .. });
-    if can_be {
-        Ok(value.to_value())
-    } else {
-        Err(bad(format!(
-            "\"{name}.value\" must be a boolean, objectId, number, date, string, UUID or null"
-        )))
-    }
-}
-
-fn equals(options: &Options<'_>) -> Result<OperatorKind, Error> {
-    options.check(&["path", "value", "score"])?;
-    let value = options.required("value")?;
-    Ok(OperatorKind::In {
-        paths: options.paths()?,
-        values: vec![check_value("equals", value)?],
-    })
-}
-
-fn within(options: &Options<'_>) -> Result<OperatorKind, Error> {
-    options.check(&["path", "value", "score"])?;
-    let values = match options.required("value")? {
-        ValueRef::Array(values) => values.iter().map(|it| check_value("in", it)).collect(),
-        value => check_value("in", value).map(|value| vec![value]),
-    };
-    let values: Vec<Value> = values?;
-    if values.is_empty() {
-        return Err(bad("\"in.value\" must not be empty".to_owned()));
-    }
-    Ok(OperatorKind::In {
-        paths: options.paths()?,
-        values,
     })
 }
 
@@ -508,36 +436,4 @@ fn clause(name: &str, one: Document<'_>, depth: usize) -> Result<SearchOperator,
     };
     let parsed = SearchOperator::parse_at(operator, operand, depth + 1);
     parsed.unwrap_or_else(|| Err(bad(format!("Unrecognized operator \"{operator}\""))))
-}
-
-fn score(options: &Options<'_>) -> Result<Score, Error> {
-    let Some(given) = options.get("score") else {
-        return Ok(Score::AsIs);
-    };
-    let given = Options::new("score", given)?;
-    given.refuse("embedded")?;
-    given.refuse("function")?;
-    given.check(&["boost", "constant"])?;
-    let value = |name: &str| -> Result<Option<f32>, Error> {
-        let Some(inner) = given.get(name) else {
-            return Ok(None);
-        };
-        let inner = Options::new(name, inner)?;
-        inner.refuse("path")?;
-        inner.check(&["value"])?;
-        match optional_number(&inner, "value")? {
-            Some(number) if (0.0..=SCORE_MAX).contains(&number) => Ok(Some(number as f32)),
-            _ => Err(bad(format!(
-                "\"score.{name}.value\" must be a number from 0 to {SCORE_MAX:e}"
-            ))),
-        }
-    };
-    match (value("boost")?, value("constant")?) {
-        (Some(boost), None) => Ok(Score::Boost(boost)),
-        (None, Some(score)) => Ok(Score::Constant(score)),
-        (None, None) => Ok(Score::AsIs),
-        (Some(_), Some(_)) => Err(bad(
-            "\"score\" must have either \"boost\" or \"constant\"".to_owned()
-        )),
-    }
 }

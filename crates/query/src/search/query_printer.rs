@@ -1,11 +1,24 @@
 //! Queries over a search index in a readable form.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use windrow_index::search::path_of;
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
 
 /// Returns the query with paths in place of key prefixes.
 pub fn readable(query: &Query) -> Query {
     readable_with(query, &path_shown)
+}
+
+/// Returns the key prefixes of all fields of a query.
+pub fn fields_of(query: &Query) -> BTreeSet<String> {
+    let fields = RefCell::new(BTreeSet::new());
+    readable_with(query, &|field| {
+        fields.borrow_mut().insert(field.to_owned());
+        String::new()
+    });
+    fields.into_inner()
 }
 
 /// Returns the query with field names in place of key prefixes. `shown` returns the name of a key
@@ -17,6 +30,10 @@ pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
         Query::Nothing => Query::Nothing,
         Query::All => Query::All,
         Query::Filter { number, label } => Query::Filter {
+            number: *number,
+            label: label.clone(),
+        },
+        Query::Scored { number, label } => Query::Scored {
             number: *number,
             label: label.clone(),
         },
@@ -68,6 +85,10 @@ pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
             minimum_should_match: boolean.minimum_should_match,
         }),
         Query::Boost { query, boost } => one(query).boost(*boost),
+        Query::Function { query, function } => Query::Function {
+            query: Box::new(one(query)),
+            function: function.clone(),
+        },
         Query::Constant { query, score } => Query::Constant {
             query: Box::new(one(query)),
             score: *score,

@@ -3,10 +3,16 @@
 //! A field of a query is a key prefix in the index: the path, a zero byte and the kind of the
 //! entries.
 
+use std::sync::Arc;
+
 use windrow_collection::StorageError;
-use windrow_index::search::{EXISTS, path_of, prefix};
+use windrow_document::ValueRef;
+use windrow_document::key::KeyReader;
+use windrow_index::search::{EXISTS, VALUE, path_of, prefix};
 use windrow_search::ids::SetIds;
-use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
+use windrow_search::{
+    END, FieldStatistics, IdSet, Ids, Postings, RecordValue, ScoredRecord, Terms,
+};
 
 use crate::Error;
 use crate::row::{Interrupt, Pace};
@@ -18,29 +24,78 @@ pub struct IndexSource<'s> {
     source: &'s dyn Source,
     index: usize,
     lists: &'s TermLists,
-    /// The key ranges of the query's filters: the first key is inclusive, the last exclusive.
-    ranges: &'s [Vec<KeyRange>],
+    conditions: &'s ValueConditions,
     interrupt: &'s dyn Interrupt,
 }
 
 /// A range of keys: the first is inclusive, the second exclusive.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
+/// The conditions of a query on values, which the queries refer to by numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValueConditions {
+    /// The key ranges of each [`windrow_search::Query::Filter`].
+    pub ranges: Vec<Vec<KeyRange>>,
+    /// The paths and key ranges of the values with each [`windrow_search::ValueNumber`].
+    pub values: Vec<Vec<(String, KeyRange)>>,
+    /// What gives the scores of each [`windrow_search::Query::Scored`].
+    pub nears: Vec<NearValues>,
+}
+
+impl ValueConditions {
+    const NONE: &'static ValueConditions = &ValueConditions {
+        ranges: Vec::new(),
+        values: Vec::new(),
+        nears: Vec::new(),
+    };
+}
+
+/// Values that have the greater a score, the nearer they are to an origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearValues {
+    /// The paths, and the key ranges of their values.
+    pub ranges: Vec<(String, KeyRange)>,
+    /// The value with the score 1: a number, or milliseconds since 1970.
+    pub origin: f64,
+    /// The distance at which the score is a half.
+    pub pivot: f64,
+}
+
+/// Returns a number, or the milliseconds of a date since 1970.
+fn number_of(value: ValueRef<'_>) -> Option<f64> {
+    match value {
+        ValueRef::DateTime(millis) => Some(millis as f64),
+        number => number.as_f64(),
+    }
+}
+
+impl NearValues {
+    fn score(&self, value: f64) -> f32 {
+        let score = self.pivot / (self.pivot + (self.origin - value).abs());
+        // An infinite number is infinitely far away.
+        score as f32
+    }
+}
+
 impl<'s> IndexSource<'s> {
     pub fn new(
         source: &'s dyn Source,
         index: usize,
         lists: &'s TermLists,
-        ranges: &'s [Vec<KeyRange>],
         interrupt: &'s dyn Interrupt,
     ) -> IndexSource<'s> {
         IndexSource {
             source,
             index,
             lists,
-            ranges,
+            conditions: ValueConditions::NONE,
             interrupt,
         }
+    }
+
+    /// Answers the conditions of a query.
+    pub fn with_conditions(self, conditions: &'s ValueConditions) -> IndexSource<'s> {
+        IndexSource { conditions, ..self }
     }
 
     fn list(&self, key: &[u8]) -> Result<TermList, Error> {
@@ -72,6 +127,60 @@ impl<'s> IndexSource<'s> {
             }
         }
         Ok(found.into_ids())
+    }
+
+    /// Returns the records with values that have scores. Of several values, the nearest counts.
+    fn records_near(&self, near: &NearValues) -> Result<Arc<[ScoredRecord]>, Error> {
+        let mut found = Vec::new();
+        self.each_value(&near.ranges, &mut |id, value| {
+            found.push((id, near.score(value)));
+        })?;
+        found.sort_unstable_by(|one: &ScoredRecord, other| {
+            one.0.cmp(&other.0).then(other.1.total_cmp(&one.1))
+        });
+        found.dedup_by_key(|record| record.0);
+        Ok(found.into())
+    }
+
+    /// Returns the values of records. Of several values, the least counts.
+    fn record_values(&self, ranges: &[(String, KeyRange)]) -> Result<Arc<[RecordValue]>, Error> {
+        let mut found = Vec::new();
+        self.each_value(ranges, &mut |id, value| found.push((id, value)))?;
+        found.sort_unstable_by(|one: &RecordValue, other| {
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        });
+        found.dedup_by_key(|record| record.0);
+        Ok(found.into())
+    }
+
+    /// Visits the numbers and dates in key ranges with the ids of their records.
+    fn each_value(
+        &self,
+        ranges: &[(String, KeyRange)],
+        visit: &mut dyn FnMut(u64, f64),
+    ) -> Result<(), Error> {
+        let mut pace = Pace::default();
+        for (path, (from, to)) in ranges {
+            let value_at = prefix(path, VALUE).len();
+            let mut lists = self.source.key_lists(self.index, from, to)?;
+            while lists.next().map_err(storage)? {
+                let key = lists.key().get(value_at..).unwrap_or_default();
+                let value = KeyReader::new(key, &[]).value(false);
+                let Some(value) = value.and_then(|value| number_of(value.as_ref())) else {
+                    continue;
+                };
+                let mut stopped = Ok(());
+                let take = &mut |ids: &[u64]| {
+                    if stopped.is_ok() {
+                        stopped = pace.step(self.interrupt);
+                    }
+                    ids.iter().for_each(|id| visit(*id, value));
+                };
+                lists.read(take).map_err(storage)?;
+                stopped?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns all records of the collection: each has one entry in the index on `_id`.
@@ -137,8 +246,23 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     }
 
     fn filter(&self, number: usize) -> Result<RecordIds, Error> {
-        let ranges = self.ranges.get(number).map_or(&[][..], Vec::as_slice);
+        let ranges = self.conditions.ranges.get(number);
+        let ranges = ranges.map_or(&[][..], Vec::as_slice);
         Ok(RecordIds::Set(self.records_within(ranges)?))
+    }
+
+    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Error> {
+        match self.conditions.nears.get(number) {
+            Some(near) => self.records_near(near),
+            None => Ok(Arc::new([])),
+        }
+    }
+
+    fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Error> {
+        match self.conditions.values.get(number) {
+            Some(ranges) => self.record_values(ranges),
+            None => Ok(Arc::new([])),
+        }
     }
 }
 

@@ -110,7 +110,7 @@ impl SuggestRequest {
             return Ok(shown);
         };
         let lists = TermLists::default();
-        let source = IndexSource::new(&*search.source, search.number, &lists, &[], interrupt);
+        let source = IndexSource::new(&*search.source, search.number, &lists, interrupt);
         let own = source.postings(&field, &only.term)?;
         let documents = own.map_or(0, |mut list| list.count_at_most());
         let term = String::from_utf8_lossy(&only.term);

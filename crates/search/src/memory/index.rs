@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use super::{MemoryPosting, MemoryPostings, MemoryTerms};
 use crate::ids::{IdSet, SetIds};
-use crate::score::FieldStatistics;
+use crate::operators::ScoredRecord;
+use crate::score::{FieldStatistics, RecordValue};
 use crate::source::Source;
 
 /// An index of fields, for tests and examples.
@@ -15,6 +17,8 @@ pub struct MemoryIndex {
     /// All records.
     records: IdSet,
     filters: Vec<IdSet>,
+    scored: Vec<Arc<[ScoredRecord]>>,
+    values: Vec<Arc<[RecordValue]>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,6 +56,19 @@ impl MemoryIndex {
     pub fn add_filter(&mut self, ids: IdSet) -> usize {
         self.filters.push(ids);
         self.filters.len() - 1
+    }
+
+    /// Adds records that another index gave scores to, in increasing order of ids, and returns their
+    /// number.
+    pub fn add_scored(&mut self, records: &[ScoredRecord]) -> usize {
+        self.scored.push(records.into());
+        self.scored.len() - 1
+    }
+
+    /// Adds values that functions of scores read, in increasing order of ids, and returns their number.
+    pub fn add_values(&mut self, values: &[RecordValue]) -> usize {
+        self.values.push(values.into());
+        self.values.len() - 1
     }
 }
 
@@ -95,5 +112,15 @@ impl Source for MemoryIndex {
     fn filter(&self, number: usize) -> Result<SetIds, Infallible> {
         let filter = self.filters.get(number).cloned();
         Ok(filter.unwrap_or_default().into_ids())
+    }
+
+    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Infallible> {
+        let records = self.scored.get(number).cloned();
+        Ok(records.unwrap_or_else(|| Arc::new([])))
+    }
+
+    fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Infallible> {
+        let values = self.values.get(number).cloned();
+        Ok(values.unwrap_or_else(|| Arc::new([])))
     }
 }

@@ -1,7 +1,8 @@
 //! Any of the operators.
 
 use super::{
-    AtLeast, Conjunction, Constant, Disjunction, Filter, Optional, Phrase, Union, Without,
+    AtLeast, Conjunction, Constant, Disjunction, Filter, Optional, Phrase, Rescored, Scored, Union,
+    Without,
 };
 use crate::batch::Batch;
 use crate::ids::{Ids, SetIds};
@@ -25,6 +26,8 @@ pub enum Node<P, S, F> {
     Filter(Filter<F>),
     /// Records in memory.
     Set(Filter<SetIds>),
+    /// Records in memory with scores.
+    Scored(Scored),
     /// The records with all of some terms.
     AllTerms(Box<Conjunction<Term<P, S>>>),
     /// The records in all of some lists.
@@ -43,6 +46,8 @@ pub enum Node<P, S, F> {
     Optional(Box<Optional<Node<P, S, F>>>),
     /// The records of a list, all with one score.
     Constant(Box<Constant<Node<P, S, F>>>),
+    /// The records of a list, with scores that a function changes.
+    Rescored(Box<Rescored<Node<P, S, F>>>),
 }
 
 /// Evaluates an expression on the operator inside a node.
@@ -54,6 +59,7 @@ macro_rules! dispatch {
             Node::Phrase($list) => $result,
             Node::Filter($list) => $result,
             Node::Set($list) => $result,
+            Node::Scored($list) => $result,
             Node::AllTerms($list) => $result,
             Node::All($list) => $result,
             Node::AnyTerm($list) => $result,
@@ -63,6 +69,7 @@ macro_rules! dispatch {
             Node::Without($list) => $result,
             Node::Optional($list) => $result,
             Node::Constant($list) => $result,
+            Node::Rescored($list) => $result,
         }
     };
 }

@@ -3,20 +3,15 @@
 
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
+use windrow_text::{GramKind, GramOptions};
 
 use super::super::mapping::{
-    FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping, StringMapping,
+    FieldMapping, IndexOptions, MULTI, MultiMapping, Normalizer, NumberMapping, StringMapping,
 };
 use super::{Parser, analyzer_at, joined, malformed, unsupported};
 
 /// Types of MongoDB Search that are refused by name.
-const NOT_SUPPORTED: &[&str] = &[
-    "autocomplete",
-    "embeddedDocuments",
-    "geo",
-    "knnVector",
-    "vector",
-];
+const NOT_SUPPORTED: &[&str] = &["embeddedDocuments", "geo", "knnVector", "vector"];
 
 /// Types that a type set cannot have.
 const NOT_IN_TYPE_SETS: &[&str] = &["dateFacet", "document", "numberFacet", "stringFacet"];
@@ -94,6 +89,7 @@ fn add_type(
 ) -> Result<(), Error> {
     match name {
         "string" => field.string = Some(string(parser, options, path, true)?),
+        "autocomplete" => field.autocomplete = Some(autocomplete(parser, options, path)?),
         "number" => field.number = Some(number(options, path)?),
         "numberFacet" => field.number_facet = Some(number(options, path)?),
         "token" => field.token = Some(normalizer(options, path)?),
@@ -174,6 +170,10 @@ fn multi(parser: &Parser, value: ValueRef<'_>, path: &str) -> Result<Vec<MultiMa
         let Some(options) = options.as_document() else {
             return Err(malformed(&at, "must be a document"));
         };
+        if name.is_empty() || name.contains(MULTI) {
+            let what = "is not a name: it is empty or has the character U+0001";
+            return Err(malformed(&at, what));
+        }
         if options.get("type") != Some(ValueRef::String("string")) {
             return Err(malformed(&joined(&at, "type"), "must be \"string\""));
         }
@@ -183,6 +183,47 @@ fn multi(parser: &Parser, value: ValueRef<'_>, path: &str) -> Result<Vec<MultiMa
         });
     }
     Ok(multi)
+}
+
+/// The default lengths of grams, and the greatest one.
+const GRAMS: (usize, usize) = (2, 15);
+const GRAM_LENGTH_MAX: usize = 255;
+
+fn autocomplete(parser: &Parser, options: Document<'_>, path: &str) -> Result<GramOptions, Error> {
+    let kinds = [
+        ("edgeGram", GramKind::Edge),
+        ("rightEdgeGram", GramKind::RightEdge),
+        ("nGram", GramKind::Any),
+    ];
+    let analyzer = analyzer_at(options, "analyzer", path)?;
+    let mut grams = GramOptions {
+        analyzer: analyzer.unwrap_or(parser.analyzer),
+        kind: GramKind::Edge,
+        min: GRAMS.0,
+        max: GRAMS.1,
+        fold_diacritics: true,
+    };
+    each_option(options, path, |option, value, at| {
+        match option {
+            "analyzer" => {}
+            "tokenization" => grams.kind = choice(value, at, &kinds)?,
+            "minGrams" => grams.min = characters(value, at)?,
+            "maxGrams" => grams.max = characters(value, at)?,
+            "foldDiacritics" => grams.fold_diacritics = flag(value, at)?,
+            "similarity" => check_similarity(value, at)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    if grams.min > grams.max {
+        let what = format!("has minGrams {} above maxGrams {}", grams.min, grams.max);
+        return Err(malformed(path, &what));
+    }
+    if grams.max > GRAM_LENGTH_MAX {
+        let what = format!("must be {GRAM_LENGTH_MAX} at most");
+        return Err(malformed(&joined(path, "maxGrams"), &what));
+    }
+    Ok(grams)
 }
 
 fn index_options(value: ValueRef<'_>, path: &str) -> Result<IndexOptions, Error> {
