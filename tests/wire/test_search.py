@@ -1,8 +1,10 @@
 """`$search` and `$searchMeta` over the wire, as an application uses them."""
 
 import datetime
+import uuid
 
 import pytest
+from bson import Binary, ObjectId
 from pymongo.errors import OperationFailure
 from pymongo.operations import SearchIndexModel
 
@@ -47,6 +49,25 @@ def test_filters_and_counts(books):
     assert sorted(ids(search(books, operator))) == [2, 3]
     meta = list(books.aggregate([{"$searchMeta": {**operator, "count": {"type": "total"}}}]))
     assert meta == [{"count": {"total": 2}}]
+
+
+def test_ranges_of_ids(books):
+    """Of types that are values but neither numbers nor dates."""
+    uuids = [uuid.UUID(int=number << 64) for number in (1, 5, 9)]
+    ids_of_objects = [ObjectId(f"{number:024x}") for number in (1, 5, 9)]
+    books.insert_many([{"_id": 10 + n, "u": Binary.from_uuid(uuids[n]), "o": ids_of_objects[n],
+                        "b": n == 1} for n in range(3)])
+
+    def within(path, **limits):
+        return sorted(ids(search(books, {"range": {"path": path, **limits}})))
+
+    assert within("u", gte=Binary.from_uuid(uuids[1])) == [11, 12]
+    assert within("u", lt=Binary.from_uuid(uuids[1])) == [10]
+    assert within("o", gt=ids_of_objects[0], lte=ids_of_objects[1]) == [11]
+    assert within("o", gt=ids_of_objects[0]) == [11, 12]
+    assert within("b", gte=True) == [11]
+    with pytest.raises(OperationFailure, match="both of one type"):
+        within("o", gt=ids_of_objects[0], lt=5)
 
 
 def test_what_is_acknowledged_is_found(books):
@@ -299,6 +320,11 @@ def test_similar_terms_are_suggested(books):
         {"query": "Cofee", "suggestions": coffee, "documents": 0},
         {"query": "coffee", "suggestions": [], "documents": 2},
         {"query": "two words", "suggestions": []},
+        {"query": "xyz", "suggestions": [], "documents": 0},
+    ]
+    # The words of a text.
+    assert suggested(query="Cofee, xyz") == [
+        {"query": "cofee", "suggestions": coffee, "documents": 0},
         {"query": "xyz", "suggestions": [], "documents": 0},
     ]
     assert suggested(query="xoffee", prefixLength=0)[0]["suggestions"] == coffee

@@ -12,7 +12,7 @@ mod query_string;
 mod score;
 mod similar_documents;
 
-use windrow_document::{Value, ValueRef, key};
+use windrow_document::{ObjectId, Value, ValueRef, key};
 use windrow_index::search::{
     EXISTS, FieldMapping, IndexOptions, SearchDefinition, StringMapping, TERM, VALUE,
     append_value_key, multi_path, prefix,
@@ -427,6 +427,15 @@ fn key_range(
             Some(ValueRef::DateTime(i64::MAX)),
         ),
         ValueRef::String(_) => (ValueRef::String(""), None),
+        ValueRef::Bool(_) => (ValueRef::Bool(false), Some(ValueRef::Bool(true))),
+        ValueRef::ObjectId(_) => (
+            ValueRef::ObjectId(ObjectId([0; 12])),
+            Some(ValueRef::ObjectId(ObjectId([u8::MAX; 12]))),
+        ),
+        ValueRef::Binary { subtype, .. } => {
+            let uuid = |bytes| ValueRef::Binary { subtype, bytes };
+            (uuid(&[0; 16]), Some(uuid(&[u8::MAX; 16])))
+        }
         _ => (
             ValueRef::Double(f64::NEG_INFINITY),
             Some(ValueRef::Double(f64::INFINITY)),

@@ -24,6 +24,8 @@ use crate::text::term_lists::{SearchInterrupt, TermLists};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuggestRequest {
     words: Vec<String>,
+    /// The only one of the words is a text.
+    is_text: bool,
     path: String,
     options: SuggestOptions,
 }
@@ -32,6 +34,14 @@ pub struct SuggestRequest {
 const WORDS_MAX: usize = 100;
 const SUGGESTIONS_MAX: f64 = 100.0;
 const EDITS_MAX: f64 = 2.0;
+
+fn check_count(words: usize) -> Result<(), Error> {
+    if words > WORDS_MAX {
+        let message = format!("\"suggest.query\" must have at most {WORDS_MAX} words, not {words}");
+        return Err(bad(message));
+    }
+    Ok(())
+}
 
 impl SuggestRequest {
     /// Parses the operand of `suggest`. Fails with 2 and a description of the error.
@@ -55,16 +65,12 @@ impl SuggestRequest {
             }
         };
         let words = options.strings("query")?;
-        if words.len() > WORDS_MAX {
-            let count = words.len();
-            let message =
-                format!("\"suggest.query\" must have at most {WORDS_MAX} words, not {count}");
-            return Err(bad(message));
-        }
+        check_count(words.len())?;
         let path = options.string("path")?;
         let path = path.ok_or_else(|| bad("\"suggest.path\" is required".to_owned()))?;
         Ok(SuggestRequest {
             words,
+            is_text: matches!(options.get("query"), Some(ValueRef::String(_))),
             path: path.to_owned(),
             options: SuggestOptions {
                 count: number("numSuggestions", 5.0, 1.0, SUGGESTIONS_MAX)? as usize,
@@ -74,7 +80,8 @@ impl SuggestRequest {
         })
     }
 
-    /// Returns the suggestions for each word, in order. A word that the analyzer splits has none.
+    /// Returns the suggestions for each word, in order: those of the text, or of the list. A word of the list
+    /// that the analyzer splits has none.
     pub fn suggestions(
         &self,
         search: &OpenSearch,
@@ -87,8 +94,16 @@ impl SuggestRequest {
                 self.path
             )));
         };
-        let words = self.words.iter();
-        words
+        let mut all: Vec<String> = Vec::new();
+        match self.words.as_slice() {
+            [text] if self.is_text && words(text, mapping).len() > 1 => {
+                let terms = words(text, mapping).into_iter();
+                all.extend(terms.map(|word| String::from_utf8_lossy(&word.term).into_owned()));
+            }
+            words => all.extend_from_slice(words),
+        }
+        check_count(all.len())?;
+        all.iter()
             .map(|word| {
                 let shown = self.suggestions_of(word, mapping, search, interrupt)?;
                 Ok(Value::from(shown))

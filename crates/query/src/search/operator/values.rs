@@ -29,7 +29,11 @@ pub(super) fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
     };
     let (lower, upper) = (limit("gt", "gte")?, limit("lt", "lte")?);
     let has_order = |value: ValueRef<'_>| {
-        value.is_number() || matches!(value, ValueRef::DateTime(_) | ValueRef::String(_))
+        let has_type = matches!(
+            value,
+            ValueRef::DateTime(_) | ValueRef::String(_) | ValueRef::ObjectId(_) | ValueRef::Bool(_)
+        );
+        has_type || value.is_number() || is_uuid(value)
     };
     let values: Vec<ValueRef<'_>> = lower.iter().chain(&upper).map(|limit| limit.0).collect();
     let are_alike = match values.as_slice() {
@@ -45,7 +49,8 @@ pub(super) fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
         return Err(bad("a limit of \"range\" must not be NaN".to_owned()));
     }
     if !are_alike || !values.iter().all(|value| has_order(*value)) {
-        let message = "the limits of \"range\" must be numbers, dates or strings, both of one type";
+        let message = "the limits of \"range\" must be numbers, dates, strings, objectIds, UUIDs or booleans, \
+                       both of one type";
         return Err(bad(message.to_owned()));
     }
     let made = |limit: Option<(ValueRef<'_>, bool)>| {
@@ -59,6 +64,13 @@ pub(super) fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
         lower: made(lower),
         upper: made(upper),
     })
+}
+
+/// The subtype of UUIDs in binary values, and their length in bytes.
+const UUID: (u8, usize) = (4, 16);
+
+fn is_uuid(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Binary { subtype, bytes } if (subtype, bytes.len()) == UUID)
 }
 
 /// Checks that a value is of a type that can be searched for.
