@@ -49,7 +49,7 @@ pub use action::{Action, ActionSet};
 pub use error::Error;
 pub use names::{RoleName, UserName};
 pub use privilege::{Privilege, Privileges};
-pub use resolution::{ROLES_MAX, Resolved, resolve};
+pub use resolution::{ROLES_MAX, ResolvedRoles, resolve};
 pub use resource::{Pattern, Resource};
 pub use restrictions::{Endpoints, Restriction, Restrictions};
 pub use role::Role;

@@ -15,7 +15,7 @@ pub const ROLES_MAX: usize = 10_000;
 
 /// What follows from a list of roles.
 #[derive(Clone, Debug, Default)]
-pub struct Resolved {
+pub struct ResolvedRoles {
     /// The roles of the list that exist, and those from which they inherit, sorted.
     pub roles: Vec<RoleName>,
     /// The privileges of all these roles.
@@ -24,7 +24,7 @@ pub struct Resolved {
     pub restrictions: Vec<Restrictions>,
 }
 
-impl Resolved {
+impl ResolvedRoles {
     /// Returns `true` if the restrictions of a user with these roles allow a connection.
     pub fn allow(&self, user: &User, endpoints: Endpoints) -> bool {
         let mut all = self.restrictions.iter().chain([&user.restrictions]);
@@ -38,10 +38,10 @@ impl Resolved {
 pub fn resolve<E: From<Error>>(
     roles: &[RoleName],
     mut find: impl FnMut(&RoleName) -> Result<Option<Role>, E>,
-) -> Result<Resolved, E> {
+) -> Result<ResolvedRoles, E> {
     let mut seen: BTreeSet<RoleName> = BTreeSet::new();
     let mut open: Vec<RoleName> = roles.to_vec();
-    let mut resolved = Resolved::default();
+    let mut resolved = ResolvedRoles::default();
     while let Some(name) = open.pop() {
         if !seen.insert(name.clone()) {
             continue;

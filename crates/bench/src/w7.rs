@@ -53,7 +53,7 @@ const ROUND_SECONDS: u64 = 1;
 const CORPUS: &str = "corpus";
 
 /// Our side of the comparison, by one interface.
-struct Ours {
+struct WindrowResults {
     suffix: &'static str,
     build_seconds: f64,
     index_bytes: f64,
@@ -107,7 +107,7 @@ fn compare(
     queries: &Queries,
 ) -> Result<(), BenchError> {
     let interfaces = interfaces.iter();
-    let ours: Vec<Ours> = interfaces
+    let ours: Vec<WindrowResults> = interfaces
         .map(|interface| ours(options, interface, corpus, queries))
         .collect::<Result<_, _>>()?;
     let written = baseline::write_queries(options, queries)?;
@@ -157,7 +157,7 @@ fn ours(
     interface: &Interface,
     corpus: &Natural,
     queries: &Queries,
-) -> Result<Ours, BenchError> {
+) -> Result<WindrowResults, BenchError> {
     let documents = corpus.documents();
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
@@ -183,7 +183,7 @@ fn ours(
     };
     let hash = load::check_documents(&mut connection, corpus, documents)?;
     server.stop()?;
-    Ok(Ours {
+    Ok(WindrowResults {
         suffix: interface.suffix,
         build_seconds,
         index_bytes,
@@ -222,7 +222,7 @@ fn describe_baseline(figures: Option<&Figures>, counts: &[(&str, Vec<CountCompar
 
 fn rows(
     documents: u64,
-    ours: &Ours,
+    ours: &WindrowResults,
     figures: Option<&Figures>,
     counts: &[CountComparison],
 ) -> Result<Vec<Row>, BenchError> {

@@ -25,7 +25,7 @@ use crate::record::statements::StatementRecord;
 use crate::record::{Commit, Effect, Operation};
 use crate::rules::Rules;
 use crate::scans::Scans;
-use crate::state::{Frozen, IndexState, State};
+use crate::state::{FrozenGeneration, IndexState, State};
 use crate::transaction_locks::{DdlBarrier, DdlGuard, TransactionLocks, WaitControl};
 use crate::unique_keys::claims::Claims;
 
@@ -352,7 +352,7 @@ impl Collection {
 
     /// Freezes the active generation and starts a new one. If an earlier fold failed, its frozen
     /// generation is returned again. Returns `None` if there is nothing to fold.
-    pub(crate) fn freeze(&self) -> Option<Frozen> {
+    pub(crate) fn freeze(&self) -> Option<FrozenGeneration> {
         let mut active = self.active.lock();
         if let Some(frozen) = &self.state().frozen {
             return Some(frozen.clone());
@@ -367,7 +367,7 @@ impl Collection {
             bytes: self.bytes.load(Ordering::Relaxed),
             next_record: self.next_record(),
         };
-        let frozen = Frozen { generation, folded };
+        let frozen = FrozenGeneration { generation, folded };
         let clustered = State::clustered_by(&self.state().indexes);
         let next = Generation::new(folded.position, clustered, &self.tail_bytes)
             .with_threads(self.threads);

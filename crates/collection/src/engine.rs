@@ -21,9 +21,9 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::dropped_collection::release_dropped;
+use crate::engine_applier::EngineApplier;
 use crate::engine_statistics::{ShareCounts, Statistics};
 use crate::error::Error;
-use crate::following::Following;
 use crate::ids::{CollectionId, MapId};
 use crate::maintenance::merging::MergeEffort;
 use crate::maintenance::{folding, merging, repair};
@@ -67,14 +67,14 @@ impl Engine {
     pub fn open_following(
         storage: Storage,
         options: EngineOptions,
-    ) -> Result<(Arc<Engine>, Following), Error> {
+    ) -> Result<(Arc<Engine>, EngineApplier), Error> {
         let (engine, committed) = Engine::recover(storage, options)?;
         share_work::offer(&engine.core);
         if engine.core.options.background == Background::Threads {
             let thread = background::start_shares(&engine.collections)?;
             engine.background.lock().push(thread);
         }
-        let following = Following::new(engine.collections.clone(), committed);
+        let following = EngineApplier::new(engine.collections.clone(), committed);
         Ok((engine, following))
     }
 
@@ -100,7 +100,7 @@ impl Engine {
 
     /// Makes an engine writable that has followed another server. The storage has taken over the
     /// log.
-    pub fn begin_writing(&self, following: Following) -> Result<(), Error> {
+    pub fn begin_writing(&self, following: EngineApplier) -> Result<(), Error> {
         share_work::stop(&self.core);
         self.join_background();
         let committed = following.finish()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::update::UpdateDescription;
-use windrow_storage::{ClusterTime, Content, Follower, Position, StorageError, Written};
+use windrow_storage::{ClusterTime, Content, FollowedRecord, Follower, Position, StorageError};
 
 use crate::catalog::ddl_event::{DdlEvent, DdlKind};
 use crate::catalog::namespace::Namespace;
@@ -134,7 +134,7 @@ impl Events {
         !self.pending.is_empty() || log.wait_beyond(seen, at_most)
     }
 
-    fn read(&mut self, written: Written) -> Result<(), Error> {
+    fn read(&mut self, written: FollowedRecord) -> Result<(), Error> {
         let (time, millis) = (written.time(), written.millis);
         let mut events = CommitEvents {
             number: 0,

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use windrow_storage::{Followed, Promotion, Replica, Stale, StorageError};
+use windrow_storage::{FollowOutcome, Promotion, Replica, Stale, StorageError};
 
 use crate::engine::Engine;
+use crate::engine_applier::EngineApplier;
 use crate::error::Error;
-use crate::following::Following;
 use crate::options::EngineOptions;
 
 /// What the caller decides while a database in an object store is opened.
@@ -27,7 +27,7 @@ pub trait OpeningPolicy {
 }
 
 /// An opened database.
-pub enum Opened {
+pub enum OpenedDatabase {
     /// This server is the primary.
     Primary(Arc<Engine>),
     /// This server follows another one.
@@ -42,14 +42,14 @@ pub fn open_shared(
     mut replica: Replica,
     options: &EngineOptions,
     policy: &dyn OpeningPolicy,
-) -> Result<Opened, Error> {
+) -> Result<OpenedDatabase, Error> {
     // The position at which a run was missing.
     let mut missing_at = None;
     loop {
         let is_at_end = match replica.follow(&mut ()) {
-            Ok(Followed::Advanced) => false,
-            Ok(Followed::AtEnd) => true,
-            Ok(Followed::Stale(stale)) => {
+            Ok(FollowOutcome::Advanced) => false,
+            Ok(FollowOutcome::AtEnd) => true,
+            Ok(FollowOutcome::Stale(stale)) => {
                 replica = policy.reload(replica, stale)?;
                 false
             }
@@ -66,7 +66,7 @@ pub fn open_shared(
             replica = match replica.take_over()? {
                 Promotion::Won(primary) => {
                     let engine = Engine::open_storage(primary.into_storage()?, options.clone())?;
-                    return Ok(Opened::Primary(engine));
+                    return Ok(OpenedDatabase::Primary(engine));
                 }
                 Promotion::Behind(replica) => *replica,
                 Promotion::Stale(replica, stale) => policy.reload(*replica, stale)?,
@@ -88,7 +88,7 @@ pub fn open_shared(
                     following,
                     engine: engine.clone(),
                 };
-                return Ok(Opened::Follower(engine, Box::new(follower)));
+                return Ok(OpenedDatabase::Follower(engine, Box::new(follower)));
             }
         }
     }
@@ -97,7 +97,7 @@ pub fn open_shared(
 /// A server that follows another one.
 pub struct Follower {
     replica: Replica,
-    following: Following,
+    following: EngineApplier,
     engine: Arc<Engine>,
 }
 
@@ -117,7 +117,7 @@ impl Follower {
     /// # Errors
     /// Fails with `Unavailable` if the object store fails; the call can be repeated then. After
     /// another error, the database has to be opened again.
-    pub fn follow(&mut self) -> Result<Followed, Error> {
+    pub fn follow(&mut self) -> Result<FollowOutcome, Error> {
         let followed = self.replica.follow(&mut self.following)?;
         self.following.adopt()?;
         Ok(followed)

@@ -73,7 +73,7 @@
 //!    `views`, `compression`.
 //! 8. Checking: `validate`, `duplicate_keys`, `rollback`.
 //! 9. Observing: `events` (change streams), `statistics`, `engine_statistics`, `scans`.
-//! 10. Databases in an object store: `following` applies the log of another server, `follower`
+//! 10. Databases in an object store: `engine_applier` applies the log of another server, `follower`
 //!     opens the database and takes it over.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -92,12 +92,12 @@ mod core;
 mod dropped_collection;
 mod duplicate_keys;
 mod engine;
+mod engine_applier;
 mod engine_statistics;
 mod error;
 mod event_detail;
 mod events;
 mod follower;
-mod following;
 mod generation;
 mod ids;
 mod index;
@@ -136,11 +136,12 @@ pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
 pub use compression::from_options as compression_from_options;
 pub use engine::{Engine, Work};
+pub use engine_applier::EngineApplier;
 pub use engine_statistics::{ShareCounts, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
-pub use follower::{Follower, Opened, OpeningPolicy, Succession, open_shared};
-pub use following::Following;
+pub use follower::{Follower, OpenedDatabase, OpeningPolicy, Succession, open_shared};
+
 pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress, ShareProgress};
 pub use options::{AtBlock, Background, EngineOptions, MergeSizes};

@@ -22,14 +22,14 @@ pub struct State {
     /// The first is the index on `_id`.
     pub indexes: Vec<IndexState>,
     /// The generation that is being folded.
-    pub frozen: Option<Frozen>,
+    pub frozen: Option<FrozenGeneration>,
     pub active: Arc<Generation>,
     pub dropped: bool,
 }
 
 /// A generation that accepts no more commits, and the collection's counts including it.
 #[derive(Clone, Debug)]
-pub struct Frozen {
+pub struct FrozenGeneration {
     pub generation: Arc<Generation>,
     pub folded: FoldedRow,
 }

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_collection::{
-    Background, Change, Direction, Engine, EngineOptions, Error, Following, InsertOrder, Namespace,
-    Reader, Renaming, Work,
+    Background, Change, Direction, Engine, EngineApplier, EngineOptions, Error, InsertOrder,
+    Namespace, Reader, Renaming, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_storage::{
-    Bucket, ClusterOptions, Disk, Followed, MemoryBucket, MemoryDisk, Promotion, Replica,
+    Bucket, ClusterOptions, Disk, FollowOutcome, MemoryBucket, MemoryDisk, Promotion, Replica,
     RetryPolicy, StorageError, Uploads,
 };
 
 use building::build;
 
-struct Tries;
+struct ManyRetries;
 
-impl RetryPolicy for Tries {
+impl RetryPolicy for ManyRetries {
     fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         attempt < 100
     }
@@ -41,7 +41,7 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(10),
         retention: Duration::from_secs(60),
-        retry_policy: Arc::new(Tries),
+        retry_policy: Arc::new(ManyRetries),
         member_lifetime: Duration::from_secs(600),
         log_objects_max: 20,
         uploads: Uploads::Threads,
@@ -53,7 +53,7 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
 struct Follower {
     replica: Replica,
     engine: Arc<Engine>,
-    following: Following,
+    following: EngineApplier,
 }
 
 impl Follower {
@@ -79,9 +79,9 @@ impl Follower {
 
     fn step(&mut self) {
         match self.replica.follow(&mut self.following).unwrap() {
-            Followed::Advanced => {}
-            Followed::AtEnd => std::thread::sleep(Duration::from_millis(1)),
-            Followed::Stale(stale) => panic!("{stale:?}"),
+            FollowOutcome::Advanced => {}
+            FollowOutcome::AtEnd => std::thread::sleep(Duration::from_millis(1)),
+            FollowOutcome::Stale(stale) => panic!("{stale:?}"),
         }
         self.following.adopt().unwrap();
     }
@@ -89,7 +89,7 @@ impl Follower {
     /// Takes over the log.
     fn promote(mut self) -> Arc<Engine> {
         loop {
-            while self.replica.follow(&mut self.following).unwrap() == Followed::Advanced {}
+            while self.replica.follow(&mut self.following).unwrap() == FollowOutcome::Advanced {}
             match self.replica.take_over().unwrap() {
                 Promotion::Won(primary) => {
                     primary.into_storage().unwrap();

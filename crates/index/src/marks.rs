@@ -75,9 +75,9 @@ pub fn is_mark(key: &[u8]) -> bool {
 
 /// The distinct pairs of field and path component that met arrays in one document.
 #[derive(Debug, Default)]
-pub(crate) struct Met(Vec<(u8, u8)>);
+pub(crate) struct MetArrays(Vec<(u8, u8)>);
 
-impl Met {
+impl MetArrays {
     /// Removes all marks.
     pub fn clear(&mut self) {
         self.0.clear();

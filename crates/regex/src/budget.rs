@@ -20,18 +20,18 @@ static COMPILED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A value whose bytes count towards the budget until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Reserved<T> {
+pub(crate) struct Reservation<T> {
     value: T,
     bytes: usize,
 }
 
-impl<T> Reserved<T> {
+impl<T> Reservation<T> {
     /// Returns the value if the budget has not so many bytes left.
-    pub(crate) fn new(value: T, bytes: usize) -> Result<Reserved<T>, T> {
-        Reserved::within(COMPILED_BYTES_MAX, value, bytes)
+    pub(crate) fn new(value: T, bytes: usize) -> Result<Reservation<T>, T> {
+        Reservation::within(COMPILED_BYTES_MAX, value, bytes)
     }
 
-    fn within(bytes_max: usize, value: T, bytes: usize) -> Result<Reserved<T>, T> {
+    fn within(bytes_max: usize, value: T, bytes: usize) -> Result<Reservation<T>, T> {
         // No other memory depends on the number.
         let order = Ordering::Relaxed;
         let reserved = COMPILED_BYTES.fetch_update(order, order, |before| {
@@ -39,7 +39,7 @@ impl<T> Reserved<T> {
             (after <= bytes_max).then_some(after)
         });
         match reserved {
-            Ok(_) => Ok(Reserved { value, bytes }),
+            Ok(_) => Ok(Reservation { value, bytes }),
             Err(_) => Err(value),
         }
     }
@@ -50,7 +50,7 @@ impl<T> Reserved<T> {
     }
 }
 
-impl<T> Deref for Reserved<T> {
+impl<T> Deref for Reservation<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -58,7 +58,7 @@ impl<T> Deref for Reserved<T> {
     }
 }
 
-impl<T> Drop for Reserved<T> {
+impl<T> Drop for Reservation<T> {
     fn drop(&mut self) {
         COMPILED_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -66,7 +66,7 @@ impl<T> Drop for Reserved<T> {
 
 /// A part of a compiled pattern that few searches need. The first of them builds it; each of them
 /// does while the budget is used up.
-pub(crate) struct BuiltOnUse<T>(OnceLock<Reserved<T>>);
+pub(crate) struct BuiltOnUse<T>(OnceLock<Reservation<T>>);
 
 impl<T> BuiltOnUse<T> {
     pub(crate) const fn new() -> BuiltOnUse<T> {
@@ -85,7 +85,7 @@ impl<T> BuiltOnUse<T> {
         }
         let value = build()?;
         let bytes = bytes(&value);
-        match Reserved::within(BUILT_BYTES_MAX, value, bytes) {
+        match Reservation::within(BUILT_BYTES_MAX, value, bytes) {
             Ok(value) => search(self.0.get_or_init(|| value)),
             Err(value) => search(&value),
         }

@@ -105,7 +105,7 @@ impl Linear {
             let input = Input::new(text);
             let end = automata
                 .forward
-                .run(&input, Reported::Earliest, should_stop)?;
+                .run(&input, SearchReport::Earliest, should_stop)?;
             Ok(end.is_some())
         })
     }
@@ -216,7 +216,7 @@ impl LazyDfa {
     fn run(
         &self,
         input: &Input<'_>,
-        reported: Reported,
+        reported: SearchReport,
         should_stop: ShouldStop,
     ) -> Result<Option<usize>, MatchError> {
         let cache = &mut *self.caches.get();
@@ -239,7 +239,7 @@ impl LazyDfa {
             if state.is_match() {
                 // The automaton reports a match one byte late.
                 found = Some(self.position(input, read));
-                if reported == Reported::Earliest {
+                if reported == SearchReport::Earliest {
                     return Ok(found);
                 }
             } else if state.is_dead() {
@@ -318,14 +318,14 @@ impl Automata {
         input: Input<'_>,
         should_stop: ShouldStop,
     ) -> Result<Option<Range<usize>>, MatchError> {
-        let Some(end) = self.forward.run(&input, Reported::Last, should_stop)? else {
+        let Some(end) = self.forward.run(&input, SearchReport::Last, should_stop)? else {
             return Ok(None);
         };
         let input = input
             .clone()
             .range(input.start()..end)
             .anchored(Anchored::Yes);
-        let start = self.reverse.run(&input, Reported::Last, should_stop)?;
+        let start = self.reverse.run(&input, SearchReport::Last, should_stop)?;
         let start =
             start.ok_or_else(|| Bug::new(format!("a match ends at {end} and has no start")))?;
         Ok(Some(start..end))
@@ -334,7 +334,7 @@ impl Automata {
 
 /// What a search with a lazy DFA reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reported {
+enum SearchReport {
     /// The first match that is seen.
     Earliest,
     /// The last match before the automaton is dead.

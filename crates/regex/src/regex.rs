@@ -10,7 +10,7 @@ use regex_syntax::hir::{Hir, Look};
 use windrow_invariant::Bug;
 
 use crate::backtrack::Search;
-use crate::budget::{BuiltOnUse, Reserved};
+use crate::budget::{BuiltOnUse, Reservation};
 use crate::hir::translate;
 use crate::linear::Linear;
 use crate::program::Program;
@@ -59,7 +59,7 @@ pub struct Regex {
     options: Options,
     purpose: Purpose,
     /// `None` if the budget of compiled patterns is used up: each search compiles the pattern.
-    compiled: Option<Reserved<Engine>>,
+    compiled: Option<Reservation<Engine>>,
 }
 
 enum Engine {
@@ -109,7 +109,7 @@ impl Regex {
             pattern: pattern.to_owned(),
             options,
             purpose,
-            compiled: Reserved::new(engine, bytes).ok(),
+            compiled: Reservation::new(engine, bytes).ok(),
         })
     }
 
@@ -150,7 +150,7 @@ impl Regex {
 
     /// Bytes of the compiled pattern, about. 0 if each search compiles it.
     pub fn memory_bytes(&self) -> usize {
-        self.compiled.as_ref().map_or(0, Reserved::bytes)
+        self.compiled.as_ref().map_or(0, Reservation::bytes)
     }
 
     /// The pattern in the form of the linear engine, if that engine decides alone whether a text

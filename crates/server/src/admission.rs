@@ -24,7 +24,7 @@ pub(crate) const STACK_BYTES: usize = 4 << 20;
 const RESERVED_UNIX: usize = 8;
 
 /// The addresses of both ends of a connection.
-pub(crate) struct Ends {
+pub(crate) struct EndAddresses {
     pub client: NetworkAddress,
     pub server: NetworkAddress,
 }
@@ -33,8 +33,8 @@ pub(crate) struct Ends {
 ///
 /// # Errors
 /// Fails if the system has no threads left.
-pub(crate) fn accept(state: &Arc<State>, socket: Socket, ends: Ends) -> io::Result<()> {
-    let Ends {
+pub(crate) fn accept(state: &Arc<State>, socket: Socket, ends: EndAddresses) -> io::Result<()> {
+    let EndAddresses {
         client: address,
         server: own_address,
     } = ends;

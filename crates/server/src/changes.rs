@@ -23,7 +23,7 @@ use crate::context::{Context, StatementOptions};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{check_depth, with_id_in_front};
 use crate::operations::Operation;
-use crate::queries::{Examined, RunningQuery};
+use crate::queries::{ExaminedCounts, RunningQuery};
 use crate::retries;
 
 /// The counts of a change.
@@ -31,7 +31,7 @@ use crate::retries;
 pub struct Tally {
     pub matched: u64,
     pub changed: u64,
-    pub examined: Examined,
+    pub examined: ExaminedCounts,
 }
 
 /// Returns the change of a document, given its newest version.

@@ -59,7 +59,7 @@ pub struct Command {
     /// itself is.
     pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
     /// The accepted arguments besides the common ones.
-    pub arguments: Accepted,
+    pub arguments: AcceptedArguments,
     /// The implementation if the request has `encryptionInformation`. `None` if it is refused.
     pub encrypted: Option<RunEncrypted>,
     /// The implementation.
@@ -137,7 +137,7 @@ pub enum InTransactions {
 
 /// The arguments of a command.
 #[derive(Clone, Copy)]
-pub enum Accepted {
+pub enum AcceptedArguments {
     /// All arguments, for commands whose arguments MongoDB does not check.
     Any,
     /// These arguments. Others are refused by name.
@@ -163,7 +163,7 @@ impl Command {
         body: Document<'a>,
         sequences: impl Iterator<Item = &'a str>,
     ) -> Result<(), CommandError> {
-        let Accepted::Only(accepted) = self.arguments else {
+        let AcceptedArguments::Only(accepted) = self.arguments else {
             return match self.encrypted {
                 None if body.contains(ENCRYPTION_INFORMATION) => {
                     Err(Arguments::within(self.name, body).unknown(ENCRYPTION_INFORMATION))
@@ -207,7 +207,7 @@ impl Command {
         check: |_| Ok(()),
         in_api_version_1: false,
         outside_api_version_1: |_| None,
-        arguments: Accepted::Only(&[]),
+        arguments: AcceptedArguments::Only(&[]),
         encrypted: None,
         run: |_, _| Ok(Reply::ok(DocumentBuf::new())),
     };

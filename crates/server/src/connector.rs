@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 
-use crate::admission::{Ends, accept};
+use crate::admission::{EndAddresses, accept};
 use crate::network_address::NetworkAddress;
 use crate::socket::Socket;
 use crate::state::State;
@@ -43,7 +43,7 @@ impl Connector {
             return Err(io::Error::new(io::ErrorKind::ConnectionRefused, message));
         }
         let (stream, served) = UnixStream::pair()?;
-        let ends = Ends {
+        let ends = EndAddresses {
             client: NetworkAddress::Ip(client),
             server: NetworkAddress::Ip(server),
         };

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use windrow_wire::{CommandError, ErrorCode};
 
-pub use self::cursor_info::{CursorInfo, Returned};
+pub use self::cursor_info::{CursorInfo, ReturnedCounts};
 pub use self::owner::{CursorClient, CursorOptions, CursorOwner};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::access::Authority;
@@ -32,7 +32,7 @@ struct Cursor {
     owner: Arc<CursorOwner>,
     created: SystemTime,
     used: Instant,
-    returned: Returned,
+    returned: ReturnedCounts,
     /// The time that is left of the time limit.
     time_left: Option<Duration>,
     state: CursorState,
@@ -49,7 +49,7 @@ enum CursorState {
 
 /// The result of killing a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Killed {
+pub enum KillOutcome {
     Closed,
     /// The cursor is closed for others, but this operation still uses it.
     InUse {
@@ -95,7 +95,7 @@ impl Cursors {
                 break id;
             }
         };
-        let (now, mut returned) = (Instant::now(), Returned::default());
+        let (now, mut returned) = (Instant::now(), ReturnedCounts::default());
         returned.add(owner.returned);
         let cursor = Cursor {
             time_left: owner.time_left,
@@ -157,14 +157,14 @@ impl Cursors {
 
     /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation
     /// that uses it.
-    pub fn kill(&self, id: i64) -> Killed {
+    pub fn kill(&self, id: i64) -> KillOutcome {
         match lock(&self.open).remove(&id) {
-            None => Killed::NotFound,
+            None => KillOutcome::NotFound,
             Some(Cursor {
                 state: CursorState::InUse { operation },
                 ..
-            }) => Killed::InUse { operation },
-            Some(_) => Killed::Closed,
+            }) => KillOutcome::InUse { operation },
+            Some(_) => KillOutcome::Closed,
         }
     }
 
@@ -248,7 +248,7 @@ pub struct CheckedOutCursor<'a> {
     pub shown: CursorInfo,
     /// The time that is left of the time limit, to be updated before it is put back.
     pub time_left: Option<Duration>,
-    returned: Returned,
+    returned: ReturnedCounts,
     source: Option<Box<dyn BatchSource>>,
 }
 
@@ -424,13 +424,13 @@ pub(crate) mod tests {
                     operation,
                 )
                 .unwrap();
-            let in_use = Killed::InUse {
+            let in_use = KillOutcome::InUse {
                 operation: operation.id,
             };
             assert_eq!(cursors.kill(id), in_use);
             taken.put_back();
         });
-        assert_eq!(cursors.kill(id), Killed::NotFound);
+        assert_eq!(cursors.kill(id), KillOutcome::NotFound);
     }
 
     #[test]

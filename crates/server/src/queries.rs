@@ -124,7 +124,7 @@ impl RunningQuery {
     }
 
     /// The numbers of examined index keys and documents.
-    pub fn examined(&self) -> Examined {
+    pub fn examined(&self) -> ExaminedCounts {
         examined(&*self.operator)
     }
 }
@@ -205,39 +205,39 @@ pub fn record_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &
 
 /// The numbers of examined index keys and documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Examined {
+pub struct ExaminedCounts {
     pub keys: u64,
     pub documents: u64,
 }
 
-impl Examined {
+impl ExaminedCounts {
     /// What an operator and all operators below it have examined.
-    pub fn by(operator: &dyn Operator) -> Examined {
+    pub fn by(operator: &dyn Operator) -> ExaminedCounts {
         examined(operator)
     }
 
     /// Records what was examined since `before` in the log of slow operations.
-    pub fn record(self, before: Examined, operation: &Operation) {
+    pub fn record(self, before: ExaminedCounts, operation: &Operation) {
         operation.record("keysExamined", (self.keys - before.keys) as i64);
         operation.record("docsExamined", (self.documents - before.documents) as i64);
     }
 }
 
-impl std::ops::AddAssign for Examined {
-    fn add_assign(&mut self, other: Examined) {
+impl std::ops::AddAssign for ExaminedCounts {
+    fn add_assign(&mut self, other: ExaminedCounts) {
         self.keys += other.keys;
         self.documents += other.documents;
     }
 }
 
-fn examined(operator: &dyn Operator) -> Examined {
+fn examined(operator: &dyn Operator) -> ExaminedCounts {
     let own = operator.counters();
-    let start = Examined {
+    let start = ExaminedCounts {
         keys: own.keys_examined,
         documents: own.documents_examined,
     };
     let inputs = operator.inputs().into_iter().map(examined);
-    inputs.fold(start, |sum, input| Examined {
+    inputs.fold(start, |sum, input| ExaminedCounts {
         keys: sum.keys + input.keys,
         documents: sum.documents + input.documents,
     })
@@ -263,7 +263,7 @@ impl Rows {
         }
     }
 
-    fn examined(&self) -> Examined {
+    fn examined(&self) -> ExaminedCounts {
         match self {
             Rows::Query(running) => running.examined(),
             Rows::Pipeline(cursor) => examined(cursor.operator()),

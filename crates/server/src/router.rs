@@ -8,22 +8,22 @@
 //!
 //! 1. [`route`] finds the data set of a request by the databases that it names.
 //! 2. [`forwarding`] runs it by `dispatch` on the state of this server, or sends it to another one.
-//!    [`joining`] runs it in all sets.
+//!    [`joined_replies`] runs it in all sets.
 //! 3. The other server finds the client in the [`message`]. It checks what the client's user may
 //!    do. The server that passes the command on has no rights.
 //!
 //! [`members`] are the states of the data sets, [`peers`] the connections to other servers.
 //! [`cursors`] and [`transactions`] remember where those of clients are, for as long as they are
-//! used ([`recent`]). [`handover`] spreads the primaries.
+//! used ([`recent_table`]). [`handover`] spreads the primaries.
 
 mod cursors;
 mod forwarding;
 mod handover;
-mod joining;
+mod joined_replies;
 mod members;
 mod message;
 mod peers;
-mod recent;
+mod recent_table;
 mod route;
 mod transactions;
 
@@ -49,7 +49,7 @@ use cursors::RemoteCursors;
 pub use handover::Handover;
 use handover::{Answers, answer, run_questions};
 use members::Members;
-use message::{FORWARDED, Forwarded};
+use message::{FORWARDED, ForwardedHeader};
 pub use peers::EncryptStream;
 use peers::Peers;
 use route::{RECOVERY_SET, Target};
@@ -208,7 +208,7 @@ impl Router {
         request: &Request,
         forwarded: &DocumentBuf,
     ) -> Result<Reply, CommandError> {
-        let Some(forwarded) = Forwarded::parse(forwarded.as_document())? else {
+        let Some(forwarded) = ForwardedHeader::parse(forwarded.as_document())? else {
             return Ok(Reply::ok(answer(&self.members)));
         };
         let recovering = |message: &str| {

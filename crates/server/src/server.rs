@@ -13,7 +13,7 @@ use windrow_wire::ErrorCode;
 
 use crate::access::Directory;
 use crate::access::directory::AccessControl;
-use crate::admission::{Ends, STACK_BYTES, accept};
+use crate::admission::{EndAddresses, STACK_BYTES, accept};
 use crate::audit::Audit;
 use crate::auditing;
 use crate::config::{Config, UnixSocket};
@@ -298,7 +298,7 @@ fn listen(state: &Arc<State>, listener: &Listener) {
         let outcome = accepted.and_then(|(socket, client_address)| {
             let address = socket.local_address();
             let address = address.unwrap_or_else(|| client_address.clone());
-            let ends = Ends {
+            let ends = EndAddresses {
                 client: client_address,
                 server: address,
             };
@@ -321,7 +321,7 @@ fn listen(state: &Arc<State>, listener: &Listener) {
     }
 }
 
-/// Ends all connections:
+/// EndAddresses all connections:
 ///
 /// 1. Interrupts running commands.
 /// 2. Shuts down reading, so that each thread sends its reply and ends.

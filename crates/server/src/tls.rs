@@ -95,12 +95,12 @@ impl std::error::Error for TlsError {}
 /// TLS of a server.
 pub(crate) struct Tls {
     settings: TlsSettings,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<LoadedFiles>,
 }
 
 /// The content of the files.
 #[derive(Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedFiles {
     /// What handshakes use.
     pub config: Arc<ServerConfig>,
     /// The certificate of the server.
@@ -123,7 +123,7 @@ impl Tls {
     }
 
     /// The current content of the files.
-    pub fn loaded(&self) -> Loaded {
+    pub fn loaded(&self) -> LoadedFiles {
         lock(&self.loaded).clone()
     }
 
@@ -149,7 +149,7 @@ impl TlsSettings {
 /// The remaining time of a certificate from which on it is to be replaced: 30 days.
 pub const CERTIFICATE_WARNING_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
-fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
+fn load(settings: &TlsSettings) -> Result<LoadedFiles, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let versions: Vec<&SupportedProtocolVersion> = settings
         .versions
@@ -174,7 +174,7 @@ fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
     let config = builder
         .with_single_cert(chain, key)
         .map_err(|error| fail(path, &error))?;
-    Ok(Loaded {
+    Ok(LoadedFiles {
         config: Arc::new(config),
         certificate,
     })

@@ -69,9 +69,9 @@ pub trait RetryPolicy {
 }
 
 /// Never tries again.
-pub(crate) struct Never;
+pub(crate) struct NoRetries;
 
-impl RetryPolicy for Never {
+impl RetryPolicy for NoRetries {
     fn should_retry(&self, _: u32, _: &StorageError) -> bool {
         false
     }

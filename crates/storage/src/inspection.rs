@@ -149,7 +149,7 @@ pub fn collect_garbage(
 ) -> Result<u64, StorageError> {
     let bucket = bucket.as_ref();
     let (_, boundary) = boundary::newest(bucket)?;
-    shared_log::delete_covered(bucket, &boundary, &crate::bucket::Never)?;
+    shared_log::delete_covered(bucket, &boundary, &crate::bucket::NoRetries)?;
     for run in &report.orphans {
         bucket.delete(&run_objects::name(*run))?;
     }

@@ -74,7 +74,7 @@ mod inspection;
 mod replica;
 
 pub use bucket::counted::StoreRequests;
-pub use bucket::memory::{MemoryBucket, Outcome, Weather};
+pub use bucket::memory::{MemoryBucket, Outcome, RequestFaults};
 #[cfg(feature = "object-store")]
 pub use bucket::remote::RemoteBucket;
 pub use bucket::{Bucket, Creation, RetryPolicy};
@@ -90,11 +90,11 @@ pub use error::StorageError;
 pub use inspection::{StoreReport, collect_garbage, inspect, unlock, unseal};
 pub use key_rotation::rotate_keys;
 pub use log::{
-    ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
-    Written,
+    ClusterTime, Content, FollowedRecord, Follower, Log, LogOptions, LogReader, LogRecord,
+    PAYLOAD_BYTES_MAX,
 };
 pub use position::Position;
-pub use replica::{Applier, Followed, Primary, Promotion, Publish, Replica, Stale};
+pub use replica::{Applier, FollowOutcome, Primary, Promotion, Publish, Replica, Stale};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block, encode_parts,

@@ -36,7 +36,7 @@ use crate::error::StorageError;
 use crate::position::Position;
 
 pub use clock::ClusterTime;
-pub use follower::{Content, Follower, Written};
+pub use follower::{Content, FollowedRecord, Follower};
 pub use reader::{LogReader, LogRecord};
 pub use record::PAYLOAD_BYTES_MAX;
 

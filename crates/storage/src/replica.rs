@@ -25,7 +25,7 @@ use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::folder::open_copy;
 use crate::local_state::{ComparedObject, Id, LocalState};
-use crate::log::{ClusterTime, Content, Follower, Kind, LogCopy, Written, remove_log};
+use crate::log::{ClusterTime, Content, FollowedRecord, Follower, Kind, LogCopy, remove_log};
 use crate::position::Position;
 use crate::run_objects::chunk_cache::ChunkCache;
 use crate::run_objects::{RunObjects, first_run};
@@ -72,7 +72,7 @@ pub trait Applier {
     ///
     /// # Errors
     /// Fails if the record cannot be applied. It is not added then.
-    fn prepare(&mut self, record: Written) -> Result<Publish, StorageError>;
+    fn prepare(&mut self, record: FollowedRecord) -> Result<Publish, StorageError>;
     /// Returns the position up to which what the log has removed is not needed any more. `written`
     /// is the newest position.
     fn needs_after(&self, written: Position) -> Position;
@@ -80,7 +80,7 @@ pub trait Applier {
 
 /// Adds records to the log, and does nothing else.
 impl Applier for () {
-    fn prepare(&mut self, _: Written) -> Result<Publish, StorageError> {
+    fn prepare(&mut self, _: FollowedRecord) -> Result<Publish, StorageError> {
         Ok(Box::new(|_| {}))
     }
 
@@ -91,7 +91,7 @@ impl Applier for () {
 
 /// What [`Replica::follow`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Followed {
+pub enum FollowOutcome {
     /// A log object was read and added to the copy.
     Advanced,
     /// There is no further object.
@@ -261,13 +261,13 @@ impl Replica {
     /// # Errors
     /// Fails with `Unavailable` if the object store fails, with errors of `applier`, and as appends
     /// to the local log do.
-    pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<Followed, StorageError> {
+    pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<FollowOutcome, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
             return Ok(if self.look_around(applier)? {
-                Followed::Stale(Stale::Collected)
+                FollowOutcome::Stale(Stale::Collected)
             } else {
-                Followed::AtEnd
+                FollowOutcome::AtEnd
             });
         };
         shared_log::check_follows(bucket.as_ref(), &object, self.end.position)?;
@@ -275,11 +275,11 @@ impl Replica {
         let is_taken = object.header.kind == ObjectKind::Fence
             && object.header.writer != self.compared.server();
         if is_taken && self.storage.log.written() >= object.header.first {
-            return Ok(Followed::Stale(Stale::Diverged(object.header.first)));
+            return Ok(FollowOutcome::Stale(Stale::Diverged(object.header.first)));
         }
         for record in &object.records {
             if let Some(stale) = self.take(record, applier)? {
-                return Ok(Followed::Stale(stale));
+                return Ok(FollowOutcome::Stale(stale));
             }
         }
         self.storage.change_shared_state(|seen| {
@@ -299,7 +299,7 @@ impl Replica {
         };
         self.end = LogEnd::after(&object);
         self.record_progress()?;
-        Ok(Followed::Advanced)
+        Ok(FollowOutcome::Advanced)
     }
 
     /// Announces this server now and then, and reads what a follower needs to know that waits for
@@ -358,7 +358,7 @@ impl Replica {
         let place = || format!("record {} of the shared log", record.position);
         let payload = payload.map_err(|what| StorageError::damaged(place(), what))?;
         let mut prepare = |content| {
-            applier.prepare(Written {
+            applier.prepare(FollowedRecord {
                 position: record.position,
                 millis: record.payload.millis,
                 content,

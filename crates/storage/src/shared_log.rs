@@ -157,7 +157,7 @@ pub(crate) fn take_over(
         kind: ObjectKind::Fence,
     };
     let bytes = LogObjectEncoder::new(&header, address).finish();
-    if let Created::Another(_) = create(bucket.as_ref(), &header, bytes, retry_policy)? {
+    if let ObjectCreation::Another(_) = create(bucket.as_ref(), &header, bytes, retry_policy)? {
         return Ok(Takeover::Behind);
     }
     let (_, boundary) = retry(retry_policy, || boundary::newest(bucket.as_ref()))?;
@@ -234,11 +234,11 @@ impl LogWriter {
             encoder.finish(),
             retry_policy,
         )? {
-            Created::Own => {
+            ObjectCreation::Own => {
                 self.end = end;
                 Ok(())
             }
-            Created::Another(found) => Err(StorageError::Fenced {
+            ObjectCreation::Another(found) => Err(StorageError::Fenced {
                 by: found.address,
                 epoch: found.header.epoch,
             }),
@@ -268,7 +268,7 @@ impl NextObject {
     }
 }
 
-enum Created {
+enum ObjectCreation {
     /// The object is the caller's.
     Own,
     /// Another server's object has the number.
@@ -281,16 +281,16 @@ fn create(
     header: &LogObjectHeader,
     bytes: Bytes,
     retry_policy: &dyn RetryPolicy,
-) -> Result<Created, StorageError> {
+) -> Result<ObjectCreation, StorageError> {
     let name = log_object::name(header.number);
     loop {
         let creation = retry(retry_policy, || bucket.create(&name, bytes.clone()))?;
         if creation == Creation::Created {
-            return Ok(Created::Own);
+            return Ok(ObjectCreation::Own);
         }
         match retry(retry_policy, || read(bucket, header.number))? {
-            Some(found) if found.header.put == header.put => return Ok(Created::Own),
-            Some(found) => return Ok(Created::Another(found)),
+            Some(found) if found.header.put == header.put => return Ok(ObjectCreation::Own),
+            Some(found) => return Ok(ObjectCreation::Another(found)),
             // It was deleted between the two calls.
             None => {}
         }

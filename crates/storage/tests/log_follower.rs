@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use common::small;
 use windrow_storage::{
-    ClusterTime, Content, Follower, MemoryDisk, Position, RowChange, Storage, StorageError, Written,
+    ClusterTime, Content, FollowedRecord, Follower, MemoryDisk, Position, RowChange, Storage,
+    StorageError,
 };
 
 fn open(disk: &MemoryDisk) -> Storage {
@@ -39,7 +40,7 @@ fn append(storage: &Storage, numbers: std::ops::Range<u64>) {
     }
 }
 
-fn next(follower: &mut Follower) -> Option<Written> {
+fn next(follower: &mut Follower) -> Option<FollowedRecord> {
     follower.read().unwrap()
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::{cluster_options, master_key, primary};
 use windrow_storage::{
-    BlockAddress, Bucket, Caching, Compression, Disk, Followed, MemoryBucket, MemoryDisk, Position,
-    Replica, RowChange, RunId, Stale, Storage, StorageError, StorageOptions, encode_block, inspect,
-    rotate_keys, unlock, unseal,
+    BlockAddress, Bucket, Caching, Compression, Disk, FollowOutcome, MemoryBucket, MemoryDisk,
+    Position, Replica, RowChange, RunId, Stale, Storage, StorageError, StorageOptions,
+    encode_block, inspect, rotate_keys, unlock, unseal,
 };
 
 /// A text that must not be in the object store.
@@ -185,9 +185,9 @@ fn diverged_copy_is_loaded_again() {
     let mut replica = open(&disk, &bucket, Some('a')).unwrap();
     let stale = loop {
         match replica.follow(&mut ()).unwrap() {
-            Followed::Advanced => {}
-            Followed::AtEnd => panic!("the difference was not found"),
-            Followed::Stale(stale) => break stale,
+            FollowOutcome::Advanced => {}
+            FollowOutcome::AtEnd => panic!("the difference was not found"),
+            FollowOutcome::Stale(stale) => break stale,
         }
     };
     assert!(matches!(stale, Stale::Diverged(_)));
@@ -205,7 +205,7 @@ fn diverged_copy_is_loaded_again() {
     let unsealed = unseal(&bucket, &master_key('a'), &sealed, "a file").unwrap();
     assert_eq!(unsealed, SECRET);
     assert!(unseal(&bucket, &master_key('a'), SECRET, "a file").is_err());
-    while again.follow(&mut ()).unwrap() == Followed::Advanced {}
+    while again.follow(&mut ()).unwrap() == FollowOutcome::Advanced {}
     assert!(again.written() >= last);
     check_secrets(&again.storage(), address);
     check_unreadable(&disk, &bucket);

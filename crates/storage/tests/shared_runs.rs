@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use common::{Random, cluster_options};
 use windrow_storage::{
     BlockAddress, Caching, ClusterOptions, Compression, Disk, MemoryBucket, MemoryDisk, Outcome,
-    Replica, RunId, Storage, StorageOptions, Weather, encode_block,
+    Replica, RequestFaults, RunId, Storage, StorageOptions, encode_block,
 };
 
 const MB: u64 = 1 << 20;
@@ -19,7 +19,7 @@ const CACHE_BYTES: u64 = 16 * MB;
 #[derive(Default)]
 struct Requests(AtomicU64);
 
-impl Weather for Requests {
+impl RequestFaults for Requests {
     fn outcome(&self, operation: &str, name: &str) -> Outcome {
         if operation == "get_range" && name.starts_with("runs/") {
             self.0.fetch_add(1, Ordering::Relaxed);

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use common::{cluster_options, primary};
 use windrow_storage::{
-    Bucket, Caching, ClusterOptions, Compression, Disk, Followed, LogOptions, MemoryBucket,
-    MemoryDisk, Outcome, Position, Replica, RetryPolicy, RowChange, Stale, Storage, StorageError,
-    StorageOptions, Weather, encode_block,
+    Bucket, Caching, ClusterOptions, Compression, Disk, FollowOutcome, LogOptions, MemoryBucket,
+    MemoryDisk, Outcome, Position, Replica, RequestFaults, RetryPolicy, RowChange, Stale, Storage,
+    StorageError, StorageOptions, encode_block,
 };
 
 /// Tries again for a while.
-struct Tries(u32);
+struct Retries(u32);
 
-impl RetryPolicy for Tries {
+impl RetryPolicy for Retries {
     fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         std::thread::sleep(Duration::from_millis(1));
         attempt < self.0
@@ -26,7 +26,7 @@ impl RetryPolicy for Tries {
 
 fn options(bucket: &MemoryBucket) -> ClusterOptions {
     ClusterOptions {
-        retry_policy: Arc::new(Tries(1000)),
+        retry_policy: Arc::new(Retries(1000)),
         ..cluster_options(bucket)
     }
 }
@@ -105,7 +105,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
 
     // The old primary loses the network, and acknowledges writes from its local log.
     struct Network(AtomicBool);
-    impl Weather for Network {
+    impl RequestFaults for Network {
         fn outcome(&self, operation: &str, name: &str) -> Outcome {
             let is_log = operation == "create" && name.starts_with("log/");
             if is_log && self.0.load(Ordering::Relaxed) {
@@ -129,9 +129,9 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     let mut back = replica(&disk, &bucket);
     let stale = loop {
         match back.follow(&mut ()).unwrap() {
-            Followed::Advanced => {}
-            Followed::AtEnd => panic!("the divergence was not noticed"),
-            Followed::Stale(stale) => break stale,
+            FollowOutcome::Advanced => {}
+            FollowOutcome::AtEnd => panic!("the divergence was not noticed"),
+            FollowOutcome::Stale(stale) => break stale,
         }
     };
     assert_eq!(stale, Stale::Diverged(lost));
@@ -144,7 +144,10 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
     let mut back = back.unwrap();
     assert_eq!(saved, [&b"the local log has this"[..], b"and this"]);
     // The new primary continues to create objects without records.
-    assert!(!matches!(back.follow(&mut ()).unwrap(), Followed::Stale(_)));
+    assert!(!matches!(
+        back.follow(&mut ()).unwrap(),
+        FollowOutcome::Stale(_)
+    ));
     assert_eq!(back.written(), new.log.written());
 
     // The new primary is fenced in turn.
@@ -171,7 +174,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
 #[test]
 fn unsent_records_of_the_only_server_are_uploaded_after_a_restart() {
     struct Down;
-    impl Weather for Down {
+    impl RequestFaults for Down {
         fn outcome(&self, operation: &str, name: &str) -> Outcome {
             let is_log = operation == "create" && name.starts_with("log/");
             if is_log && name > "log/00000000000000000001" {
@@ -189,7 +192,7 @@ fn unsent_records_of_the_only_server_are_uploaded_after_a_restart() {
     drop(lonely);
     let again = replica(&disk, &bucket);
     let mut again = again;
-    while again.follow(&mut ()).unwrap() == Followed::Advanced {}
+    while again.follow(&mut ()).unwrap() == FollowOutcome::Advanced {}
     assert!(again.is_without_primary());
     let again = primary(again);
     wait_durable(&again, Position(1));

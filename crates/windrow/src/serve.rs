@@ -131,7 +131,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
             return Err(failure);
         }
     };
-    let Begun {
+    let StartedServer {
         server,
         password,
         metrics,
@@ -235,7 +235,7 @@ impl ServedData {
 }
 
 /// What listens and sends once a server has begun.
-struct Begun {
+struct StartedServer {
     server: Server,
     password: String,
     metrics: Option<MetricsServer>,
@@ -244,7 +244,7 @@ struct Begun {
 }
 
 /// Opens the sockets of the server, its metrics and its page. Nothing is served yet.
-fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Begun, Failure> {
+fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<StartedServer, Failure> {
     let traces = start_traces(log, &options.traces)?;
     let (engine, users, router) = match data {
         ServedData::Folder(opened) => (opened.engine.clone(), UsersEngine::Own, None),
@@ -268,7 +268,7 @@ fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Begun, 
     let metrics = start_metrics(log, options, server.state())?;
     let web = start_web(log, options, server.connector(), &password)?;
     warn_of_open_access(log, &server);
-    Ok(Begun {
+    Ok(StartedServer {
         server,
         password,
         metrics,

@@ -20,20 +20,20 @@ pub fn hash(mechanism: Mechanism, message: &[u8]) -> Key {
 
 /// An HMAC with a key. Cloning it is cheaper than hashing the key again.
 #[derive(Clone)]
-enum Keyed {
+enum HmacKey {
     Sha1(Hmac<Sha1>),
     Sha256(Hmac<Sha256>),
 }
 
-impl Keyed {
-    fn new(mechanism: Mechanism, key: &[u8]) -> Keyed {
+impl HmacKey {
+    fn new(mechanism: Mechanism, key: &[u8]) -> HmacKey {
         // HMAC accepts keys of every length. An error is impossible, and an empty key would only
         // make logins fail.
         match mechanism {
-            Mechanism::ScramSha1 => Keyed::Sha1(
+            Mechanism::ScramSha1 => HmacKey::Sha1(
                 Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default())),
             ),
-            Mechanism::ScramSha256 => Keyed::Sha256(
+            Mechanism::ScramSha256 => HmacKey::Sha256(
                 Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default())),
             ),
         }
@@ -41,24 +41,24 @@ impl Keyed {
 
     fn finish(mut self, message: &[u8]) -> Vec<u8> {
         match &mut self {
-            Keyed::Sha1(mac) => mac.update(message),
-            Keyed::Sha256(mac) => mac.update(message),
+            HmacKey::Sha1(mac) => mac.update(message),
+            HmacKey::Sha256(mac) => mac.update(message),
         }
         match self {
-            Keyed::Sha1(mac) => mac.finalize().into_bytes().to_vec(),
-            Keyed::Sha256(mac) => mac.finalize().into_bytes().to_vec(),
+            HmacKey::Sha1(mac) => mac.finalize().into_bytes().to_vec(),
+            HmacKey::Sha256(mac) => mac.finalize().into_bytes().to_vec(),
         }
     }
 }
 
 /// The HMAC of a message.
 pub fn keyed_hash(mechanism: Mechanism, key: &[u8], message: &[u8]) -> Key {
-    Zeroizing::new(Keyed::new(mechanism, key).finish(message))
+    Zeroizing::new(HmacKey::new(mechanism, key).finish(message))
 }
 
 /// `Hi` of RFC 5802: PBKDF2 with one block.
 pub fn salted_password(mechanism: Mechanism, password: &[u8], salt: &[u8], iterations: u32) -> Key {
-    let keyed = Keyed::new(mechanism, password);
+    let keyed = HmacKey::new(mechanism, password);
     let mut block = keyed.clone().finish(&[salt, &[0, 0, 0, 1]].concat());
     let mut sum = Zeroizing::new(block.clone());
     for _ in 1..iterations {

@@ -11,18 +11,18 @@ pub const FLAMES: &str = "w1-flames.svg";
 
 /// Phases and other parts with their seconds. Empty if the profiler is not compiled.
 #[derive(Default)]
-pub struct Inside {
+pub struct InProcessFigures {
     pub phases: Vec<(String, f64)>,
     pub maps: Vec<(String, f64)>,
 }
 
-impl Inside {
+impl InProcessFigures {
     pub fn all(&self) -> impl Iterator<Item = &(String, f64)> {
         self.phases.iter().chain(&self.maps)
     }
 }
 
-pub fn measure(options: &Options, bodies: &Bodies) -> Result<Inside, BenchError> {
+pub fn measure(options: &Options, bodies: &Bodies) -> Result<InProcessFigures, BenchError> {
     let folder = RivalFolder::create(options)?;
     let flames = options.rivals.join(FLAMES).display().to_string();
     let arguments = [folder.argument(), flames];
@@ -30,7 +30,7 @@ pub fn measure(options: &Options, bodies: &Bodies) -> Result<Inside, BenchError>
         write_bodies(input, bodies.documents, bodies.body)
     })?;
     let Some(figures) = figures else {
-        return Ok(Inside::default());
+        return Ok(InProcessFigures::default());
     };
     let named = |prefix: &str, title: &str| {
         let found = figures.beginning(prefix);
@@ -38,7 +38,7 @@ pub fn measure(options: &Options, bodies: &Bodies) -> Result<Inside, BenchError>
             .map(|(name, seconds)| (format!("{title}{}", name.replace('_', " ")), seconds))
             .collect()
     };
-    Ok(Inside {
+    Ok(InProcessFigures {
         phases: named("phase_", "phase: "),
         maps: named("map_", "map of terms: "),
     })

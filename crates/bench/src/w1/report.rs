@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::bodies::{self, Bodies};
 use super::build::build;
-use super::inside::{self, Inside};
+use super::inside::{self, InProcessFigures};
 use super::svg::{Bars, escaped};
 use crate::error::{At, BenchError};
 use crate::measure::timed;
@@ -182,7 +182,7 @@ fn gnu_sort(path: &Path, locale: Option<&str>, threads: &str) -> Result<f64, Ben
     }
 }
 
-fn page(lines: &[Line], inside: &Inside) -> String {
+fn page(lines: &[Line], inside: &InProcessFigures) -> String {
     let values = |of: &dyn Fn(&Line) -> Option<f64>| -> Vec<(String, f64)> {
         let value = |line: &Line| Some((line.name.clone(), of(line)?));
         lines.iter().filter_map(value).collect()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::entries::{CollectedEntries, EntryTarget};
 use super::ongoing_scan::Scan;
-use super::sharing::{DuplicatedShare, Sharing};
+use super::sharing::{DuplicatedShare, SharedScan};
 use crate::catalog::rows::RecordRange;
 use crate::error::Error;
 use crate::index::Index;
@@ -15,7 +15,7 @@ use crate::read::Reader;
 /// A share that a worker of the primary builds as well as a follower.
 pub(super) struct DuplicateBuild<'d, 's> {
     scan: &'d Scan<'s>,
-    sharing: &'d Sharing<'s>,
+    sharing: &'d SharedScan<'s>,
     share: DuplicatedShare,
     documents: AtomicU64,
     /// This server has begun to write the share: what the follower has written is garbage.
@@ -23,7 +23,7 @@ pub(super) struct DuplicateBuild<'d, 's> {
 }
 
 impl<'d, 's> DuplicateBuild<'d, 's> {
-    pub fn new(scan: &'d Scan<'s>, sharing: &'d Sharing<'s>, share: DuplicatedShare) -> Self {
+    pub fn new(scan: &'d Scan<'s>, sharing: &'d SharedScan<'s>, share: DuplicatedShare) -> Self {
         DuplicateBuild {
             scan,
             sharing,

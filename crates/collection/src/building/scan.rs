@@ -19,7 +19,7 @@ use super::entries::{CollectedEntries, EntryTarget, read_range};
 use super::ongoing_scan::{Scan, interrupt_if_dropped};
 use super::pool::Worker;
 use super::ranges::{RangeQueue, unbuilt_ranges};
-use super::sharing::{NextWork, Sharing};
+use super::sharing::{NextWork, SharedScan};
 use crate::catalog::rows;
 use crate::collection::Collection;
 use crate::core::Core;
@@ -72,7 +72,7 @@ pub(super) fn scan(
         queue: RangeQueue::new(unbuilt_ranges(&done, split_keys)),
         failed: Mutex::default(),
     };
-    let sharing = Sharing::begin(&scan)?;
+    let sharing = SharedScan::begin(&scan)?;
     let useful = usize::try_from(collection.bytes() / BYTES_PER_WORKER).unwrap_or(usize::MAX);
     let workers = threads.min(scan.queue.total()).min(useful.max(1));
     let all = Workers {
@@ -97,7 +97,7 @@ pub(super) fn scan(
 /// The workers of a scan.
 struct Workers<'w, 's> {
     scan: &'w Scan<'s>,
-    sharing: &'w Sharing<'s>,
+    sharing: &'w SharedScan<'s>,
 }
 
 impl Workers<'_, '_> {

@@ -46,7 +46,7 @@ const FIRST_SHARE_MIN: Duration = Duration::from_secs(1);
 const SHARE_MIN: Duration = Duration::from_millis(300);
 
 /// The shares of a scan.
-pub(super) struct Sharing<'s> {
+pub(super) struct SharedScan<'s> {
     scan: &'s Scan<'s>,
     began: Instant,
     state: Mutex<SharingState>,
@@ -88,7 +88,7 @@ pub(super) enum NextWork {
     Range(RecordRange),
     /// Build a share that a follower builds.
     Share(DuplicatedShare),
-    /// Ask again after [`Sharing::wait`].
+    /// Ask again after [`SharedScan::wait`].
     Wait,
     /// Everything is done, or done by others.
     None,
@@ -100,9 +100,9 @@ pub(super) struct DuplicatedShare {
     pub range: RecordRange,
 }
 
-impl<'s> Sharing<'s> {
+impl<'s> SharedScan<'s> {
     /// Begins a scan. Takes back shares that an earlier primary has given.
-    pub fn begin(scan: &'s Scan<'s>) -> Result<Sharing<'s>, Error> {
+    pub fn begin(scan: &'s Scan<'s>) -> Result<SharedScan<'s>, Error> {
         let (core, mut changes) = (scan.core, Vec::new());
         for index in scan.indexes {
             let shares = rows::share_keys(index.map, &core.storage.catalog);
@@ -112,7 +112,7 @@ impl<'s> Sharing<'s> {
             let _changing = core.catalog_change.lock();
             core.storage.catalog.change(changes, |_| {})?;
         }
-        Ok(Sharing {
+        Ok(SharedScan {
             scan,
             began: Instant::now(),
             state: Mutex::default(),

@@ -32,12 +32,12 @@ use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::Index;
 use crate::retries;
-use crate::state::{Frozen, State};
+use crate::state::{FrozenGeneration, State};
 
 /// A map to fold.
 struct Task {
     collection: Arc<Collection>,
-    frozen: Frozen,
+    frozen: FrozenGeneration,
     /// `None` for the map by record id.
     index: Option<Arc<Index>>,
 }

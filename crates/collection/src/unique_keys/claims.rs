@@ -21,7 +21,7 @@ use crate::unique_keys::key_set::IdentityHasherBuilder;
 #[derive(Debug)]
 pub struct Claim<'c> {
     claims: &'c Claims,
-    ticket: Ticket,
+    ticket: ClaimId,
     keys: Vec<KeyHash>,
     /// The number of distinct hashes in `keys`.
     distinct: usize,
@@ -39,8 +39,8 @@ pub struct Claims {
 
 #[derive(Debug, Default)]
 struct ClaimsState {
-    last_ticket: Ticket,
-    keys: HashMap<KeyHash, Ticket, IdentityHasherBuilder>,
+    last_ticket: ClaimId,
+    keys: HashMap<KeyHash, ClaimId, IdentityHasherBuilder>,
     ranges: Vec<ClaimedRange>,
     /// The largest `_id` key that was ever claimed or is stored.
     largest: Vec<u8>,
@@ -48,7 +48,7 @@ struct ClaimsState {
 
 /// Identifies a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ticket(u64);
+struct ClaimId(u64);
 
 /// The hash of a key and its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ struct KeyHash(u64);
 /// The `_id` keys from `first` to `last`, of a batch of increasing ones.
 #[derive(Debug)]
 struct ClaimedRange {
-    ticket: Ticket,
+    ticket: ClaimId,
     first: Vec<u8>,
     last: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl ClaimsState {
     }
 
     /// Returns whether another commit holds the key.
-    fn is_held(&self, ticket: Ticket, claimed: &ClaimedKey<'_>) -> bool {
+    fn is_held(&self, ticket: ClaimId, claimed: &ClaimedKey<'_>) -> bool {
         let holder = self.keys.get(&claimed.hash());
         if holder.is_some_and(|holder| *holder != ticket) {
             return true;

@@ -124,32 +124,32 @@ enum Items {
     /// One schema for each of the first elements, and a rule for the elements after them.
     List {
         first: Vec<Rules>,
-        additional: Additional,
+        additional: AdditionalRule,
     },
 }
 
 /// The rule for elements or fields that no other keyword covers.
 #[derive(Debug, Default)]
-enum Additional {
+enum AdditionalRule {
     #[default]
     Any,
     None,
     Rules(Box<Rules>),
 }
 
-impl Additional {
+impl AdditionalRule {
     fn rules(&self) -> Option<&Rules> {
         match self {
-            Additional::Rules(rules) => Some(rules),
-            Additional::Any | Additional::None => None,
+            AdditionalRule::Rules(rules) => Some(rules),
+            AdditionalRule::Any | AdditionalRule::None => None,
         }
     }
 
     fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         match self {
-            Additional::Any => Ok(true),
-            Additional::None => Ok(false),
-            Additional::Rules(rules) => rules.accept(value),
+            AdditionalRule::Any => Ok(true),
+            AdditionalRule::None => Ok(false),
+            AdditionalRule::Rules(rules) => rules.accept(value),
         }
     }
 }
@@ -160,7 +160,7 @@ struct ObjectRules {
     required: Vec<String>,
     properties: Vec<(String, Rules)>,
     patterns: Vec<(Regex, Rules)>,
-    additional: Additional,
+    additional: AdditionalRule,
     dependencies: Vec<(String, Dependency)>,
 }
 
@@ -314,7 +314,7 @@ impl ObjectRules {
         }
         let checks_fields = !self.properties.is_empty()
             || !self.patterns.is_empty()
-            || !matches!(self.additional, Additional::Any);
+            || !matches!(self.additional, AdditionalRule::Any);
         if checks_fields && !all(document.iter().map(|(name, value)| self.field(name, value)))? {
             return Ok(false);
         }

@@ -150,7 +150,7 @@ struct ParallelFold<'w, S, B> {
 }
 
 /// The states in order, and the counters of the parts.
-type Folded<S> = (Vec<S>, Vec<Vec<Counters>>);
+type FoldedParts<S> = (Vec<S>, Vec<Vec<Counters>>);
 
 impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     fn new(
@@ -173,7 +173,7 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
         }
     }
 
-    fn run(self) -> Result<Folded<S>, Error> {
+    fn run(self) -> Result<FoldedParts<S>, Error> {
         let threads = self.shares.lock().len();
         let work = &self;
         // An expression can run for a long time within one document, on any of the threads.

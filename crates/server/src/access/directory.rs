@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use windrow_access::{Resolved, RoleName, User, UserName, resolve};
+use windrow_access::{ResolvedRoles, RoleName, User, UserName, resolve};
 use windrow_collection::{Collection, Engine, Namespace, Position};
 use windrow_document::Value;
 use windrow_wire::CommandError;
 
-use super::store::{self, Stored};
+use super::store::{self, AuthCollection};
 use crate::errors::IntoCommandError;
 use crate::sessions::UserDigest;
 use crate::sync::lock;
@@ -33,7 +33,7 @@ pub enum AccessControl {
 #[derive(Debug)]
 pub struct Identity {
     pub user: User,
-    pub resolved: Resolved,
+    pub resolved: ResolvedRoles,
     /// The digest of the name, by which sessions belong to the user.
     pub digest: UserDigest,
     /// The value of `$$USER_ROLES`.
@@ -84,7 +84,8 @@ impl Directory {
         };
         Directory {
             control,
-            namespaces: [Stored::Users, Stored::Roles].map(Stored::namespace),
+            namespaces: [AuthCollection::Users, AuthCollection::Roles]
+                .map(AuthCollection::namespace),
             users: RwLock::new(Arc::new(users)),
             own_users,
             changing: Mutex::new(()),
@@ -206,7 +207,7 @@ impl From<RoleError> for CommandError {
 }
 
 /// Resolves roles with those that are stored.
-pub fn resolve_roles(engine: &Engine, roles: &[RoleName]) -> Result<Resolved, CommandError> {
+pub fn resolve_roles(engine: &Engine, roles: &[RoleName]) -> Result<ResolvedRoles, CommandError> {
     resolve(roles, |name| {
         store::role(engine, name).map_err(RoleError::Stored)
     })

@@ -16,7 +16,7 @@ use super::events::{self, Event};
 use super::needs::AccessRequest;
 use super::requirement::Requirement;
 use super::sasl::iterations;
-use super::store::{self, Stored};
+use super::store::{self, AuthCollection};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
@@ -80,7 +80,7 @@ fn role_not_found(name: &RoleName) -> CommandError {
 /// Stores a changed user.
 pub fn store_user(context: &Context<'_>, user: &User) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
-    if Stored::Users.replace(engine, &user.name.id(), user.to_document())? {
+    if AuthCollection::Users.replace(engine, &user.name.id(), user.to_document())? {
         return Ok(());
     }
     let message = format!("User '{}' not found", user.name);
@@ -90,7 +90,7 @@ pub fn store_user(context: &Context<'_>, user: &User) -> Result<(), CommandError
 /// Stores a changed role.
 pub fn store_role(context: &Context<'_>, role: &Role) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
-    if Stored::Roles.replace(engine, &role.name.id(), role.to_document())? {
+    if AuthCollection::Roles.replace(engine, &role.name.id(), role.to_document())? {
         return Ok(());
     }
     Err(role_not_found(&role.name))

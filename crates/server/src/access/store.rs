@@ -14,7 +14,7 @@ use crate::errors::OrCommandError;
 
 /// One of the collections of access control, in `admin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum AuthCollection {
     Users,
     Roles,
     /// The version of the form of the documents, which mongodump and mongorestore compare.
@@ -24,20 +24,20 @@ pub enum Stored {
 /// The version of the form of the documents of users and roles, as in MongoDB.
 pub const SCHEMA_VERSION: i32 = 5;
 
-impl Stored {
+impl AuthCollection {
     /// The name of the collection.
     pub fn collection_name(self) -> &'static str {
         match self {
-            Stored::Users => "system.users",
-            Stored::Roles => "system.roles",
-            Stored::Version => "system.version",
+            AuthCollection::Users => "system.users",
+            AuthCollection::Roles => "system.roles",
+            AuthCollection::Version => "system.version",
         }
     }
 
     /// Returns `true` if a collection stores users or roles. It cannot be dropped: without the one
     /// of users, everybody would have access.
     pub fn is_protected(namespace: &Namespace) -> bool {
-        let protected = [Stored::Users, Stored::Roles];
+        let protected = [AuthCollection::Users, AuthCollection::Roles];
         protected.iter().any(|it| it.namespace() == *namespace)
     }
 
@@ -147,7 +147,7 @@ fn id_of(document: &DocumentBuf) -> &str {
 
 /// The user with this name.
 pub fn user(engine: &Engine, name: &UserName) -> Result<Option<User>, CommandError> {
-    let document = Stored::Users.get(engine, &name.id())?;
+    let document = AuthCollection::Users.get(engine, &name.id())?;
     let user = document.map(|document| parse_user(&document)).transpose()?;
     // "a.b.c" is the _id of the user "b.c" of "a" only, because databases have no dot.
     Ok(user.filter(|user| user.name == *name))
@@ -155,7 +155,7 @@ pub fn user(engine: &Engine, name: &UserName) -> Result<Option<User>, CommandErr
 
 /// The user-defined role with this name.
 pub fn role(engine: &Engine, name: &RoleName) -> Result<Option<Role>, CommandError> {
-    let document = Stored::Roles.get(engine, &name.id())?;
+    let document = AuthCollection::Roles.get(engine, &name.id())?;
     let role = document.map(|document| parse_role(&document)).transpose()?;
     Ok(role.filter(|role| role.name == *name))
 }
@@ -181,11 +181,11 @@ fn inconsistent(document: &DocumentBuf, error: &windrow_access::Error) -> Comman
 /// Stores the version of the documents' form, if it is not stored yet.
 pub fn store_schema_version(engine: &Engine) -> Result<(), CommandError> {
     let id = "authSchema";
-    if Stored::Version.get(engine, id)?.is_some() {
+    if AuthCollection::Version.get(engine, id)?.is_some() {
         return Ok(());
     }
     let document = doc! { "_id": id, "currentVersion": SCHEMA_VERSION };
-    match Stored::Version.insert(engine, document) {
+    match AuthCollection::Version.insert(engine, document) {
         Err(error) if error.code != ErrorCode::DuplicateKey => Err(error),
         _ => Ok(()),
     }

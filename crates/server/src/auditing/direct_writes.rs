@@ -4,7 +4,7 @@
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::Request;
 
-use crate::access::store::Stored;
+use crate::access::store::AuthCollection;
 use crate::audit::AuditTrail;
 use crate::client::Client;
 use crate::shown_command::without_credentials;
@@ -17,8 +17,8 @@ pub fn record_direct_writes(state: &State, client: &Client, request: &Request) {
         return;
     }
     let record = |namespace: &str, operation: &str, document: Document<'_>| {
-        let is_stored = |stored: Stored| stored.namespace().to_string() == namespace;
-        if !is_stored(Stored::Users) && !is_stored(Stored::Roles) {
+        let is_stored = |stored: AuthCollection| stored.namespace().to_string() == namespace;
+        if !is_stored(AuthCollection::Users) && !is_stored(AuthCollection::Roles) {
             return;
         }
         let Some(trail) = super::trail(state, client) else {

@@ -27,7 +27,7 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions, Routing, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::{OrCommandError, refuse};
@@ -59,7 +59,7 @@ pub const AGGREGATE: Command = Command {
     outside_api_version_1: stable_api::unsupported_in_aggregate,
     // The arguments are checked in this file, because the error code differs from that of other
     // commands.
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     in_transactions: InTransactions::Allowed,
     check: |request| check_request(request.body()),
     encrypted: Some(queryable_encryption::run_query),

@@ -5,7 +5,7 @@ use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::version::{MONGODB_VERSION, windrow};
 
@@ -15,7 +15,7 @@ pub const BUILD_INFO: Command = Command {
     help: "returns the version and the build of the server",
     routing: Routing::Here,
     needs: Needs::Nothing,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY

@@ -13,7 +13,7 @@ use super::{delete, insert, update};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
@@ -33,7 +33,7 @@ pub const BULK_WRITE: Command = Command {
     admin_only: true,
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
         "cursor",

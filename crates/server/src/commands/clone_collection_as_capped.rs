@@ -15,7 +15,7 @@ use super::convert_to_capped;
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::audit::Creation;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::queryable_encryption::check_capping;
@@ -26,7 +26,7 @@ pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     help: "copies a collection into a new capped collection",
     needs: Needs::Computed(requirement),
     write_concern: true,
-    arguments: Accepted::Only(&["size", "toCollection"]),
+    arguments: AcceptedArguments::Only(&["size", "toCollection"]),
     run,
     ..Command::EMPTY
 };

@@ -15,7 +15,7 @@ use super::create::{self, clustered};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::{namespace, queryable_encryption, stable_api, validators};
@@ -28,7 +28,7 @@ pub const COLL_MOD: Command = Command {
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_coll_mod,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "cappedMax",
         "cappedSize",
         create::IMAGES,

@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::statistics::describe;
@@ -19,7 +19,7 @@ pub const COLL_STATS: Command = Command {
     help: "returns the sizes of a collection and its indexes",
     needs: Needs::OnCollection(&[Action::collStats]),
     in_api_version_1: false,
-    arguments: Accepted::Only(&["scale", "verbose", "waitForLock"]),
+    arguments: AcceptedArguments::Only(&["scale", "verbose", "waitForLock"]),
     run,
     ends_with_client: true,
     ..Command::EMPTY

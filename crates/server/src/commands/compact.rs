@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
@@ -17,7 +17,7 @@ pub const COMPACT: Command = Command {
     name: "compact",
     help: "frees the unused space of a collection",
     needs: Needs::OnCollection(&[Action::compact]),
-    arguments: Accepted::Only(&["dryRun", "force", "freeSpaceTargetMB"]),
+    arguments: AcceptedArguments::Only(&["dryRun", "force", "freeSpaceTargetMB"]),
     run,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const CONFIGURE_FAIL_POINT: Command = Command {
@@ -16,7 +16,7 @@ pub const CONFIGURE_FAIL_POINT: Command = Command {
     needs: Needs::Login,
     admin_only: true,
     for_tests: true,
-    arguments: Accepted::Only(&["data", "mode"]),
+    arguments: AcceptedArguments::Only(&["data", "mode"]),
     run,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const CONN_POOL_STATS: Command = Command {
@@ -24,7 +24,7 @@ pub const DROP_CONNECTIONS: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::dropConnections]),
     admin_only: true,
-    arguments: Accepted::Only(&["hostAndPort"]),
+    arguments: AcceptedArguments::Only(&["hostAndPort"]),
     run: drop_connections,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 
 pub const CONNECTION_STATUS: Command = Command {
@@ -14,7 +14,7 @@ pub const CONNECTION_STATUS: Command = Command {
     help: "returns the users of the connection and their privileges",
     routing: Routing::Here,
     needs: Needs::Nothing,
-    arguments: Accepted::Only(&["showPrivileges"]),
+    arguments: AcceptedArguments::Only(&["showPrivileges"]),
     in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY

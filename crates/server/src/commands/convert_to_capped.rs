@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::create;
 use crate::access::Needs;
 use crate::arguments::{Arguments, whole};
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queryable_encryption::check_capping;
@@ -18,7 +18,7 @@ pub const CONVERT_TO_CAPPED: Command = Command {
     help: "converts a collection to a capped collection",
     needs: Needs::OnCollection(&[Action::convertToCapped]),
     write_concern: true,
-    arguments: Accepted::Only(&["size"]),
+    arguments: AcceptedArguments::Only(&["size"]),
     run,
     ..Command::EMPTY
 };

@@ -10,12 +10,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::queries::{Defaults, Examined};
+use crate::queries::{Defaults, ExaminedCounts};
 use crate::queryable_encryption;
 use crate::views::{self, ViewQuery};
 use crate::{collection_uuid, queries};
@@ -29,7 +29,7 @@ pub const COUNT: Command = Command {
     read_concern: true,
     is_limited_read: |_| true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "collation",
         "fields",
         "hint",
@@ -50,10 +50,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         count_view(context, request, &source)?
     } else {
         let count = request.count(Defaults::for_command(context, source.collation()))?;
-        let mut examined = Examined::default();
-        let note = |operator: &dyn Operator| examined = Examined::by(operator);
+        let mut examined = ExaminedCounts::default();
+        let note = |operator: &dyn Operator| examined = ExaminedCounts::by(operator);
         let number = count.run(&source, context.operation, note);
-        examined.record(Examined::default(), context.operation);
+        examined.record(ExaminedCounts::default(), context.operation);
         queries::record_plan(&count.find(), &*source, context.operation);
         number.or_command_error()?
     };

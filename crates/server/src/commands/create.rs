@@ -16,7 +16,7 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::audit::Creation;
 use crate::collation;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, queryable_encryption, stable_api, validators};
@@ -29,7 +29,7 @@ pub const CREATE: Command = Command {
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_create,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "autoIndexId",
         "capped",
         "changeStreamPreAndPostImages",

@@ -17,7 +17,7 @@ use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::audit::IndexTrail;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{AcceptedArguments, Command, InTransactions};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -32,7 +32,7 @@ pub const CREATE_INDEXES: Command = Command {
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::unsupported_in_create_indexes,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     in_transactions: InTransactions::AllowedIfLocal,
     run,
     ..Command::EMPTY

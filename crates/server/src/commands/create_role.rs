@@ -5,10 +5,10 @@ use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::role_rules;
-use crate::access::store::{Stored, store_schema_version};
+use crate::access::store::{AuthCollection, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
@@ -18,7 +18,7 @@ pub const CREATE_ROLE: Command = Command {
     routing: Routing::Users,
     needs: Needs::Computed(requirement),
     write_concern: true,
-    arguments: Accepted::Only(&["authenticationRestrictions", "privileges", "roles"]),
+    arguments: AcceptedArguments::Only(&["authenticationRestrictions", "privileges", "roles"]),
     run,
     ..Command::EMPTY
 };
@@ -52,7 +52,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     role_rules::check(state, &role)?;
     let engine = &state.services.engine;
     store_schema_version(engine)?;
-    match Stored::Roles.insert(engine, role.to_document()) {
+    match AuthCollection::Roles.insert(engine, role.to_document()) {
         Err(error) if error.code == ErrorCode::DuplicateKey => {
             let message = format!("Role \"{}\" already exists", role.name);
             return refuse(ALREADY_EXISTS, message);

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::clock::now_millis;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, search_indexes, views};
@@ -19,7 +19,7 @@ pub const CREATE_SEARCH_INDEXES: Command = Command {
     help: "builds search indexes for $search",
     needs: Needs::OnCollection(&[Action::createSearchIndexes]),
     write_concern: true,
-    arguments: Accepted::Only(&["indexes"]),
+    arguments: AcceptedArguments::Only(&["indexes"]),
     run,
     ..Command::EMPTY
 };

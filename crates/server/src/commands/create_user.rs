@@ -4,10 +4,10 @@ use windrow_access::{Action, User, UserName};
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::access::store::{Stored, store_schema_version};
+use crate::access::store::{AuthCollection, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 use crate::random;
@@ -19,7 +19,7 @@ pub const CREATE_USER: Command = Command {
     needs: Needs::Computed(requirement),
     secrets: &["pwd"],
     write_concern: true,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "authenticationRestrictions",
         "customData",
         "digestPassword",
@@ -49,7 +49,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     store_schema_version(engine)?;
     context.state.fake_users.prepare(engine)?;
-    match Stored::Users.insert(engine, user.to_document()) {
+    match AuthCollection::Users.insert(engine, user.to_document()) {
         Err(error) if error.code == ErrorCode::DuplicateKey => {
             let message = format!("User \"{}\" already exists", user.name);
             return refuse(ALREADY_EXISTS, message);

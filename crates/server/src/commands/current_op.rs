@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -25,7 +25,7 @@ pub const CURRENT_OP: Command = Command {
     routing: Routing::Here,
     needs: Needs::Computed(requirement),
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::queries::{self, RunningQuery};
 use crate::{namespace, views};
@@ -22,7 +22,7 @@ pub const DATA_SIZE: Command = Command {
     aliases: &["datasize"],
     help: "returns the size of the documents of a collection or of a range of an index",
     needs: Needs::Computed(requirement),
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "estimate",
         "keyPattern",
         "max",

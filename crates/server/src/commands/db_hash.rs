@@ -11,7 +11,7 @@ use windrow_query::{Direction, Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::queries::{self, RunningQuery};
 
@@ -21,7 +21,7 @@ pub const DB_HASH: Command = Command {
     help: "returns a hash of the documents of each collection",
     needs: Needs::OnDatabase(&[Action::dbHash]),
     read_concern: true,
-    arguments: Accepted::Only(&["collections"]),
+    arguments: AcceptedArguments::Only(&["collections"]),
     run,
     ends_with_client: true,
     ..Command::EMPTY

@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use super::coll_stats::scale;
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::machine;
@@ -17,7 +17,7 @@ pub const DB_STATS: Command = Command {
     aliases: &["dbstats"],
     help: "returns the sizes of a database",
     needs: Needs::OnDatabase(&[Action::dbStats]),
-    arguments: Accepted::Only(&["freeStorage", "scale"]),
+    arguments: AcceptedArguments::Only(&["freeStorage", "scale"]),
     run,
     ends_with_client: true,
     ..Command::EMPTY

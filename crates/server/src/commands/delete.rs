@@ -13,12 +13,12 @@ use crate::access::Needs;
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{AcceptedArguments, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::queries::{self, Defaults, Examined};
+use crate::queries::{self, Defaults, ExaminedCounts};
 use crate::queryable_encryption;
 use crate::views;
 use crate::writes::{self, WriteRequest};
@@ -31,7 +31,7 @@ pub const DELETE: Command = Command {
     class: LatencyClass::Write,
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "bypassDocumentValidation",
         COLLECTION_UUID,
         "deletes",
@@ -67,7 +67,7 @@ fn parse_statements(request: &Request) -> Result<Vec<DeleteStatement<'_>>, Comma
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let request = WriteRequest::parse(request, context, parse_statements)?;
-    let (mut count, mut examined) = (0, Examined::default());
+    let (mut count, mut examined) = (0, ExaminedCounts::default());
     let errors = writes::run_each(&request.statements, request.ordered, |index, statement| {
         let started = Instant::now();
         let tally = run_once(
@@ -82,7 +82,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         examined += tally.examined;
         Ok(())
     })?;
-    examined.record(Examined::default(), context.operation);
+    examined.record(ExaminedCounts::default(), context.operation);
     context.operation.record("ndeleted", count as i64);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);

@@ -9,12 +9,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::queries::{Defaults, Examined};
+use crate::queries::{Defaults, ExaminedCounts};
 use crate::queryable_encryption;
 use crate::views::{self, ViewQuery};
 use crate::{collection_uuid, queries};
@@ -28,7 +28,7 @@ pub const DISTINCT: Command = Command {
     read_concern: true,
     snapshot_reads: SnapshotReads::InReply,
     is_limited_read: |_| true,
-    arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
+    arguments: AcceptedArguments::Only(&["collation", "hint", "key", "query"]),
     in_transactions: InTransactions::Allowed,
     encrypted: Some(queryable_encryption::run_query),
     run,
@@ -51,7 +51,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(front) = rows.planned_find() {
         queries::record_first_query(front, context.operation);
     }
-    Examined::by(rows.operator()).record(Examined::default(), context.operation);
+    ExaminedCounts::by(rows.operator()).record(ExaminedCounts::default(), context.operation);
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
     reply.push("values", values);

@@ -6,11 +6,11 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::access::store::Stored;
+use crate::access::store::AuthCollection;
 use crate::arguments::Arguments;
 use crate::audit::{AuditTrail, view_param};
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
@@ -23,7 +23,7 @@ pub const DROP: Command = Command {
     needs: Needs::OnCollection(&[Action::dropCollection]),
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["collectionUUID"]),
+    arguments: AcceptedArguments::Only(&["collectionUUID"]),
     run,
     ..Command::EMPTY
 };
@@ -31,7 +31,7 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    if Stored::is_protected(&namespace) {
+    if AuthCollection::is_protected(&namespace) {
         let message = format!("can't drop system collection {namespace}");
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
@@ -22,7 +22,7 @@ pub const DROP_INDEXES: Command = Command {
     needs: Needs::OnCollection(&[Action::dropIndex]),
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

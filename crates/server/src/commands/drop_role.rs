@@ -4,7 +4,7 @@ use windrow_access::{Action, RoleName};
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::access::store::{Stored, parse_role, parse_user};
+use crate::access::store::{AuthCollection, parse_role, parse_user};
 use crate::access::{Needs, editing};
 use crate::command::{Command, Routing};
 use crate::context::Context;
@@ -41,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let (engine, database) = (&context.state.services.engine, request.database());
     let _changing = editing::begin(context);
-    let stored = Stored::Roles.find(engine, doc! { "db": database }.as_document())?;
+    let stored = AuthCollection::Roles.find(engine, doc! { "db": database }.as_document())?;
     let names = stored.iter().map(|role| parse_role(role).map(|it| it.name));
     let names = names.collect::<Result<Vec<_>, _>>()?;
     drop_roles(context, &names)?;
@@ -53,20 +53,20 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn drop_roles(context: &Context<'_>, dropped: &[RoleName]) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
     let everything = DocumentBuf::new();
-    for document in Stored::Users.find(engine, everything.as_document())? {
+    for document in AuthCollection::Users.find(engine, everything.as_document())? {
         let mut user = parse_user(&document)?;
         if revoke(&mut user.roles, dropped) {
             editing::store_user(context, &user)?;
         }
     }
-    for document in Stored::Roles.find(engine, everything.as_document())? {
+    for document in AuthCollection::Roles.find(engine, everything.as_document())? {
         let mut role = parse_role(&document)?;
         if revoke(&mut role.roles, dropped) {
             editing::store_role(context, &role)?;
         }
     }
     for name in dropped {
-        Stored::Roles.delete(engine, &name.id())?;
+        AuthCollection::Roles.delete(engine, &name.id())?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::search_indexes::{self, SearchIndexSelector, search_definition};
 use crate::{namespace, views};
@@ -19,7 +19,7 @@ pub const DROP_SEARCH_INDEX: Command = Command {
     help: "drops a search index by name or id",
     needs: Needs::OnCollection(&[Action::dropSearchIndex]),
     write_concern: true,
-    arguments: Accepted::Only(&["id", "name"]),
+    arguments: AcceptedArguments::Only(&["id", "name"]),
     run,
     ..Command::EMPTY
 };

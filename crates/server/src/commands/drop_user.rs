@@ -4,7 +4,7 @@ use windrow_access::Action;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::access::store::Stored;
+use crate::access::store::AuthCollection;
 use crate::access::{Needs, editing};
 use crate::command::{Command, Routing};
 use crate::context::Context;
@@ -33,7 +33,7 @@ pub const DROP_ALL_USERS_FROM_DATABASE: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let name = editing::named_user(request)?;
     let _changing = editing::begin(context);
-    if !Stored::Users.delete(&context.state.services.engine, &name.id())? {
+    if !AuthCollection::Users.delete(&context.state.services.engine, &name.id())? {
         return refuse(ErrorCode::UserNotFound, format!("User '{name}' not found"));
     }
     editing::record(context, request, &name.id());
@@ -44,9 +44,9 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (engine, database) = (&context.state.services.engine, request.database());
     let _changing = editing::begin(context);
     let mut count = 0;
-    for user in Stored::Users.find(engine, doc! { "db": database }.as_document())? {
+    for user in AuthCollection::Users.find(engine, doc! { "db": database }.as_document())? {
         if let Some(id) = user.get("_id").and_then(ValueRef::as_str) {
-            count += i32::from(Stored::Users.delete(engine, id)?);
+            count += i32::from(AuthCollection::Users.delete(engine, id)?);
         }
     }
     editing::record(context, request, database);

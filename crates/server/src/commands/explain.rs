@@ -15,7 +15,7 @@ use crate::access::{AccessRequest, Requirement};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command, ENCRYPTION_INFORMATION, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, ENCRYPTION_INFORMATION, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -31,7 +31,7 @@ pub const EXPLAIN: Command = Command {
     read_concern: true,
     snapshot_reads: SnapshotReads::Unreported,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["verbosity"]),
+    arguments: AcceptedArguments::Only(&["verbosity"]),
     ends_with_client: true,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
@@ -16,7 +16,7 @@ pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
     needs: Needs::OnServer(&[Action::setFeatureCompatibilityVersion]),
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Only(&["confirm"]),
+    arguments: AcceptedArguments::Only(&["confirm"]),
     run,
     ..Command::EMPTY
 };

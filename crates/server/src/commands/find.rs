@@ -12,7 +12,7 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::{Arguments, whole};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, InTransactions, SnapshotReads};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::cursors::CursorOptions;
@@ -39,7 +39,7 @@ pub const FIND: Command = Command {
     outside_api_version_1: stable_api::unsupported_in_find,
     // The arguments are checked in this file, because the error code differs from that of other
     // commands.
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     in_transactions: InTransactions::Allowed,
     encrypted: Some(queryable_encryption::run_query),
     run,

@@ -16,14 +16,14 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
 use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{AcceptedArguments, Command, InTransactions};
 use crate::common_arguments::is_generic;
 use crate::context::{Context, StatementOptions};
 use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::namespace;
-use crate::queries::{self, Defaults, Examined};
+use crate::queries::{self, Defaults, ExaminedCounts};
 use crate::queryable_encryption;
 use crate::retries::{self, FindAndModifyOptions};
 use crate::transaction_context;
@@ -41,7 +41,7 @@ pub const FIND_AND_MODIFY: Command = Command {
     in_api_version_1: true,
     // The arguments are checked in this file, because the error code differs from that of other
     // commands.
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     in_transactions: InTransactions::Allowed,
     retryable: true,
     encrypted: Some(queryable_encryption::find_and_modify),
@@ -185,7 +185,7 @@ impl FindAndModifyRequest {
         } = changes::update(context, target, &updating, true)?;
         tally
             .examined
-            .record(Examined::default(), context.operation);
+            .record(ExaminedCounts::default(), context.operation);
         context.operation.record("nMatched", tally.matched as i64);
         context.operation.record("nModified", tally.changed as i64);
         if inserted.is_some() {
@@ -258,7 +258,7 @@ impl FindAndModifyRequest {
                 )?;
                 tally
                     .examined
-                    .record(Examined::default(), context.operation);
+                    .record(ExaminedCounts::default(), context.operation);
                 context.operation.record("ndeleted", tally.changed as i64);
             }
             None => {

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Join, Routing};
+use crate::command::{AcceptedArguments, Command, Join, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
@@ -16,7 +16,7 @@ pub const FSYNC: Command = Command {
     routing: Routing::Each(Join::One),
     needs: Needs::OnServer(&[Action::fsync]),
     admin_only: true,
-    arguments: Accepted::Only(&["fsyncLockAcquisitionTimeoutMillis", "lock"]),
+    arguments: AcceptedArguments::Only(&["fsyncLockAcquisitionTimeoutMillis", "lock"]),
     run,
     ..Command::EMPTY
 };
@@ -28,7 +28,7 @@ pub const FSYNC_UNLOCK: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::unlock]),
     admin_only: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run: |_, _| {
         let message = "fsyncUnlock called when not locked";
         Err(CommandError::new(ErrorCode::IllegalOperation, message))

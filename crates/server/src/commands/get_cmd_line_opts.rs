@@ -5,7 +5,7 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const GET_CMD_LINE_OPTS: Command = Command {
@@ -14,7 +14,7 @@ pub const GET_CMD_LINE_OPTS: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getCmdLineOpts]),
     admin_only: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

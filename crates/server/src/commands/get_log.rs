@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const GET_LOG: Command = Command {
@@ -15,7 +15,7 @@ pub const GET_LOG: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getLog]),
     admin_only: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

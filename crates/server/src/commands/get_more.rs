@@ -10,7 +10,7 @@ use super::aggregate;
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::change_stream::opens_stream;
-use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{CheckedOutCursor, CursorClient, CursorOptions, SourceBatch};
 use crate::error_labels::{FailureKind, with_label_for};
@@ -33,7 +33,7 @@ pub const GET_MORE: Command = Command {
     snapshot_reads: SnapshotReads::OfCursor,
     in_transactions: InTransactions::Allowed,
     in_api_version_1: true,
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "batchSize",
         "collection",
         "lastKnownCommittedOpTime",

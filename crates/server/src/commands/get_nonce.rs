@@ -6,7 +6,7 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const GET_NONCE: Command = Command {
@@ -14,7 +14,7 @@ pub const GET_NONCE: Command = Command {
     help: "returns a random number, for clients from before MongoDB 4.0",
     routing: Routing::Here,
     needs: Needs::Nothing,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::parameters::SetAt;
@@ -18,7 +18,7 @@ pub const GET_PARAMETER: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::getParameter]),
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

@@ -18,7 +18,7 @@ use crate::arguments::Arguments;
 use crate::audit::address;
 use crate::client::FORWARDED_BYTES_MAX;
 use crate::clock;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::parameters::QUIET;
 use crate::sessions::TIMEOUT_MINUTES;
@@ -31,7 +31,7 @@ pub const HELLO: Command = Command {
     needs: Needs::Nothing,
     secrets: &["speculativeAuthenticate"],
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     in_transactions: InTransactions::Following,
     run: |request, context| run(request, context, "isWritablePrimary"),
     ..Command::EMPTY
@@ -44,7 +44,7 @@ pub const IS_MASTER: Command = Command {
     routing: Routing::Here,
     needs: Needs::Nothing,
     secrets: &["speculativeAuthenticate"],
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run: |request, context| run(request, context, "ismaster"),
     ..Command::EMPTY
 };

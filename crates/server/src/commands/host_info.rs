@@ -7,7 +7,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::{clock, machine};
 
@@ -16,7 +16,7 @@ pub const HOST_INFO: Command = Command {
     help: "returns the properties of the machine of the server",
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::hostInfo]),
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{AcceptedArguments, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{self, PreparedInsert};
@@ -33,7 +33,7 @@ pub const INSERT: Command = Command {
     in_transactions: InTransactions::Allowed,
     retryable: true,
     check: |request| statements(request, "documents").map(drop),
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
         COLLECTION_UUID,

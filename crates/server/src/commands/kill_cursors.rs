@@ -5,9 +5,9 @@ use windrow_document::{Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::command::{AcceptedArguments, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
-use crate::cursors::Killed;
+use crate::cursors::KillOutcome;
 use crate::namespace;
 
 pub const KILL_CURSORS: Command = Command {
@@ -15,7 +15,7 @@ pub const KILL_CURSORS: Command = Command {
     help: "closes cursors",
     needs: Needs::Login,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["cursors"]),
+    arguments: AcceptedArguments::Only(&["cursors"]),
     // Drivers send the read concern of their session with each command.
     read_concern: true,
     snapshot_reads: SnapshotReads::OfCursor,
@@ -32,13 +32,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     for id in ids {
         match context.state.cursors.kill(id) {
-            Killed::Closed => killed.push(id),
-            Killed::InUse { operation } => {
+            KillOutcome::Closed => killed.push(id),
+            KillOutcome::InUse { operation } => {
                 let operations = &context.state.operations;
                 operations.kill(operation, ErrorCode::CursorKilled);
                 killed.push(id);
             }
-            Killed::NotFound => not_found.push(id),
+            KillOutcome::NotFound => not_found.push(id),
         }
     }
     let none = || Value::Array(windrow_document::array![]);

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{Needs, store};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Join, Routing};
+use crate::command::{AcceptedArguments, Command, Join, Routing};
 use crate::context::Context;
 use crate::sessions::{SessionId, UserDigest, parse_list};
 
@@ -39,7 +39,7 @@ pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
 
 /// Unknown arguments are ignored, as in MongoDB.
 const OF_SESSIONS: Command = Command {
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     ..Command::EMPTY
 };
 

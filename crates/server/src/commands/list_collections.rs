@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::list_cursor;
@@ -18,7 +18,7 @@ pub const LIST_COLLECTIONS: Command = Command {
     help: "lists the collections of a database",
     needs: Needs::Computed(requirement),
     in_api_version_1: true,
-    arguments: Accepted::Only(&["authorizedCollections", "cursor", "filter", "nameOnly"]),
+    arguments: AcceptedArguments::Only(&["authorizedCollections", "cursor", "filter", "nameOnly"]),
     run,
     ..Command::EMPTY
 };

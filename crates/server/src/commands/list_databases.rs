@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::list_collections::{filter, matches};
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Join, Routing};
+use crate::command::{AcceptedArguments, Command, Join, Routing};
 use crate::context::Context;
 
 pub const LIST_DATABASES: Command = Command {
@@ -18,7 +18,7 @@ pub const LIST_DATABASES: Command = Command {
     needs: Needs::Login,
     admin_only: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["authorizedDatabases", "filter", "nameOnly"]),
+    arguments: AcceptedArguments::Only(&["authorizedDatabases", "filter", "nameOnly"]),
     run,
     ..Command::EMPTY
 };

@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::{list_cursor, namespace, views};
 
@@ -21,7 +21,7 @@ pub const LIST_INDEXES: Command = Command {
     help: "lists the indexes of a collection",
     needs: Needs::OnCollection(&[Action::listIndexes]),
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

@@ -6,7 +6,7 @@ use windrow_document::doc;
 use windrow_wire::Reply;
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 
 pub const LOCK_INFO: Command = Command {
     name: "lockInfo",
@@ -14,7 +14,7 @@ pub const LOCK_INFO: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::serverStatus]),
     admin_only: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run: |_, _| Ok(Reply::ok(doc! { "lockInfo": [] })),
     ..Command::EMPTY
 };

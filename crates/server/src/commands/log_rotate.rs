@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::auditing::{RotatedLogs, rotate_logs};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::state::State;
 
@@ -17,7 +17,7 @@ pub const LOG_ROTATE: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::logRotate]),
     admin_only: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

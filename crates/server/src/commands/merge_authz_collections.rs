@@ -9,10 +9,10 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::events::{self, Event};
-use crate::access::store::{Stored, find_in, parse_role, parse_user, store_schema_version};
+use crate::access::store::{AuthCollection, find_in, parse_role, parse_user, store_schema_version};
 use crate::access::{AccessRequest, Needs, Requirement, audited_document, audited_name, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 
@@ -23,7 +23,12 @@ pub const MERGE_AUTHZ_COLLECTIONS: Command = Command {
     needs: Needs::Computed(requirement),
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Only(&["db", "drop", "tempRolesCollection", "tempUsersCollection"]),
+    arguments: AcceptedArguments::Only(&[
+        "db",
+        "drop",
+        "tempRolesCollection",
+        "tempUsersCollection",
+    ]),
     run,
     ..Command::EMPTY
 };
@@ -92,21 +97,21 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// What is merged, and its events in the audit log.
 struct MergedKind {
-    stored: Stored,
+    stored: AuthCollection,
     created: &'static str,
     changed: &'static str,
     dropped: &'static str,
 }
 
 const USERS: MergedKind = MergedKind {
-    stored: Stored::Users,
+    stored: AuthCollection::Users,
     created: "createUser",
     changed: "updateUser",
     dropped: "dropUser",
 };
 
 const ROLES: MergedKind = MergedKind {
-    stored: Stored::Roles,
+    stored: AuthCollection::Roles,
     created: "createRole",
     changed: "updateRole",
     dropped: "dropRole",

@@ -1,7 +1,7 @@
 //! `ping`: checks that the server answers.
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 
 pub const PING: Command = Command {
     name: "ping",
@@ -9,6 +9,6 @@ pub const PING: Command = Command {
     routing: Routing::Here,
     needs: Needs::Nothing,
     in_api_version_1: true,
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     ..Command::EMPTY
 };

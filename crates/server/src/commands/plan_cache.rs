@@ -11,7 +11,7 @@ use windrow_query::{Find, IndexFilter, IndexName, Shape, ShapeParts};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries::Defaults;
@@ -37,7 +37,7 @@ pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
     name: "planCacheListFilters",
     help: "lists the index filters of a collection's queries",
     needs: Needs::OnCollection(&[Action::planCacheIndexFilter]),
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run: list,
     ..OF_SHAPE
 };
@@ -46,13 +46,13 @@ pub const PLAN_CACHE_SET_FILTER: Command = Command {
     name: "planCacheSetFilter",
     help: "sets an index filter: the indexes that a query may use",
     needs: Needs::OnCollection(&[Action::planCacheIndexFilter]),
-    arguments: Accepted::Only(&["collation", "indexes", "projection", "query", "sort"]),
+    arguments: AcceptedArguments::Only(&["collation", "indexes", "projection", "query", "sort"]),
     run: set,
     ..OF_SHAPE
 };
 
 const OF_SHAPE: Command = Command {
-    arguments: Accepted::Only(&["collation", "projection", "query", "sort"]),
+    arguments: AcceptedArguments::Only(&["collation", "projection", "query", "sort"]),
     ..Command::EMPTY
 };
 

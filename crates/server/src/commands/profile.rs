@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::profiling::{DatabaseProfiling, ProfilingLevel, SlowThreshold, parse_filter};
@@ -17,7 +17,7 @@ pub const PROFILE: Command = Command {
     name: "profile",
     help: "returns and sets the profiling level of a database: 0 none, 1 slow operations, 2 all",
     needs: Needs::Computed(requirement),
-    arguments: Accepted::Only(&["filter", "sampleRate", "slowms"]),
+    arguments: AcceptedArguments::Only(&["filter", "sampleRate", "slowms"]),
     run,
     ..Command::EMPTY
 };

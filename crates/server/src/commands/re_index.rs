@@ -6,7 +6,7 @@ use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
@@ -15,7 +15,7 @@ pub const RE_INDEX: Command = Command {
     name: "reIndex",
     help: "rebuilds the indexes of a collection",
     needs: Needs::OnCollection(&[Action::reIndex]),
-    arguments: Accepted::Only(&[]),
+    arguments: AcceptedArguments::Only(&[]),
     run,
     ..Command::EMPTY
 };

@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, uuid_of};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
@@ -21,7 +21,7 @@ pub const RENAME_COLLECTION: Command = Command {
     needs: Needs::Computed(requirement),
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Only(&[COLLECTION_UUID, "dropTarget", "stayTemp", "to"]),
+    arguments: AcceptedArguments::Only(&[COLLECTION_UUID, "dropTarget", "stayTemp", "to"]),
     run,
     ..Command::EMPTY
 };

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::access::Needs;
 use crate::clock;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::replica_set::ReplicaSet;
 
@@ -19,7 +19,7 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     routing: Routing::Users,
     needs: Needs::OnServer(&[Action::getDefaultRWConcern]),
     admin_only: true,
-    arguments: Accepted::Only(&["inMemory"]),
+    arguments: AcceptedArguments::Only(&["inMemory"]),
     run: |_, context| {
         if context.state.replica_set.is_none() {
             let message = "'getDefaultRWConcern' is not supported on standalone nodes.";
@@ -72,7 +72,7 @@ pub const REPL_SET_GET_STATUS: Command = Command {
 
 const OF_SETS: Command = Command {
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     ..Command::EMPTY
 };
 

@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::role_rules;
 use crate::access::{Needs, editing};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
@@ -51,13 +51,13 @@ pub const REVOKE_PRIVILEGES_FROM_ROLE: Command = Command {
 
 const OF_ROLES: Command = Command {
     write_concern: true,
-    arguments: Accepted::Only(&["roles"]),
+    arguments: AcceptedArguments::Only(&["roles"]),
     ..Command::EMPTY
 };
 
 const OF_PRIVILEGES: Command = Command {
     write_concern: true,
-    arguments: Accepted::Only(&["privileges"]),
+    arguments: AcceptedArguments::Only(&["privileges"]),
     ..Command::EMPTY
 };
 

@@ -6,10 +6,10 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::directory::resolve_roles;
 use crate::access::role_documents;
-use crate::access::store::{self, Stored, parse_role};
+use crate::access::store::{self, AuthCollection, parse_role};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 
@@ -18,7 +18,7 @@ pub const ROLES_INFO: Command = Command {
     help: "lists roles",
     routing: Routing::Users,
     needs: Needs::Computed(requirement),
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "showAuthenticationRestrictions",
         "showBuiltinRoles",
         "showPrivileges",
@@ -109,7 +109,7 @@ fn select(
         });
         return roles.filter_map(Result::transpose).collect();
     }
-    let stored = Stored::Roles.find(engine, doc! { "db": database }.as_document())?;
+    let stored = AuthCollection::Roles.find(engine, doc! { "db": database }.as_document())?;
     let mut roles = stored
         .iter()
         .map(parse_role)

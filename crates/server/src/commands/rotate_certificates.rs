@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const ROTATE_CERTIFICATES: Command = Command {
@@ -15,7 +15,7 @@ pub const ROTATE_CERTIFICATES: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::rotateCertificates]),
     admin_only: true,
-    arguments: Accepted::Only(&["message"]),
+    arguments: AcceptedArguments::Only(&["message"]),
     run,
     ..Command::EMPTY
 };

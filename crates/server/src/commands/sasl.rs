@@ -9,7 +9,7 @@ use crate::access::Needs;
 use crate::access::sasl::{self, SaslStart};
 use crate::access::x509::{self, CertificateLogin, MONGODB_X509};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 use crate::tls::Tls;
@@ -21,7 +21,7 @@ pub const SASL_START: Command = Command {
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["payload"],
-    arguments: Accepted::Only(&["autoAuthorize", "mechanism", "options", "payload"]),
+    arguments: AcceptedArguments::Only(&["autoAuthorize", "mechanism", "options", "payload"]),
     in_transactions: InTransactions::Following,
     run: start,
     ..Command::EMPTY
@@ -34,7 +34,7 @@ pub const SASL_CONTINUE: Command = Command {
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["payload"],
-    arguments: Accepted::Only(&["conversationId", "payload"]),
+    arguments: AcceptedArguments::Only(&["conversationId", "payload"]),
     in_transactions: InTransactions::Following,
     run: proceed,
     ..Command::EMPTY
@@ -47,7 +47,7 @@ pub const AUTHENTICATE: Command = Command {
     needs: Needs::Nothing,
     in_api_version_1: true,
     secrets: &["key", "nonce"],
-    arguments: Accepted::Only(&["key", "mechanism", "nonce", "user"]),
+    arguments: AcceptedArguments::Only(&["key", "mechanism", "nonce", "user"]),
     run: authenticate,
     ..Command::EMPTY
 };

@@ -13,7 +13,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
@@ -31,7 +31,7 @@ pub const SERVER_STATUS: Command = Command {
     help: "returns counters and sizes of the running server",
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::serverStatus]),
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

@@ -5,7 +5,7 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::parameters::{Parameters, SetAt};
@@ -17,7 +17,7 @@ pub const SET_PARAMETER: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::setParameter]),
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run,
     ..Command::EMPTY
 };

@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::auditing;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const SHUTDOWN: Command = Command {
@@ -16,7 +16,7 @@ pub const SHUTDOWN: Command = Command {
     routing: Routing::Here,
     needs: Needs::OnServer(&[Action::shutdown]),
     admin_only: true,
-    arguments: Accepted::Only(&["force", "timeoutSecs"]),
+    arguments: AcceptedArguments::Only(&["force", "timeoutSecs"]),
     run,
     ..Command::EMPTY
 };

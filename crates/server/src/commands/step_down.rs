@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const REPL_SET_STEP_DOWN: Command = Command {
@@ -17,7 +17,7 @@ pub const REPL_SET_STEP_DOWN: Command = Command {
     routing: Routing::Refused,
     needs: Needs::OnServer(&[Action::replSetStateChange]),
     admin_only: true,
-    arguments: Accepted::Only(&["force", "secondaryCatchUpPeriodSecs"]),
+    arguments: AcceptedArguments::Only(&["force", "secondaryCatchUpPeriodSecs"]),
     run,
     ..Command::EMPTY
 };

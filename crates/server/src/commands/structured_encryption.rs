@@ -4,7 +4,7 @@
 use windrow_access::Action;
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, ENCRYPTION_INFORMATION};
+use crate::command::{AcceptedArguments, Command, ENCRYPTION_INFORMATION};
 use crate::latency::LatencyClass;
 use crate::queryable_encryption::{CompactionKind, compact};
 
@@ -15,7 +15,7 @@ pub const COMPACT_STRUCTURED_ENCRYPTION_DATA: Command = Command {
     class: LatencyClass::Write,
     write_concern: true,
     secrets: &["compactionTokens"],
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "compactionTokens",
         "anchorPaddingFactor",
         ENCRYPTION_INFORMATION,
@@ -31,7 +31,7 @@ pub const CLEANUP_STRUCTURED_ENCRYPTION_DATA: Command = Command {
     class: LatencyClass::Write,
     write_concern: true,
     secrets: &["cleanupTokens"],
-    arguments: Accepted::Only(&["cleanupTokens"]),
+    arguments: AcceptedArguments::Only(&["cleanupTokens"]),
     run: |request, context| compact(request, context, CompactionKind::CleanUp),
     ..Command::EMPTY
 };

@@ -5,7 +5,7 @@ use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, InTransactions, Routing};
+use crate::command::{AcceptedArguments, Command, InTransactions, Routing};
 use crate::context::Context;
 use crate::latency::LatencyClass;
 use crate::transaction_context::TransactionContext;
@@ -41,7 +41,7 @@ pub const PREPARE_TRANSACTION: Command = Command {
     needs: Needs::OnServer(&[Action::internal]),
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     run: |_, _| {
         let message =
             "failed to commit transaction: 'prepareTransaction' is only supported on shards";
@@ -57,7 +57,7 @@ const ENDS: Command = Command {
     ends_transaction: true,
     class: LatencyClass::Transaction,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["recoveryToken"]),
+    arguments: AcceptedArguments::Only(&["recoveryToken"]),
     ..Command::EMPTY
 };
 

@@ -4,7 +4,7 @@ use windrow_access::Action;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 
 pub const AUTO_COMPACT: Command = Command {
     name: "autoCompact",
@@ -45,7 +45,7 @@ pub const LIST_SEARCH_INDEXES: Command = Command {
 
 const REFUSED: Command = Command {
     write_concern: true,
-    arguments: Accepted::Any,
+    arguments: AcceptedArguments::Any,
     ..Command::EMPTY
 };
 

@@ -16,12 +16,12 @@ use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{AcceptedArguments, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::queries::{self, Defaults, Examined};
+use crate::queries::{self, Defaults, ExaminedCounts};
 use crate::queryable_encryption;
 use crate::views;
 use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest};
@@ -37,7 +37,7 @@ pub const UPDATE: Command = Command {
     in_transactions: InTransactions::Allowed,
     retryable: true,
     check: |request| parse_statements(request).map(drop),
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
         COLLECTION_UUID,
@@ -115,7 +115,7 @@ pub struct UpdateStatement<'a> {
 struct UpdateTotals {
     matched: u64,
     modified: u64,
-    examined: Examined,
+    examined: ExaminedCounts,
     upserted: Vec<Value>,
 }
 
@@ -145,7 +145,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Ok(())
     })?;
     let examined = totals.examined;
-    examined.record(Examined::default(), context.operation);
+    examined.record(ExaminedCounts::default(), context.operation);
     context.operation.record("nMatched", totals.matched as i64);
     context
         .operation

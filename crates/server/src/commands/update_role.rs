@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::role_rules;
 use crate::access::{AccessRequest, Needs, Requirement, editing};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
@@ -16,7 +16,7 @@ pub const UPDATE_ROLE: Command = Command {
     routing: Routing::Users,
     needs: Needs::Computed(requirement),
     write_concern: true,
-    arguments: Accepted::Only(CHANGES),
+    arguments: AcceptedArguments::Only(CHANGES),
     run,
     ..Command::EMPTY
 };

@@ -10,7 +10,7 @@ use windrow_document::DocumentBuf;
 use crate::access::Needs;
 use crate::arguments::Arguments;
 use crate::clock::now_millis;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::search_indexes::{self, SearchIndexSelector};
@@ -21,7 +21,7 @@ pub const UPDATE_SEARCH_INDEX: Command = Command {
     help: "rebuilds a search index with a new definition",
     needs: Needs::OnCollection(&[Action::updateSearchIndex]),
     write_concern: true,
-    arguments: Accepted::Only(&["definition", "id", "name"]),
+    arguments: AcceptedArguments::Only(&["definition", "id", "name"]),
     run,
     ..Command::EMPTY
 };

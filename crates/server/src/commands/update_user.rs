@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement, editing};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::refuse;
 
@@ -17,7 +17,7 @@ pub const UPDATE_USER: Command = Command {
     needs: Needs::Computed(requirement),
     secrets: &["pwd"],
     write_concern: true,
-    arguments: Accepted::Only(CHANGES),
+    arguments: AcceptedArguments::Only(CHANGES),
     run,
     ..Command::EMPTY
 };

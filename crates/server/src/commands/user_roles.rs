@@ -5,7 +5,7 @@ use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::access::{Needs, editing};
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 
 pub const GRANT_ROLES_TO_USER: Command = Command {
@@ -30,7 +30,7 @@ pub const REVOKE_ROLES_FROM_USER: Command = Command {
 
 const OF_ROLES: Command = Command {
     write_concern: true,
-    arguments: Accepted::Only(&["roles"]),
+    arguments: AcceptedArguments::Only(&["roles"]),
     ..Command::EMPTY
 };
 

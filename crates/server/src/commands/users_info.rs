@@ -7,10 +7,10 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::directory::resolve_roles;
 use crate::access::role_documents;
-use crate::access::store::{self, Stored, parse_user};
+use crate::access::store::{self, AuthCollection, parse_user};
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Routing};
+use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::log::Severity;
@@ -20,7 +20,7 @@ pub const USERS_INFO: Command = Command {
     help: "lists users",
     routing: Routing::Users,
     needs: Needs::Computed(requirement),
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "filter",
         "showAuthenticationRestrictions",
         "showCredentials",
@@ -133,7 +133,7 @@ fn select(
         Selection::OfDatabase => doc! { "db": database },
         Selection::OfAllDatabases => DocumentBuf::new(),
     };
-    let found = Stored::Users.find(engine, filter.as_document())?;
+    let found = AuthCollection::Users.find(engine, filter.as_document())?;
     Ok(found
         .iter()
         .filter_map(|document| parse_or_warn(context, document))

@@ -11,7 +11,7 @@ use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::Needs;
-use crate::command::{Accepted, Command};
+use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
@@ -22,7 +22,7 @@ pub const VALIDATE: Command = Command {
            rebuilds inconsistent indexes",
     needs: Needs::OnCollection(&[Action::validate]),
     // `scandata` is an argument of versions before 5.0 that some drivers still send.
-    arguments: Accepted::Only(&[
+    arguments: AcceptedArguments::Only(&[
         "background",
         "checkBSONConformance",
         "fixMultikey",

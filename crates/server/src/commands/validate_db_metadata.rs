@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::access::{AccessRequest, Needs, Requirement};
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, Join, Routing};
+use crate::command::{AcceptedArguments, Command, Join, Routing};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, stable_api};
@@ -18,7 +18,7 @@ pub const VALIDATE_DB_METADATA: Command = Command {
     help: "lists collections and views that are not in a version of the API",
     routing: Routing::Each(Join::Elements("apiVersionErrors")),
     needs: Needs::Computed(requirement),
-    arguments: Accepted::Only(&["apiParameters", "collection", "db"]),
+    arguments: AcceptedArguments::Only(&["apiParameters", "collection", "db"]),
     run,
     ..Command::EMPTY
 };

@@ -22,12 +22,12 @@ pub struct CursorCounts {
 
 /// What a cursor has returned so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Returned {
+pub struct ReturnedCounts {
     pub documents: usize,
     pub batches: usize,
 }
 
-impl Returned {
+impl ReturnedCounts {
     pub(super) fn add(&mut self, documents: usize) {
         self.documents += documents;
         self.batches += 1;
@@ -41,7 +41,7 @@ pub struct CursorInfo {
     pub owner: Arc<CursorOwner>,
     pub created: SystemTime,
     pub used: Instant,
-    pub returned: Returned,
+    pub returned: ReturnedCounts,
 }
 
 impl CursorInfo {

@@ -18,7 +18,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::collections::EncryptedCollection;
 use super::state::{StateReader, insert_all, reader_of, write_options};
-use super::transaction::{Done, run_in_transaction};
+use super::transaction::{StatementOutcome, run_in_transaction};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
@@ -105,7 +105,7 @@ pub fn compact(
     while left > 0 {
         let counts = run_in_transaction(context, 0, &|context| {
             let counts = compact_some(context, &target, &tokens, kind)?;
-            Ok(Done {
+            Ok(StatementOutcome {
                 value: counts,
                 result: Some(StatementResult::Updated(None)),
             })
@@ -164,7 +164,7 @@ fn pad(
             let documents = (1..=now).map(|step| counter.anchor(last.saturating_add(step), 0));
             let documents: Result<Vec<DocumentBuf>, _> = documents.collect();
             insert_all(context, &target.state, &documents.or_command_error()?)?;
-            Ok(Done {
+            Ok(StatementOutcome {
                 value: (),
                 result: Some(StatementResult::Updated(None)),
             })
@@ -192,7 +192,7 @@ fn clean_up_padding(
             let change = change.or_command_error()?;
             let is_complete = change.is_complete;
             apply(context, &target.state, change, &mut counts)?;
-            Ok(Done {
+            Ok(StatementOutcome {
                 value: (counts, is_complete),
                 result: Some(StatementResult::Updated(None)),
             })

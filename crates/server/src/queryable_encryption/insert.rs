@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::collections::EncryptedCollection;
 use super::payloads;
-use super::transaction::{Done, run_in_transaction};
+use super::transaction::{StatementOutcome, run_in_transaction};
 use crate::arguments::{Arguments, statements};
 use crate::command::{Command, ENCRYPTION_INFORMATION};
 use crate::context::Context;
@@ -71,7 +71,7 @@ fn insert_one(
         let body = body_of_one(request, stored);
         let reply = (command.run)(&request.with_body(body)?, context)?;
         check_reply(&reply)?;
-        Ok(Done {
+        Ok(StatementOutcome {
             value: (),
             result: Some(StatementResult::Inserted(id)),
         })

@@ -14,7 +14,7 @@ const PAUSE_MIN: Duration = Duration::from_micros(200);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// The result of a statement.
-pub struct Done<T> {
+pub struct StatementOutcome<T> {
     pub value: T,
     /// What the statement did, for a retry. `None` if it changed nothing: then nothing is
     /// committed.
@@ -26,7 +26,7 @@ pub struct Done<T> {
 pub fn run_in_transaction<T>(
     context: &Context<'_>,
     number: i32,
-    run: &dyn Fn(&Context<'_>) -> Result<Done<T>, CommandError>,
+    run: &dyn Fn(&Context<'_>) -> Result<StatementOutcome<T>, CommandError>,
 ) -> Result<T, CommandError> {
     if context.transaction().is_some() {
         return Ok(run(context)?.value);
@@ -48,7 +48,7 @@ pub fn run_in_transaction<T>(
 fn attempt<T>(
     context: &Context<'_>,
     number: i32,
-    run: &dyn Fn(&Context<'_>) -> Result<Done<T>, CommandError>,
+    run: &dyn Fn(&Context<'_>) -> Result<StatementOutcome<T>, CommandError>,
 ) -> Result<T, CommandError> {
     let saving = context.saving(DocumentValidation::Enabled, &[], RetainedImage::Id);
     let origin = saving.statements.map_or(Origin::NO_SESSION, |it| it.origin);

@@ -11,7 +11,7 @@ use super::collections::EncryptedCollection;
 use super::payloads;
 use super::rewrite::{Rewriter, run_query};
 use super::state::{FoundPayload, reader_of};
-use super::transaction::{Done, run_in_transaction};
+use super::transaction::{StatementOutcome, run_in_transaction};
 use crate::arguments::{Arguments, statements};
 use crate::command::{Command, ENCRYPTION_INFORMATION};
 use crate::context::Context;
@@ -62,7 +62,7 @@ pub fn update(
     }
     let body = modification_of(request, statement);
     let number = context.transaction_context.map(|it| it.statement(0));
-    let storing = Storing {
+    let storing = ResultStorage {
         number: number.unwrap_or_default(),
         image: RetainedImage::Id,
     };
@@ -143,7 +143,7 @@ pub fn find_and_modify(
         return run_query(command, request, context, find_command);
     }
     let body = request.body().to_buf();
-    let storing = Storing {
+    let storing = ResultStorage {
         number: SINGLE_STATEMENT,
         image: RetainedImage::Before,
     };
@@ -153,7 +153,7 @@ pub fn find_and_modify(
 
 /// How the result is stored for a retry.
 #[derive(Clone, Copy)]
-struct Storing {
+struct ResultStorage {
     /// The number of the statement.
     number: i32,
     /// Which version of the document the retry returns.
@@ -162,14 +162,14 @@ struct Storing {
 
 /// What an update has done to the document that it found.
 #[derive(Default)]
-struct Modified {
+struct ModifiedDocument {
     is_found: bool,
     is_changed: bool,
     /// The `_id` of an inserted document.
     inserted: Option<Value>,
 }
 
-impl Modified {
+impl ModifiedDocument {
     fn into_update_reply(self) -> DocumentBuf {
         let n = i32::from(self.is_found || self.inserted.is_some());
         let mut reply = doc! { "n": n };
@@ -190,8 +190,8 @@ fn modify(
     request: &Request,
     body: DocumentBuf,
     find_command: FindCommand,
-    storing: Storing,
-) -> Result<(Reply, Modified), CommandError> {
+    storing: ResultStorage,
+) -> Result<(Reply, ModifiedDocument), CommandError> {
     let run = find_command("findAndModify").map(|command| command.run);
     let Some(run) = run else {
         return refuse(
@@ -227,7 +227,7 @@ fn finish(
     run: crate::command::Run,
     reply: Reply,
     image: RetainedImage,
-) -> Result<Done<(Reply, Modified)>, CommandError> {
+) -> Result<StatementOutcome<(Reply, ModifiedDocument)>, CommandError> {
     let fields = reply.to_document();
     let old = fields.get("value").and_then(ValueRef::as_document);
     let last = fields
@@ -235,8 +235,8 @@ fn finish(
         .and_then(ValueRef::as_document);
     let inserted = last.and_then(|last| last.get("upserted"));
     let Some(id) = inserted.or_else(|| old?.get("_id")) else {
-        return Ok(Done {
-            value: (reply, Modified::default()),
+        return Ok(StatementOutcome {
+            value: (reply, ModifiedDocument::default()),
             result: None,
         });
     };
@@ -249,12 +249,12 @@ fn finish(
         (None, _) => StatementResult::Updated(None),
     };
     let is_found = inserted.is_none();
-    let modified = Modified {
+    let modified = ModifiedDocument {
         is_found,
         is_changed: is_found && old.map(Document::as_bytes) != Some(new.as_bytes()),
         inserted: inserted.map(ValueRef::to_value),
     };
-    Ok(Done {
+    Ok(StatementOutcome {
         value: (reply, modified),
         result: Some(result),
     })

@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_wire::Request;
 
-use super::recent::RecentTable;
+use super::recent_table::RecentTable;
 use crate::sessions::TIMEOUT;
 
 /// The address of the server of each open cursor of another server.

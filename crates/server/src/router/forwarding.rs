@@ -12,7 +12,7 @@ use windrow_client::{ClientError, DocumentSequence};
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use super::message::{FORWARDED, Forwarded};
+use super::message::{FORWARDED, ForwardedHeader};
 use super::peers::CheckWait;
 use super::route::{Servers, cursor, unsatisfied};
 use super::{Call, Router};
@@ -200,7 +200,7 @@ impl Router {
     fn encode(&self, call: &Call<'_>, set: DataSetId) -> Result<DocumentBuf, CommandError> {
         let state = call.front;
         let engine = state.users_engine()?;
-        let forwarded = Forwarded {
+        let forwarded = ForwardedHeader {
             set: self.placement.name(set).to_owned(),
             principal: Principal {
                 user: call.authority.user().cloned(),

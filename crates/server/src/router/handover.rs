@@ -39,12 +39,12 @@ const LAG_MAX: u32 = 2;
 /// What other servers have answered.
 #[derive(Default)]
 pub struct Answers {
-    servers: Mutex<BTreeMap<String, Answer>>,
+    servers: Mutex<BTreeMap<String, PeerReply>>,
 }
 
 /// What a server has answered.
 #[derive(Clone, Debug)]
-struct Answer {
+struct PeerReply {
     /// Since when it has answered every time.
     since: Instant,
     last: Instant,
@@ -119,7 +119,7 @@ impl Answers {
         };
         let last = Instant::now();
         let since = servers.get(address).map_or(last, |before| before.since);
-        let answer = Answer {
+        let answer = PeerReply {
             since,
             last,
             follows,

@@ -27,14 +27,14 @@ const FIELD_BYTES: usize = 1 + FORWARDED.len() + 1;
 
 /// A command that another server passes on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Forwarded {
+pub struct ForwardedHeader {
     pub set: String,
     pub principal: Principal,
     /// The newest change of users that the other server knows.
     pub after: Position,
 }
 
-impl Forwarded {
+impl ForwardedHeader {
     /// The document of the field.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Forwarded {
     ///
     /// # Errors
     /// Fails if a part is missing or invalid.
-    pub fn parse(document: Document<'_>) -> Result<Option<Forwarded>, CommandError> {
+    pub fn parse(document: Document<'_>) -> Result<Option<ForwardedHeader>, CommandError> {
         let Some(set) = document.get("set") else {
             return Ok(None);
         };
@@ -81,7 +81,7 @@ impl Forwarded {
     }
 }
 
-fn parse(document: Document<'_>, set: ValueRef<'_>) -> Option<Forwarded> {
+fn parse(document: Document<'_>, set: ValueRef<'_>) -> Option<ForwardedHeader> {
     let address = |name: &str| -> Option<IpAddr> { document.get(name)?.as_str()?.parse().ok() };
     let user = match document.get("user") {
         None => None,
@@ -92,7 +92,7 @@ fn parse(document: Document<'_>, set: ValueRef<'_>) -> Option<Forwarded> {
         }
     };
     let after = document.get("after")?.as_whole()?;
-    Some(Forwarded {
+    Some(ForwardedHeader {
         set: set.as_str()?.to_owned(),
         principal: Principal {
             user,
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_written_is_parsed() {
         let check = |user: Option<UserName>| {
-            let forwarded = Forwarded {
+            let forwarded = ForwardedHeader {
                 set: "logs".to_owned(),
                 principal: Principal {
                     user,
@@ -126,20 +126,20 @@ mod tests {
                 after: Position(7),
             };
             let document = forwarded.to_document().unwrap();
-            let parsed = Forwarded::parse(document.as_document()).unwrap();
+            let parsed = ForwardedHeader::parse(document.as_document()).unwrap();
             assert_eq!(parsed, Some(forwarded));
         };
         check(None);
         check(Some(UserName::new("a", "b")));
-        assert_eq!(Forwarded::parse(doc! {}.as_document()).unwrap(), None);
+        assert_eq!(ForwardedHeader::parse(doc! {}.as_document()).unwrap(), None);
         let invalid = doc! { "set": "logs", "client": "x" };
-        assert!(Forwarded::parse(invalid.as_document()).is_err());
+        assert!(ForwardedHeader::parse(invalid.as_document()).is_err());
     }
 
     #[test]
     fn long_names_of_users_are_refused() {
         let check = |name_bytes: usize, is_refused: bool| {
-            let forwarded = Forwarded {
+            let forwarded = ForwardedHeader {
                 set: "logs".to_owned(),
                 principal: Principal {
                     user: Some(UserName::new(&"a".repeat(name_bytes), "b")),

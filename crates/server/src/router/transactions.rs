@@ -1,7 +1,7 @@
 //! The data sets of transactions: that of the first command. All others have to be for databases of
 //! the same one.
 
-use super::recent::RecentTable;
+use super::recent_table::RecentTable;
 use crate::placement::DataSetId;
 use crate::sessions::{SessionId, TIMEOUT};
 

@@ -15,7 +15,7 @@ use rustix::net::{SendFlags, send};
 use rustls::{ProtocolVersion, ServerConnection};
 
 use super::certificate::Certificate;
-use super::{Loaded, TlsVersion};
+use super::{LoadedFiles, TlsVersion};
 use crate::adaptive_wait::{AdaptiveWait, BusyConnections};
 use crate::socket::Socket;
 
@@ -34,7 +34,7 @@ impl<'a> TlsSession<'a> {
     /// limits the memory: a message of the handshake has at most 64 KiB.
     pub fn accept(
         socket: &'a Socket,
-        loaded: &Loaded,
+        loaded: &LoadedFiles,
         deadline: Instant,
     ) -> io::Result<TlsSession<'a>> {
         let session = ServerConnection::new(loaded.config.clone()).map_err(io::Error::other)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use windrow_storage::{
-    Bucket, Creation, DiskFile, MemoryBucket, Outcome, RetryPolicy, StorageError, Weather,
+    Bucket, Creation, DiskFile, MemoryBucket, Outcome, RequestFaults, RetryPolicy, StorageError,
 };
 
 use super::{Cluster, StoreMutation};
@@ -37,7 +37,7 @@ impl Calls {
     }
 }
 
-impl Weather for Calls {
+impl RequestFaults for Calls {
     fn outcome(&self, operation: &str, name: &str) -> Outcome {
         // The probe of the object store has threads of its own.
         if !clock::is_of_run() {

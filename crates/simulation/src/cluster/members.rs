@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    Background, Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, Succession, Work,
-    open_shared,
+    Background, Engine, EngineOptions, Error, Follower, OpenedDatabase, OpeningPolicy, Succession,
+    Work, open_shared,
 };
 use windrow_storage::{
-    ClusterOptions, Crash, Followed, MemoryDisk, Replica, Stale, StorageError, Uploads,
+    ClusterOptions, Crash, FollowOutcome, MemoryDisk, Replica, Stale, StorageError, Uploads,
 };
 
 use super::Cluster;
@@ -134,8 +134,8 @@ impl Cluster {
             server,
         };
         match open_shared(replica, &engine_options, &policy)? {
-            Opened::Primary(engine) => self.begin_primary(server, life, engine),
-            Opened::Follower(engine, follower) => {
+            OpenedDatabase::Primary(engine) => self.begin_primary(server, life, engine),
+            OpenedDatabase::Follower(engine, follower) => {
                 let role = Role::Follower(Mutex::new(Some(follower)));
                 Ok(Some(running(life, engine, role)))
             }
@@ -267,9 +267,13 @@ impl Cluster {
             (Some(follower), followed)
         });
         match followed {
-            Some(Ok(Followed::Stale(stale))) => self.restart(server, stale),
+            Some(Ok(FollowOutcome::Stale(stale))) => self.restart(server, stale),
             Some(Ok(followed)) => {
-                self.record(server, "follow", u64::from(followed == Followed::AtEnd));
+                self.record(
+                    server,
+                    "follow",
+                    u64::from(followed == FollowOutcome::AtEnd),
+                );
             }
             Some(Err(Error::Storage(StorageError::Unavailable { .. }))) => {}
             Some(Err(error)) => assert!(

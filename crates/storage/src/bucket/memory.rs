@@ -25,7 +25,7 @@ pub enum Outcome {
 }
 
 /// Decides what happens to each call. It may block the calling thread before it returns.
-pub trait Weather: Send + Sync {
+pub trait RequestFaults: Send + Sync {
     /// Returns what happens to a call. `operation` is its name.
     fn outcome(&self, operation: &str, name: &str) -> Outcome;
 }
@@ -67,7 +67,7 @@ const LATE_CALLS: u32 = 60;
 #[derive(Clone, Default)]
 pub struct MemoryBucket {
     content: Arc<Mutex<Content>>,
-    weather: Option<Arc<dyn Weather>>,
+    weather: Option<Arc<dyn RequestFaults>>,
 }
 
 impl MemoryBucket {
@@ -77,7 +77,7 @@ impl MemoryBucket {
     }
 
     /// Returns the same objects for a caller whose calls fail as `weather` says.
-    pub fn with_weather(&self, weather: Arc<dyn Weather>) -> Self {
+    pub fn with_weather(&self, weather: Arc<dyn RequestFaults>) -> Self {
         Self {
             content: self.content.clone(),
             weather: Some(weather),

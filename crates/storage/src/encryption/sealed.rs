@@ -24,7 +24,7 @@ const CONTEXT_BYTES: usize = 16;
 pub(crate) const HEADER_BYTES: usize = CONTEXT_BYTES + NONCE_BYTES;
 
 /// The parts of sealed bytes.
-struct Sealed<'b> {
+struct SealedParts<'b> {
     cipher: Cipher,
     context: Vec<u8>,
     nonce: [u8; NONCE_BYTES],
@@ -81,7 +81,7 @@ impl DataKeys {
         Ok(bytes)
     }
 
-    fn parts<'b>(&self, name: &str, sealed: &'b [u8]) -> Result<Sealed<'b>, &'static str> {
+    fn parts<'b>(&self, name: &str, sealed: &'b [u8]) -> Result<SealedParts<'b>, &'static str> {
         let short = "it ends too early";
         let (context, rest) = sealed.split_at_checked(CONTEXT_BYTES).ok_or(short)?;
         let (magic, field) = context.split_first_chunk::<8>().ok_or(short)?;
@@ -91,7 +91,7 @@ impl DataKeys {
         let field = field.first_chunk().ok_or(short)?;
         let (nonce, rest) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(short)?;
         let cipher = self.file_key(FileKind::Object, number(name), *field);
-        Ok(Sealed {
+        Ok(SealedParts {
             cipher: cipher.ok_or("the data key that it uses is missing")?,
             context: [context, name.as_bytes()].concat(),
             nonce: *nonce,

@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// A record that a [`Follower`] read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct FollowedRecord {
     /// The position of the record.
     pub position: Position,
     /// The time of the write, in milliseconds since 1970. 0 if an earlier version wrote the record.
@@ -30,7 +30,7 @@ pub struct Written {
     pub content: Content,
 }
 
-impl Written {
+impl FollowedRecord {
     /// Returns the cluster time of the record.
     pub fn time(&self) -> ClusterTime {
         ClusterTime::from_record(self.position, self.millis)
@@ -87,10 +87,10 @@ impl Follower {
     ///
     /// # Errors
     /// Fails with `NotKept` if the record was dropped, and with `Damaged` if it cannot be read.
-    pub fn read(&mut self) -> Result<Option<Written>, StorageError> {
+    pub fn read(&mut self) -> Result<Option<FollowedRecord>, StorageError> {
         self.read_with(|record, cipher| {
             let payload = record.payload(cipher)?;
-            Ok(Written {
+            Ok(FollowedRecord {
                 position: record.header.position,
                 millis: record.header.millis,
                 content: match record.header.kind {

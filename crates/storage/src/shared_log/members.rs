@@ -122,10 +122,10 @@ pub(crate) fn states(all: &[(Id, Announcement)]) -> Vec<MemberState> {
 /// What a primary has seen of the others, by its own clock.
 #[derive(Default)]
 pub(crate) struct Liveness {
-    beats: HashMap<Id, Beat>,
+    beats: HashMap<Id, Heartbeat>,
 }
 
-struct Beat {
+struct Heartbeat {
     number: u64,
     /// When this beat was first seen.
     seen: Instant,
@@ -146,7 +146,7 @@ impl Liveness {
     ) -> Vec<Id> {
         let mut silent = Vec::new();
         all.retain(|(id, it)| {
-            let first = || Beat {
+            let first = || Heartbeat {
                 number: it.beat,
                 seen: Instant::now(),
                 looks: 0,

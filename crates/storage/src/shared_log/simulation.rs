@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use super::boundary::{self, Boundary, CheckpointName};
 use super::log_object::ObjectKind;
 use super::{LogEnd, LogWriter, Takeover, take_over};
-use crate::bucket::memory::{MemoryBucket, Outcome, Weather};
+use crate::bucket::memory::{MemoryBucket, Outcome, RequestFaults};
 use crate::bucket::{Bucket, RetryPolicy};
 use crate::error::StorageError;
 use crate::local_state::Id;
@@ -161,21 +161,21 @@ struct ServerWeather {
 }
 
 /// The panic that ends a server's thread when the simulation is over.
-struct Over;
+struct SimulationEnd;
 
-impl Weather for ServerWeather {
+impl RequestFaults for ServerWeather {
     fn outcome(&self, _: &str, _: &str) -> Outcome {
         match self.scheduler.step(self.server) {
             Some(outcome) => outcome,
-            None => std::panic::resume_unwind(Box::new(Over)),
+            None => std::panic::resume_unwind(Box::new(SimulationEnd)),
         }
     }
 }
 
 /// Tries again twice.
-struct Twice;
+struct TwoRetries;
 
-impl RetryPolicy for Twice {
+impl RetryPolicy for TwoRetries {
     fn should_retry(&self, attempt: u32, _: &StorageError) -> bool {
         attempt < 2
     }
@@ -290,7 +290,7 @@ impl Server {
     /// Takes over and is primary for a while. Returns `false` if it has to begin again.
     fn try_takeover(&mut self) -> Result<bool, StorageError> {
         let checks = self.mutation != Mutation::BoundaryUnchecked;
-        let taken = take_over(&self.bucket, self.end, self.id, "", &Twice)?;
+        let taken = take_over(&self.bucket, self.end, self.id, "", &TwoRetries)?;
         let writer = match taken {
             Takeover::Won(writer) => writer,
             Takeover::Behind => return Ok(true),
@@ -349,7 +349,7 @@ impl Server {
             object.add(&payload);
             added.insert(position, value);
         }
-        writer.append(object, &Twice)?;
+        writer.append(object, &TwoRetries)?;
         self.acknowledge(added);
         Ok(())
     }
@@ -367,9 +367,9 @@ impl Server {
         let mut second = ahead.begin(ObjectKind::Segment)?;
         let (two, payload) = self.record();
         second.add(&payload);
-        ahead.append(second, &Twice)?;
+        ahead.append(second, &TwoRetries)?;
         self.acknowledge([(position + 1, two)].into());
-        writer.append(first, &Twice)?;
+        writer.append(first, &TwoRetries)?;
         self.acknowledge([(position, one)].into());
         *writer = ahead;
         Ok(())
@@ -404,7 +404,7 @@ impl Server {
                 self.bucket.delete(&super::log_object::name(number))?;
             }
         }
-        super::delete_covered(self.bucket.as_ref(), &newest, &Twice)?;
+        super::delete_covered(self.bucket.as_ref(), &newest, &TwoRetries)?;
         self.model.lock().collections += 1;
         Ok(())
     }
@@ -452,7 +452,7 @@ fn simulate(seed: u64, mutation: Mutation) -> Result<(u32, u32), String> {
                     let ended = std::panic::catch_unwind(run);
                     scheduler.end(index);
                     match ended {
-                        Err(panic) if panic.is::<Over>() => {}
+                        Err(panic) if panic.is::<SimulationEnd>() => {}
                         Err(panic) => std::panic::resume_unwind(panic),
                         Ok(()) => {}
                     }

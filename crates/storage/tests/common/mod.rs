@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_storage::{
-    CatalogOptions, ClusterOptions, Followed, LogOptions, MasterKey, MemoryBucket, MemoryDisk,
+    CatalogOptions, ClusterOptions, FollowOutcome, LogOptions, MasterKey, MemoryBucket, MemoryDisk,
     Promotion, Replica, RetryPolicy, RunsOptions, Storage, StorageError, StorageOptions, Uploads,
 };
 
@@ -77,9 +77,9 @@ pub fn try_open(disk: &MemoryDisk) -> Result<Storage, StorageError> {
 }
 
 /// Gives up at the first failure of the object store.
-pub struct Never;
+pub struct NoRetries;
 
-impl RetryPolicy for Never {
+impl RetryPolicy for NoRetries {
     fn should_retry(&self, _: u32, _: &StorageError) -> bool {
         false
     }
@@ -93,7 +93,7 @@ pub fn cluster_options(bucket: &MemoryBucket) -> ClusterOptions {
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(20),
         retention: Duration::ZERO,
-        retry_policy: Arc::new(Never),
+        retry_policy: Arc::new(NoRetries),
         member_lifetime: Duration::from_secs(600),
         log_objects_max: 20,
         uploads: Uploads::Threads,
@@ -103,7 +103,7 @@ pub fn cluster_options(bucket: &MemoryBucket) -> ClusterOptions {
 /// Follows the log to its end and takes it over.
 pub fn primary(mut replica: Replica) -> Storage {
     loop {
-        while replica.follow(&mut ()).unwrap() == Followed::Advanced {}
+        while replica.follow(&mut ()).unwrap() == FollowOutcome::Advanced {}
         replica = match replica.take_over().unwrap() {
             Promotion::Won(primary) => return primary.into_storage().unwrap(),
             Promotion::Behind(replica) => *replica,

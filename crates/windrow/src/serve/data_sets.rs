@@ -312,9 +312,9 @@ impl DataSetTask {
             }
             drop(engine);
             let (reason, abstention) = match ended {
-                Ended::Stopped => return,
-                Ended::Failed(error) => (error.to_string(), Duration::ZERO),
-                Ended::HandedOver => {
+                EndReason::Stopped => return,
+                EndReason::Failed(error) => (error.to_string(), Duration::ZERO),
+                EndReason::HandedOver => {
                     handed_over = Some(Instant::now());
                     let reason = "another server should be its primary";
                     (reason.to_owned(), HANDOVER_ABSTENTION)
@@ -375,11 +375,11 @@ impl DataSetTask {
         engine: &Engine,
         open: &OpenDataSet,
         decisions: Decisions<impl Fn(&Engine) -> bool, impl Fn() -> u32>,
-    ) -> Ended {
+    ) -> EndReason {
         let stop = &self.stop;
         let followed = follow.map(|follow| follow.run(stop, &decisions.rank));
         if let Some(Err(error)) = followed {
-            return Ended::Failed(error);
+            return EndReason::Failed(error);
         }
         let state = open.state();
         while !stop.wait(WATCH_INTERVAL) {
@@ -387,13 +387,13 @@ impl DataSetTask {
             let is_silent = silence.is_some_and(|it| it >= self.place.store.election_timeout);
             state.set_suspended(is_silent);
             if let Err(error) = engine.wait_durable(Position::MAX, Duration::ZERO) {
-                return Ended::Failed(error);
+                return EndReason::Failed(error);
             }
             if (decisions.is_due)(engine) && !self.host.stop().is_requested() {
-                return Ended::HandedOver;
+                return EndReason::HandedOver;
             }
         }
-        Ended::Stopped
+        EndReason::Stopped
     }
 
     fn log(&self, severity: Severity, id: i32, message: &str, reason: &dyn std::fmt::Display) {
@@ -405,7 +405,7 @@ impl DataSetTask {
 }
 
 /// Why this server does not follow or serve a data set any more.
-enum Ended {
+enum EndReason {
     /// The server stops.
     Stopped,
     /// It cannot follow, or another server has become the primary.

@@ -7,12 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    Engine, EngineOptions, Error, Follower, Opened, OpeningPolicy, StorageError, Succession,
-    open_shared as open_shared_database, write_rollback_files,
+    Engine, EngineOptions, Error, Follower, OpenedDatabase, OpeningPolicy, StorageError,
+    Succession, open_shared as open_shared_database, write_rollback_files,
 };
 use windrow_document::doc;
 use windrow_server::{Log, Severity, Stop};
-use windrow_storage::{ClusterOptions, Disk, Followed, Replica, RetryPolicy, Stale, Uploads};
+use windrow_storage::{ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, Stale, Uploads};
 
 use super::store_options::StoreOptions;
 use crate::data_sets;
@@ -90,14 +90,14 @@ pub fn open_shared(
         abstains_until: Instant::now() + abstention,
     };
     let (engine, follower) = match open_shared_database(replica, &options, &policy)? {
-        Opened::Primary(engine) => {
+        OpenedDatabase::Primary(engine) => {
             say(log, PRIMARY, IS_PRIMARY, &engine);
             return Ok(OpenedEngine {
                 engine,
                 follow: None,
             });
         }
-        Opened::Follower(engine, follower) => (engine, follower),
+        OpenedDatabase::Follower(engine, follower) => (engine, follower),
     };
     let message = "Another server is the primary; this one follows its log";
     say(log, FOLLOWS, message, &engine);
@@ -185,12 +185,12 @@ impl FollowTask {
         let mut needed_since: Option<Instant> = None;
         while !stop.is_requested() {
             match self.follower.follow() {
-                Ok(Followed::Advanced) => {
+                Ok(FollowOutcome::Advanced) => {
                     silent_since = Instant::now();
                     continue;
                 }
-                Ok(Followed::Stale(stale)) => return Err(stale_copy(stale)),
-                Ok(Followed::AtEnd) => {}
+                Ok(FollowOutcome::Stale(stale)) => return Err(stale_copy(stale)),
+                Ok(FollowOutcome::AtEnd) => {}
                 // The primary cannot reach the object store either, or this server would not know.
                 Err(Error::Storage(StorageError::Unavailable { .. })) => {
                     silent_since = Instant::now();

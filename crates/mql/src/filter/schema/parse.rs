@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
 use super::encryption::{EncryptKeyword, check_metadata};
-use super::{Additional, Dependency, Items, Rules, UnorderedSet};
+use super::{AdditionalRule, Dependency, Items, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
@@ -251,11 +251,11 @@ impl<'a> Keyword<'a> {
         self.document()?.iter().map(parse).collect()
     }
 
-    fn additional(&self) -> Result<Additional, Error> {
+    fn additional(&self) -> Result<AdditionalRule, Error> {
         match self.value {
-            ValueRef::Bool(true) => Ok(Additional::Any),
-            ValueRef::Bool(false) => Ok(Additional::None),
-            ValueRef::Document(schema) => Ok(Additional::Rules(Box::new(rules(schema)?))),
+            ValueRef::Bool(true) => Ok(AdditionalRule::Any),
+            ValueRef::Bool(false) => Ok(AdditionalRule::None),
+            ValueRef::Document(schema) => Ok(AdditionalRule::Rules(Box::new(rules(schema)?))),
             _ => Err(self.wrong_type("either an object or a boolean")),
         }
     }
@@ -408,7 +408,7 @@ fn items(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
             schema: keyword.schema,
         }
         .additional()?,
-        None => Additional::Any,
+        None => AdditionalRule::Any,
     };
     rules.items = Some(match keyword.value {
         ValueRef::Document(schema) => Items::All(Box::new(self::rules(schema)?)),

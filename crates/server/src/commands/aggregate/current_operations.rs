@@ -38,11 +38,11 @@ pub fn describe<'c>(
         let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    let waiting = Waiting::parse(operand)?;
+    let waiting = IdleLists::parse(operand)?;
     Ok(Box::new(move || Ok(collect(context, &waiting))))
 }
 
-fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
+fn collect(context: &Context<'_>, waiting: &IdleLists) -> Vec<DocumentBuf> {
     let state = context.state;
     let (running, idle) = state.operations.running_and_idle(&state.connections);
     let scope = OperationScope::new(context, !waiting.all_users);
@@ -62,15 +62,15 @@ fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
 
 /// Idle things to list.
 #[derive(Debug)]
-struct Waiting {
+struct IdleLists {
     all_users: bool,
     connections: bool,
     cursors: bool,
     sessions: bool,
 }
 
-impl Waiting {
-    fn parse(operand: ValueRef<'_>) -> Result<Waiting, CommandError> {
+impl IdleLists {
+    fn parse(operand: ValueRef<'_>) -> Result<IdleLists, CommandError> {
         let options = stage_options::parse("$currentOp", operand, &FLAGS)?;
         for name in FLAGS {
             options.given_bool(name)?;
@@ -79,7 +79,7 @@ impl Waiting {
             let message = "$currentOp supports targetAllNodes only for sharded clusters";
             return refuse(ErrorCode::FailedToParse, message);
         }
-        Ok(Waiting {
+        Ok(IdleLists {
             all_users: options.given_bool("allUsers")?.unwrap_or(false),
             connections: options.given_bool("idleConnections")?.unwrap_or(false),
             cursors: options.given_bool("idleCursors")?.unwrap_or(false),
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn options_are_booleans() {
-        let parse = |operand: ValueRef<'_>| Waiting::parse(operand).map(drop);
+        let parse = |operand: ValueRef<'_>| IdleLists::parse(operand).map(drop);
         let check =
             |operand: Value, expected| stage_options::tests::check(parse, &operand, expected);
         check(doc! {}.into(), None);

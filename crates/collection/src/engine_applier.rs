@@ -18,7 +18,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
-use windrow_storage::{Applier, Catalog, Content, Position, Publish, RunId, StorageError, Written};
+use windrow_storage::{
+    Applier, Catalog, Content, FollowedRecord, Position, Publish, RunId, StorageError,
+};
 
 use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow, RowSubject};
 use crate::collection::Collection;
@@ -34,7 +36,7 @@ use crate::state::{IndexState, State};
 
 /// Applies the records of another server's log to an engine.
 /// [`Engine::open_following`](crate::Engine::open_following) creates it.
-pub struct Following {
+pub struct EngineApplier {
     collections: Arc<Collections>,
     /// Collections to which transactions have written since the engine was opened.
     committed: HashSet<CollectionId>,
@@ -44,13 +46,13 @@ pub struct Following {
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-impl Following {
+impl EngineApplier {
     /// Begins to follow.
     pub(crate) fn new(
         collections: Arc<Collections>,
         committed: HashSet<CollectionId>,
-    ) -> Following {
-        Following {
+    ) -> EngineApplier {
+        EngineApplier {
             collections,
             committed,
             pending: BTreeMap::new(),
@@ -157,9 +159,9 @@ impl Following {
     }
 }
 
-impl Applier for Following {
-    fn prepare(&mut self, record: Written) -> Result<Publish, StorageError> {
-        let Written {
+impl Applier for EngineApplier {
+    fn prepare(&mut self, record: FollowedRecord) -> Result<Publish, StorageError> {
+        let FollowedRecord {
             position, millis, ..
         } = record;
         let prepared = match record.content {
