@@ -47,11 +47,31 @@ const PREFIX: &str = "tmp.cloneCollectionAsCapped.";
 /// Documents are inserted in batches of this many bytes.
 const CHUNK_BYTES: usize = 4 << 20;
 
+/// A parsed request.
+struct CappedCopyRequest {
+    source: Namespace,
+    target: Namespace,
+    /// The size of the new collection.
+    bytes: u64,
+}
+
+impl CappedCopyRequest {
+    fn parse(request: &Request) -> Result<CappedCopyRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        Ok(CappedCopyRequest {
+            source: named(request, &arguments, request.command())?,
+            target: named(request, &arguments, "toCollection")?,
+            bytes: convert_to_capped::size(&arguments)?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let source = named(request, &arguments, request.command())?;
-    let target = named(request, &arguments, "toCollection")?;
-    let bytes = convert_to_capped::size(&arguments)?;
+    let CappedCopyRequest {
+        source,
+        target,
+        bytes,
+    } = CappedCopyRequest::parse(request)?;
     context.operation.set_namespace(&source.to_string());
     let missing = || format!("source collection {source} does not exist");
     let from = views::collection(context, &source, missing)?;

@@ -55,42 +55,79 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     needed
 }
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let source = named(&arguments, "renameCollection")?;
-    let target = named(&arguments, "to")?;
-    let dropped = DropTarget::parse(&arguments)?;
-    let stay_temporary = arguments.bool("stayTemp")?.unwrap_or(false);
-    check(&source, &target)?;
-    context.operation.set_namespace(&source.to_string());
-    let engine = &context.state.services.engine;
-    let expected = Target::from_arguments(source.clone(), &arguments)?;
-    let (drop_target, has_replaced) = loop {
-        let from = expected.collection(context)?;
-        let to = engine.collection(&target);
-        check_renaming(from.as_deref(), to.as_deref())?;
-        let drop_target = dropped.check(context, &source, &target)?;
-        let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
-        let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
-        let renaming = Renaming {
+/// A parsed request.
+struct RenameRequest {
+    source: Namespace,
+    target: Namespace,
+    drop_target: DropTarget,
+    stay_temporary: bool,
+    /// The collection with the old name, and its expected UUID.
+    collection: Target,
+}
+
+impl RenameRequest {
+    fn parse(request: &Request) -> Result<RenameRequest, CommandError> {
+        let arguments = Arguments::new(request);
+        let source = named(&arguments, "renameCollection")?;
+        let target = named(&arguments, "to")?;
+        let drop_target = DropTarget::parse(&arguments)?;
+        let stay_temporary = arguments.bool("stayTemp")?.unwrap_or(false);
+        check(&source, &target)?;
+        Ok(RenameRequest {
+            collection: Target::from_arguments(source.clone(), &arguments)?,
+            source,
+            target,
             drop_target,
             stay_temporary,
-            source: expected.uuid(),
-            target: dropped.uuid(),
-        };
-        match engine.rename(&source, &target, &renaming) {
-            // Another collection has the name now, so its options are checked again.
-            Err(Error::CollectionChanged(_)) => {}
-            renamed => {
-                break renamed
-                    .or_command_error()
-                    .map(|()| (drop_target, to.is_some()))?;
+        })
+    }
+
+    /// Renames the collection.
+    fn apply(&self, context: &Context<'_>) -> Result<RenameResult, CommandError> {
+        let RenameRequest { source, target, .. } = self;
+        let engine = &context.state.services.engine;
+        loop {
+            let from = self.collection.collection(context)?;
+            let to = engine.collection(target);
+            check_renaming(from.as_deref(), to.as_deref())?;
+            let drop_target = self.drop_target.check(context, source, target)?;
+            let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
+            let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
+            let renaming = Renaming {
+                drop_target,
+                stay_temporary: self.stay_temporary,
+                source: self.collection.uuid(),
+                target: self.drop_target.uuid(),
+            };
+            match engine.rename(source, target, &renaming) {
+                // Another collection has the name now, so its options are checked again.
+                Err(Error::CollectionChanged(_)) => {}
+                renamed => {
+                    renamed.or_command_error()?;
+                    return Ok(RenameResult {
+                        drop_target,
+                        has_replaced: to.is_some(),
+                    });
+                }
             }
         }
-    };
-    let names = [source.to_string(), target.to_string()];
+    }
+}
+
+/// How a collection was renamed.
+struct RenameResult {
+    drop_target: bool,
+    /// A collection with the new name existed and was dropped.
+    has_replaced: bool,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let parsed = RenameRequest::parse(request)?;
+    context.operation.set_namespace(&parsed.source.to_string());
+    let renamed = parsed.apply(context)?;
+    let names = [parsed.source.to_string(), parsed.target.to_string()];
     let [old, new] = &names;
-    if has_replaced {
+    if renamed.has_replaced {
         context.audit("dropCollection", || doc! { "ns": (new.as_str()) });
     }
     context.audit(
@@ -101,8 +138,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let cursors = &context.state.cursors;
     cursors.end_where(is_one, "collection renamed");
     let attr = doc! {
-        "sourceNamespace": (source.to_string()), "targetNamespace": (target.to_string()),
-        "dropTarget": (if drop_target { "yes" } else { "no" }),
+        "sourceNamespace": (old.as_str()), "targetNamespace": (new.as_str()),
+        "dropTarget": (if renamed.drop_target { "yes" } else { "no" }),
     };
     let log = &context.state.services.log;
     let client = context.client.name();
