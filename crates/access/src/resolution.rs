@@ -13,7 +13,7 @@ use crate::user::User;
 /// The largest number of roles from which a user or role inherits, directly and indirectly.
 pub const ROLES_MAX: usize = 10_000;
 
-/// What follows from a list of roles.
+/// The roles and privileges that follow from a list of roles.
 #[derive(Clone, Debug, Default)]
 pub struct ResolvedRoles {
     /// The roles of the list that exist, and those from which they inherit, sorted.

@@ -27,8 +27,14 @@ pub struct Snapshots(Mutex<OpenSnapshots>);
 #[derive(Debug, Default)]
 struct OpenSnapshots {
     next: u64,
-    /// Ordered by position, then in the order of opening.
-    all: BTreeMap<(Position, u64), OpenSnapshot>,
+    all: BTreeMap<SnapshotKey, OpenSnapshot>,
+}
+
+/// Orders snapshots by position, then in the order of opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SnapshotKey {
+    position: Position,
+    number: u64,
 }
 
 #[derive(Debug)]
@@ -50,7 +56,7 @@ pub enum SnapshotLifetime {
 /// A position to read at. Merges keep what it sees until it is dropped or has ended.
 #[derive(Debug)]
 pub struct Snapshot {
-    place: (Position, u64),
+    key: SnapshotKey,
     ended: Arc<AtomicBool>,
     registry: Arc<Snapshots>,
 }
@@ -64,7 +70,10 @@ impl Snapshots {
         newest: impl FnOnce() -> Position,
     ) -> Snapshot {
         let mut open = self.0.lock();
-        let place = (newest(), open.next);
+        let key = SnapshotKey {
+            position: newest(),
+            number: open.next,
+        };
         open.next += 1;
         let ended = Arc::new(AtomicBool::new(false));
         let entry = OpenSnapshot {
@@ -72,10 +81,10 @@ impl Snapshots {
             age,
             ended: ended.clone(),
         };
-        let before = open.all.insert(place, entry);
-        debug_assert!(before.is_none(), "two snapshots at {place:?}");
+        let before = open.all.insert(key, entry);
+        debug_assert!(before.is_none(), "two snapshots at {key:?}");
         Snapshot {
-            place,
+            key,
             ended,
             registry: self.clone(),
         }
@@ -85,7 +94,7 @@ impl Snapshots {
     /// position. No snapshot will be opened before it.
     pub fn positions(&self, newest: impl FnOnce() -> Position) -> Vec<Position> {
         let open = self.0.lock();
-        let mut positions: Vec<Position> = open.all.keys().map(|(position, _)| *position).collect();
+        let mut positions: Vec<Position> = open.all.keys().map(|key| key.position).collect();
         positions.dedup();
         positions.push(newest());
         positions
@@ -94,7 +103,7 @@ impl Snapshots {
     /// Returns the oldest of the [positions](Self::positions).
     pub fn oldest(&self, newest: impl FnOnce() -> Position) -> Position {
         let open = self.0.lock();
-        let first = open.all.keys().map(|(position, _)| *position).next();
+        let first = open.all.keys().map(|key| key.position).next();
         first.unwrap_or_else(newest)
     }
 
@@ -118,7 +127,7 @@ impl Snapshots {
 impl Snapshot {
     /// Returns the position.
     pub fn position(&self) -> Position {
-        self.place.0
+        self.key.position
     }
 
     /// Returns `true` if the snapshot was ended. What it sees may have been dropped.
@@ -130,9 +139,9 @@ impl Snapshot {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         let mut open = self.registry.0.lock();
-        let was_open = open.all.remove(&self.place).is_some();
+        let was_open = open.all.remove(&self.key).is_some();
         // An ended snapshot was removed then.
-        debug_assert_ne!(was_open, self.has_ended(), "a snapshot at {:?}", self.place);
+        debug_assert_ne!(was_open, self.has_ended(), "a snapshot at {:?}", self.key);
     }
 }
 

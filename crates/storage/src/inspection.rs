@@ -35,8 +35,10 @@ pub struct StoreReport {
     pub epoch: u64,
     /// The newest position.
     pub newest: Position,
-    /// The first log object that a new server reads, and the newest one.
-    pub log: (u64, u64),
+    /// The number of the first log object that a new server reads.
+    pub first_log_object: u64,
+    /// The number of the newest log object.
+    pub newest_log_object: u64,
     /// The number of log objects, those that are not needed included.
     pub log_objects: u64,
     /// The number of checkpoints of the catalog.
@@ -128,7 +130,8 @@ pub fn inspect(
         is_released: end.is_released,
         epoch: end.epoch,
         newest: end.position.previous(),
-        log: (boundary.start.max(1), end.number - 1),
+        first_log_object: boundary.start.max(1),
+        newest_log_object: end.number - 1,
         log_objects: bucket.list(log_object::FOLDER, "")?.len() as u64,
         checkpoints: bucket.list(CHECKPOINTS, "")?.len() as u64,
         runs: found.len() as u64,

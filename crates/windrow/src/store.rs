@@ -201,7 +201,7 @@ fn decrypt(
 }
 
 fn show(report: &StoreReport) -> String {
-    let (start, newest) = report.log;
+    let (start, newest) = (report.first_log_object, report.newest_log_object);
     let primary = match (report.is_released, report.primary.as_str()) {
         (true, _) => "none: the last server has ended",
         (false, "") => "unknown: it took over before the log that is needed",
@@ -237,7 +237,7 @@ fn megabytes(bytes: u64) -> String {
 
 /// Prints what is missing. Returns `false` if something is.
 fn check(report: &StoreReport) -> bool {
-    let (start, newest) = report.log;
+    let (start, newest) = (report.first_log_object, report.newest_log_object);
     if report.missing.is_empty() {
         let runs = report.runs;
         println!("log objects {start} to {newest} and {runs} runs are as the catalog says");

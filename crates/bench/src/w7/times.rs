@@ -150,7 +150,7 @@ fn mean(times: &[f64]) -> f64 {
 struct Round {
     /// Of each query that ran.
     query_us: Vec<f64>,
-    /// Of the empty finds between them, which the machine delays as much as the queries.
+    /// The time of the empty finds between the queries. The machine delays both equally.
     empty_find_us: f64,
 }
 
