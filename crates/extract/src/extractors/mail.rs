@@ -369,8 +369,26 @@ mod tests {
             "one\n\ntwo",
         );
         check_text(
-            &alternatives(&[("text/plain", "plain"), ("text/html", "<p>html")]),
-            "plain",
+            &alternatives(&[
+                ("text/plain", "plain words"),
+                ("text/html", "<p>Plain html"),
+            ]),
+            "plain words",
+        );
+        // The plain one says something else, and is not much shorter.
+        check_text(
+            &alternatives(&[
+                (
+                    "text/plain",
+                    "This message is in HTML. Your program cannot show it.",
+                ),
+                (
+                    "text/html",
+                    "<p>We meet on Friday at the old mill by the river.",
+                ),
+            ]),
+            "We meet on Friday at the old mill by the river.\n\n\
+             This message is in HTML. Your program cannot show it.",
         );
         check_text(
             &alternatives(&[("text/plain", " \n"), ("text/html", "<p>html")]),

@@ -1,6 +1,7 @@
 //! The text and the attachments of a message: walks its parts, and chooses between alternatives.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::body_text::{clean_plain_text, read_calendar};
 use super::embedded_files::{EmbeddedFile, take_embedded_files};
@@ -146,7 +147,8 @@ impl<'m> MessageContent<'m> {
         Ok(())
     }
 
-    /// Reads the plain alternative, or the HTML one if the plain one is missing, empty or a stub.
+    /// Reads the plain alternative, or the HTML one if the plain one is missing, empty or a stub. If they
+    /// differ in another way, both are text.
     fn read_alternatives(
         &mut self,
         children: impl Iterator<Item = Part<'m>>,
@@ -170,9 +172,21 @@ impl<'m> MessageContent<'m> {
                 *alternative = join_bodies(&found);
             }
         }
-        let is_html = is_stub(&plain, &html);
-        let text = if is_html { html } else { plain };
-        self.bodies.push(Body { text, is_html });
+        let differ = lacks_most_words(&plain, &html);
+        let is_html = differ || is_stub(&plain, &html);
+        let has_both = differ && !is_stub(&plain, &html);
+        if is_html {
+            self.bodies.push(Body {
+                text: html,
+                is_html,
+            });
+        }
+        if has_both || !is_html {
+            self.bodies.push(Body {
+                text: plain,
+                is_html: false,
+            });
+        }
         // A second plain or HTML alternative repeats the first one.
         others.retain(|body| is_html == body.is_html || !body.is_html);
         self.bodies.append(&mut others);
@@ -240,6 +254,17 @@ fn is_stub(plain: &str, html: &str) -> bool {
     !html.is_empty()
         && (plain.is_empty()
             || plain.len() <= STUB_BYTES_MAX && html.len() / STUB_RATIO > plain.len())
+}
+
+/// Returns `true` if a text has less than half of the different words of an HTML text. It is no version of
+/// that text then, for example a request to use another program, which can be as long as a short message.
+fn lacks_most_words(plain: &str, html: &str) -> bool {
+    let words = |text| str::split(text, |it: char| !it.is_alphanumeric());
+    let known: HashSet<String> = words(plain).map(str::to_lowercase).collect();
+    let mut wanted: HashSet<String> = words(html).map(str::to_lowercase).collect();
+    wanted.remove("");
+    let found = wanted.intersection(&known).count();
+    2 * found < wanted.len()
 }
 
 fn join_bodies(bodies: &[Body]) -> String {
