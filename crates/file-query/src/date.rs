@@ -78,6 +78,23 @@ impl TimeContext {
         )
     }
 
+    /// Returns the first moment of a year, in milliseconds since 1970-01-01 UTC.
+    ///
+    /// ```
+    /// use windrow_file_query::TimeContext;
+    ///
+    /// assert_eq!(TimeContext::utc(0).start_of_year_ms(1971), Some(365 * 86_400_000));
+    /// ```
+    pub fn start_of_year_ms(&self, year: i16) -> Option<i64> {
+        self.start_ms(new_date(year, 1, 1)?)
+    }
+
+    /// Returns the year of a moment, given in milliseconds since 1970-01-01 UTC.
+    pub fn year_of_ms(&self, ms: i64) -> Option<i16> {
+        let moment = Timestamp::from_millisecond(ms).ok()?;
+        Some(self.zone.to_datetime(moment).year())
+    }
+
     fn today(&self) -> Date {
         self.zone.to_datetime(self.now).date()
     }
@@ -86,22 +103,6 @@ impl TimeContext {
         let start = day.to_zoned(self.zone.clone()).ok()?;
         Some(start.timestamp().as_millisecond())
     }
-}
-
-/// Returns the first moment of a year in UTC, in milliseconds since 1970-01-01.
-///
-/// ```
-/// assert_eq!(windrow_file_query::start_of_year_ms(1971), Some(365 * 86_400_000));
-/// ```
-pub fn start_of_year_ms(year: i16) -> Option<i64> {
-    let start = new_date(year, 1, 1)?.to_zoned(TimeZone::UTC).ok()?;
-    Some(start.timestamp().as_millisecond())
-}
-
-/// Returns the year of a moment in UTC, given in milliseconds since 1970-01-01.
-pub fn year_of_ms(ms: i64) -> Option<i16> {
-    let moment = Timestamp::from_millisecond(ms).ok()?;
-    Some(TimeZone::UTC.to_datetime(moment).year())
 }
 
 /// Returns the range of `date:VALUE`: a date, or two with `..` or `/` between them of which one may be
@@ -281,6 +282,19 @@ mod tests {
         for (text, expected) in cases {
             check(parse_range(text, &times()), expected);
         }
+    }
+
+    /// Years were counted in UTC, and searched in the time zone of the machine.
+    #[test]
+    fn years_begin_in_the_time_zone_of_dates() {
+        let zone = TimeZone::fixed(jiff::tz::offset(13));
+        let times = TimeContext { zone, ..times() };
+        let start = times.start_of_year_ms(2024).unwrap();
+        let year = parse_range("2024", &times).unwrap();
+        assert_eq!(year.from_ms, Some(start));
+        assert_eq!(start, day("2024-01-01") - 13 * 3_600_000);
+        let years = [start - 1, start].map(|ms| times.year_of_ms(ms));
+        assert_eq!(years, [Some(2023), Some(2024)]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ mod size;
 mod synonyms;
 
 pub use context::QueryContext;
-pub use date::{DateRange, TimeContext, start_of_year_ms, year_of_ms};
+pub use date::{DateRange, TimeContext};
 pub use error::QueryError;
 pub use field::{Field, TextField, TokenField};
 pub use index::{INDEX_NAME, search_index_definition};

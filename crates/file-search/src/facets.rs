@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, array, doc};
-use windrow_file_query::{INDEX_NAME, start_of_year_ms, year_of_ms};
+use windrow_file_query::{INDEX_NAME, TimeContext};
 
 /// A property whose values are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,10 @@ impl CountedField {
     fn shown(self, bucket: Document<'_>) -> Option<String> {
         match bucket.get("_id")?.to_value() {
             Value::String(text) => Some(text.chars().filter(|it| !it.is_control()).collect()),
-            Value::DateTime(ms) => year_of_ms(ms).map(|year| year.to_string()),
+            Value::DateTime(ms) => {
+                let year = TimeContext::system().year_of_ms(ms)?;
+                Some(year.to_string())
+            }
             _ => None,
         }
     }
@@ -148,8 +151,9 @@ fn string_facet(path: &str, limit: u32) -> DocumentBuf {
     doc! { "type": "string", "path": (path), "numBuckets": (i64::from(limit.min(VALUES_MAX))) }
 }
 
-/// The first moments of the years, in UTC.
+/// The first moments of the years, in the time zone of this machine as those of queries.
 fn year_starts() -> ArrayBuf {
-    let starts = YEARS.filter_map(start_of_year_ms);
+    let times = TimeContext::system();
+    let starts = YEARS.filter_map(|year| times.start_of_year_ms(year));
     starts.map(Value::DateTime).collect()
 }

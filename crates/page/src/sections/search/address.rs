@@ -83,9 +83,9 @@ fn equals(path: &str, value: &str) -> Option<DocumentBuf> {
     Some(doc! { "equals": { "path": path, "value": value } })
 }
 
-/// Files that were changed within years, months or days, in UTC as the facets count them.
+/// Files that were changed within years, months or days, in the time zone of this machine.
 fn changed(value: &str) -> Option<DocumentBuf> {
-    let range = DateRange::parse(value, &TimeContext::utc(0))?;
+    let range = DateRange::parse(value, &TimeContext::system())?;
     let mut operator = doc! { "path": "modified" };
     for (name, ms) in [("gte", range.from_ms), ("lt", range.to_ms)] {
         if let Some(ms) = ms {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_file_query::start_of_year_ms;
+use windrow_file_query::{DateRange, TimeContext};
 use windrow_file_search::{CountedField, DocumentSource, buckets_of, counting_facets};
 
 use super::address::{SIZES, SearchAddress};
@@ -157,7 +157,7 @@ fn times(
         .iter()
         .filter_map(|(year, month)| month_start(*year, *month))
         .collect();
-    bounds.extend(start_of_year_ms(last + 1));
+    bounds.extend(TimeContext::system().start_of_year_ms(last + 1));
     let dates: ArrayBuf = bounds.iter().map(|ms| Value::DateTime(*ms)).collect();
     let facet = doc! { "type": "date", "path": "modified", "boundaries": (dates) };
     let facets = doc! { (MONTHS): (facet) };
@@ -191,8 +191,7 @@ fn times(
 
 fn month_start(year: i16, month: u8) -> Option<i64> {
     let text = format!("{year}-{month:02}");
-    let times = windrow_file_query::TimeContext::utc(0);
-    windrow_file_query::DateRange::parse(&text, &times)?.from_ms
+    DateRange::parse(&text, &TimeContext::system())?.from_ms
 }
 
 fn without_empty_ends(bars: Vec<Bar>) -> Vec<Bar> {
