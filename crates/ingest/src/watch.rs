@@ -48,7 +48,8 @@ impl Default for WatchOptions {
 pub struct WatchControl<'c> {
     /// Returns `true` to end the watch. Called several times a second.
     pub should_stop: &'c dyn Fn() -> bool,
-    /// Returns `true` while changed files must not be read. Their changes are remembered.
+    /// Returns `true` while files must not be read: neither all of them at the beginning nor those that
+    /// changed. Changes are remembered.
     pub is_paused: &'c dyn Fn() -> bool,
     /// Receives what a round did, and the first whole ingestion.
     pub on_round: &'c dyn Fn(&IngestSummary),
@@ -65,7 +66,8 @@ const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the watch looks if its folders are still the ones that are watched.
 const REPLACED_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Ingests the folders, then keeps their documents up to date until it is told to stop.
+/// Ingests the folders as soon as files may be read, then keeps their documents up to date until it is told
+/// to stop.
 ///
 /// # Errors
 /// As [`ingest`](crate::ingest()).
@@ -78,6 +80,9 @@ pub fn watch(
 ) -> Result<(), IngestError> {
     // Changes during the first ingestion are reported, too.
     let mut changes = ReportedChanges::start(folders, control.on_problem);
+    if !wait_while_paused(&mut changes, control) {
+        return Ok(store.finish()?);
+    }
     let (summary, stored) = ingest_folders(store, folders, options, control.progress)?;
     (control.on_round)(&summary);
     let mut watch = Watch {
@@ -107,6 +112,20 @@ pub fn watch(
         }
     }
     Ok(store.finish()?)
+}
+
+/// Waits until files may be read. Returns `false` if the watch ends before.
+fn wait_while_paused(changes: &mut ReportedChanges<'_>, control: &WatchControl<'_>) -> bool {
+    if (control.is_paused)() {
+        (control.on_problem)("files are not read now, because the configuration does not allow it");
+    }
+    while !(control.should_stop)() {
+        if !(control.is_paused)() {
+            return true;
+        }
+        changes.wait(STOP_INTERVAL);
+    }
+    false
 }
 
 struct Watch<'w> {
@@ -362,6 +381,8 @@ fn is_change(kind: &EventKind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::path_text::path_to_text;
 
@@ -393,6 +414,32 @@ mod tests {
         let paths: Vec<String> = paths.iter().map(|path| path_to_text(path)).collect();
         assert_eq!(paths, ["/a", "/b"]);
         assert!(!changes.are_due(&options));
+    }
+
+    #[test]
+    fn nothing_is_read_during_a_pause() {
+        let (pauses, problems) = (Cell::new(3), Cell::new(0));
+        let count_problem = |_: &str| problems.set(problems.get() + 1);
+        let is_paused = || {
+            pauses.set(pauses.get() - 1);
+            pauses.get() > 0
+        };
+        let progress = Progress::default();
+        let mut control = WatchControl {
+            should_stop: &|| false,
+            is_paused: &is_paused,
+            on_round: &|_| (),
+            on_problem: &count_problem,
+            progress: &progress,
+        };
+        let (_sender, mut changes) = changes(&|_| ());
+        assert!(wait_while_paused(&mut changes, &control));
+        assert_eq!((pauses.get(), problems.get()), (0, 1));
+        assert!(wait_while_paused(&mut changes, &control));
+        assert_eq!(problems.get(), 1);
+        pauses.set(i32::MAX);
+        control.should_stop = &|| true;
+        assert!(!wait_while_paused(&mut changes, &control));
     }
 
     #[test]
