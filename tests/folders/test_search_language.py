@@ -172,3 +172,28 @@ def test_documents_are_counted_by_their_properties(files):
 def test_wrong_queries_are_explained(files, query, message):
     ended = search(files, query)
     assert ended.returncode == 2 and message in ended.stderr and not ended.stdout
+
+
+def test_patterns_and_addresses_with_punctuation(tmp_path):
+    """A pattern with punctuation matched nothing, and the question mark of an address was a pattern."""
+    for name, text in [("a.txt", "The free-range hens of http://example.org/a-b?c=1 lay eggs."),
+                       ("report 2.pdf.txt", "Nothing else"), ("big-report-final.odt", "no document")]:
+        tree.write(tmp_path / "files", name, text)
+    index(tmp_path / "files", tmp_path)
+    for query, expected in [
+        ("free-ra*", ["a.txt"]), ("free-x*", []), ("fr?e-range", ["a.txt"]),
+        ("http://example.org/a-b?c=1", ["a.txt"]), ("http://example.org/a-b?c=2", []),
+        ("*-report-*.odt", ["big-report-final.odt"]), ("~free-rang", ["a.txt"]),
+        ("report*2*.txt", ["report 2.pdf.txt"]),
+    ]:
+        assert names(tmp_path, query) == expected, query
+
+
+def test_what_may_be_meant_otherwise_is_said(files):
+    asked = search(files, "Autor:ada C++ http://example.org 10:30")
+    assert 'no field "Autor" (did you mean author:?)' in asked.stderr, asked.stderr
+    assert "C++ is searched as C" in asked.stderr
+    assert asked.stderr.count("windrow: ") == 3 or asked.returncode == 0, asked.stderr
+    for query in ("author:ada", "http://example.org", "std::vec", '"autor:ada"', "note:x"):
+        asked = search(files, query)
+        assert "no field" not in asked.stderr and "only letters" not in asked.stderr

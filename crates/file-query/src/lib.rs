@@ -10,7 +10,7 @@
 //! clause  = ["-" | NOT] (word | phrase | field | "(" query ")")
 //! word    = letters           also its other forms; a capital first letter asks for this form only
 //!         | ~letters          also words that are spelled like it
-//!         | let*rs | let?rs   any letters, any one letter
+//!         | let*rs | let?rs   any letters, any one letter; with punctuation also a whole file name
 //! phrase  = '"' words '"' [p [N]]                           p: near each other, N words between (10);
 //!                                                           one word in quotes: this form only
 //! field   = name (":" | "=" | "<" | "<=" | ">" | ">=") (value { "," value } | phrase | "(" query ")")
@@ -37,6 +37,7 @@ mod field;
 mod index;
 mod lexer;
 mod mime_type;
+mod notes;
 mod operator;
 mod parser;
 mod query;
@@ -50,6 +51,7 @@ pub use error::QueryError;
 pub use field::{Field, TextField, TokenField};
 pub use index::{INDEX_NAME, search_index_definition};
 pub use mime_type::{MimeType, MimeTypes};
+pub use notes::notes_on_query;
 pub use query::{Query, SizeRange, TextMatch, TextMatchKind};
 pub use saved_query::{SavedQueryError, expand_saved_queries, is_saved_query_name};
 pub use synonyms::{SynonymError, Synonyms};

@@ -319,18 +319,55 @@ fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
     if !has_letters(word) {
         return None;
     }
-    let (text, kind) = match word.strip_prefix('~') {
-        Some(similar) => (similar, TextMatchKind::Similar),
-        None if word.contains(['*', '?']) => (word, TextMatchKind::Pattern),
-        None if !is_one_token(word) => (word, TextMatchKind::Phrase { slop: 0 }),
-        None if word.starts_with(char::is_uppercase) => (word, TextMatchKind::ThisForm),
-        None => (word, TextMatchKind::AnyForm),
+    if let Some(similar) = word.strip_prefix('~') {
+        let parts = similar.split(|it: char| it.is_ascii_punctuation());
+        let parts = parts.filter(|part| has_letters(part));
+        let parts = parts.map(|part| text_query(field, part, TextMatchKind::Similar));
+        return join(parts.collect(), Query::All);
+    }
+    if word.contains(['*', '?']) && !is_url(word) {
+        return pattern_query(field, word);
+    }
+    let kind = match word {
+        _ if !is_one_token(word) => TextMatchKind::Phrase { slop: 0 },
+        _ if word.starts_with(char::is_uppercase) => TextMatchKind::ThisForm,
+        _ => TextMatchKind::AnyForm,
     };
-    let mut query = TextMatch::new(field, text, kind);
+    let mut query = TextMatch::new(field, word, kind);
     if matches!(kind, TextMatchKind::ThisForm | TextMatchKind::AnyForm) {
-        query.synonyms.extend(words_of_name(text));
+        query.synonyms.extend(words_of_name(word));
     }
     Some(Query::Text(query))
+}
+
+/// Returns `true` for an address, in which `?` is no pattern.
+fn is_url(word: &str) -> bool {
+    word.contains("://") || word.starts_with("www.")
+}
+
+/// Returns the query of a pattern. No word of a text has punctuation such as `-`, so the parts between are
+/// sought. The pattern may also be meant for a file name, as `report-*.pdf`.
+fn pattern_query(field: Option<TextField>, pattern: &str) -> Option<Query> {
+    let parts = pattern.split(is_between_words);
+    let parts = parts.filter(|part| has_letters(part));
+    let parts = parts.filter_map(|part| match part.contains(['*', '?']) {
+        true => Some(text_query(field, part, TextMatchKind::Pattern)),
+        false => word_query(field, part),
+    });
+    let text = join(parts.collect(), Query::All)?;
+    let is_one_word = pattern
+        .chars()
+        .all(|it| it.is_alphanumeric() || matches!(it, '*' | '?'));
+    Some(match field {
+        None if !is_one_word => Query::Any(vec![token(TokenField::FileName, pattern), text]),
+        _ => text,
+    })
+}
+
+/// Returns `true` for punctuation that is not inside of words. Source: the word boundaries of
+/// <https://www.unicode.org/reports/tr29/>, of which the index has whole words and their parts.
+fn is_between_words(character: char) -> bool {
+    character.is_ascii_punctuation() && !matches!(character, '*' | '?' | '.' | '_' | '\'' | ':')
 }
 
 #[cfg(test)]
@@ -414,6 +451,35 @@ mod tests {
             ("\"a b\"p", text(None, "a b", Phrase { slop: 10 })),
             ("title:\"a b\"p3", text(title, "a b", Phrase { slop: 3 })),
             ("title:a*", text(title, "a*", Pattern)),
+            ("title:a_b*", text(title, "a_b*", Pattern)),
+            (
+                "title:a-b*",
+                Query::All(vec![
+                    text(title, "a", TextMatchKind::AnyForm),
+                    text(title, "b*", Pattern),
+                ]),
+            ),
+            (
+                "A-*.pdf",
+                Query::Any(vec![
+                    value(TokenField::FileName, "a-*.pdf"),
+                    Query::All(vec![
+                        text(None, "A", ThisForm),
+                        text(None, "*.pdf", Pattern),
+                    ]),
+                ]),
+            ),
+            (
+                "~free-rang",
+                Query::All(vec![
+                    text(None, "free", Similar),
+                    text(None, "rang", Similar),
+                ]),
+            ),
+            (
+                "http://a.org/b?c=1",
+                text(None, "http://a.org/b?c=1", Phrase { slop: 0 }),
+            ),
             ("title:(A)", text(title, "A", ThisForm)),
             ("\"bread\"", text(None, "bread", ThisForm)),
             ("title:\" bread \"", text(title, "bread", ThisForm)),

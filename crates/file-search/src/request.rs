@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use windrow_file_query::{Query, QueryContext, Synonyms, expand_saved_queries};
+use windrow_file_query::{Query, QueryContext, Synonyms, expand_saved_queries, notes_on_query};
 
 use crate::error::SearchError;
 use crate::mime_types::known_mime_types;
@@ -19,8 +19,8 @@ pub struct ParsedQuery {
     pub text: String,
     /// Its tree.
     pub query: Query,
-    /// Words with `@` in front that are no saved searches.
-    pub unknown_names: Vec<String>,
+    /// Sentences about words that may be meant otherwise: saved searches and fields that there are not.
+    pub notes: Vec<String>,
 }
 
 /// Turns texts into queries.
@@ -45,22 +45,22 @@ impl QueryReader {
 
     /// Parses a query.
     pub fn parse(&self, text: &str) -> Result<ParsedQuery, SearchError> {
-        let unknown_names = RefCell::new(Vec::new());
+        let notes = RefCell::new(Vec::new());
         let text = expand_saved_queries(text, &|name| {
             let query = self.saved.query(name);
             if query.is_none() {
-                unknown_names.borrow_mut().push(name.to_owned());
+                notes.borrow_mut().push(format!(
+                    "there is no saved search {name:?}; @{name} is searched as a word"
+                ));
             }
             query
         });
         let text = text.map_err(|error| SearchError::Query(error.to_string()))?;
         let query = Query::parse(&text, &self.context);
         let query = query.map_err(|error| SearchError::Query(error.to_string()))?;
-        Ok(ParsedQuery {
-            text,
-            query,
-            unknown_names: unknown_names.into_inner(),
-        })
+        let mut notes = notes.into_inner();
+        notes.extend(notes_on_query(&text));
+        Ok(ParsedQuery { text, query, notes })
     }
 }
 

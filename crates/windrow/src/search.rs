@@ -34,6 +34,7 @@ use help::HELP;
 use interactive::interact;
 use options::{Action, Options, Output, parse};
 use output::ResultWriter;
+use result::escape_control;
 use similar::similar_to_file;
 
 pub use searcher::{Searcher, not_indexed_failure};
@@ -133,8 +134,8 @@ fn search(options: &Options) -> Result<usize, Failure> {
     };
     let mut searcher = Searcher::open(&options.data_folder)?;
     remember(options)?;
-    for name in parsed.iter().flat_map(|parsed| &parsed.unknown_names) {
-        eprintln!("windrow: there is no saved search {name:?}; @{name} is searched as a word");
+    for note in parsed.iter().flat_map(|parsed| &parsed.notes) {
+        eprintln!("windrow: {}", escape_control(note));
     }
     let own_operator = parsed.as_ref().map(|parsed| parsed.query.to_operator());
     let target = match (&options.similar, own_operator) {

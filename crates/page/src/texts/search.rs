@@ -236,11 +236,6 @@ pub fn bad_filter(label: &str, value: &str) -> String {
     format!("{label} does not take \"{value}\".")
 }
 
-/// Says that there is no such saved search.
-pub fn unknown_name(name: &str) -> String {
-    format!("There is no saved search \"{name}\"; @{name} is searched as a word.")
-}
-
 /// Says that no document has all words.
 pub fn some_words(words: usize) -> String {
     format!("No document has all words. These have at least {words} of them.")

@@ -174,7 +174,7 @@ fn search(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, T
             true
         },
     )?;
-    let notes: Vec<String> = found.notes().collect();
+    let notes: Vec<String> = parsed.notes.iter().cloned().chain(found.notes()).collect();
     let mut content = json!({ "results": results });
     if let Some(suggestion) = found.suggestion {
         content["suggestion"] = suggestion.into();

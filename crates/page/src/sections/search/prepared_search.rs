@@ -21,8 +21,8 @@ pub struct Search {
     pub target: Target,
     /// The query, if there is one.
     parsed: Option<ParsedQuery>,
-    /// Words with `@` in front that are no saved searches.
-    pub unknown_names: Vec<String>,
+    /// Sentences about words that may be meant otherwise.
+    pub notes: Vec<String>,
 }
 
 /// The results of a page.
@@ -66,13 +66,13 @@ impl Search {
             None => Target::new(operator.unwrap_or_else(all_documents)),
         };
         target.operator = filtered(target.operator, filters);
-        let unknown_names = parsed.as_ref().map(|it| it.parsed.unknown_names.clone());
+        let notes = parsed.as_ref().map(|it| it.parsed.notes.clone());
         Ok(Search {
             target,
             parsed: parsed
                 .filter(|_| address.like().is_none())
                 .map(|it| it.parsed),
-            unknown_names: unknown_names.unwrap_or_default(),
+            notes: notes.unwrap_or_default(),
         })
     }
 

@@ -26,8 +26,8 @@ pub fn show_results(
             (view_links(address))
         }
         (chips(address))
-        @for name in &search.unknown_names {
-            p .notice { (texts::unknown_name(name)) }
+        @for note in &search.notes {
+            p .notice { (visible(&sentence(note))) "." }
         }
         @if let Some(words) = results.found.words_found {
             p .notice { (texts::some_words(words)) }

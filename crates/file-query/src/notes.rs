@@ -1,0 +1,183 @@
+//! What a query may not mean as it is written: names of fields that there are not, and punctuation.
+
+use crate::field::Field;
+use crate::lexer::{Lexer, Token};
+
+/// Names that other programs give to fields, and the fields.
+const OTHER_NAMES: [(&str, &str); 16] = [
+    ("after", "date"),
+    ("bcc", "to"),
+    ("before", "date"),
+    ("cc", "to"),
+    ("directory", "dir"),
+    ("extension", "ext"),
+    ("file", "filename"),
+    ("filetype", "ext"),
+    ("folder", "dir"),
+    ("format", "mime"),
+    ("fname", "filename"),
+    ("modified", "date"),
+    ("name", "filename"),
+    ("sender", "from"),
+    ("topic", "subject"),
+    ("year", "date"),
+];
+
+/// Names of this length may have two errors.
+const LETTERS_FOR_TWO_ERRORS: usize = 8;
+/// Shorter names are similar to too many others.
+const LETTERS_MIN: usize = 4;
+
+/// Returns sentences about words of a query that may be meant otherwise. They are searched as text.
+///
+/// ```
+/// let notes = windrow_file_query::notes_on_query("autor:ada C++ http://example.org");
+/// assert_eq!(notes, [
+///     "there is no field \"autor\" (did you mean author:?), so autor:ada is searched as text",
+///     "only letters and digits can be found, so C++ is searched as C",
+/// ]);
+/// ```
+pub fn notes_on_query(query: &str) -> Vec<String> {
+    let mut lexer = Lexer::new(query);
+    let mut notes = Vec::new();
+    // An error is reported by the parser.
+    while let Ok(Some(token)) = lexer.next() {
+        match token {
+            Token::Field { .. } => {
+                lexer.value();
+            }
+            Token::Word(word) => notes.extend(unknown_field(word).or_else(|| lost_marks(word))),
+            _ => {}
+        }
+    }
+    notes
+}
+
+/// Returns a sentence if a word begins with a name like that of a field, and a colon.
+fn unknown_field(word: &str) -> Option<String> {
+    let (name, value) = word.split_once(':')?;
+    let is_value = value.starts_with(char::is_alphanumeric) || value.starts_with(['~', '*', '?']);
+    let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphabetic());
+    if !is_name || !(is_value || value.is_empty()) {
+        return None;
+    }
+    let meant = similar_field(&name.to_ascii_lowercase())?;
+    Some(format!(
+        "there is no field {name:?} (did you mean {meant}:?), so {word} is searched as text"
+    ))
+}
+
+fn similar_field(name: &str) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(known, _)| *known == name);
+    if let Some((_, field)) = other {
+        return Some(field);
+    }
+    let errors_max = match name.len() {
+        0..LETTERS_MIN => return None,
+        LETTERS_MIN..LETTERS_FOR_TWO_ERRORS => 1,
+        _ => 2,
+    };
+    let distances = Field::names().filter(|known| known.get(..1) == name.get(..1));
+    let distances = distances.map(|known| (edit_distance(name, known), known));
+    let (distance, known) = distances.min()?;
+    (distance <= errors_max).then_some(known)
+}
+
+/// Returns how many letters have to be inserted, removed, replaced or swapped with the next one.
+/// Source: optimal string alignment, <https://en.wikipedia.org/wiki/Damerau%E2%80%93Levenshtein_distance>.
+fn edit_distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    for (row, letter) in one.iter().enumerate() {
+        let mut next = vec![row + 1];
+        for (column, known) in other.iter().enumerate() {
+            let at =
+                |line: &[usize], column: usize| line.get(column).copied().unwrap_or(usize::MAX);
+            let mut distance = at(&last, column) + usize::from(letter != known);
+            distance = distance.min(at(&last, column + 1) + 1);
+            distance = distance.min(at(&next, column) + 1);
+            let is_swap = row > 0
+                && column > 0
+                && one.get(row - 1) == Some(known)
+                && other.get(column - 1) == Some(letter);
+            if is_swap {
+                distance = distance.min(at(&before, column - 1) + 1);
+            }
+            next.push(distance);
+        }
+        before = std::mem::replace(&mut last, next);
+    }
+    last.last().copied().unwrap_or(0)
+}
+
+/// Returns a sentence if a word is the name of something that its punctuation tells from others: `C++`,
+/// `C#`, `.NET`.
+fn lost_marks(word: &str) -> Option<String> {
+    let behind = word.trim_end_matches(['+', '#']);
+    let inner = match behind.len() < word.len() {
+        true => behind,
+        false => word.strip_prefix('.')?,
+    };
+    let is_name = !inner.is_empty() && inner.chars().all(char::is_alphanumeric);
+    is_name
+        .then(|| format!("only letters and digits can be found, so {word} is searched as {inner}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_like_those_of_fields_have_notes() {
+        let cases = [
+            ("autor:x", Some("author")),
+            ("Titel:x", Some("title")),
+            ("form:ada", Some("from")),
+            ("folder:src", Some("dir")),
+            ("(subjct:x)", Some("subject")),
+            ("filenmae:", Some("filename")),
+            ("author:autor", None),
+            ("title:\"autor:x\"", None),
+            ("\"autor:x\"", None),
+            ("http://example.org file:///a mailto:ada", None),
+            ("10:30 std::vec a:b C:\\dir key:value", None),
+            ("note:x TODO:x", None),
+        ];
+        for (query, meant) in cases {
+            let notes = notes_on_query(query);
+            let expected = meant.map(|meant| format!("(did you mean {meant}:?)"));
+            match expected {
+                Some(expected) => assert!(notes.concat().contains(&expected), "{query}: {notes:?}"),
+                None => assert!(notes.is_empty(), "{query}: {notes:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn lost_punctuation_is_named() {
+        for (query, word) in [("C++", "C"), ("c#", "c"), ("x .NET", "NET"), ("g++", "g")] {
+            let [note] = &notes_on_query(query)[..] else {
+                panic!("{query} has a note")
+            };
+            assert!(note.ends_with(&format!("is searched as {word}")), "{note}");
+        }
+        for query in ["a+b", "#include", "node.js", "...", "+", "C", "-", "x*"] {
+            assert!(notes_on_query(query).is_empty(), "{query}");
+        }
+    }
+
+    #[test]
+    fn distances_count_swaps() {
+        let cases = [
+            ("form", "from", 1),
+            ("autor", "author", 1),
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("kitten", "sitting", 3),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(edit_distance(one, other), expected, "{one} {other}");
+        }
+    }
+}
