@@ -56,12 +56,12 @@ def test_a_file_replaced_with_equal_size_and_time_is_noticed(work):
 
 def test_moved_files_keep_their_documents(work):
     (work / "files/in").rename(work / "files/out")
-    (work / "files/a.txt").rename(work / "files/out/z.md")
+    (work / "files/a.txt").rename(work / "files/out/z.txt")
     output = index(work / "files", work)
     assert summary(output) == {"new": 0, "changed": 0, "moved": 2, "unchanged": 1, "gone": 0}
     assert output.startswith("0 files")
     assert "out/c.txt" in search("crocus dir:out", work)
-    assert "z.md" in search("anemone filename:z.md ext:md", work)
+    assert "z.txt" in search("anemone filename:z.txt ext:txt", work)
     assert search("dir:in", work) == ""
     assert summary(index(work / "files", work))["unchanged"] == 3
 

@@ -117,7 +117,7 @@ def test_an_attachment_in_a_data_file_refers_to_its_mail(data_file):
         attachment = documents.find_one({"filename": "Größen.csv"})
         mail = documents.find_one({"_id": attachment["attached_to"]["_id"]})
         assert mail["subject"] == "Re: Größe der Brote"
-        assert documents.count_documents({}) == 48
+        assert documents.count_documents({"unread": None}) == 48
 
 
 def test_a_cut_off_data_file_is_a_failure_that_says_so(tmp_path):

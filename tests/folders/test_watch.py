@@ -170,3 +170,53 @@ def test_other_folders_are_read_if_one_is_missing(work):
     assert windrow("search", "anemone", "--data", work / "data").returncode == 0
     alone = windrow("index", work / "none", "--data", work / "data")
     assert alone.returncode == 1 and alone.stdout == ""
+
+
+def test_what_was_read_meanwhile_is_moved(work):
+    """Files that the watch itself had read, and files without text, were read again."""
+    files = work / "files"
+    with Watch(work) as watch:
+        (files / "new").mkdir()
+        for name, content in [("b.txt", b"bluebell"), ("program", b"\x7fELF" + bytes(100)),
+                              ("bad.pdf", b"%PDF-1.4 nothing")]:
+            (files / "new" / name).write_bytes(content)
+            wait_for(lambda: watch.finds(f"filename:{name}", name))
+        (files / "new").rename(files / "moved")
+        wait_for(lambda: watch.finds("bluebell dir:moved", "b.txt"))
+        wait_for(lambda: "3 moved" in watch.text())
+        (files / "moved/b.txt").rename(files / "c.txt")
+        wait_for(lambda: watch.finds("bluebell", "c.txt"))
+        wait_for(lambda: "0 new, 0 changed, 1 moved" in watch.text())
+        failures = windrow("failures", "--data", work / "data")
+        assert "moved/bad.pdf: damaged PDF" in failures.stdout
+        watch.stop()
+    again = windrow("index", files, "--data", work / "data")
+    assert "0 new, 0 changed, 0 moved, 4 unchanged, 0 gone" in again.stdout
+
+
+def clock(hours):
+    return time.strftime("%H:%M", time.localtime(time.time() + 3600 * hours))
+
+
+def test_the_first_scan_waits_for_the_schedule(work):
+    config = work / "index.toml"
+    config.write_text('data = "data"\n[[folder]]\npath = "files"\n'
+                      f'[watch]\nschedule = "{clock(2)}-{clock(3)}"\n')
+    command = [str(binary()), "index", "--watch", "--config", str(config)]
+    with open(work / "output", "w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            wait_for(lambda: "files are not read now" in (work / "output").read_text())
+            (work / "files/b.txt").write_text("bluebell")
+            time.sleep(1)
+            found = windrow("search", "anemone", "--data", work / "data")
+            assert found.returncode == 1 and found.stdout == ""
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
+    config.write_text(config.read_text().replace(f"{clock(2)}-", f"{clock(-1)}-"))
+    # Without --watch, a person asks for it now.
+    ended = windrow("index", "--config", config)
+    assert "2 new" in ended.stdout, ended.stdout + ended.stderr

@@ -41,6 +41,7 @@
 //! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
 //!   `format/extraction`: the state of one extraction
+//! - `kind_of_name`: the kind of a file that is not read
 //! - `extractors`: one file a format, and how to add one
 //! - `formats`: the table of all formats
 //! - `extract`: the entry points
@@ -59,6 +60,7 @@ mod extractors;
 mod format;
 mod formats;
 mod hyphenation;
+mod kind_of_name;
 mod language;
 mod limits;
 mod metadata_text;
@@ -84,6 +86,7 @@ pub use extract::{
 };
 pub use format::{Format, ReadSeek};
 pub use formats::{all_formats, formats};
+pub use kind_of_name::kind_of_name;
 pub use language::Languages;
 pub use limits::{Limits, Share};
 pub use output::{

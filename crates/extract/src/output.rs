@@ -162,11 +162,15 @@ pub enum DocumentKind {
     Contact,
     /// An event or task in a calendar.
     Event,
+    /// An archive of files. It has no text of its own.
+    Archive,
+    /// A file of another kind, of which only the name is known.
+    Other,
 }
 
 impl DocumentKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 21] = [
+    pub const ALL: [DocumentKind; 23] = [
         DocumentKind::Text,
         DocumentKind::Markdown,
         DocumentKind::Html,
@@ -188,6 +192,8 @@ impl DocumentKind {
         DocumentKind::Video,
         DocumentKind::Contact,
         DocumentKind::Event,
+        DocumentKind::Archive,
+        DocumentKind::Other,
     ];
 
     /// The kind as a lower-case word, for example `text` or `mail`.
@@ -214,6 +220,8 @@ impl DocumentKind {
             DocumentKind::Video => "video",
             DocumentKind::Contact => "contact",
             DocumentKind::Event => "event",
+            DocumentKind::Archive => "archive",
+            DocumentKind::Other => "other",
         }
     }
 

@@ -52,7 +52,7 @@ pub fn search_index_definition() -> DocumentBuf {
         "ext": (name()), "kind": (name()), "language": (name()),
         "folders": (name()),
         "date": { "type": "date" }, "modified": { "type": "date" }, "time": { "type": "date" },
-        "size": { "type": "number" },
+        "size": { "type": "number" }, "unread": { "type": "token" },
     };
     doc! { "mappings": { "dynamic": false, "fields": (fields) } }
 }

@@ -13,6 +13,9 @@ use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
 
 /// A word of a title says more about a document than one of its text.
 const TITLE_BOOST: f64 = 5.0;
+/// A file name is short, so each of its words scores high. Files without text are found by nothing else,
+/// and must not come before all texts.
+const NAME_BOOST: f64 = 0.5;
 
 impl Query {
     /// Returns the operator that finds the documents of the query, for the stage `$search` on
@@ -98,8 +101,9 @@ impl Paths {
     const TITLES: Paths = Paths::stemmed(&["title", "subject"]);
     const OTHERS: Paths = Paths {
         stemmed: &["text"],
-        plain: &["filename", "keywords", "author", "from", "to", "cc"],
+        plain: &["keywords", "author", "from", "to", "cc"],
     };
+    const NAMES: Paths = Paths::plain(&["filename"]);
 
     const fn stemmed(paths: &'static [&'static str]) -> Paths {
         Paths {
@@ -147,8 +151,9 @@ impl TextMatch {
         match self.field {
             Some(field) => self.to_operator_on(Paths::of(field)),
             None => {
-                let titles = self.to_operator_on(Paths::TITLES);
-                any([boosted(titles), self.to_operator_on(Paths::OTHERS)].into_iter())
+                let titles = boosted(self.to_operator_on(Paths::TITLES), TITLE_BOOST);
+                let names = boosted(self.to_operator_on(Paths::NAMES), NAME_BOOST);
+                any([titles, self.to_operator_on(Paths::OTHERS), names].into_iter())
             }
         }
     }
@@ -196,8 +201,8 @@ impl TextMatch {
 }
 
 /// Multiplies the score of an operator.
-fn boosted(operator: DocumentBuf) -> DocumentBuf {
-    let score = doc! { "boost": { "value": TITLE_BOOST } };
+fn boosted(operator: DocumentBuf, factor: f64) -> DocumentBuf {
+    let score = doc! { "boost": { "value": (factor) } };
     doc! { "compound": { "must": [(operator)], "score": (score) } }
 }
 
@@ -304,14 +309,21 @@ mod tests {
             stems("subject")
         );
         let texts = format!(
-            r#""text",{},"filename","keywords","author","from","to","cc""#,
+            r#""text",{},"keywords","author","from","to","cc""#,
             stems("text")
         );
         let text = |paths: &str| format!(r#"{{"text":{{"query":"bread","path":[{paths}]}}}}"#);
+        let boosted = |paths: &str, factor: &str| {
+            let text = text(paths);
+            format!(
+                r#"{{"compound":{{"must":[{text}],"score":{{"boost":{{"value":{factor}}}}}}}}}"#
+            )
+        };
         let expected = format!(
-            r#"{{"compound":{{"should":[{{"compound":{{"must":[{}],"score":{{"boost":{{"value":5.0}}}}}}}},{}],"minimumShouldMatch":1}}}}"#,
-            text(&titles),
-            text(&texts)
+            r#"{{"compound":{{"should":[{},{},{}],"minimumShouldMatch":1}}}}"#,
+            boosted(&titles, "5.0"),
+            text(&texts),
+            boosted(r#""filename""#, "0.5")
         );
         assert_eq!(operator("bread"), expected);
     }

@@ -37,7 +37,9 @@ pub use error::SearchError;
 pub use facets::{CountedField, buckets_of, counting_facets};
 pub use find::{Found, ResultVisitor, find};
 pub use mime_types::known_mime_types;
-pub use pipeline::{ResultPage, ResultText, SortOrder, Target};
+pub use pipeline::{
+    ResultPage, ResultText, SortOrder, Target, counting_pipeline, read_documents, unread_documents,
+};
 pub use request::{ParsedQuery, QueryReader};
 pub use result::SearchResult;
 pub use saved_searches::{SavedSearches, append_history, read_history};

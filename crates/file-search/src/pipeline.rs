@@ -108,7 +108,7 @@ impl Target {
         }
         let mut projection = doc! {
             "path": 1, "inner": 1, "title": 1, "kind": 1, "filename": 1, "ext": 1, "language": 1,
-            "author": 1, "from": 1, "size": 1, "date": 1, "modified": 1,
+            "author": 1, "from": 1, "size": 1, "date": 1, "modified": 1, "unread": 1,
             "score": { "$meta": "searchScore" }
         };
         if page.text != ResultText::None {
@@ -140,6 +140,19 @@ pub fn counting_pipeline(operator: &DocumentBuf) -> ArrayBuf {
     let mut search = doc! { "index": INDEX_NAME, "count": { "type": "total" } };
     push_all(&mut search, operator);
     array![{ "$searchMeta": (search) }]
+}
+
+/// Returns the operator of the documents that were read, without those of files that are found by their
+/// names alone.
+pub fn read_documents() -> DocumentBuf {
+    doc! { "compound": {
+        "filter": [{ "exists": { "path": "kind" } }], "mustNot": [(unread_documents())]
+    } }
+}
+
+/// Returns the operator of the documents of files that are found by their names alone.
+pub fn unread_documents() -> DocumentBuf {
+    doc! { "exists": { "path": "unread" } }
 }
 
 fn push_all(document: &mut DocumentBuf, fields: &DocumentBuf) {

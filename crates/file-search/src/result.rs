@@ -37,6 +37,8 @@ pub struct SearchResult {
     pub date_ms: Option<i64>,
     /// How well it matches.
     pub score: f64,
+    /// Why the document has no text, if it has none.
+    pub unread: Option<String>,
 }
 
 impl SearchResult {
@@ -65,6 +67,16 @@ impl SearchResult {
             modified_ms: date("modified").unwrap_or(0),
             date_ms: date("date"),
             score: score.unwrap_or(0.0),
+            unread: text("unread").map(str::to_owned),
+        }
+    }
+
+    /// Returns the title, or the name of a file without text.
+    pub fn shown_name(&self) -> &str {
+        match self.title.trim() {
+            "" if self.file_name.is_empty() => &self.id,
+            "" => &self.file_name,
+            title => title,
         }
     }
 
@@ -91,7 +103,7 @@ impl SearchResult {
         if let Some(inner) = &self.inner {
             document.push("inner", inner.clone());
         }
-        document.push("title", self.title.clone());
+        document.push("title", self.shown_name().to_owned());
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
         match self.snippet.place {
@@ -102,6 +114,9 @@ impl SearchResult {
         document.push("snippet", text.clone());
         let ranges: ArrayBuf = ranges.iter().map(|it| count_characters(text, it)).collect();
         document.push("highlights", ranges);
+        if let Some(reason) = &self.unread {
+            document.push("unread", reason.clone());
+        }
         document
     }
 }

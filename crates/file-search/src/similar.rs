@@ -12,7 +12,7 @@ const CHARACTERS_MAX: i32 = 100_000;
 const FIELDS: [&str; 4] = ["title", "subject", "keywords", "text"];
 
 /// Returns what is like the document with this `_id` or path, among the documents of an operator. Its
-/// file is left out. Returns `None` if there is no such document.
+/// file is left out. Returns `None` if there is no such document with a text.
 ///
 /// # Errors
 /// As [`DocumentSource::aggregate`].
@@ -22,7 +22,7 @@ pub fn similar_target<S: DocumentSource>(
     restriction: Option<DocumentBuf>,
 ) -> Result<Option<Target>, S::Error> {
     let pipeline = array![
-        { "$match": { "$or": [{ "_id": id }, { "path": id }] } },
+        { "$match": { "$or": [{ "_id": id }, { "path": id }], "unread": { "$exists": false } } },
         { "$limit": 1 },
         { "$project": {
             "path": 1, "title": 1, "subject": 1, "keywords": 1,

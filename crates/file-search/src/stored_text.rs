@@ -15,6 +15,8 @@ pub struct StoredText {
     pub kind: String,
     /// The whole text.
     pub text: String,
+    /// Why the document has no text, if it has none.
+    pub unread: Option<String>,
 }
 
 /// Reads the text of a document by its `_id`. Returns `None` if there is no such document.
@@ -31,11 +33,13 @@ pub fn read_stored_text<S: DocumentSource>(
             let text = document.as_document().get(name).and_then(ValueRef::as_str);
             text.unwrap_or_default().to_owned()
         };
+        let title = Some(field("title")).filter(|title| !title.is_empty());
         StoredText {
             id: id.to_owned(),
-            title: field("title"),
+            title: title.unwrap_or_else(|| field("filename")),
             kind: field("kind"),
             text: field("text"),
+            unread: Some(field("unread")).filter(|reason| !reason.is_empty()),
         }
     }))
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use windrow_extract::Share;
 
 use crate::path_text::path_to_text;
+use crate::stored_document::{extension, file_name};
 use crate::walk::{FileEntry, FileStamp, WalkResult};
 use crate::worker_pool::ReadTask;
 
@@ -18,8 +19,6 @@ pub struct StoredFile {
     /// The stamp that all of its documents have. `None` if they differ, or if the file must be read again:
     /// it was not stored completely, or failed for a reason that can disappear.
     pub stamp: Option<FileStamp>,
-    /// It has documents only: nothing of it failed or was skipped.
-    pub is_complete: bool,
 }
 
 impl StoredFile {
@@ -167,18 +166,17 @@ pub(crate) fn stored_below<'s>(
 fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
     let mut gone: HashMap<u64, (&String, FileStamp)> = HashMap::new();
     for path in &changes.remove {
-        if let Some(StoredFile {
-            stamp: Some(stamp),
-            is_complete: true,
-        }) = stored.get(path)
-        {
+        if let Some(StoredFile { stamp: Some(stamp) }) = stored.get(path) {
             gone.insert(stamp.inode, (path, *stamp));
         }
     }
     let (mut moved, mut sources) = (Vec::new(), HashSet::new());
+    // A file can be of another format under a name with another extension.
+    let extension_of = |path: &str| extension(&file_name(path, None));
     changes.add.retain(|file| {
         let from = gone.get(&file.stamp.inode);
         let from = from.filter(|(_, stamp)| stamp.is_moved(&file.stamp));
+        let from = from.filter(|(from, _)| extension_of(from) == extension_of(&file.path_text()));
         let Some((from, _)) = from.filter(|(from, _)| sources.insert((*from).clone())) else {
             return true;
         };
@@ -336,10 +334,7 @@ mod tests {
     }
 
     fn stored(files: &[(&str, FileStamp)]) -> StoredFiles {
-        let file = |stamp| StoredFile {
-            stamp: Some(stamp),
-            is_complete: true,
-        };
+        let file = |stamp| StoredFile { stamp: Some(stamp) };
         let files = files.iter();
         files
             .map(|(path, stamp)| ((*path).to_owned(), file(*stamp)))
@@ -419,9 +414,10 @@ mod tests {
             ("/d/changed", of_inode(2)),
             ("/d/failed", of_inode(3)),
             ("/d/linked", of_inode(4)),
+            ("/d/renamed.txt", of_inode(5)),
         ]);
         if let Some(file) = stored.get_mut("/d/failed") {
-            file.is_complete = false;
+            file.stamp = None;
         }
         let renamed = |inode| FileStamp {
             changed_ns: 9,
@@ -439,6 +435,7 @@ mod tests {
             ("/d/failed2", renamed(3)),
             ("/d/linked2", renamed(4)),
             ("/d/linked3", renamed(4)),
+            ("/d/renamed.md", renamed(5)),
         ];
         let walked = walked(&["/d"], &files, &[]);
         let changes = find_changes(&stored, &walked);
@@ -449,8 +446,9 @@ mod tests {
             .collect();
         let expected = [("/d/a", "/d/b"), ("/d/linked", "/d/linked2")];
         assert_eq!(moved, expected.map(|(from, to)| (from, to.to_owned())));
-        let added = ["/d/changed2", "/d/failed2", "/d/linked3"];
+        let added = ["/d/changed2", "/d/failed2", "/d/linked3", "/d/renamed.md"];
         assert_eq!(paths(&changes.add), added);
-        assert_eq!(changes.remove, ["/d/changed", "/d/failed"]);
+        let removed = ["/d/changed", "/d/failed", "/d/renamed.txt"];
+        assert_eq!(changes.remove, removed);
     }
 }

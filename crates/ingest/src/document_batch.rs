@@ -43,7 +43,7 @@ impl DocumentBatch {
             append_string(builder, "_id", &document.id);
             append_string(builder, "path", &document.path);
             append_optional(builder, "inner", document.inner.as_deref());
-            append_string(builder, "title", &document.title);
+            append_optional(builder, "title", document.title.as_deref());
             append_string(builder, "filename", &document.file_name);
             append_optional(builder, "ext", extension(&document.file_name).as_deref());
             append_strings(builder, "folders", folders(&document.path));
@@ -62,10 +62,11 @@ impl DocumentBatch {
             if let Some(mail) = &document.metadata.attached_to {
                 append_mail_reference(builder, &document.path, mail);
             }
+            append_optional(builder, "unread", document.unread.as_deref());
         });
     }
 
-    /// Adds a stored document with the path of a file that was moved.
+    /// Adds a stored document of any collection with the path of a file that was moved.
     pub fn push_moved(
         &mut self,
         document: Document<'_>,
@@ -77,6 +78,7 @@ impl DocumentBatch {
         let inner = text("inner");
         let (path, name) = (moved.file.path_text(), |path: &str| file_name(path, inner));
         let has_title = text("title").is_some_and(|title| title != name(&moved.from));
+        let is_signed = document.get("signature").is_some();
         self.push(|builder| {
             for (field, value) in document {
                 match field {
@@ -88,7 +90,10 @@ impl DocumentBatch {
                         append_optional(builder, "ext", extension(&name(&path)).as_deref());
                     }
                     "folders" => append_strings(builder, "folders", folders(&path)),
-                    "size" => append_signed_stamp(builder, moved.file.stamp, &path, signer),
+                    "size" if is_signed => {
+                        append_signed_stamp(builder, moved.file.stamp, &path, signer);
+                    }
+                    "size" => append_stamp(builder, moved.file.stamp),
                     "ext" | "modified" | "modified_ns" | "changed_ns" | "inode" | "signature" => {}
                     "indexed" => builder.append("indexed", ValueRef::DateTime(now_ms)),
                     "attached_to" => append_moved_reference(builder, value, &moved.from, &path),
@@ -289,7 +294,7 @@ mod tests {
             id: "/d/mail.mbox/#2".into(),
             path: "/d/mail.mbox".into(),
             inner: Some("#2".into()),
-            title: "Bread".into(),
+            title: Some("Bread".into()),
             file_name: "mail.mbox".into(),
             kind: DocumentKind::Mail,
             text: "Flour".into(),
@@ -317,6 +322,7 @@ mod tests {
                 }),
                 ..DocumentMetadata::default()
             },
+            unread: None,
         }
     }
 
@@ -332,7 +338,7 @@ mod tests {
     /// A moved document is what the file would become under its new path.
     fn check_move() {
         let mut moved_file = file();
-        moved_file.title = "mail.mbox".into();
+        moved_file.title = Some("mail.mbox".into());
         let mut batch = DocumentBatch::default();
         batch.push_file(&moved_file, &signer());
         let stored = DocumentBuf::from_bytes(batch.take().to_vec()).unwrap();
@@ -352,7 +358,7 @@ mod tests {
         let expected = FileDocument {
             id: "/e/f/inbox/#2".into(),
             path: "/e/f/inbox".into(),
-            title: "inbox".into(),
+            title: Some("inbox".into()),
             file_name: "inbox".into(),
             stamp,
             indexed_ms: 8,
@@ -361,6 +367,25 @@ mod tests {
         batch.push_moved(stored.as_document(), &moved, 8, &signer());
         let found = batch.take();
         batch.push_file(&expected, &signer());
+        assert_eq!(found, batch.take());
+        check_move_of_row(&moved);
+    }
+
+    fn check_move_of_row(moved: &MovedFile<'_>) {
+        let row = |path: &str, stamp| SkippedDocument {
+            id: format!("{path}/!/y"),
+            path: path.into(),
+            inner: Some("!/y".into()),
+            format: "font".into(),
+            stamp,
+            skipped_ms: 8,
+        };
+        let mut batch = DocumentBatch::default();
+        batch.push_skipped(&row(&moved.from, file().stamp));
+        let stored = DocumentBuf::from_bytes(batch.take().to_vec()).unwrap();
+        batch.push_moved(stored.as_document(), moved, 9, &signer());
+        let found = batch.take();
+        batch.push_skipped(&row(&moved.file.path_text(), moved.file.stamp));
         assert_eq!(found, batch.take());
     }
 

@@ -126,10 +126,11 @@ impl Store for EngineStore {
 
     fn visit_documents(
         &self,
+        collection: StoreCollection,
         path: &str,
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError> {
-        let reader = self.documents.reader()?;
+        let reader = self.collection(collection).reader()?;
         for id in find_records(&reader, &[path.to_owned()])? {
             if let Some(bytes) = reader.get(id)? {
                 visit(Document::from_bytes(&bytes)?);

@@ -182,25 +182,26 @@ pub fn remove_folder(store: &dyn Store, folder: &Path) -> Result<u64, IngestErro
 }
 
 /// Returns what is stored of all files. With `retry_failures`, a path with a failure or with something
-/// skipped has no stamp.
+/// skipped has no stamp. Neither has one without documents: an ingestion was killed before it stored the
+/// name of the file.
 pub(crate) fn read_stored_files(
     store: &dyn Store,
     retry_failures: bool,
 ) -> Result<StoredFiles, StoreError> {
     let mut stored = StoredFiles::new();
     for collection in StoreCollection::ALL {
-        let is_complete = collection == StoreCollection::Documents;
+        let is_document = collection == StoreCollection::Documents;
         store.visit_stamps(collection, &mut |path, stamp| {
-            let stamp = stamp.filter(|_| is_complete || !retry_failures);
+            let stamp = stamp.filter(|_| is_document || !retry_failures);
             match stored.get_mut(path) {
                 Some(known) => {
-                    known.is_complete &= is_complete;
                     let same = known.stamp.zip(stamp);
                     let is_same = same.is_some_and(|(one, other)| one.is_unchanged(&other));
                     known.stamp = stamp.filter(|_| is_same);
                 }
                 None => {
-                    stored.insert(path.to_owned(), StoredFile { stamp, is_complete });
+                    let stamp = stamp.filter(|_| is_document);
+                    stored.insert(path.to_owned(), StoredFile { stamp });
                 }
             }
         })?;
@@ -208,8 +209,7 @@ pub(crate) fn read_stored_files(
     Ok(stored)
 }
 
-/// Updates `stored` to changes that were made. Files that were read count as incomplete, so that a later
-/// move of one is not taken for a move of complete documents.
+/// Updates `stored` to changes that were made.
 fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
     for path in &changes.remove {
         stored.remove(path);
@@ -217,7 +217,6 @@ fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
     for file in changes.add.into_iter().chain(changes.replace) {
         let read = StoredFile {
             stamp: Some(file.stamp),
-            is_complete: false,
         };
         stored.insert(file.path_text(), read);
     }
@@ -225,7 +224,6 @@ fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
         stored.remove(&moved.from);
         let read = StoredFile {
             stamp: Some(moved.file.stamp),
-            is_complete: true,
         };
         stored.insert(moved.file.path_text(), read);
     }

@@ -1,7 +1,8 @@
 //! Gives the documents of moved files their new paths, without reading the files.
 //!
-//! The documents are inserted under their new paths before the old ones are removed. If an ingestion is
-//! killed between both, the next one finds the new ones unchanged and removes the old ones.
+//! What is stored is inserted under its new path before it is removed under the old one, the rows about
+//! failures first. If an ingestion is killed in between, the next one removes what has the old path. It
+//! finds the file unchanged under the new path if its documents were inserted, and otherwise reads it.
 
 use std::collections::HashSet;
 
@@ -20,45 +21,92 @@ pub(crate) fn move_files(
     progress: &Progress,
 ) -> Result<HashSet<String>, StoreError> {
     let limits = BatchLimits::default();
-    let (mut batch, mut from) = (DocumentBatch::default(), Vec::new());
+    let (mut batches, mut from) = (MovedBatches::default(), Vec::new());
     let mut too_large = HashSet::new();
     for moved in files {
-        let mut documents = DocumentBatch::default();
-        store.visit_documents(&moved.from, &mut |document| {
-            if documents.bytes() < limits.bytes_max {
-                documents.push_moved(document, moved, now_ms(), store.file_signer());
-            }
-        })?;
+        let documents = MovedBatches::read(store, moved, limits.bytes_max)?;
         if documents.bytes() >= limits.bytes_max {
             too_large.insert(moved.from.clone());
             continue;
         }
-        batch.append(documents);
+        batches.append(documents);
         from.push(moved.from.clone());
-        if batch.bytes() >= limits.bytes_target || from.len() >= limits.files_max {
-            write(store, &mut batch, &mut from, progress)?;
+        if batches.bytes() >= limits.bytes_target || from.len() >= limits.files_max {
+            batches.write(store, &mut from, progress)?;
         }
     }
-    write(store, &mut batch, &mut from, progress)?;
+    batches.write(store, &mut from, progress)?;
     Ok(too_large)
 }
 
-fn write(
-    store: &dyn Store,
-    batch: &mut DocumentBatch,
-    from: &mut Vec<String>,
-    progress: &Progress,
-) -> Result<(), StoreError> {
-    let count = batch.count();
-    if count > 0 {
-        let errors = store.insert(StoreCollection::Documents, batch.take())?;
-        // The new paths are not stored, so a refused document is an error of the store.
-        if let Some(error) = errors.first() {
-            return Err(format!("a moved document was refused: {}", error.reason).into());
+/// What is stored of moved files, with their new paths.
+#[derive(Default)]
+struct MovedBatches {
+    documents: DocumentBatch,
+    skipped: DocumentBatch,
+    failures: DocumentBatch,
+}
+
+impl MovedBatches {
+    /// Reads what is stored of a file, up to a number of bytes.
+    fn read(
+        store: &dyn Store,
+        moved: &MovedFile<'_>,
+        bytes_max: usize,
+    ) -> Result<MovedBatches, StoreError> {
+        let mut batches = MovedBatches::default();
+        for collection in StoreCollection::ALL {
+            let mut bytes = batches.bytes();
+            let batch = batches.of(collection);
+            store.visit_documents(collection, &moved.from, &mut |document| {
+                if bytes < bytes_max {
+                    bytes += document.as_bytes().len();
+                    batch.push_moved(document, moved, now_ms(), store.file_signer());
+                }
+            })?;
         }
-        progress.add(&progress.documents, count);
+        Ok(batches)
     }
-    remove_files(store, from)?;
-    from.clear();
-    Ok(())
+
+    fn of(&mut self, collection: StoreCollection) -> &mut DocumentBatch {
+        match collection {
+            StoreCollection::Documents => &mut self.documents,
+            StoreCollection::Skipped => &mut self.skipped,
+            StoreCollection::Failures => &mut self.failures,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.documents.bytes() + self.skipped.bytes() + self.failures.bytes()
+    }
+
+    fn append(&mut self, other: MovedBatches) {
+        self.documents.append(other.documents);
+        self.skipped.append(other.skipped);
+        self.failures.append(other.failures);
+    }
+
+    /// Inserts everything, and removes the files at their old paths.
+    fn write(
+        &mut self,
+        store: &dyn Store,
+        from: &mut Vec<String>,
+        progress: &Progress,
+    ) -> Result<(), StoreError> {
+        progress.add(&progress.documents, self.documents.count());
+        for collection in StoreCollection::ALL.into_iter().rev() {
+            let batch = self.of(collection);
+            if batch.count() == 0 {
+                continue;
+            }
+            let errors = store.insert(collection, batch.take())?;
+            // The new paths are not stored, so a refused document is an error of the store.
+            if let Some(error) = errors.first() {
+                return Err(format!("a moved document was refused: {}", error.reason).into());
+            }
+        }
+        remove_files(store, from)?;
+        from.clear();
+        Ok(())
+    }
 }

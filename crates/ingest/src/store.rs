@@ -62,9 +62,10 @@ pub trait Store: Sync {
         visit: &mut StampVisitor<'_>,
     ) -> Result<(), StoreError>;
 
-    /// Calls `visit` for the documents of the file with this path.
+    /// Calls `visit` for the documents of the file with this path in a collection.
     fn visit_documents(
         &self,
+        collection: StoreCollection,
         path: &str,
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError>;

@@ -1,5 +1,6 @@
 //! Writes the documents of many files to the store in batches.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use windrow_extract::ExtractedDocument;
@@ -9,10 +10,13 @@ use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::markers::remove_marked;
 use crate::progress::Progress;
-use crate::store::{InsertError, Store, StoreCollection, StoreError};
-use crate::stored_document::{FailureDocument, FileDocument, SkippedDocument, now_ms};
+use crate::store::{Store, StoreCollection, StoreError};
+use crate::stored_document::{FailureDocument, FileDocument, SkippedDocument, member_name, now_ms};
 use crate::walk::FileEntry;
 use crate::worker::{FileEvent, FileOutcome};
+
+/// Why a file has no text if all of its documents are members.
+const CONTAINER: &str = "the file has no text of its own; its members are documents";
 
 /// When a batch is written.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +74,8 @@ pub(crate) struct StoreWriter<'s, 'w> {
 struct DocumentOrigin<'w> {
     file: &'w FileEntry,
     inner: Option<String>,
+    /// The document has no text and does not count.
+    is_unread: bool,
 }
 
 /// The state of the file whose events are being received.
@@ -79,11 +85,14 @@ struct FileState {
     has_documents: bool,
     has_failures: bool,
     has_skipped: bool,
+    /// A document has the name of the file.
+    has_name: bool,
     is_marked_unfinished: bool,
 }
 
 impl FileState {
-    /// Returns `true` if the file has documents in several collections.
+    /// Returns `true` if the file has documents in several collections, besides the one that only has its
+    /// name. That one is stored last, and a file without documents is read again.
     fn needs_several_writes(&self) -> bool {
         let kinds = [self.has_documents, self.has_failures, self.has_skipped];
         kinds.into_iter().filter(|has_any| *has_any).count() > 1
@@ -122,12 +131,13 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         match event {
             FileEvent::Document(extracted) => self.add_document(file, *extracted),
             FileEvent::MemberFailure(failure) => {
+                let (inner, reason) = (failure.inner.clone(), failure.reason.clone());
                 self.add_failure(file, failure);
-                Ok(())
+                self.add_unread_member(file, inner, reason)
             }
             FileEvent::MemberSkipped { inner, format } => {
-                self.add_skipped(file, Some(inner), format);
-                Ok(())
+                let reason = self.add_skipped(file, Some(inner.clone()), format);
+                self.add_unread_member(file, Some(inner), reason)
             }
             FileEvent::End(outcome) => self.finish_file(job, outcome),
         }
@@ -138,12 +148,41 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         file: &'w FileEntry,
         extracted: ExtractedDocument,
     ) -> Result<(), StoreError> {
-        let inner = extracted.inner_path.clone();
-        let document = FileDocument::new(file, extracted, now_ms());
+        let inner = extracted.inner_path.as_deref();
+        self.file_state.has_name |= inner.and_then(member_name).is_none();
+        self.file_state.has_documents = true;
+        self.push_document(file, FileDocument::new(file, extracted, now_ms()))
+    }
+
+    /// Adds the document of a member without text, if the member has a name.
+    fn add_unread_member(
+        &mut self,
+        file: &'w FileEntry,
+        inner: Option<String>,
+        reason: String,
+    ) -> Result<(), StoreError> {
+        if inner.as_deref().and_then(member_name).is_none() {
+            return Ok(());
+        }
+        self.file_state.has_documents = true;
+        self.push_document(
+            file,
+            FileDocument::new_unread(file, inner, reason, now_ms()),
+        )
+    }
+
+    fn push_document(
+        &mut self,
+        file: &'w FileEntry,
+        document: FileDocument,
+    ) -> Result<(), StoreError> {
         self.documents
             .push_file(&document, self.store.file_signer());
-        self.origins.push(DocumentOrigin { file, inner });
-        self.file_state.has_documents = true;
+        self.origins.push(DocumentOrigin {
+            file,
+            inner: document.inner,
+            is_unread: document.unread.is_some(),
+        });
         let bytes_max = match self.file_state.is_marked_unfinished {
             true => self.limits.bytes_target,
             false => self.limits.bytes_max,
@@ -157,20 +196,26 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
 
     fn finish_file(&mut self, job: &ReadJob<'w>, outcome: FileOutcome) -> Result<(), StoreError> {
         let file = job.file;
-        match outcome {
+        let unread = match outcome {
             FileOutcome::Skipped(format) if job.share.index == 0 => {
                 self.progress.add(&self.progress.files_skipped, 1);
-                self.add_skipped(file, None, format);
+                self.add_skipped(file, None, format)
             }
-            FileOutcome::Done(_) | FileOutcome::Skipped(_) => {}
+            FileOutcome::Done(_) | FileOutcome::Skipped(_) => CONTAINER.to_owned(),
             FileOutcome::Failed(failure) => {
+                let reason = failure.reason.clone();
                 if job.shared.as_ref().is_none_or(|it| it.is_first_failure()) {
                     self.add_failure(file, failure);
                 }
+                reason
             }
-        }
+        };
         if self.file_state.needs_several_writes() {
             self.mark_unfinished(file);
+        }
+        if !self.file_state.has_name && job.share.index == 0 {
+            let document = FileDocument::new_unread(file, None, unread, now_ms());
+            self.push_document(file, document)?;
         }
         match &job.shared {
             Some(shared) => self.completed_shares.push((file, Arc::clone(shared))),
@@ -196,10 +241,12 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         self.progress.add(&self.progress.failures, 1);
     }
 
-    fn add_skipped(&mut self, file: &FileEntry, inner: Option<String>, format: String) {
-        self.skipped
-            .push_skipped(&SkippedDocument::new(file, inner, format, now_ms()));
+    /// Returns why the file or member was skipped.
+    fn add_skipped(&mut self, file: &FileEntry, inner: Option<String>, format: String) -> String {
+        let skipped = SkippedDocument::new(file, inner, format, now_ms());
+        self.skipped.push_skipped(&skipped);
         self.file_state.has_skipped = true;
+        skipped.reason()
     }
 
     fn mark_unfinished(&mut self, file: &FileEntry) {
@@ -241,15 +288,20 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
     }
 
     fn insert_documents(&mut self) -> Result<(), StoreError> {
-        let count = self.documents.count();
         let errors = self
             .store
             .insert(StoreCollection::Documents, self.documents.take())?;
-        let stored_count = count.saturating_sub(errors.len());
-        self.progress.add(&self.progress.documents, stored_count);
-        self.store_insert_errors(&errors)?;
-        self.origins.clear();
-        Ok(())
+        let reasons = errors.into_iter().map(|error| (error.index, error.reason));
+        let mut reasons: HashMap<usize, String> = reasons.collect();
+        let (mut refused, mut read) = (Vec::new(), 0);
+        for (index, origin) in self.origins.drain(..).enumerate() {
+            match reasons.remove(&index) {
+                Some(reason) => refused.push((origin, reason)),
+                None => read += usize::from(!origin.is_unread),
+            }
+        }
+        self.progress.add(&self.progress.documents, read);
+        self.store_refused(refused)
     }
 
     fn remove_replaced(&mut self) -> Result<(), StoreError> {
@@ -257,24 +309,32 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         remove_marked(self.store, &replaced)
     }
 
-    fn store_insert_errors(&mut self, errors: &[InsertError]) -> Result<(), StoreError> {
-        let mut failures = DocumentBatch::default();
-        for error in errors {
-            let Some(origin) = self.origins.get(error.index) else {
-                continue;
-            };
+    /// Stores why documents were refused, and documents with their names in their place.
+    fn store_refused(
+        &mut self,
+        refused: Vec<(DocumentOrigin<'w>, String)>,
+    ) -> Result<(), StoreError> {
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let (mut failures, mut names) = (DocumentBatch::default(), DocumentBatch::default());
+        for (DocumentOrigin { file, inner, .. }, reason) in refused {
+            let name = FileDocument::new_unread(file, inner.clone(), reason.clone(), now_ms());
+            names.push_file(&name, self.store.file_signer());
+            let class = FailureClass::Refused;
             let failure = Failure {
-                inner: origin.inner.clone(),
-                class: FailureClass::Refused,
-                reason: error.reason.clone(),
+                inner,
+                class,
+                reason,
             };
-            failures.push_failure(&FailureDocument::new(origin.file, failure, now_ms()));
+            failures.push_failure(&FailureDocument::new(file, failure, now_ms()));
         }
-        if failures.count() > 0 {
-            self.progress.add(&self.progress.failures, failures.count());
-            self.store
-                .insert(StoreCollection::Failures, failures.take())?;
-        }
+        self.progress.add(&self.progress.failures, failures.count());
+        self.store
+            .insert(StoreCollection::Failures, failures.take())?;
+        // Those that are refused again have a failure.
+        self.store
+            .insert(StoreCollection::Documents, names.take())?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 //! _id          path, or path/inner             _id          likewise
 //! path         /home/ada/mail.mbox             path
 //! inner        #17                             inner
-//! title        Bread                           class        malformed
+//! title        Bread, or absent                class        malformed
 //! filename     mail.mbox                       reason       damaged PDF: …
 //! ext          mbox                            size
 //! folders      /home/ada, /home, /             modified, modified_ns, changed_ns, inode
@@ -30,9 +30,14 @@
 //!              if known
 //! attached_to  of an attachment: _id and
 //!              message_id of its mail
+//! unread       why there is no text, or
+//!              absent
 //! ```
 //!
-//! Each file and each member has a document in one of the collections.
+//! Each file has a document in `files.documents`, so that it is found by its name. If nothing of the file
+//! could be read, or if its members are the only documents, then the document has the field `unread`, an
+//! empty text and no title. The same is true of members with a name. What was not read also has a row in
+//! one of the other collections.
 //!
 //! Failures that can disappear without a change of the file (permissions) have no size and dates.
 //! The next ingestion tries these files again.
@@ -42,7 +47,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument};
+use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument, kind_of_name};
 
 use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
@@ -57,8 +62,9 @@ pub struct FileDocument {
     pub path: String,
     /// The position inside the file, see [`ExtractedDocument::inner_path`].
     pub inner: Option<String>,
-    /// The document's own title, otherwise the last component of its path or inner path.
-    pub title: String,
+    /// The document's own title, otherwise the last component of its path or inner path. `None` for a
+    /// document that is `unread`: its name is not worth as much as a title.
+    pub title: Option<String>,
     /// The name of the file or, for a member with a name of its own, of the member.
     pub file_name: String,
     /// The kind of document.
@@ -75,6 +81,8 @@ pub struct FileDocument {
     pub truncated: bool,
     /// Other properties that the document declares.
     pub metadata: DocumentMetadata,
+    /// Why there is no text, as a sentence. `None` for a document that was read.
+    pub unread: Option<String>,
 }
 
 /// A document of `files.failures`. Dates are in milliseconds since 1970-01-01 UTC.
@@ -127,7 +135,7 @@ impl FileDocument {
         let part_name = || take_last_component(whole.unwrap_or(&path));
         FileDocument {
             id: format_document_id(&path, extracted.inner_path.as_deref()),
-            title: title.unwrap_or_else(part_name),
+            title: Some(title.unwrap_or_else(part_name)),
             file_name: file_name(&path, extracted.inner_path.as_deref()),
             kind: extracted.kind,
             text: extracted.text,
@@ -136,7 +144,34 @@ impl FileDocument {
             indexed_ms: now_ms,
             truncated: extracted.truncated,
             metadata: extracted.metadata,
+            unread: None,
             inner: extracted.inner_path,
+            path,
+        }
+    }
+
+    /// Creates the document of a file or of a member that has no text, by which it is found.
+    pub fn new_unread(
+        file: &FileEntry,
+        inner: Option<String>,
+        reason: String,
+        now_ms: i64,
+    ) -> Self {
+        let path = file.path_text();
+        let file_name = file_name(&path, inner.as_deref());
+        FileDocument {
+            id: format_document_id(&path, inner.as_deref()),
+            title: None,
+            kind: kind_of_name(&file_name),
+            file_name,
+            text: String::new(),
+            language: None,
+            stamp: file.stamp,
+            indexed_ms: now_ms,
+            truncated: false,
+            metadata: DocumentMetadata::default(),
+            unread: Some(reason),
+            inner,
             path,
         }
     }
@@ -244,9 +279,14 @@ fn take_last_component(path: &str) -> String {
 
 /// Returns the name of a member, or that of the file if the part has only a number.
 pub(crate) fn file_name(path: &str, inner: Option<&str>) -> String {
-    let member = inner.map(|inner| take_last_component(without_part(inner)));
-    let member = member.filter(|name| !name.is_empty() && !name.starts_with('#'));
+    let member = inner.and_then(member_name);
     member.unwrap_or_else(|| take_last_component(path))
+}
+
+/// Returns the name of the member at an inner path, if it is more than a number.
+pub(crate) fn member_name(inner: &str) -> Option<String> {
+    let name = take_last_component(without_part(inner));
+    (!name.is_empty() && !name.starts_with('#')).then_some(name)
 }
 
 /// Returns an inner path without the number of the part of a long text.
@@ -305,8 +345,8 @@ mod tests {
             extracted.title = title.map(str::to_string);
             let document = FileDocument::new(&file(), extracted, 7);
             assert_eq!(
-                (document.id.as_str(), document.title.as_str()),
-                (id, expected)
+                (document.id.as_str(), document.title.as_deref()),
+                (id, Some(expected))
             );
             assert_eq!((document.stamp.modified_ms(), document.indexed_ms), (1, 7));
         }
@@ -330,6 +370,22 @@ mod tests {
         let found: Vec<&str> = folders("/home/ada/a.txt").collect();
         assert_eq!(found, ["/home/ada", "/home", "/"]);
         assert_eq!(folders("a.txt").count(), 0);
+    }
+
+    #[test]
+    fn unread_files_have_a_name_and_a_kind() {
+        let document = FileDocument::new_unread(&file(), None, "no".into(), 7);
+        assert_eq!((document.id.as_str(), document.title), ("/d/a.zip", None));
+        assert_eq!(
+            (document.file_name.as_str(), document.kind),
+            ("a.zip", DocumentKind::Archive)
+        );
+        let member = FileDocument::new_unread(&file(), Some("!/x/b.PNG".into()), "no".into(), 7);
+        assert_eq!(
+            (member.file_name.as_str(), member.kind),
+            ("b.PNG", DocumentKind::Image)
+        );
+        assert_eq!(member_name("#3"), None);
     }
 
     #[test]

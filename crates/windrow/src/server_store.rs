@@ -145,11 +145,12 @@ impl Store for ServerStore {
 
     fn visit_documents(
         &self,
+        collection: StoreCollection,
         path: &str,
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError> {
         let command = doc! {
-            "find": (StoreCollection::Documents.name()), "filter": { "path": (path) },
+            "find": (collection.name()), "filter": { "path": (path) },
             "hint": STAMP_INDEX_NAME, "$db": DATABASE_NAME,
         };
         self.with_client(|client| {

@@ -11,7 +11,7 @@ use lexopt::prelude::*;
 use windrow_converters::SandboxStatus;
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
 use windrow_file_query::TimeContext;
-use windrow_file_search::{CountedField, DocumentSource as _};
+use windrow_file_search::{CountedField, DocumentSource as _, read_documents, unread_documents};
 use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
@@ -31,8 +31,8 @@ pub const STATUS: Subcommand = Subcommand {
 
 const HELP: &str = concat!(
     "\
-Shows what is stored of the indexed files: documents by kind, failures by class, converters that are
-not installed, skipped files by format, the size of the data folder, and what the last run of
+Shows what is stored of the indexed files: documents by kind, files and members that are found by
+their names only, failures by class, converters that are not installed, skipped files by format, the size of the data folder, and what the last run of
 `windrow index` did. If the system has no sandbox for converters, a line says so.
 
 If a SERVER is named (HOST:PORT, or a connection string without a password), its state is shown
@@ -161,6 +161,8 @@ struct Status {
     data_bytes: u64,
     is_served: bool,
     kinds: Vec<Count>,
+    /// The number of files and members that are found by their names alone.
+    names: u64,
     failures: Vec<Count>,
     /// Sentences about converters that are not installed, and the number of their files.
     missing_converters: Vec<Count>,
@@ -188,6 +190,7 @@ fn read_status(data_folder: &Path, mut searcher: Searcher) -> Result<Status, Fai
         data_bytes: folder_bytes(data_folder),
         is_served: searcher.is_served(),
         kinds: count_kinds(&mut searcher)?,
+        names: searcher.count(&unread_documents())?.unsigned_abs(),
         sandbox: windrow_converters::probe(),
         failures,
         missing_converters,
@@ -200,7 +203,7 @@ fn read_status(data_folder: &Path, mut searcher: Searcher) -> Result<Status, Fai
 fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
     const KINDS_MAX: u32 = 1_000;
     let field = CountedField::Kind;
-    let pipeline = field.pipeline(&doc! { "exists": { "path": "kind" } }, KINDS_MAX);
+    let pipeline = field.pipeline(&read_documents(), KINDS_MAX);
     let reply = searcher.first(&pipeline)?;
     let counts = reply.map(|reply| field.counts(reply.as_document(), KINDS_MAX));
     let count = |(value, count): (String, i64)| Count {
@@ -258,6 +261,11 @@ impl Status {
         };
         let mut text = format!("Data folder  {folder}, {megabytes:.1} MB{served}\n");
         text.push_str(&format_counts("Documents", &self.kinds));
+        text.push_str(&format!(
+            "{:<12} {}\n",
+            "Names only",
+            format_grouped(self.names)
+        ));
         text.push_str(&format_counts("Failures", &self.failures));
         for one in &self.missing_converters {
             text.push_str(&format!(
@@ -288,7 +296,8 @@ impl Status {
         let mut document = doc! {
             "data": (self.data_folder.to_string_lossy().into_owned()),
             "bytes": (integer(self.data_bytes)), "served": (self.is_served),
-            "documents": (counts(&self.kinds)), "failures": (counts(&self.failures)),
+            "documents": (counts(&self.kinds)), "names_only": (integer(self.names)),
+            "failures": (counts(&self.failures)),
             "skipped": (counts(&self.skipped)),
             "missing_converters": (counts(&self.missing_converters)),
             "sandbox": { "complete": (self.sandbox.is_complete()), "interfaces": (self.sandbox.to_string()) },

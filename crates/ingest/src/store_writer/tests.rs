@@ -14,7 +14,7 @@ use crate::changes::{find_changes, plan_jobs};
 use crate::file_signature::FileSigner;
 use crate::ingestion::read_stored_files;
 use crate::markers::mark_shared;
-use crate::store::{DocumentVisitor, StampVisitor};
+use crate::store::{DocumentVisitor, InsertError, StampVisitor};
 use crate::walk::{FileStamp, WalkResult};
 
 /// Documents by collection and `_id`, and the number of writes that succeed.
@@ -89,11 +89,11 @@ impl Store for MemoryStore {
 
     fn visit_documents(
         &self,
+        collection: StoreCollection,
         path: &str,
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError> {
-        let [documents, ..] = &self.documents;
-        for document in documents.lock().unwrap().values() {
+        for document in self.documents[collection as usize].lock().unwrap().values() {
             if document_path(document) == path {
                 visit(document.as_document());
             }
@@ -186,7 +186,7 @@ fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
             document(Some(1), &text),
             FileEvent::MemberFailure(failure(Some("#2"))),
             FileEvent::MemberSkipped {
-                inner: "#3".into(),
+                inner: "!/x.ttf".into(),
                 format: "font".into(),
             },
             done(),
@@ -312,10 +312,16 @@ fn documents_and_failures_are_stored() {
     let ids: Vec<&str> = content.iter().map(|(id, ..)| id.as_str()).collect();
     let mails: Vec<String> = (0..9).map(|number| format!("/d/mails/#{number}")).collect();
     let large: Vec<String> = (0..9).map(|number| format!("/d/large/#{number}")).collect();
-    let mut expected = vec!["/d/archive/#1", "/d/half/#1"];
+    // Files and members without text have documents with their names.
+    let mut expected = vec![
+        "/d/archive/!/x.ttf",
+        "/d/archive/#1",
+        "/d/broken",
+        "/d/half/#1",
+    ];
     expected.extend(large.iter().map(String::as_str));
     expected.extend(mails.iter().map(String::as_str));
-    expected.extend(["/d/plain", "/d/text"]);
+    expected.extend(["/d/picture", "/d/plain", "/d/text"]);
     expected.extend([
         "/d/archive/#2",
         "/d/broken",
@@ -323,7 +329,7 @@ fn documents_and_failures_are_stored() {
         "/d/large",
         "/d/refused",
     ]);
-    expected.extend(["/d/archive/#3", "/d/picture"]);
+    expected.extend(["/d/archive/!/x.ttf", "/d/picture"]);
     assert_eq!(ids, expected);
     let is_newest = |size: &i64| size % LARGE_BYTES as i64 == 2;
     assert!(content.iter().all(|(_, size, _)| is_newest(size)));

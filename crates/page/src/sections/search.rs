@@ -257,7 +257,7 @@ fn show_document(request: &Request) -> Result<Response, PageError> {
     if request.wants_part() {
         return Ok(Response::html(content));
     }
-    let title = visible(document.text("title"));
+    let title = visible(document.shown_name());
     let frame = Frame {
         title: &title,
         scripts: &["document.js"],

@@ -101,7 +101,7 @@ pub const KEY_HELP: [(&str, &str); 6] = [
 ];
 
 /// The kinds of documents, and how people call them.
-const KINDS: [(&str, &str); 21] = [
+const KINDS: [(&str, &str); 23] = [
     ("text", "Text"),
     ("markdown", "Markdown"),
     ("html", "Web page"),
@@ -123,6 +123,8 @@ const KINDS: [(&str, &str); 21] = [
     ("manual", "Manual page"),
     ("notebook", "Notebook"),
     ("feed", "Feed"),
+    ("archive", "Archive"),
+    ("other", "Other file"),
 ];
 
 /// Returns the kinds of documents with their names.

@@ -17,7 +17,7 @@ pub fn format_help() -> String {
     format!(
         "Makes the files of folders searchable. Each file, message or archive member becomes a document
 in the collection `documents` of the database `files`, with a search index. A file that cannot be
-read becomes a document in `failures` with the reason, one without text a document in `skipped`.
+read also has a document in `failures` with the reason, one without text a document in `skipped`.
 
 Further runs read only changed files, give the documents of moved files their new paths, and remove
 the documents of deleted files. A folder that is missing or empty (a disk that is not connected)

@@ -260,6 +260,9 @@ fn part(document: &StoredText, start: usize, count: usize) -> Value {
     if end < total {
         content["next_offset"] = end.into();
     }
+    if let Some(reason) = &document.unread {
+        content["unread"] = reason.as_str().into();
+    }
     content
 }
 
@@ -313,6 +316,7 @@ mod tests {
             title: "a".to_owned(),
             kind: "text".to_owned(),
             text: "äb\ncd\n\nef".to_owned(),
+            unread: None,
         }
     }
 

@@ -26,8 +26,12 @@ Query:
   mime:application/pdf  mime:text/*                   the media type
   dir:/home/ada/docs  dir:src                         files in a folder or below it
   date:2024  date:2023-05..2024  date:P7D  date<2020  a year, month or day, two of them, the last 7
-                                                      days; the document's own date, or the file's
+                                                      days; the document's own date, or the file's;
+                                                      days begin at midnight in the local time zone
   size>1M  size:10k..2M                               the size of the file
+
+Files without text (damaged, encrypted, archives themselves, of formats without text) are found by
+their names and properties, too; results say why they have no text.
 
 Options:
   --data DIR          the data folder [default: that of the configuration, see
@@ -58,7 +62,8 @@ Options:
 
 Fields of templates: {number} {score} {path} {file} {inner} {folder} {name} {title} {kind} {ext}
 {lang} {author} {size} {date} {modified} {line} {page} {snippet}. {file} is the file that contains
-the document, {inner} its place inside, {date} its own date or that of the file. \\t, \\n, \\0 and \\\\
+the document, {inner} its place inside, {date} its own date or that of the file. Names of files are
+in the bytes of the file system. \\t, \\n, \\0 and \\\\
 are a tab, a line break, a zero byte and a backslash; {{ and }} are braces.
 
 If a word has no or few documents, a similar word is suggested on standard error.

@@ -65,7 +65,10 @@ impl ShownResult for SearchResult {
             Some(TextPlace::Page(page)) => format!("page {page}: "),
             None => String::new(),
         };
-        let snippet = format_snippet(&self.snippet, style.highlight_marks());
+        let snippet = match &self.unread {
+            Some(reason) => format!("({})", to_single_line(reason)),
+            None => format_snippet(&self.snippet, style.highlight_marks()),
+        };
         writeln!(output, "    {place}{snippet}\n")
     }
 
@@ -184,6 +187,14 @@ mod tests {
             plain,
             OutputStyle::Plain,
             " 3. /d/a\\u{1b}.txt  0.00\n    *cake*\n\n",
+        );
+        let unread = doc! {
+            "_id": "/d/a.o", "path": "/d/a.o", "filename": "a.o", "text": "", "unread": "no text",
+        };
+        check(
+            unread,
+            OutputStyle::Plain,
+            " 3. /d/a.o  0.00\n    (no text)\n\n",
         );
     }
 }

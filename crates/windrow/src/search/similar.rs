@@ -18,7 +18,7 @@ pub fn similar_to_file(
     let target = similar_target(searcher, &document_id(file), restriction)?;
     target.ok_or_else(|| {
         Failure::Runtime(format!(
-            "--similar {}: the file is not indexed; run `windrow index` on it first",
+            "--similar {}: the file is not indexed, or has no text; run `windrow index` on it first",
             file.display()
         ))
     })

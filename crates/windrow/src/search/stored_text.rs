@@ -15,11 +15,15 @@ const MEMBERS_SHOWN: i64 = 20;
 /// Reads the text of a document by its path. A file of several documents is refused with their paths.
 pub fn read_stored_text(searcher: &mut Searcher, path: &Path) -> Result<StoredText, Failure> {
     let id = document_id(path);
-    if let Some(document) = windrow_file_search::read_stored_text(searcher, &id)? {
-        return Ok(document);
-    }
+    let document = windrow_file_search::read_stored_text(searcher, &id)?;
+    // An archive has a document of its own, without text.
+    let unread = match document {
+        Some(document) if document.unread.is_none() => return Ok(document),
+        unread => unread,
+    };
     let members = array![
-        { "$match": { "path": (id.as_str()) } }, { "$limit": MEMBERS_SHOWN },
+        { "$match": { "path": (id.as_str()), "_id": { "$ne": (id.as_str()) } } },
+        { "$limit": MEMBERS_SHOWN },
         { "$project": { "_id": 1 } }
     ];
     let mut ids = Vec::new();
@@ -28,8 +32,13 @@ pub fn read_stored_text(searcher: &mut Searcher, path: &Path) -> Result<StoredTe
         ids.extend(id.map(str::to_owned));
         true
     })?;
-    Err(Failure::Runtime(match ids.is_empty() {
-        true => format!("{id} is not indexed"),
-        false => format!("{id} has several documents; read one of {}", ids.join(", ")),
-    }))
+    match (unread, ids.is_empty()) {
+        (Some(unread), true) => Ok(unread),
+        (None, true) => Err(Failure::Runtime(format!("{id} is not indexed"))),
+        (_, false) => {
+            let ids = ids.join(", ");
+            let reason = format!("{id} has several documents; read one of {ids}");
+            Err(Failure::Runtime(reason))
+        }
+    }
 }

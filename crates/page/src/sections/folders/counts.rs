@@ -1,6 +1,7 @@
 //! What is stored of files.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
+use windrow_file_search::{counting_pipeline, read_documents};
 
 use crate::database::Database;
 use crate::error::PageError;
@@ -17,6 +18,14 @@ const RUNS_MAX: usize = 8;
 pub fn count(database: &mut Database, collection: &str) -> Result<i64, PageError> {
     let reply = database.run(doc! { "count": collection, "$db": DATABASE })?;
     Ok(reply.get("n").and_then(ValueRef::as_whole).unwrap_or(0))
+}
+
+/// Returns how many documents were read: without those of files that are found by their names alone.
+///
+/// # Errors
+/// Fails if the database does.
+pub fn count_read(database: &mut Database) -> Result<i64, PageError> {
+    count_found(database, &read_documents())
 }
 
 /// Returns the newest runs, the newest first.
@@ -53,9 +62,13 @@ pub fn folders(
 }
 
 fn count_below(database: &mut Database, folder: &str) -> Result<i64, PageError> {
-    let operator = doc! { "path": "folders", "value": folder };
-    let search = doc! { "index": "default", "equals": (operator), "count": { "type": "total" } };
-    let pipeline = array![{ "$searchMeta": (search) }];
+    let below = doc! { "equals": { "path": "folders", "value": folder } };
+    let filter = array![(below), (read_documents())];
+    count_found(database, &doc! { "compound": { "filter": (filter) } })
+}
+
+fn count_found(database: &mut Database, operator: &DocumentBuf) -> Result<i64, PageError> {
+    let pipeline = counting_pipeline(operator);
     let command = doc! {
         "aggregate": "documents", "pipeline": (pipeline), "cursor": {}, "$db": DATABASE,
     };

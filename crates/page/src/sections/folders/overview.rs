@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use windrow_document::DocumentBuf;
 use windrow_file_query::TimeContext;
 
-use super::counts::{DATABASE, count, failures_by_class, folders, newest_runs};
+use super::counts::{DATABASE, count, count_read, failures_by_class, folders, newest_runs};
 use super::frame::{FRAME, PATH, run_form, stop_form};
 use super::run::{EndedRun, show_progress, show_stages};
 use super::{configuration, failures};
@@ -91,7 +91,7 @@ fn now(request: &Request) -> Markup {
 fn stored(database: &mut Database) -> Result<Markup, PageError> {
     let runs = newest_runs(database)?;
     let counts = [
-        (texts::DOCUMENTS, count(database, "documents")?),
+        (texts::DOCUMENTS, count_read(database)?),
         (texts::FAILURES, count(database, "failures")?),
         (texts::SKIPPED, count(database, "skipped")?),
     ];

@@ -82,6 +82,12 @@ impl StoredDocument {
             .unwrap_or_default()
     }
 
+    /// Returns the title, or the name of a file without text.
+    pub fn shown_name(&self) -> &str {
+        let names = ["title", "filename", "_id"].map(|name| self.text(name));
+        names.into_iter().find(|it| !it.is_empty()).unwrap_or("")
+    }
+
     /// Returns the texts of a field, which may have one or several.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         match self.fields.get(name) {
@@ -193,7 +199,7 @@ impl StoredDocument {
 fn members(files: &mut IndexedFiles, filter: DocumentBuf) -> Result<Vec<Member>, PageError> {
     let pipeline = array![
         { "$match": (filter) }, { "$limit": MEMBERS_MAX },
-        { "$project": { "title": 1, "inner": 1, "kind": 1 } }
+        { "$project": { "title": { "$ifNull": ["$title", "$filename"] }, "inner": 1, "kind": 1 } }
     ];
     let mut members = Vec::new();
     files.aggregate(&pipeline, &mut |found| {

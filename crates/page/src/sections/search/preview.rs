@@ -16,7 +16,7 @@ use super::syntax::classify;
 use crate::error::PageError;
 use crate::form::Form;
 use crate::request::Request;
-use crate::show::{bytes, visible};
+use crate::show::{bytes, sentence, visible};
 use crate::texts::search as texts;
 
 /// What a person asks for: a document, and the words to mark.
@@ -81,10 +81,7 @@ impl Preview<'_> {
     fn head(&self, has_form: bool) -> Markup {
         let document = self.document;
         let id = document.text("_id");
-        let title = match document.text("title") {
-            "" => id,
-            title => title,
-        };
+        let title = document.shown_name();
         let is_file = document.text("inner").is_empty();
         html! {
             header {
@@ -97,7 +94,9 @@ impl Preview<'_> {
                     } @else {
                         a .button href=(file_address(document.text("path"), false)) target="_blank" rel="noopener" data-open="1" { (texts::OPEN_FILE) }
                     }
-                    a .button .quiet href=(self.address.with("q", None).with("like", Some(id)).at(PATH)) { (texts::SIMILAR) }
+                    @if document.text("unread").is_empty() {
+                        a .button .quiet href=(self.address.with("q", None).with("like", Some(id)).at(PATH)) { (texts::SIMILAR) }
+                    }
                     @if has_form {
                         @let plain = if self.is_plain { None } else { Some("1") };
                         a .button .quiet data-form="1" href=(self.own_address(plain)) {
@@ -209,7 +208,12 @@ impl Preview<'_> {
         html! {
             (hit_links(hits.len()))
             @if text.trim().is_empty() {
-                p .muted { (texts::EMPTY_TEXT) }
+                p .muted {
+                    @match document.text("unread") {
+                        "" => (texts::EMPTY_TEXT),
+                        reason => (visible(&sentence(reason))),
+                    }
+                }
             } @else if document.text("kind") == "pdf" {
                 div .drawn-pages data-pdf=[address_of_unchanged(self.request, document)] { (pages(text, hits)) }
             } @else if document.text("kind") == "djvu" && text.contains('\x0c') {

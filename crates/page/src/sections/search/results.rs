@@ -113,9 +113,12 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
     html! {
         li .hit {
             article {
-                h3 { a .open href=(address.document(&result.id)) data-id=(result.id) { (visible(name_of(result))) } }
+                h3 { a .open href=(address.document(&result.id)) data-id=(result.id) { (visible(result.shown_name())) } }
                 p .path title=(visible(&result.id)) { bdi { (visible(folder)) } bdi .last { (visible(name)) } }
-                p .snippet { (place(&result.snippet)) (snippet(&result.snippet)) }
+                p .snippet {
+                    (place(&result.snippet)) (snippet(&result.snippet))
+                    @if let Some(reason) = &result.unread { span .muted { (visible(&sentence(reason))) } }
+                }
                 p .facts {
                     span .badge { (texts::kind(&result.kind)) }
                     span { (date(result, times)) }
@@ -124,9 +127,11 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
                     @if !result.author.is_empty() {
                         span .author title=(visible(&result.author)) { bdi { (names(&result.author)) } }
                     }
-                    a href=(address.with("q", None).with("like", Some(&result.id)).at(PATH)) {
-                        (texts::SIMILAR)
-                        span .visually-hidden { " " (texts::TO) " " (visible(name_of(result))) }
+                    @if result.unread.is_none() {
+                        a href=(address.with("q", None).with("like", Some(&result.id)).at(PATH)) {
+                            (texts::SIMILAR)
+                            span .visually-hidden { " " (texts::TO) " " (visible(result.shown_name())) }
+                        }
                     }
                 }
             }
@@ -149,7 +154,7 @@ fn table(results: &Results, times: &TimeContext, address: &SearchAddress) -> Mar
                         @let (folder, _) = split_path(result);
                         tr .hit {
                             th scope="row" {
-                                a .open href=(address.document(&result.id)) data-id=(result.id) { (visible(name_of(result))) }
+                                a .open href=(address.document(&result.id)) data-id=(result.id) { (visible(result.shown_name())) }
                             }
                             td .path title=(visible(&result.id)) { bdi { (visible(folder)) } }
                             td { (texts::kind(&result.kind)) }
@@ -186,15 +191,6 @@ fn pages(results: &Results, address: &SearchAddress) -> Markup {
 fn names(authors: &str) -> String {
     let names = authors.split(", ").map(name_alone);
     visible(&names.collect::<Vec<_>>().join(", "))
-}
-
-/// The title, or the name of the file.
-fn name_of(result: &SearchResult) -> &str {
-    match result.title.trim() {
-        "" if result.file_name.is_empty() => &result.id,
-        "" => &result.file_name,
-        title => title,
-    }
 }
 
 /// The path up to its last part, and that part with what is inside of the file.

@@ -87,6 +87,9 @@ fn result_text(result: &SearchResult) -> Text<'static> {
 }
 
 fn snippet_line(result: &SearchResult) -> Line<'static> {
+    if let Some(reason) = &result.unread {
+        return Line::styled(harmless_line(reason), dim());
+    }
     let hit = bold().fg(Color::Red);
     let (text, mut spans, mut end) = (&result.snippet.text, Vec::new(), 0);
     let piece = |start: usize, end: usize| {

@@ -183,7 +183,8 @@ impl WorkerThread {
             WorkKind::Search(query) => self.search(&query),
             WorkKind::Preview(id) => {
                 let document = read_stored_text(&mut self.searcher, &id)?;
-                let text = document.map(|document| document.text).unwrap_or_default();
+                let text = document.map(|it| it.unread.unwrap_or(it.text));
+                let text = text.unwrap_or_default();
                 let text = text.chars().take(PREVIEW_CHARACTERS).collect();
                 Ok(Reply::Preview { id, text })
             }
