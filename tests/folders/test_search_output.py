@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import stat
+import subprocess
 import sys
 import time
 
@@ -15,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import tree  # noqa: E402
 from test_folders import index, windrow  # noqa: E402
 
-from windrow_server import Server
+from windrow_server import Server, binary
 
 COFFEE = "Roast the coffee beans, grind them and brew the coffee with water.\n"
 FILES = {
@@ -218,3 +219,54 @@ def test_the_history_can_be_left_out(files):
     assert [line.split("\t")[1] for line in lines] == ["coffee beans", "tea"]
     assert re.match(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\t", lines[0])
     assert len(search(files, "--history", "--limit", "1").stdout.splitlines()) == 1
+
+
+def test_names_are_in_the_bytes_of_the_file_system(tmp_path):
+    """`--format {file}` escaped bytes that are not UTF-8, and backslashes."""
+    folder = os.fsencode(tmp_path / "files")
+    os.mkdir(folder)
+    for name in (b"caf\xe9.txt", b"back\\slash.txt"):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(b"a gargoyle")
+    index(tmp_path / "files", tmp_path)
+    command = [str(binary()), "search", "gargoyle", "--data", str(tmp_path / "data"), "--format",
+               r"{file}\0{path}\0{folder}\0{name}"]
+    shown = subprocess.run(command, capture_output=True, check=True).stdout
+    lines = sorted(line.split(b"\0") for line in shown.splitlines())
+    expected = [[folder + b"/" + name] * 2 + [folder, name]
+                for name in (b"back\\slash.txt", b"caf\xe9.txt")]
+    assert lines == expected
+
+
+def test_years_are_those_of_the_time_zone(tmp_path):
+    """The last moments of a year in one time zone are in the next year of another."""
+    tree.write(tmp_path / "files", "a.txt", "gargoyle")
+    moment = 1_704_063_600  # 2023-12-31 23:00 UTC
+    os.utime(tmp_path / "files/a.txt", (moment, moment))
+    index(tmp_path / "files", tmp_path)
+    for zone, year in [("UTC", "2023"), ("Pacific/Auckland", "2024"), ("America/New_York", "2023")]:
+        counted = search(tmp_path, "gargoyle", "--count-by", "year", env={"TZ": zone})
+        assert counted.stdout.split() == ["1", year], (zone, counted.stdout)
+        found = search(tmp_path, f"gargoyle date:{year}", env={"TZ": zone})
+        assert found.returncode == 0, zone
+
+
+def test_commands_that_only_read_create_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/.profile").write_text("")
+    for command in (["search", "x"], ["status"], ["failures"], ["index", "--remove", "x"]):
+        for data in ("empty", "none"):
+            ended = windrow(*command, "--data", tmp_path / data)
+            assert ended.returncode != 0 and "no files are indexed" in ended.stderr, ended.stderr
+    ended = windrow("index", tmp_path / "nowhere", "--data", tmp_path / "none")
+    assert ended.returncode == 1 and "nowhere: there is no such" in ended.stderr
+    assert os.listdir(tmp_path / "empty") == [".profile"]
+    assert os.listdir(tmp_path) == ["empty"]
+
+
+def test_folders_of_runs_are_absolute(tmp_path):
+    tree.write(tmp_path / "files", "a.txt", "gargoyle")
+    ended = windrow("index", "files", "--data", "data", cwd=tmp_path)
+    assert ended.returncode == 0
+    shown = windrow("status", "--data", tmp_path / "data", "--json")
+    assert json.loads(shown.stdout)["last_run"]["folders"] == [str(tmp_path.resolve() / "files")]

@@ -169,12 +169,8 @@ pub(crate) fn update(
 /// Fails if the store fails.
 pub fn remove_folder(store: &dyn Store, folder: &Path) -> Result<u64, IngestError> {
     store.prepare()?;
-    let folder = folder
-        .canonicalize()
-        .or_else(|_| std::path::absolute(folder))
-        .unwrap_or_else(|_| folder.to_path_buf());
     let stored = read_stored_files(store, false)?;
-    let below = stored_below(&stored, &path_to_text(&folder));
+    let below = stored_below(&stored, &run_record::absolute_path(folder));
     let paths: Vec<String> = below.map(|(path, _)| path.clone()).collect();
     remove_files(store, &paths)?;
     store.finish()?;

@@ -4,7 +4,7 @@
 //! files.runs
 //! _id                 ObjectId
 //! started, ended      dates
-//! folders             their paths
+//! folders             their absolute paths, without links, as documents have them
 //! files_found, files_unchanged, files_added, files_replaced, files_moved, files_removed,
 //! files_read, bytes_read, documents, failures, files_skipped
 //!                     counts, see `IngestSummary`
@@ -12,6 +12,8 @@
 //! pipeline            for each stage its name, threads, items, busy_ms, input_wait_ms, output_wait_ms,
 //!                     and the mean and the maximal bytes of the queue to the next one, see `StageReport`
 //! ```
+
+use std::path::Path;
 
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
@@ -27,7 +29,7 @@ pub(crate) fn build(
     ended_ms: i64,
 ) -> DocumentBuf {
     let id = ObjectIdSource::new(ended_ms.unsigned_abs()).next_now();
-    let paths = folders.iter().map(|folder| path_to_text(&folder.path));
+    let paths = folders.iter().map(|folder| absolute_path(&folder.path));
     let mut run = doc! {
         "_id": (Value::ObjectId(id)),
         "started": (Value::DateTime(started_ms)), "ended": (Value::DateTime(ended_ms)),
@@ -51,4 +53,30 @@ pub(crate) fn build(
     }
     run.push("pipeline", summary.pipeline.stages_in_milliseconds());
     run
+}
+
+/// Returns the path that documents of a folder begin with. A missing folder has no links to follow.
+pub(crate) fn absolute_path(folder: &Path) -> String {
+    let path = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder));
+    path_to_text(&path.unwrap_or_else(|_| folder.to_path_buf()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walk::WalkOptions;
+
+    /// Documents are counted by the folders of runs, and have absolute paths.
+    #[test]
+    fn folders_are_absolute() {
+        let folders = WalkOptions::default().roots(&["src".into(), "none/x".into()]);
+        let run = build(&folders, &IngestSummary::default(), 1, 2);
+        let found = run.get("folders").unwrap().as_array().unwrap();
+        let current = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let expected = ["src", "none/x"].map(|name| path_to_text(&current.join(name)));
+        let found: Vec<&str> = found.iter().filter_map(|it| it.as_str()).collect();
+        assert_eq!(found, expected);
+    }
 }

@@ -27,6 +27,9 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// The advice for a process that takes longer.
 const WAIT_UNTIL_ENDED: &str = "wait until it has ended";
 
+/// The file that every data folder has.
+const FORMAT_FILE: &str = "FORMAT";
+
 /// An accessible data folder.
 pub enum DataFolder {
     /// Open in this process.
@@ -36,6 +39,11 @@ pub enum DataFolder {
 }
 
 impl DataFolder {
+    /// Returns `true` if there is a database in the folder. To open a folder without one creates one.
+    pub fn exists(folder: &Path) -> bool {
+        folder.join(FORMAT_FILE).exists()
+    }
+
     /// Opens the folder, or finds the server that has it open. Waits up to 10 s for a process that
     /// has it open and is no server, since most commands end within moments.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {

@@ -20,6 +20,7 @@ use crate::data_folder::DataFolder;
 use crate::folder_server::{Clients, serve_during};
 use crate::progress_bar::{Display, format_grouped, show_progress, with_display};
 use crate::progress_line::show_progress_lines;
+use crate::search::not_indexed_failure;
 use crate::server_store::ServerStore;
 use options::{Options, ProgressDisplay, format_help, parse};
 use settings::Settings;
@@ -55,6 +56,7 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
     settings.limit_cores()?;
     settings.lower_priority()?;
+    settings.refuse_missing_folders()?;
     let data_folder = settings.open_data_folder()?;
     let ingest_options = IngestOptions {
         pool: settings.pool.clone(),
@@ -92,6 +94,9 @@ fn report_folders(summary: &IngestSummary) {
 /// Removes everything that is stored of files below the folders.
 fn remove_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
+    if !DataFolder::exists(settings.data_folder()) {
+        return Err(not_indexed_failure(settings.data_folder()));
+    }
     let data_folder = settings.open_data_folder()?;
     with_store(data_folder, &settings, |store| {
         for folder in &options.folders {

@@ -87,7 +87,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 /// Shows what is indexed in a data folder. If that is nothing, the server that has it open is
 /// shown.
 fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
-    if !folder.is_dir() {
+    if !DataFolder::exists(folder) {
         return Err(not_indexed_failure(folder));
     }
     let opened = DataFolder::open(folder, memory::default_memory_bytes())?;

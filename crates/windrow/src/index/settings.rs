@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use windrow_converters::SettingsEntry;
-use windrow_ingest::{FileSigner, WalkOptions, WalkRoot, WorkerPool, WriterOptions};
+use windrow_ingest::{FileSigner, IngestError, WalkOptions, WalkRoot, WorkerPool, WriterOptions};
 
 use super::options::Options;
 use super::pauses::Pauses;
@@ -94,6 +94,20 @@ impl Settings {
         let mut options = engine_options(self.memory_bytes, encryption::key_from_environment()?);
         options.threads = self.index_threads.unwrap_or(options.threads);
         DataFolder::open_with(&self.data_folder, &options, Duration::ZERO).map_err(Failure::runtime)
+    }
+
+    /// Fails if there is nothing to read and no database, so that a wrong name of a folder creates none.
+    pub fn refuse_missing_folders(&self) -> Result<(), Failure> {
+        let mut folders = self.folders.iter().map(|root| &root.path);
+        let Some(missing) = folders.next().filter(|path| !path.exists()) else {
+            return Ok(());
+        };
+        if DataFolder::exists(&self.data_folder) || folders.any(|path| path.exists()) {
+            return Ok(());
+        }
+        Err(Failure::runtime(IngestError::MissingFolder(
+            missing.clone(),
+        )))
     }
 
     /// Reads or creates the key that signs indexed files. The data folder must exist.

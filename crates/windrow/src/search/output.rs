@@ -1,15 +1,13 @@
 //! Writes results to standard output, in the format of the command line.
 
 use std::io::{self, IsTerminal, StdoutLock, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
 
 use windrow_document::doc;
 
 use windrow_file_search::SearchResult;
-use windrow_ingest::text_to_path;
 
 use super::options::{ColorChoice, Options, Output};
-use super::result::{OutputStyle, ShownResult as _};
+use super::result::{OutputStyle, ShownResult as _, id_bytes};
 
 /// Writes results.
 pub struct ResultWriter<'o> {
@@ -45,23 +43,16 @@ impl ResultWriter<'_> {
             Output::Json => writeln!(self.output, "{}", result.to_document()),
             Output::Names(end) => self.write_name(result, end),
             Output::Template(template) => {
-                writeln!(self.output, "{}", template.format(result, number))
+                self.output.write_all(&template.format(result, number))?;
+                writeln!(self.output)
             }
         }
     }
 
     /// Writes a name in the bytes of the file system, as the program that reads it needs it.
     fn write_name(&mut self, result: &SearchResult, end: &str) -> io::Result<()> {
-        match (
-            text_to_path(&result.path),
-            result.id.strip_prefix(&result.path),
-        ) {
-            (Some(path), Some(inner)) => {
-                self.output.write_all(path.as_os_str().as_bytes())?;
-                write!(self.output, "{inner}{end}")
-            }
-            _ => write!(self.output, "{}{end}", result.id),
-        }
+        self.output.write_all(&id_bytes(result))?;
+        write!(self.output, "{end}")
     }
 
     /// Writes a query that finds more: for programs among the results, for people on standard error.

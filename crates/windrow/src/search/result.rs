@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt as _;
 
 use windrow_file_search::{SearchResult, Snippet, TextPlace};
+use windrow_ingest::text_to_path;
 
 /// The format of a search result for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,22 @@ fn slice_snippet(text: &str, range: Range<usize>) -> &str {
     let part = text.get(range.clone());
     debug_assert!(part.is_some(), "a snippet has no characters at {range:?}");
     part.unwrap_or_default()
+}
+
+/// Returns the bytes of a stored path in the file system.
+pub fn path_bytes(path: &str) -> Vec<u8> {
+    match text_to_path(path) {
+        Some(path) => path.into_os_string().into_vec(),
+        None => path.as_bytes().to_vec(),
+    }
+}
+
+/// Returns the bytes of the path of a result, with what is inside of the file.
+pub fn id_bytes(result: &SearchResult) -> Vec<u8> {
+    let inner = result.id.strip_prefix(&result.path).unwrap_or_default();
+    let mut bytes = path_bytes(&result.path);
+    bytes.extend_from_slice(inner.as_bytes());
+    bytes
 }
 
 /// Collapses white space and removes control characters, so that the content of a file cannot

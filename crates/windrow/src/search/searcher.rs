@@ -38,7 +38,7 @@ impl Searcher {
     pub fn open_with_engine(
         data_folder: &Path,
     ) -> Result<(Searcher, Option<Arc<Engine>>), Failure> {
-        if !data_folder.is_dir() {
+        if !DataFolder::exists(data_folder) {
             return Err(not_indexed_failure(data_folder));
         }
         let opened = DataFolder::open(data_folder, memory::default_memory_bytes())?;

@@ -4,7 +4,7 @@ use windrow_file_query::TimeContext;
 
 use windrow_file_search::SearchResult;
 
-use super::result::{Marks, format_snippet, to_single_line};
+use super::result::{Marks, format_snippet, id_bytes, path_bytes, to_single_line};
 
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,33 +108,45 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// Returns the line of a result with its rank `number`, without a line break.
-    pub fn format(&self, result: &SearchResult, number: usize) -> String {
+    /// Returns the line of a result with its rank `number`, without a line break. Names of files are in
+    /// the bytes of the file system, as shells and programs need them.
+    pub fn format(&self, result: &SearchResult, number: usize) -> Vec<u8> {
         let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
+            Piece::Text(text) => text.clone().into_bytes(),
             Piece::Field(field) => field.of(result, number),
         });
-        pieces.collect()
+        pieces.flatten().collect()
     }
 }
 
 impl TemplateField {
     /// Returns the field of a result with its rank `number`. Paths are exact, texts are in one line.
-    fn of(self, result: &SearchResult, number: usize) -> String {
+    fn of(self, result: &SearchResult, number: usize) -> Vec<u8> {
+        match self {
+            TemplateField::Path => id_bytes(result),
+            TemplateField::File => path_bytes(&result.path),
+            TemplateField::Folder => {
+                let folder = result.path.rsplit_once('/');
+                path_bytes(folder.map_or("", |(folder, _)| folder))
+            }
+            // The name of a member is not that of a file.
+            TemplateField::Name if result.path.ends_with(&result.file_name) => {
+                path_bytes(&result.file_name)
+            }
+            _ => self.text_of(result, number).into_bytes(),
+        }
+    }
+
+    fn text_of(self, result: &SearchResult, number: usize) -> String {
         let date = |ms| TimeContext::system().format_ms(ms);
         let optional = |number: Option<usize>| number.map_or(String::new(), |it| it.to_string());
         match self {
             TemplateField::Number => number.to_string(),
             TemplateField::Score => format!("{:.2}", result.score),
-            TemplateField::Path => result.id.clone(),
-            TemplateField::File => result.path.clone(),
+            TemplateField::Path | TemplateField::File | TemplateField::Folder => String::new(),
             TemplateField::Inner => result.inner.clone().unwrap_or_default(),
-            TemplateField::Folder => {
-                let folder = result.path.rsplit_once('/');
-                folder.map_or("", |(folder, _)| folder).to_owned()
-            }
             TemplateField::Name => result.file_name.clone(),
-            TemplateField::Title => to_single_line(&result.title),
+            TemplateField::Title => to_single_line(result.shown_name()),
             TemplateField::Kind => result.kind.clone(),
             TemplateField::Extension => result.extension.clone(),
             TemplateField::Language => result.language.clone(),
@@ -222,7 +234,20 @@ mod tests {
         ];
         for (template, expected) in cases {
             let template = Template::parse(template).unwrap();
-            assert_eq!(template.format(&result, 3), expected);
+            assert_eq!(template.format(&result, 3), expected.as_bytes());
         }
+    }
+
+    /// A name that is not UTF-8, or that has a backslash, could not be passed to another program.
+    #[test]
+    fn paths_are_in_the_bytes_of_the_file_system() {
+        let document = doc! {
+            "_id": r"/d\\e/caf\xe9.mbox/#2", "path": r"/d\\e/caf\xe9.mbox", "inner": "#2",
+            "filename": r"caf\xe9.mbox", "title": r"a\xe9",
+        };
+        let result = SearchResult::new(document.as_document());
+        let template = Template::parse("{path} {file} {folder} {name} {title}").unwrap();
+        let expected = b"/d\\e/caf\xe9.mbox/#2 /d\\e/caf\xe9.mbox /d\\e caf\xe9.mbox a\\xe9";
+        assert_eq!(template.format(&result, 1), expected);
     }
 }
