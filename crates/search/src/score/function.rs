@@ -74,6 +74,8 @@ enum BoundKind {
 struct BoundValue {
     records: Arc<[RecordValue]>,
     undefined: f64,
+    /// The least and the greatest value.
+    range: Interval,
 }
 
 impl BoundValue {
@@ -81,12 +83,6 @@ impl BoundValue {
         let found = self.records.binary_search_by_key(&id, |record| record.0);
         let record = found.ok().and_then(|at| self.records.get(at));
         record.map_or(self.undefined, |record| record.1)
-    }
-
-    /// Returns the least and the greatest value.
-    fn range(&self) -> Interval {
-        let values = self.records.iter().map(|record| record.1);
-        values.fold(Interval::of(self.undefined), Interval::including)
     }
 }
 
@@ -195,8 +191,11 @@ impl ValueNumber {
         &self,
         open: &mut dyn FnMut(usize) -> Result<Arc<[RecordValue]>, E>,
     ) -> Result<BoundValue, E> {
+        let records = open(self.number)?;
+        let values = records.iter().map(|record| record.1);
         Ok(BoundValue {
-            records: open(self.number)?,
+            range: values.fold(Interval::of(self.undefined), Interval::including),
+            records,
             undefined: self.undefined,
         })
     }
@@ -260,7 +259,7 @@ impl BoundFunction {
         match &self.kind {
             BoundKind::Relevance => Interval::between(0.0, relevance),
             BoundKind::Constant(number) => Interval::of(*number),
-            BoundKind::Value(value) => value.range(),
+            BoundKind::Value(value) => value.range,
             BoundKind::Gauss { .. } => Interval::between(0.0, 1.0),
             BoundKind::Add(all) => all.iter().map(of).fold(Interval::of(0.0), Interval::plus),
             BoundKind::Multiply(all) => all.iter().map(of).fold(Interval::of(1.0), Interval::times),
