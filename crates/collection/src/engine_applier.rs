@@ -63,14 +63,22 @@ impl EngineApplier {
     /// Adopts the sections of other servers, except those that an open snapshot prevents. Call it
     /// after each group of records, and also if there are none for a while.
     pub fn adopt(&mut self) -> Result<(), Error> {
+        let oldest = self.collections.core.oldest_position();
+        // A later record of the log removes a missing run from the catalog.
+        self.adopt_until(oldest).map(drop)
+    }
+
+    /// Adopts the sections of the collections that have not changed after `oldest`. Returns the
+    /// error of a collection whose run is missing. Its sections can be adopted later.
+    fn adopt_until(&mut self, oldest: Position) -> Result<Option<Error>, Error> {
         if let Some(error) = self.failure.lock().take() {
             return Err(error);
         }
         if self.pending.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let core = &self.collections.core;
-        let oldest = core.oldest_position();
+        let mut missing = None;
         let due: Vec<CollectionId> = self
             .pending
             .iter()
@@ -78,13 +86,15 @@ impl EngineApplier {
             .map(|(id, _)| *id)
             .collect();
         if due.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         for id in due {
             let collection = self.collections.by_id(id);
             match collection.map_or(Ok(()), |it| adopt_sections(core, &it)) {
-                // A later record of the log removes the run from the catalog.
-                Err(Error::Storage(StorageError::RunDeleted { .. })) => continue,
+                Err(error @ Error::Storage(StorageError::RunDeleted { .. })) => {
+                    missing = Some(error);
+                    continue;
+                }
                 adopted => adopted?,
             }
             self.pending.remove(&id);
@@ -93,21 +103,18 @@ impl EngineApplier {
         core.record_stored(self.collections.bytes_raw());
         core.storage
             .drop_log_before(rows::fold_position(&core.storage.catalog)?.next())?;
-        Ok(())
+        Ok(missing)
     }
 
     /// Adopts all sections, and returns the collections to which transactions have written. Called
     /// when the storage has taken over the log.
+    ///
+    /// # Errors
+    /// Fails with `RunDeleted` if a run is missing.
     pub(crate) fn finish(mut self) -> Result<HashSet<CollectionId>, Error> {
         // Open snapshots see the old sections, which they hold.
-        self.pending
-            .values_mut()
-            .for_each(|position| *position = Position::ZERO);
-        self.adopt()?;
-        if !self.pending.is_empty() {
-            let place = "the object store".to_owned();
-            let what = "runs are missing that the newest catalog names".to_owned();
-            return Err(StorageError::Damaged { place, what }.into());
+        if let Some(missing) = self.adopt_until(Position::MAX)? {
+            return Err(missing);
         }
         adopt_sessions(&self.collections.core)?;
         self.collections.core.discard_postponed()?;

@@ -2,8 +2,9 @@
 //! server, and takes it over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use windrow_storage::{FollowOutcome, Promotion, Replica, Stale, StorageError};
+use windrow_storage::{FollowOutcome, Promotion, Replica, Stale, Storage, StorageError};
 
 use crate::engine::Engine;
 use crate::engine_applier::EngineApplier;
@@ -37,7 +38,9 @@ pub enum OpenedDatabase {
 /// Opens a database in an object store. If `policy` says so, this server becomes the primary.
 ///
 /// # Errors
-/// Fails with errors of `policy`, and as [`Engine::open`] does.
+/// Fails with errors of `policy`, and as [`Engine::open`] does. Fails with `Fenced` if another
+/// server has taken over the log at once: the database can be opened again, and follows that server
+/// then.
 pub fn open_shared(
     mut replica: Replica,
     options: &EngineOptions,
@@ -65,8 +68,11 @@ pub fn open_shared(
         if policy.takes_over(&replica) {
             replica = match replica.take_over()? {
                 Promotion::Won(primary) => {
-                    let engine = Engine::open_storage(primary.into_storage()?, options.clone())?;
-                    return Ok(OpenedDatabase::Primary(engine));
+                    let storage = primary.into_storage()?;
+                    let opened = Engine::open_storage(storage.clone(), options.clone());
+                    return opened
+                        .map(OpenedDatabase::Primary)
+                        .map_err(|error| explain_missing_run(&storage, error));
                 }
                 Promotion::Behind(replica) => *replica,
                 Promotion::Stale(replica, stale) => policy.reload(*replica, stale)?,
@@ -77,8 +83,7 @@ pub fn open_shared(
             // The log has grown by a record that removes the run from the catalog.
             Err(Error::Storage(StorageError::RunDeleted { place })) => {
                 if missing_at.replace(replica.written()) == Some(replica.written()) {
-                    let what = "the catalog names it, and it is missing".to_owned();
-                    return Err(StorageError::Damaged { place, what }.into());
+                    return Err(missing_run(place));
                 }
             }
             opened => {
@@ -92,6 +97,27 @@ pub fn open_shared(
             }
         }
     }
+}
+
+/// A new primary waits so long for the proof that it still is the primary.
+const PROOF_TIME: Duration = Duration::from_secs(30);
+
+/// Returns why a server that has taken over the log cannot read a run: another server has taken
+/// over since and has deleted it, or the database is damaged. Returns other errors as they are.
+fn explain_missing_run(storage: &Storage, error: Error) -> Error {
+    let Error::Storage(StorageError::RunDeleted { place }) = &error else {
+        return error;
+    };
+    match storage.prove_primary(PROOF_TIME) {
+        Ok(true) => missing_run(place.clone()),
+        Ok(false) => error,
+        Err(fenced) => fenced.into(),
+    }
+}
+
+fn missing_run(place: String) -> Error {
+    let what = "the catalog names it, and it is missing".to_owned();
+    StorageError::Damaged { place, what }.into()
 }
 
 /// A server that follows another one.
@@ -131,8 +157,8 @@ impl Follower {
     /// Tries to become the primary. To be called at the end of the log.
     ///
     /// # Errors
-    /// Fails if the object store fails for longer than the retry policy of the replica. The
-    /// database has to be opened again.
+    /// Fails if the object store fails for longer than the retry policy of the replica, and with
+    /// `Fenced` if another server has taken over the log since. The database has to be opened again.
     pub fn take_over(self) -> Result<Succession, Error> {
         let Follower {
             replica,
@@ -141,8 +167,9 @@ impl Follower {
         } = self;
         Ok(match replica.take_over()? {
             Promotion::Won(primary) => {
-                primary.into_storage()?;
-                engine.begin_writing(following)?;
+                let storage = primary.into_storage()?;
+                let begun = engine.begin_writing(following);
+                begun.map_err(|error| explain_missing_run(&storage, error))?;
                 Succession::Won
             }
             Promotion::Behind(replica) => Succession::Behind(Box::new(Follower {

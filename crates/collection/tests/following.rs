@@ -38,6 +38,7 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
     let cluster = ClusterOptions {
         bucket: Arc::new(bucket.clone()),
         address: "host:1".to_owned(),
+        new_server: None,
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(10),
         retention: Duration::from_secs(60),

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::bucket::Bucket;
-use crate::catalog::LoadedRows;
+use crate::bucket::{Bucket, NoRetries};
+use crate::catalog::{LoadedRows, Rows};
 use crate::encryption::MasterKey;
 use crate::error::StorageError;
 use crate::local_state::hex;
@@ -96,7 +96,7 @@ fn database_in(bucket: &dyn Bucket) -> Result<Database, StorageError> {
 }
 
 /// Reads the log from the newest boundary on, and compares the runs with the catalog. `run_of`
-/// returns the run that a catalog row names.
+/// returns the run that a catalog row names. Servers can change the database meanwhile.
 ///
 /// # Errors
 /// Fails with `Damaged` if an object of the log or the checkpoint cannot be read, with `Unsuitable`
@@ -106,9 +106,30 @@ pub fn inspect(
     run_of: &dyn Fn(&[u8]) -> Option<RunId>,
 ) -> Result<StoreReport, StorageError> {
     let bucket = bucket.as_ref();
+    let first = look(bucket, run_of)?;
+    if first.missing.is_empty() {
+        return Ok(first);
+    }
+    // A server may have deleted them after the log was read. Then the log does not name them now.
+    let mut report = look(bucket, run_of)?;
+    report.missing.retain(|run| first.missing.contains(run));
+    Ok(report)
+}
+
+/// Reads the log, and then the names of the runs.
+fn look(
+    bucket: &dyn Bucket,
+    run_of: &dyn Fn(&[u8]) -> Option<RunId>,
+) -> Result<StoreReport, StorageError> {
     let database = database_in(bucket)?;
-    let (_, boundary) = boundary::newest(bucket)?;
-    let (rows, end, primary) = read_log(bucket, boundary)?;
+    let (boundary, log) = loop {
+        let (_, boundary) = boundary::newest(bucket)?;
+        if let Some(log) = read_log(bucket, boundary)? {
+            break (boundary, log);
+        }
+        // Garbage was collected meanwhile.
+    };
+    let ReadLog { rows, end, primary } = log;
     let named: HashSet<RunId> = rows.keys().filter_map(|key| run_of(key)).collect();
     let names = bucket.list(run_objects::FOLDER, "")?;
     let found: Vec<RunId> = names
@@ -152,26 +173,33 @@ pub fn collect_garbage(
 ) -> Result<u64, StorageError> {
     let bucket = bucket.as_ref();
     let (_, boundary) = boundary::newest(bucket)?;
-    shared_log::delete_covered(bucket, &boundary, &crate::bucket::NoRetries)?;
+    shared_log::delete_covered(bucket, &boundary, &NoRetries)?;
     for run in &report.orphans {
         bucket.delete(&run_objects::name(*run))?;
     }
     Ok(report.orphans.len() as u64)
 }
 
-/// Reads the catalog at the end of the log. Returns its rows, the end, and the address of the last
-/// server that took over.
-fn read_log(
-    bucket: &dyn Bucket,
-    boundary: Boundary,
-) -> Result<(crate::catalog::Rows, LogEnd, String), StorageError> {
+/// What the log says.
+struct ReadLog {
+    /// The rows of the catalog at the end of the log.
+    rows: Rows,
+    end: LogEnd,
+    /// The address of the last server that took over.
+    primary: String,
+}
+
+/// Reads the log from a boundary on. Returns `None` if something that is needed was deleted
+/// meanwhile.
+fn read_log(bucket: &dyn Bucket, boundary: Boundary) -> Result<Option<ReadLog>, StorageError> {
     let mut loaded = match boundary.checkpoint {
         None => LoadedRows::empty(),
         Some(name) => {
-            let place = bucket.place(&name.path());
             let Some(bytes) = bucket.get(&name.path())? else {
-                return Err(StorageError::damaged(place, "the object is missing"));
+                boundary::check_replaced(bucket, &NoRetries, boundary, "its checkpoint")?;
+                return Ok(None);
             };
+            let place = bucket.place(&name.path());
             LoadedRows::decode(&bytes, name.position)
                 .map_err(|what| StorageError::damaged(place, what))?
         }
@@ -179,8 +207,8 @@ fn read_log(
     let start = boundary.start.max(1);
     let (mut number, mut end, mut primary) = (start, LogEnd::EMPTY, String::new());
     while let Some(object) = shared_log::read(bucket, number)? {
-        if number > start {
-            shared_log::check_follows(bucket, &object, end.position)?;
+        if number > start && !shared_log::follows(bucket, &object, end.position)? {
+            return Ok(None);
         }
         for record in &object.records {
             if record.payload.kind == Kind::Catalog {
@@ -196,5 +224,14 @@ fn read_log(
         end = LogEnd::after(&object);
         number += 1;
     }
-    Ok((loaded.into_rows(), end, primary))
+    let checkpointed = boundary.checkpoint.map(|name| name.position);
+    if checkpointed.is_some_and(|position| end.position <= position) {
+        boundary::check_replaced(bucket, &NoRetries, boundary, "a part of the log")?;
+        return Ok(None);
+    }
+    Ok(Some(ReadLog {
+        rows: loaded.into_rows(),
+        end,
+        primary,
+    }))
 }

@@ -57,12 +57,12 @@ pub(crate) struct ComparedObject {
 
 impl LocalState {
     /// Returns the state of a folder without a copy.
-    pub fn new(database: Id) -> Result<Self, StorageError> {
-        Ok(Self {
-            server: random_id()?,
+    pub fn new(server: Id, database: Id) -> Self {
+        Self {
+            server,
             database,
             compared: None,
-        })
+        }
     }
 
     /// Reads the file. Returns `None` if there is none.
@@ -126,7 +126,7 @@ mod tests {
     fn state_is_read_back() {
         let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
         assert_eq!(LocalState::read(&disk).unwrap(), None);
-        let mut state = LocalState::new([7; 16]).unwrap();
+        let mut state = LocalState::new([9; 16], [7; 16]);
         let object = ComparedObject {
             number: 3,
             first: Position(70),

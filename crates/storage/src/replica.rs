@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bucket::counted::CountedBucket;
-use crate::bucket::{Bucket, RetryPolicy, retry};
+use crate::bucket::{Bucket, retry};
 use crate::catalog::{Catalog, remove_checkpoints, save_encoded};
 use crate::compared_log::ComparedLog;
 use crate::disk::Disk;
 use crate::encryption::DataKeys;
 use crate::error::StorageError;
 use crate::folder::open_copy;
-use crate::local_state::{ComparedObject, Id, LocalState};
+use crate::local_state::{ComparedObject, Id, LocalState, random_id};
 use crate::log::{ClusterTime, Content, FollowedRecord, Follower, Kind, LogCopy, remove_log};
 use crate::position::Position;
 use crate::run_objects::chunk_cache::ChunkCache;
@@ -176,7 +176,7 @@ impl Replica {
         let (database, keys) = shared_keys::open(bucket.as_ref(), master)?;
         let bucket = shared_keys::with_keys(bucket, keys.as_ref());
         options.bucket = bucket.clone();
-        let state = open_state(&disk, database.id, bucket.as_ref())?;
+        let state = open_state(&disk, database.id, &options)?;
         let folder = open_copy(&disk, keys.clone())?;
         // Until the copy is loaded, nothing must be deleted.
         let loading = Announcement {
@@ -270,7 +270,9 @@ impl Replica {
                 FollowOutcome::AtEnd
             });
         };
-        shared_log::check_follows(bucket.as_ref(), &object, self.end.position)?;
+        if !shared_log::follows(bucket.as_ref(), &object, self.end.position)? {
+            return Ok(FollowOutcome::Stale(Stale::Collected));
+        }
         // After the takeover by another server, local records behind it are never uploaded.
         let is_taken = object.header.kind == ObjectKind::Fence
             && object.header.writer != self.compared.server();
@@ -455,7 +457,11 @@ impl Replica {
 }
 
 /// Makes an empty folder the copy of a database.
-fn begin_folder(disk: &Arc<dyn Disk>, database: Id) -> Result<LocalState, StorageError> {
+fn begin_folder(
+    disk: &Arc<dyn Disk>,
+    database: Id,
+    options: &ClusterOptions,
+) -> Result<LocalState, StorageError> {
     // A folder with a database of its own must not be replaced.
     let names = disk.list("").unwrap_or_default();
     if names.iter().any(|name| name == "FORMAT") {
@@ -466,7 +472,8 @@ fn begin_folder(disk: &Arc<dyn Disk>, database: Id) -> Result<LocalState, Storag
                 .to_owned(),
         });
     }
-    let state = LocalState::new(database)?;
+    let server = options.new_server.map_or_else(random_id, Ok)?;
+    let state = LocalState::new(server, database);
     state.save(disk)?;
     Ok(state)
 }
@@ -483,15 +490,18 @@ struct CopyTarget<'a> {
 fn open_state(
     disk: &Arc<dyn Disk>,
     database: Id,
-    bucket: &dyn Bucket,
+    options: &ClusterOptions,
 ) -> Result<LocalState, StorageError> {
     match LocalState::read(disk)? {
         Some(state) if state.database == database => Ok(state),
         Some(_) => Err(StorageError::Unsuitable {
             place: disk.place(""),
-            what: format!("it is a copy of another database than {}", bucket.place("")),
+            what: format!(
+                "it is a copy of another database than {}",
+                options.bucket.place("")
+            ),
         }),
-        None => begin_folder(disk, database),
+        None => begin_folder(disk, database, options),
     }
 }
 
@@ -522,7 +532,8 @@ fn load_from(
     let mut checkpointed = Position::ZERO;
     if let Some(name) = boundary.checkpoint {
         let Some(bytes) = retry(retry_policy, || bucket.get(&name.path()))? else {
-            return still_newest(bucket, retry_policy, boundary, "its checkpoint");
+            boundary::check_replaced(bucket, retry_policy, boundary, "its checkpoint")?;
+            return Ok(None);
         };
         let keys = target.keys.map(Arc::as_ref);
         save_encoded(target.disk, keys, name.position, &bytes)?;
@@ -545,7 +556,11 @@ fn load_from(
                 object.header.first,
             )?),
         };
-        shared_log::check_follows(bucket, &object, copy.next())?;
+        if !retry(retry_policy, || {
+            shared_log::follows(bucket, &object, copy.next())
+        })? {
+            return Ok(None);
+        }
         for record in &object.records {
             copy.add(&record.payload)?;
         }
@@ -557,24 +572,9 @@ fn load_from(
     }
     let next = copy.as_ref().map_or(Position(1), LogCopy::next);
     if next <= checkpointed {
-        return still_newest(bucket, retry_policy, boundary, "a part of the log");
+        boundary::check_replaced(bucket, retry_policy, boundary, "a part of the log")?;
+        return Ok(None);
     }
     copy.map(LogCopy::finish).transpose()?;
     Ok(Some(newest))
-}
-
-/// Returns `None` if there is a newer boundary than `used`. Otherwise the object store has lost
-/// what `used` names, which is an error.
-fn still_newest(
-    bucket: &dyn Bucket,
-    retry_policy: &dyn RetryPolicy,
-    used: Boundary,
-    what: &str,
-) -> Result<Option<ComparedObject>, StorageError> {
-    let (_, newest) = retry(retry_policy, || boundary::newest(bucket))?;
-    if newest != used {
-        return Ok(None);
-    }
-    let what = format!("the database names {what}, which is missing");
-    Err(StorageError::damaged(bucket.place(""), what))
 }

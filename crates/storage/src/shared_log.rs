@@ -6,7 +6,8 @@
 //!    The creation is the commit of its records, and proves that no other server has taken over.
 //! 2. A server takes over by a fence at the first free number. Then it reads the boundary of
 //!    garbage collection: if the number is not after the boundary, the number was free because its
-//!    object was deleted, and the server is far behind.
+//!    object was deleted, and the server is far behind. Its fence remains and means nothing: readers
+//!    that find records missing after it begin again at the newest boundary.
 //! 3. A fence is never deleted. The next number of a writer that slept is therefore occupied
 //!    forever.
 //! 4. If the number is occupied, the writer reads the object. If it has the writer's own put id,
@@ -92,15 +93,24 @@ pub(crate) fn read(bucket: &dyn Bucket, number: u64) -> Result<Option<LogObject>
     decode(&bytes, number).map(Some).map_err(damaged)
 }
 
-/// Fails with `Damaged` if an object does not continue the log at `expected`.
-pub(crate) fn check_follows(
+/// Returns whether an object continues the log at `expected`, the position after the objects that
+/// the caller has read before. `false`: some of these objects were deleted, and the caller has read
+/// fences of servers that were far behind in their place. It has to begin again.
+///
+/// # Errors
+/// Fails with `Damaged` if the log has lost records, and if the object store fails.
+pub(crate) fn follows(
     bucket: &dyn Bucket,
     object: &LogObject,
     expected: Position,
-) -> Result<(), StorageError> {
+) -> Result<bool, StorageError> {
     let LogObjectHeader { number, first, .. } = object.header;
     if first == expected {
-        return Ok(());
+        return Ok(true);
+    }
+    let (_, boundary) = boundary::newest(bucket)?;
+    if number <= boundary.collected + 1 {
+        return Ok(false);
     }
     let what = format!("it begins with record {first}, but record {expected} should follow");
     let place = bucket.place(&log_object::name(number));
@@ -321,4 +331,43 @@ pub(crate) fn delete_covered(
         retry(retry_policy, || bucket.delete(&name.path()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryBucket;
+
+    #[test]
+    fn gap_is_damage_unless_garbage_collection_has_made_it() {
+        let bucket = MemoryBucket::new();
+        let header = LogObjectHeader {
+            number: 7,
+            epoch: 1,
+            writer: [1; 16],
+            put: [2; 16],
+            first: Position(40),
+            millis: 1,
+            kind: ObjectKind::Segment,
+        };
+        let object = decode(&LogObjectEncoder::new(&header, "").finish(), 7).unwrap();
+        let collect = |collected| {
+            let to = Boundary {
+                collected,
+                start: 7,
+                checkpoint: None,
+            };
+            boundary::advance(&bucket, to).unwrap();
+        };
+        assert!(follows(&bucket, &object, Position(40)).unwrap());
+        for collected in [0, 5] {
+            collect(collected);
+            let gap = follows(&bucket, &object, Position(39)).unwrap_err();
+            let what = "it begins with record 40, but record 39 should follow";
+            assert!(gap.to_string().contains(what), "{gap}");
+        }
+        // The object 6 was deleted: what the caller has read there is a fence.
+        collect(6);
+        assert!(!follows(&bucket, &object, Position(39)).unwrap());
+    }
 }

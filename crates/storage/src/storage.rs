@@ -281,6 +281,19 @@ impl Storage {
         uploader.map_or(Ok(true), |it| it.wait_confirmed(confirmation, at_most))
     }
 
+    /// Proves that this server is still the primary. Returns `false` if there is no proof after
+    /// `at_most`.
+    ///
+    /// # Errors
+    /// Fails with `Fenced` if another server has taken over the log.
+    pub fn prove_primary(&self, at_most: Duration) -> Result<bool, StorageError> {
+        let Some(confirmation) = self.request_confirmation() else {
+            return Ok(true);
+        };
+        self.upload()?;
+        self.wait_confirmed(confirmation, at_most)
+    }
+
     /// Creates the next object of the shared log, if this server is the primary and
     /// [`Uploads::Caller`](crate::Uploads::Caller) is set.
     ///

@@ -1,6 +1,7 @@
 //! What the servers have written, and which of it is in the shared log.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use windrow_collection::{Engine, Error};
@@ -30,6 +31,16 @@ struct Branch {
     states: BTreeMap<Position, Arc<Model>>,
 }
 
+impl Branch {
+    /// Returns the positions up to `until` that the primary has written itself.
+    fn after_base(&self, until: Position) -> (Bound<Position>, Bound<Position>) {
+        (
+            Bound::Excluded(self.base),
+            Bound::Included(until.max(self.base)),
+        )
+    }
+}
+
 impl History {
     /// Begins the states of a new primary, which has taken over the shared log at `base` and has
     /// `content` at `written`. It can have writes of its own from before that were never uploaded.
@@ -43,7 +54,7 @@ impl History {
             let model = known.map(|(_, model)| model.clone());
             BTreeMap::from([(base, model.unwrap_or_default())])
         } else {
-            let Some(writer) = self.writer_of(written, content) else {
+            let Some(writer) = self.writer_of(base, written, content) else {
                 self.report_difference(written, content);
             };
             self.confirm(writer, base);
@@ -74,19 +85,11 @@ impl History {
     /// Panics if the shared log is known to have other states.
     pub fn confirm(&mut self, writer: WriterId, until: Position) -> u64 {
         let branch = &self.branches[writer];
-        let after_base = (
-            std::ops::Bound::Excluded(branch.base),
-            std::ops::Bound::Included(until.max(branch.base)),
-        );
-        for (position, model) in self.chain.range(after_base) {
-            let own = branch.states.get(position);
-            assert!(
-                own.is_some_and(|own| content_of(own) == content_of(model)),
-                "two primaries have written position {position}"
-            );
+        if let Some(position) = self.contradiction(branch, until) {
+            panic!("two primaries have written position {position}");
         }
         let mut added = 0;
-        for (position, model) in branch.states.range(after_base) {
+        for (position, model) in branch.states.range(branch.after_base(until)) {
             if self.chain.insert(*position, model.clone()).is_none() {
                 added += 1;
             }
@@ -115,7 +118,7 @@ impl History {
         if known.is_none() && content.is_empty() {
             return Arc::default();
         }
-        let Some(writer) = self.writer_of(position, content) else {
+        let Some(writer) = self.writer_of(position, position, content) else {
             self.report_difference(position, content);
         };
         self.confirm(writer, position);
@@ -127,12 +130,37 @@ impl History {
         model.clone()
     }
 
-    /// Returns the newest primary that has made `content` up to a position.
-    fn writer_of(&self, position: Position, content: &Content) -> Option<WriterId> {
-        self.branches.iter().rposition(|branch| {
-            let state = branch.states.range(..=position).next_back();
+    /// Returns the first position up to `until` at which the shared log is known to have another
+    /// state than a primary has made.
+    fn contradiction(&self, branch: &Branch, until: Position) -> Option<Position> {
+        let mut known = self.chain.range(branch.after_base(until));
+        let differs = |(position, model): &(&Position, &Arc<Model>)| {
+            let own = branch.states.get(position);
+            own.is_none_or(|own| content_of(own) != content_of(model))
+        };
+        known.find(differs).map(|(position, _)| *position)
+    }
+
+    /// Returns the newest primary that has made `content` up to a position. Several can have made
+    /// it, for example by removing all documents: then one whose states up to `shared` are not
+    /// known to be missing in the shared log.
+    fn writer_of(
+        &self,
+        shared: Position,
+        position: Position,
+        content: &Content,
+    ) -> Option<WriterId> {
+        let has_made = |writer: &WriterId| {
+            let states = &self.branches[*writer].states;
+            let state = states.range(..=position).next_back();
             state.is_some_and(|(_, model)| content_of(model) == *content)
-        })
+        };
+        let is_possible = |writer: &WriterId| {
+            self.contradiction(&self.branches[*writer], shared)
+                .is_none()
+        };
+        let writers = || (0..self.branches.len()).rev().filter(has_made);
+        writers().find(is_possible).or_else(|| writers().next())
     }
 
     fn report_difference(&self, position: Position, content: &Content) -> ! {

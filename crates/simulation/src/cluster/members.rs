@@ -108,9 +108,9 @@ impl Cluster {
         let running = match started {
             Ok(running) => running,
             // The object store failed, or another server has taken over in the meantime.
-            Err(Error::Storage(
-                StorageError::Unavailable { .. } | StorageError::RunDeleted { .. },
-            )) => None,
+            Err(Error::Storage(StorageError::Unavailable { .. } | StorageError::Fenced { .. })) => {
+                None
+            }
             Err(_) if self.with(|state| state.members[server].life != life) => None,
             Err(error) => panic!("server {server} does not start: {error:?}"),
         };
@@ -144,7 +144,11 @@ impl Cluster {
 
     fn cluster_options(&self, server: usize, life: u64) -> ClusterOptions {
         let calls = Calls::new(&self.this, server, life);
+        // The order of the servers in lists must not differ between runs.
+        let mut new_server = [0; 16];
+        clock::fill_random(&mut new_server);
         ClusterOptions {
+            new_server: Some(new_server),
             bucket: calls::bucket(&self.objects, calls.clone(), self.mutation),
             address: format!("host{server}:27017"),
             cache_bytes: 1 << 15,
@@ -157,8 +161,8 @@ impl Cluster {
         }
     }
 
-    /// Begins the states of a new primary. Returns `None` if it has crashed meanwhile. Fails if it cannot
-    /// be read, for example because another server has taken over and deleted its runs.
+    /// Begins the states of a new primary. Returns `None` if it has crashed meanwhile. Fails with
+    /// `Fenced` if another server has taken over and has deleted its runs.
     fn begin_primary(
         &self,
         server: usize,
@@ -167,7 +171,12 @@ impl Cluster {
     ) -> Result<Option<Running>, Error> {
         // Everything before the takeover is in the shared log.
         let (base, written) = (engine.durable(), engine.written());
-        let content = content_of_engine(&engine)?;
+        let content = content_of_engine(&engine).map_err(|error| match error {
+            Error::Storage(StorageError::RunDeleted { .. }) => {
+                engine.work(Work::Upload).err().unwrap_or(error)
+            }
+            other => other,
+        })?;
         let writer = self.with(|state| {
             if state.members[server].life != life {
                 return None;
@@ -338,7 +347,9 @@ impl Cluster {
                 self.with(|state| state.members[server].running = primary);
             }
             // Another server has taken over in the meantime.
-            Err(Error::Storage(StorageError::RunDeleted { .. })) => self.crash(server),
+            Err(Error::Storage(StorageError::Unavailable { .. } | StorageError::Fenced { .. })) => {
+                self.crash(server);
+            }
             Err(error) => panic!("server {server} cannot be read: {error:?}"),
         }
     }

@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 
-use crate::bucket::{Bucket, Creation};
+use crate::bucket::{Bucket, Creation, RetryPolicy, retry};
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::{put, u64_at};
@@ -120,6 +120,24 @@ pub(crate) fn newest(bucket: &dyn Bucket) -> Result<(u64, Boundary), StorageErro
         index = at;
         read += 1;
     }
+}
+
+/// Checks that there is a newer boundary than `used`, after which what `used` names can be deleted.
+///
+/// # Errors
+/// Fails with `Damaged` if there is none: the object store has lost `what`.
+pub(crate) fn check_replaced(
+    bucket: &dyn Bucket,
+    retry_policy: &dyn RetryPolicy,
+    used: Boundary,
+    what: &str,
+) -> Result<(), StorageError> {
+    let (_, newest) = retry(retry_policy, || newest(bucket))?;
+    if newest != used {
+        return Ok(());
+    }
+    let what = format!("the database names {what}, which is missing");
+    Err(StorageError::damaged(bucket.place(""), what))
 }
 
 /// Adds a boundary to the chain, unless the newest one says as much. Deletes boundaries that are no

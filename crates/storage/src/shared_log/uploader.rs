@@ -55,6 +55,8 @@ pub struct ClusterOptions {
     pub bucket: Arc<dyn Bucket>,
     /// The address that clients connect to, for the other servers.
     pub address: String,
+    /// The id of the server if its data folder is new. `None`: a random one.
+    pub new_server: Option<[u8; 16]>,
     /// The largest size of the parts of runs that are kept on the local disk, in bytes.
     pub cache_bytes: u64,
     /// The interval in which a primary without writes extends the log.

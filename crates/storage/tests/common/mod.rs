@@ -90,6 +90,7 @@ pub fn cluster_options(bucket: &MemoryBucket) -> ClusterOptions {
     ClusterOptions {
         bucket: Arc::new(bucket.clone()),
         address: "host:27017".to_owned(),
+        new_server: None,
         cache_bytes: 64 << 20,
         heartbeat: Duration::from_millis(20),
         retention: Duration::ZERO,

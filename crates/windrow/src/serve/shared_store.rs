@@ -75,6 +75,7 @@ pub fn open_shared(
     let cluster = ClusterOptions {
         bucket,
         address: store.advertise.clone(),
+        new_server: None,
         cache_bytes: store.cache_bytes,
         heartbeat: HEARTBEAT,
         retention: RETENTION,
@@ -83,13 +84,21 @@ pub fn open_shared(
         retry_policy: Arc::new(Backoff { log: log.clone() }),
         uploads: Uploads::Threads,
     };
-    let replica = Replica::open(disk, options.storage.clone(), cluster)?;
     let policy = StartPolicy {
         folder,
         log,
         abstains_until: Instant::now() + abstention,
     };
-    let (engine, follower) = match open_shared_database(replica, &options, &policy)? {
+    let opened = loop {
+        let storage_options = options.storage.clone();
+        let replica = Replica::open(disk.clone(), storage_options, cluster.clone())?;
+        match open_shared_database(replica, &options, &policy) {
+            // Another server has taken over right after this one, which follows it now.
+            Err(Error::Storage(error @ StorageError::Fenced { .. })) => say_fenced(log, &error),
+            opened => break opened?,
+        }
+    };
+    let (engine, follower) = match opened {
         OpenedDatabase::Primary(engine) => {
             say(log, PRIMARY, IS_PRIMARY, &engine);
             return Ok(OpenedEngine {
@@ -154,6 +163,19 @@ const PRIMARY: i32 = STORE_ID + 2;
 fn say(log: &Log, id: i32, message: &str, engine: &Engine) {
     let attr = doc! { "position": (engine.written().0 as i64) };
     log.info("REPL", id, "store", message, attr);
+}
+
+fn say_fenced(log: &Log, error: &StorageError) {
+    let attr = doc! { "reason": (error.to_string()) };
+    let message = "This server was the primary only for a moment; it opens the database again";
+    log.write(
+        Severity::Warning,
+        "REPL",
+        STORE_ID + 7,
+        "store",
+        message,
+        attr,
+    );
 }
 
 const IS_PRIMARY: &str = "This server is the primary now";
