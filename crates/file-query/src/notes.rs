@@ -1,5 +1,7 @@
 //! What a query may not mean as it is written: names of fields that there are not, and punctuation.
 
+use strsim::osa_distance;
+
 use crate::field::Field;
 use crate::lexer::{Lexer, Token};
 
@@ -78,37 +80,9 @@ fn similar_field(name: &str) -> Option<&'static str> {
         _ => 2,
     };
     let distances = Field::names().filter(|known| known.get(..1) == name.get(..1));
-    let distances = distances.map(|known| (edit_distance(name, known), known));
+    let distances = distances.map(|known| (osa_distance(name, known), known));
     let (distance, known) = distances.min()?;
     (distance <= errors_max).then_some(known)
-}
-
-/// Returns how many letters have to be inserted, removed, replaced or swapped with the next one.
-/// Source: optimal string alignment, <https://en.wikipedia.org/wiki/Damerau%E2%80%93Levenshtein_distance>.
-fn edit_distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=other.len()).collect();
-    for (row, letter) in one.iter().enumerate() {
-        let mut next = vec![row + 1];
-        for (column, known) in other.iter().enumerate() {
-            let at =
-                |line: &[usize], column: usize| line.get(column).copied().unwrap_or(usize::MAX);
-            let mut distance = at(&last, column) + usize::from(letter != known);
-            distance = distance.min(at(&last, column + 1) + 1);
-            distance = distance.min(at(&next, column) + 1);
-            let is_swap = row > 0
-                && column > 0
-                && one.get(row - 1) == Some(known)
-                && other.get(column - 1) == Some(letter);
-            if is_swap {
-                distance = distance.min(at(&before, column - 1) + 1);
-            }
-            next.push(distance);
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last.last().copied().unwrap_or(0)
 }
 
 /// Returns a sentence if a word is the name of something that its punctuation tells from others: `C++`,
@@ -177,7 +151,7 @@ mod tests {
             ("kitten", "sitting", 3),
         ];
         for (one, other, expected) in cases {
-            assert_eq!(edit_distance(one, other), expected, "{one} {other}");
+            assert_eq!(osa_distance(one, other), expected, "{one} {other}");
         }
     }
 }
