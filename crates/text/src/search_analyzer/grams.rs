@@ -205,17 +205,16 @@ impl GramLine<'_> {
     /// have.
     fn grams(self, position: u32, gram: &mut String, left: &mut u32, visit: &mut VisitToken<'_>) {
         gram.clear();
-        let mut range: Option<Range<usize>> = None;
+        let Some(first) = self.character(0) else {
+            return;
+        };
+        let mut range = first.bytes.clone();
         for length in 1..=self.options.max {
-            let Some(next) = self.character(length - 1) else {
+            let Some(JoinedCharacter { character, bytes }) = self.character(length - 1) else {
                 return;
             };
-            gram.push(next.character);
-            let bytes = next.bytes.clone();
-            range = Some(match range {
-                None => bytes,
-                Some(range) => range.start.min(bytes.start)..range.end.max(bytes.end),
-            });
+            gram.push(*character);
+            range = range.start.min(bytes.start)..range.end.max(bytes.end);
             let ends_word = || self.character(length).is_none_or(|it| it.character == ' ');
             if length < self.options.min && !(self.takes_short && ends_word()) {
                 continue;
@@ -226,7 +225,7 @@ impl GramLine<'_> {
             *left = after;
             visit(Token {
                 term: gram,
-                range: range.clone().unwrap_or_default(),
+                range: range.clone(),
                 position,
             });
         }
