@@ -31,7 +31,7 @@ use windrow_text::ANALYSIS_VERSION;
 
 use entries::LANGUAGE_FIELD;
 pub(crate) use entries::SearchScratch;
-pub use entries::language_of;
+pub use entries::{is_uuid, language_of};
 pub use keys::{
     EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
     append_term_key, append_value_key, autocomplete_path, multi_path, path_of, prefix,

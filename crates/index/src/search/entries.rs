@@ -254,9 +254,12 @@ pub(super) fn takes(field: &FieldMapping, value: ValueRef<'_>) -> bool {
         ValueRef::DateTime(_) => field.date || field.date_facet,
         ValueRef::Bool(_) => field.boolean,
         ValueRef::ObjectId(_) => field.object_id,
-        ValueRef::Binary { subtype, bytes } => {
-            field.uuid && subtype == UUID_SUBTYPE && bytes.len() == UUID_BYTES
-        }
-        _ => false,
+        value => field.uuid && is_uuid(value),
     }
+}
+
+/// Returns `true` if a value is a UUID.
+pub fn is_uuid(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Binary { subtype, bytes }
+        if subtype == UUID_SUBTYPE && bytes.len() == UUID_BYTES)
 }

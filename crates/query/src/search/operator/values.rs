@@ -1,6 +1,7 @@
 //! Parses the operators that compare values: `range`, `equals`, `in`, `near`.
 
 use windrow_document::{Value, ValueRef};
+use windrow_index::search::is_uuid;
 
 use super::{OperatorKind, RangeEnd};
 use crate::Error;
@@ -64,13 +65,6 @@ pub(super) fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
         lower: made(lower),
         upper: made(upper),
     })
-}
-
-/// The subtype of UUIDs in binary values, and their length in bytes.
-const UUID: (u8, usize) = (4, 16);
-
-fn is_uuid(value: ValueRef<'_>) -> bool {
-    matches!(value, ValueRef::Binary { subtype, bytes } if (subtype, bytes.len()) == UUID)
 }
 
 /// Checks that a value is of a type that can be searched for.
