@@ -13,11 +13,18 @@ mod explain;
 pub use error::{CompileError, Limits};
 pub use explain::Explainer;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::interrupt::Interrupt;
-use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm, Rescored, Scored};
+use crate::operators::{
+    ConstantScore, Filter, FunctionScore, Near, Node, Phrase, PhraseTerm, Rescored,
+};
 use crate::postings::Postings;
 use crate::query::{PhraseQuery, Query};
-use crate::score::{FieldStatistics, ScoreFunction, Similarity};
+use crate::score::{
+    FieldStatistics, RecordValue, RecordValues, ScoreFunction, Similarity, ValueNumber,
+};
 use crate::source::Source;
 use crate::term::Term;
 
@@ -129,6 +136,8 @@ struct Compiler<'c, I, S, A> {
     lists: usize,
     /// The statistics of fields that the source was asked for.
     statistics: Vec<(String, FieldStatistics)>,
+    /// The values that the source was asked for, by their numbers.
+    values: HashMap<usize, Arc<[RecordValue]>>,
 }
 
 impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
@@ -145,6 +154,7 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             interrupt: Interrupt::new(should_stop),
             lists: 0,
             statistics: Vec::new(),
+            values: HashMap::new(),
         }
     }
 
@@ -160,10 +170,11 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             Query::All => self.filter(I::all, score),
             Query::Exists { field } => self.filter(|source| source.exists(field), score),
             Query::Filter { number, .. } => self.filter(|source| source.filter(*number), score),
-            Query::Scored { number, .. } => {
-                let records = self.source.scored(*number);
-                let records = records.map_err(CompileError::Source)?;
-                Ok(Node::Scored(Scored::new(records, score)))
+            Query::Near {
+                number, nearness, ..
+            } => {
+                let values = self.values(*number)?;
+                Ok(Node::Near(Near::new(values, *nearness, score)))
             }
             Query::Term { field, term } => self.term(field, term, context),
             Query::Phrase(phrase) => self.phrase(phrase, context),
@@ -186,7 +197,7 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
     fn function(
         &mut self,
         query: &Query,
-        function: &ScoreFunction,
+        function: &ScoreFunction<ValueNumber>,
         context: Context,
     ) -> Outcome<I, S> {
         if context.is_filter {
@@ -197,15 +208,29 @@ impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
             ..context
         };
         let node = self.compile(query, inner)?;
-        let function = function.bind(&mut |number| self.source.values(number));
-        let function = function.map_err(CompileError::Source)?;
-        Ok(match node {
-            Node::Empty => Node::Empty,
-            node => {
-                let factor = f64::from(context.boost);
-                Node::Rescored(Box::new(Rescored::new(node, function, factor)))
-            }
-        })
+        if let Node::Empty = node {
+            return Ok(Node::Empty);
+        }
+        let mut bind = |value: &ValueNumber| -> Result<RecordValues, CompileError<I::Error>> {
+            Ok(RecordValues::new(
+                self.values(value.number)?,
+                value.undefined,
+            ))
+        };
+        let function = function.try_map(&mut bind)?;
+        let factor = f64::from(context.boost);
+        let rescoring = FunctionScore { function, factor };
+        Ok(Node::Function(Box::new(Rescored::new(node, rescoring))))
+    }
+
+    /// Returns the values of records with a number. The source is asked once.
+    fn values(&mut self, number: usize) -> Result<Arc<[RecordValue]>, CompileError<I::Error>> {
+        if let Some(known) = self.values.get(&number) {
+            return Ok(known.clone());
+        }
+        let values = self.source.values(number).map_err(CompileError::Source)?;
+        self.values.insert(number, values.clone());
+        Ok(values)
     }
 
     fn filter(
@@ -304,6 +329,6 @@ where
 {
     match node {
         Node::Empty => Node::Empty,
-        node => Node::Constant(Box::new(Constant::new(node, score))),
+        node => Node::Constant(Box::new(Rescored::new(node, ConstantScore(score)))),
     }
 }

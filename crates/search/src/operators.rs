@@ -8,35 +8,34 @@
 //! | [`AtLeast`] | in at least so many of some lists |
 //! | [`Without`] | in a list and not in another one |
 //! | [`Optional`] | in a list; another one adds to the score |
-//! | [`Constant`] | in a list, all with one score |
+//! | [`Rescored`] | in a list, with other scores: a constant, or the results of a function |
 //! | [`Filter`] | ids of another index, all with one score |
-//! | [`Scored`] | in memory, each with a score of its own |
-//! | [`Rescored`] | in a list, with scores that a function changes |
+//! | [`Near`] | with some values, with scores by their distances |
 //! | [`Phrase`] | with some terms next to each other, or not far apart |
 //!
 //! [`Node`] is any of them, so that they can be nested.
 
 mod at_least;
 mod conjunction;
-mod constant;
 mod disjunction;
+mod filter;
+mod near;
 mod node;
 mod optional;
 mod phrase;
 mod rescored;
-mod scored;
 mod sloppy;
 mod union;
 mod without;
 
 pub use at_least::AtLeast;
 pub use conjunction::Conjunction;
-pub use constant::{Constant, Filter};
 pub use disjunction::Disjunction;
+pub use filter::Filter;
+pub use near::{Near, Nearness};
 pub use node::Node;
 pub use optional::Optional;
 pub use phrase::{Phrase, PhraseTerm};
-pub use rescored::Rescored;
-pub use scored::{Scored, ScoredRecord};
+pub use rescored::{ConstantScore, FunctionScore, Rescored};
 pub use union::Union;
 pub use without::Without;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Bound;
 
-use crate::score::ScoreFunction;
+use crate::operators::Nearness;
+use crate::score::{ScoreFunction, ValueNumber};
 
 /// A query over the terms of fields.
 ///
@@ -90,12 +91,13 @@ pub enum Query {
         /// What the filter is, for people.
         label: String,
     },
-    /// The records that another index gave scores to: [`Source::scored`](crate::Source::scored) with
-    /// this number.
-    Scored {
-        /// The number.
+    /// The records with some values, with scores by their distances from an origin.
+    Near {
+        /// The number of the values: [`Source::values`](crate::Source::values).
         number: usize,
-        /// What gave the scores, for people.
+        /// The scores.
+        nearness: Nearness,
+        /// What the query is, for people.
         label: String,
     },
     /// A combination of queries.
@@ -112,7 +114,7 @@ pub enum Query {
         /// The query.
         query: Box<Query>,
         /// The function.
-        function: ScoreFunction,
+        function: ScoreFunction<ValueNumber>,
     },
     /// The records of a query, all with the same score.
     Constant {
@@ -264,7 +266,7 @@ impl fmt::Display for Query {
                 }
             }
             Query::Exists { field } => write!(formatter, "{field}:*"),
-            Query::Filter { label, .. } | Query::Scored { label, .. } => formatter.write_str(label),
+            Query::Filter { label, .. } | Query::Near { label, .. } => formatter.write_str(label),
             Query::Boolean(boolean) => boolean.fmt(formatter),
             Query::Boost { query, boost } => write!(formatter, "{query}^{boost}"),
             Query::Function { query, .. } => write!(formatter, "function({query})"),

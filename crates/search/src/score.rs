@@ -12,7 +12,7 @@ mod function;
 mod text;
 
 pub use bm25::{Bm25, Bm25Similarity, ExplainedBm25};
-pub use function::{BoundFunction, RecordValue, ScoreFunction, ValueNumber};
+pub use function::{BoundFunction, Gauss, RecordValue, RecordValues, ScoreFunction, ValueNumber};
 pub use text::{TextScore, TextSimilarity};
 
 use crate::batch::Batch;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::ids::Ids;
-use crate::operators::ScoredRecord;
 use crate::postings::Postings;
 use crate::score::{FieldStatistics, RecordValue};
 use crate::terms::Terms;
@@ -55,16 +54,9 @@ pub trait Source {
     /// Fails if reading fails.
     fn filter(&self, number: usize) -> Result<Self::Ids, Self::Error>;
 
-    /// Returns the records that another index gave scores to, by the number in
-    /// [`Query::Scored`](crate::Query::Scored), in increasing order of ids. Scores are not negative.
-    ///
-    /// # Errors
-    /// Fails if reading fails.
-    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Self::Error>;
-
-    /// Returns the values that a function reads, by the number in
-    /// [`ValueNumber`](crate::ValueNumber): one for each record that has some, in increasing order of
-    /// ids.
+    /// Returns the values of records with a number, which [`Query::Near`](crate::Query::Near) and
+    /// [`ValueNumber`](crate::ValueNumber) have. They are in increasing order of record ids, and those
+    /// of a record in increasing order.
     ///
     /// # Errors
     /// Fails if reading fails.

@@ -11,8 +11,8 @@ use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
     BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
-    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, ScoreFunction, Scorer, Scores, TextSimilarity,
-    TieOrder, ValueNumber, all, best, compile, count,
+    FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, ScoreFunction, Scorer, Scores,
+    TextSimilarity, TieOrder, ValueNumber, all, best, compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -22,8 +22,7 @@ struct Model {
     index: MemoryIndex,
     records: BTreeMap<u64, BTreeMap<&'static str, Vec<String>>>,
     filters: Vec<Vec<u64>>,
-    scored: BTreeMap<u64, f32>,
-    values: BTreeMap<u64, f64>,
+    values: BTreeMap<u64, Vec<f64>>,
     /// The number of records with a term of a field.
     counts: BTreeMap<(&'static str, Vec<u8>), u64>,
     lengths: BTreeMap<&'static str, FieldStatistics>,
@@ -36,7 +35,6 @@ impl Model {
             index: MemoryIndex::default(),
             records: BTreeMap::new(),
             filters: Vec::new(),
-            scored: BTreeMap::new(),
             values: BTreeMap::new(),
             counts: BTreeMap::new(),
             lengths: BTreeMap::new(),
@@ -76,20 +74,17 @@ impl Model {
         }
         let ids = model.records.keys().copied();
         let ids: Vec<u64> = ids.filter(|_| random.chance(3)).collect();
-        let scored: Vec<_> = ids
-            .into_iter()
-            .map(|id| (id, random.below(100) as f32 / 8.0))
-            .collect();
-        model.index.add_scored(&scored);
-        model.scored = scored.into_iter().collect();
-        let ids = model.records.keys().copied();
-        let ids: Vec<u64> = ids.filter(|_| random.chance(3)).collect();
-        let values: Vec<_> = ids
-            .into_iter()
-            .map(|id| (id, random.below(100) as f64 / 4.0 - 3.0))
-            .collect();
-        model.index.add_values(&values);
-        model.values = values.into_iter().collect();
+        for id in ids {
+            let count = 1 + random.below(2);
+            let mut values: Vec<f64> = (0..count)
+                .map(|_| random.below(100) as f64 / 4.0 - 3.0)
+                .collect();
+            values.sort_by(f64::total_cmp);
+            model.values.insert(id, values);
+        }
+        let values = model.values.iter();
+        let values = values.flat_map(|(id, values)| values.iter().map(|value| (*id, *value)));
+        model.index.add_values(&values.collect::<Vec<_>>());
         model
     }
 
@@ -197,9 +192,12 @@ impl Model {
                 let found = self.filters[*number].binary_search(&id);
                 found.is_ok().then_some(f64::from(boost))
             }
-            Query::Scored { .. } => {
-                let score = self.scored.get(&id);
-                score.map(|score| f64::from(*score) * f64::from(boost))
+            Query::Near { nearness, .. } => {
+                let Nearness { origin, pivot } = nearness;
+                let scores = self.values.get(&id)?.iter();
+                let scores = scores.map(|value| pivot / (pivot + (origin - value).abs()));
+                let score = scores.fold(0.0, f64::max) as f32;
+                Some(f64::from(score) * f64::from(boost))
             }
             Query::Boolean(query) => self.score_boolean(query, id, boost),
             Query::Boost {
@@ -209,7 +207,7 @@ impl Model {
             Query::Function { query, function } => {
                 // The function of the random queries multiplies the score by a value.
                 assert!(matches!(function, ScoreFunction::Multiply(_)));
-                let value = self.values.get(&id).copied().unwrap_or(0.5);
+                let value = self.values.get(&id).map_or(0.5, |values| values[0]);
                 let relevance = self.score(query, id, 1.0)?;
                 Some((relevance * value).max(0.0) * f64::from(boost))
             }
@@ -317,9 +315,13 @@ fn query(random: &mut Random, depth: u32) -> Query {
             number: random.below(2) as usize,
             label: "filter".to_owned(),
         },
-        9 => Query::Scored {
+        9 => Query::Near {
             number: 0,
-            label: "scored".to_owned(),
+            nearness: Nearness {
+                origin: random.below(20) as f64,
+                pivot: 1.0 + random.below(5) as f64,
+            },
+            label: "near".to_owned(),
         },
         10 if random.chance(3) => [Query::All, Query::Nothing][random.below(2) as usize].clone(),
         _ => Query::term(&field, &term),

@@ -21,7 +21,7 @@ use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
 use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
-use super::source::{KeyRange, ValueConditions};
+use super::source::{KeyRange, ValueConditions, ValueRange};
 use crate::Error;
 use crate::bounds::interval::after;
 
@@ -265,12 +265,16 @@ impl<'c> Compiler<'c> {
         lower: Option<&RangeEnd>,
         upper: Option<&RangeEnd>,
     ) -> Result<Query, Error> {
+        let Some(either) = lower.or(upper) else {
+            return Ok(Query::Nothing);
+        };
         let mut ranges = Vec::new();
         for (path, _) in self.resolve(paths)? {
             let Some(mapping) = self.definition.field(&path) else {
                 continue;
             };
-            ranges.extend(key_range(&path, mapping, lower, upper));
+            let like = either.value.as_ref();
+            ranges.extend(key_range(&path, mapping, like, lower, upper));
         }
         if ranges.is_empty() {
             return Ok(Query::Nothing);
@@ -279,6 +283,17 @@ impl<'c> Compiler<'c> {
         Ok(Query::Filter {
             number: self.conditions.ranges.len() - 1,
             label: range_label(paths, lower, upper),
+        })
+    }
+
+    /// Adds values to those that the query reads, and returns their number. Ranges that are there already
+    /// keep theirs.
+    fn value_number(&mut self, ranges: Vec<ValueRange>) -> usize {
+        let values = &mut self.conditions.values;
+        let known = values.iter().position(|known| *known == ranges);
+        known.unwrap_or_else(|| {
+            values.push(ranges);
+            values.len() - 1
         })
     }
 
@@ -413,15 +428,16 @@ fn paths_shown(paths: &[SearchPath]) -> String {
     paths.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the key range of a field's values between two limits.
+/// Returns the key range of a field's values that are of the type of `like` and between two limits, if
+/// there are some.
 fn key_range(
     path: &str,
     mapping: &FieldMapping,
+    like: ValueRef<'_>,
     lower: Option<&RangeEnd>,
     upper: Option<&RangeEnd>,
 ) -> Option<KeyRange> {
-    let either = lower.or(upper)?.value.as_ref();
-    let (least, greatest) = match either {
+    let (least, greatest) = match like {
         ValueRef::DateTime(_) => (
             ValueRef::DateTime(i64::MIN),
             Some(ValueRef::DateTime(i64::MAX)),
@@ -464,19 +480,6 @@ fn key_range(
         }
     };
     Some((from, to))
-}
-
-/// Returns the key range of all values of a field that are of the type of `like`: a date or a number.
-fn all_of_type(path: &str, mapping: &FieldMapping, like: ValueRef<'_>) -> Option<KeyRange> {
-    let least = match like {
-        ValueRef::DateTime(_) => ValueRef::DateTime(i64::MIN),
-        _ => ValueRef::Double(f64::NEG_INFINITY),
-    };
-    let lower = RangeEnd {
-        value: least.to_value(),
-        is_included: true,
-    };
-    key_range(path, mapping, Some(&lower), None)
 }
 
 /// Returns `true` if a path matches a pattern, in which `*` stands for any characters.

@@ -11,7 +11,7 @@ use super::options::{Options, SearchPath, bad, optional_number};
 use super::query_string;
 use crate::Error;
 use score::score;
-pub use score::{Expression, FieldValue, Score};
+pub use score::{FieldValue, Score};
 
 /// An operator with its score.
 #[derive(Clone, Debug, PartialEq)]

@@ -33,8 +33,13 @@ pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
             number: *number,
             label: label.clone(),
         },
-        Query::Scored { number, label } => Query::Scored {
+        Query::Near {
+            number,
+            nearness,
+            label,
+        } => Query::Near {
             number: *number,
+            nearness: *nearness,
             label: label.clone(),
         },
         Query::Term { field, term } => Query::Term {

@@ -10,9 +10,7 @@ use windrow_document::ValueRef;
 use windrow_document::key::KeyReader;
 use windrow_index::search::{EXISTS, VALUE, path_of, prefix};
 use windrow_search::ids::SetIds;
-use windrow_search::{
-    END, FieldStatistics, IdSet, Ids, Postings, RecordValue, ScoredRecord, Terms,
-};
+use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, RecordValue, Terms};
 
 use crate::Error;
 use crate::row::{Interrupt, Pace};
@@ -31,50 +29,54 @@ pub struct IndexSource<'s> {
 /// A range of keys: the first is inclusive, the second exclusive.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
-/// The conditions of a query on values, which the queries refer to by numbers.
+/// The values that a query is about. The query refers to them by numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueConditions {
     /// The key ranges of each [`windrow_search::Query::Filter`].
     pub ranges: Vec<Vec<KeyRange>>,
-    /// The paths and key ranges of the values with each [`windrow_search::ValueNumber`].
-    pub values: Vec<Vec<(String, KeyRange)>>,
-    /// What gives the scores of each [`windrow_search::Query::Scored`].
-    pub nears: Vec<NearValues>,
+    /// The key ranges of the values with each number, see [`windrow_search::Source::values`].
+    pub values: Vec<Vec<ValueRange>>,
+}
+
+/// A range of keys with the numbers or dates of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRange {
+    /// The path.
+    pub path: String,
+    /// The range.
+    pub keys: KeyRange,
 }
 
 impl ValueConditions {
     const NONE: &'static ValueConditions = &ValueConditions {
         ranges: Vec::new(),
         values: Vec::new(),
-        nears: Vec::new(),
     };
 }
 
-/// Values that have the greater a score, the nearer they are to an origin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NearValues {
-    /// The paths, and the key ranges of their values.
-    pub ranges: Vec<(String, KeyRange)>,
-    /// The value with the score 1: a number, or milliseconds since 1970.
-    pub origin: f64,
-    /// The distance at which the score is a half.
-    pub pivot: f64,
-}
-
 /// Returns a number, or the milliseconds of a date since 1970.
-fn number_of(value: ValueRef<'_>) -> Option<f64> {
+pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     match value {
         ValueRef::DateTime(millis) => Some(millis as f64),
         number => number.as_f64(),
     }
 }
 
-impl NearValues {
-    fn score(&self, value: f64) -> f32 {
-        let score = self.pivot / (self.pivot + (self.origin - value).abs());
-        // An infinite number is infinitely far away.
-        score as f32
-    }
+/// Visits the records of the key at which `lists` is.
+fn read_ids(
+    lists: &mut KeyLists,
+    pace: &mut Pace,
+    interrupt: &dyn Interrupt,
+    visit: &mut dyn FnMut(&[u64]),
+) -> Result<(), Error> {
+    let mut stopped = Ok(());
+    let read = lists.read(&mut |ids| {
+        if stopped.is_ok() {
+            stopped = pace.step(interrupt);
+        }
+        visit(ids);
+    });
+    read.map_err(storage).and(stopped)
 }
 
 impl<'s> IndexSource<'s> {
@@ -113,55 +115,22 @@ impl<'s> IndexSource<'s> {
         for (from, to) in ranges {
             let mut lists = self.source.key_lists(self.index, from, to)?;
             while lists.next().map_err(storage)? {
-                let mut stopped = Ok(());
-                let take = &mut |ids: &[u64]| {
-                    if stopped.is_ok() {
-                        stopped = pace.step(self.interrupt);
-                    }
+                read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
                     for id in ids {
                         found.insert(*id);
                     }
-                };
-                lists.read(take).map_err(storage)?;
-                stopped?;
+                })?;
             }
         }
         Ok(found.into_ids())
     }
 
-    /// Returns the records with values that have scores. Of several values, the nearest counts.
-    fn records_near(&self, near: &NearValues) -> Result<Arc<[ScoredRecord]>, Error> {
-        let mut found = Vec::new();
-        self.each_value(&near.ranges, &mut |id, value| {
-            found.push((id, near.score(value)));
-        })?;
-        found.sort_unstable_by(|one: &ScoredRecord, other| {
-            one.0.cmp(&other.0).then(other.1.total_cmp(&one.1))
-        });
-        found.dedup_by_key(|record| record.0);
-        Ok(found.into())
-    }
-
-    /// Returns the values of records. Of several values, the least counts.
-    fn record_values(&self, ranges: &[(String, KeyRange)]) -> Result<Arc<[RecordValue]>, Error> {
-        let mut found = Vec::new();
-        self.each_value(ranges, &mut |id, value| found.push((id, value)))?;
-        found.sort_unstable_by(|one: &RecordValue, other| {
-            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-        });
-        found.dedup_by_key(|record| record.0);
-        Ok(found.into())
-    }
-
-    /// Visits the numbers and dates in key ranges with the ids of their records.
-    fn each_value(
-        &self,
-        ranges: &[(String, KeyRange)],
-        visit: &mut dyn FnMut(u64, f64),
-    ) -> Result<(), Error> {
-        let mut pace = Pace::default();
-        for (path, (from, to)) in ranges {
+    /// Returns the numbers and dates in key ranges with the ids of their records.
+    fn values_within(&self, ranges: &[ValueRange]) -> Result<Vec<RecordValue>, Error> {
+        let (mut found, mut pace) = (Vec::new(), Pace::default());
+        for ValueRange { path, keys } in ranges {
             let value_at = prefix(path, VALUE).len();
+            let (from, to) = keys;
             let mut lists = self.source.key_lists(self.index, from, to)?;
             while lists.next().map_err(storage)? {
                 let key = lists.key().get(value_at..).unwrap_or_default();
@@ -169,18 +138,15 @@ impl<'s> IndexSource<'s> {
                 let Some(value) = value.and_then(|value| number_of(value.as_ref())) else {
                     continue;
                 };
-                let mut stopped = Ok(());
-                let take = &mut |ids: &[u64]| {
-                    if stopped.is_ok() {
-                        stopped = pace.step(self.interrupt);
-                    }
-                    ids.iter().for_each(|id| visit(*id, value));
-                };
-                lists.read(take).map_err(storage)?;
-                stopped?;
+                read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
+                    found.extend(ids.iter().map(|id| (*id, value)));
+                })?;
             }
         }
-        Ok(())
+        found.sort_unstable_by(|one: &RecordValue, other| {
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        });
+        Ok(found)
     }
 
     /// Returns all records of the collection: each has one entry in the index on `_id`.
@@ -251,18 +217,10 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
         Ok(RecordIds::Set(self.records_within(ranges)?))
     }
 
-    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Error> {
-        match self.conditions.nears.get(number) {
-            Some(near) => self.records_near(near),
-            None => Ok(Arc::new([])),
-        }
-    }
-
     fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Error> {
-        match self.conditions.values.get(number) {
-            Some(ranges) => self.record_values(ranges),
-            None => Ok(Arc::new([])),
-        }
+        let ranges = self.conditions.values.get(number);
+        let ranges = ranges.map_or(&[][..], Vec::as_slice);
+        Ok(self.values_within(ranges)?.into())
     }
 }
 
@@ -420,16 +378,17 @@ impl Terms for KeyTerms<'_> {
         if !self.is_at_term {
             return;
         }
-        let (mut stopped, mut pace) = (Ok(()), Pace::default());
-        let read = self.keys.read(&mut |ids| {
-            if stopped.is_ok() {
-                stopped = pace.step(self.interrupt);
-            }
-            for id in ids {
-                set.insert(*id);
-            }
-        });
-        if let Err(error) = read.map_err(storage).and(stopped) {
+        let read = read_ids(
+            &mut self.keys,
+            &mut Pace::default(),
+            self.interrupt,
+            &mut |ids| {
+                for id in ids {
+                    set.insert(*id);
+                }
+            },
+        );
+        if let Err(error) = read {
             self.lists.record_error(error);
             self.is_at_term = false;
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::{MemoryPosting, MemoryPostings, MemoryTerms};
 use crate::ids::{IdSet, SetIds};
-use crate::operators::ScoredRecord;
 use crate::score::{FieldStatistics, RecordValue};
 use crate::source::Source;
 
@@ -17,7 +16,6 @@ pub struct MemoryIndex {
     /// All records.
     records: IdSet,
     filters: Vec<IdSet>,
-    scored: Vec<Arc<[ScoredRecord]>>,
     values: Vec<Arc<[RecordValue]>>,
 }
 
@@ -58,14 +56,7 @@ impl MemoryIndex {
         self.filters.len() - 1
     }
 
-    /// Adds records that another index gave scores to, in increasing order of ids, and returns their
-    /// number.
-    pub fn add_scored(&mut self, records: &[ScoredRecord]) -> usize {
-        self.scored.push(records.into());
-        self.scored.len() - 1
-    }
-
-    /// Adds values that functions of scores read, in increasing order of ids, and returns their number.
+    /// Adds values of records, in increasing order of ids and values, and returns their number.
     pub fn add_values(&mut self, values: &[RecordValue]) -> usize {
         self.values.push(values.into());
         self.values.len() - 1
@@ -112,11 +103,6 @@ impl Source for MemoryIndex {
     fn filter(&self, number: usize) -> Result<SetIds, Infallible> {
         let filter = self.filters.get(number).cloned();
         Ok(filter.unwrap_or_default().into_ids())
-    }
-
-    fn scored(&self, number: usize) -> Result<Arc<[ScoredRecord]>, Infallible> {
-        let records = self.scored.get(number).cloned();
-        Ok(records.unwrap_or_else(|| Arc::new([])))
     }
 
     fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Infallible> {

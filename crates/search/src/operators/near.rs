@@ -1,65 +1,99 @@
-//! Records whose scores are known before the search.
+//! Records with values, whose scores follow from the distances of the values from an origin.
 
 use std::sync::Arc;
 
 use crate::matches::Matches;
 use crate::postings::END;
+use crate::score::RecordValue;
 
-/// A record and its score.
-pub type ScoredRecord = (u64, f32);
-
-/// Records in memory, each with a score of its own.
+/// The records with some values. The nearer a value is to an origin, the higher is the score. Of
+/// several values of a record, the nearest counts.
 #[derive(Clone, Debug)]
-pub struct Scored {
-    records: Arc<[ScoredRecord]>,
+pub struct Near {
+    values: Arc<[RecordValue]>,
+    /// The number of the first value of the record.
     at: usize,
+    nearness: Nearness,
     factor: f64,
+    count: u64,
     bound: f64,
 }
 
-impl Scored {
-    /// Creates the list of records in increasing order of ids. `factor` multiplies their scores, which
-    /// are not negative.
-    pub fn new(records: Arc<[ScoredRecord]>, factor: f64) -> Scored {
-        let greatest = records.iter().map(|(_, score)| *score).fold(0.0, f32::max);
-        Scored {
-            records,
-            at: 0,
-            factor,
-            bound: f64::from(greatest) * factor,
-        }
+/// The scores of values by their distances.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearness {
+    /// The value with the score 1.
+    pub origin: f64,
+    /// The distance at which the score is a half. Above 0.
+    pub pivot: f64,
+}
+
+impl Nearness {
+    /// Returns the score of a value. It has 32 bits, as Lucene's scores.
+    fn score(&self, value: f64) -> f64 {
+        let score = self.pivot / (self.pivot + (self.origin - value).abs());
+        f64::from(score as f32)
     }
 }
 
-impl Matches for Scored {
-    #[inline]
-    fn id(&self) -> u64 {
-        self.records.get(self.at).map_or(END, |(id, _)| *id)
+impl Near {
+    /// Creates the list. `factor` multiplies the scores.
+    pub fn new(values: Arc<[RecordValue]>, nearness: Nearness, factor: f64) -> Near {
+        let (mut count, mut greatest) = (0, 0.0_f64);
+        for record in values.chunk_by(|one, other| one.0 == other.0) {
+            count += 1;
+            greatest = greatest.max(greatest_score(record, nearness));
+        }
+        Near {
+            values,
+            at: 0,
+            nearness,
+            factor,
+            count,
+            bound: greatest * factor,
+        }
     }
 
+    fn rest(&self) -> &[RecordValue] {
+        self.values.get(self.at..).unwrap_or_default()
+    }
+}
+
+fn greatest_score(values: &[RecordValue], nearness: Nearness) -> f64 {
+    let scores = values.iter().map(|value| nearness.score(value.1));
+    scores.fold(0.0, f64::max)
+}
+
+impl Matches for Near {
     #[inline]
+    fn id(&self) -> u64 {
+        self.rest().first().map_or(END, |value| value.0)
+    }
+
     fn next(&mut self) -> u64 {
-        self.at = self.at.saturating_add(1).min(self.records.len());
-        self.id()
+        match self.id() {
+            END => END,
+            id => self.seek(id + 1),
+        }
     }
 
     fn seek(&mut self, id: u64) -> u64 {
-        let rest = self.records.get(self.at..).unwrap_or_default();
-        self.at += rest.partition_point(|(own, _)| *own < id);
+        self.at += self.rest().partition_point(|value| value.0 < id);
         self.id()
     }
 
     fn score(&mut self) -> f64 {
-        let score = self.records.get(self.at).map_or(0.0, |(_, score)| *score);
-        f64::from(score) * self.factor
+        let mut records = self.rest().chunk_by(|one, other| one.0 == other.0);
+        let record = records.next().unwrap_or_default();
+        greatest_score(record, self.nearness) * self.factor
     }
 
     fn count_at_most(&mut self) -> u64 {
-        self.records.len() as u64
+        self.count
     }
 
     fn count(&mut self) -> Option<u64> {
-        Some(self.records.len() as u64)
+        Some(self.count)
     }
 
     fn bound(&mut self) -> f64 {
@@ -80,14 +114,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_have_their_own_scores() {
-        let records: Arc<[ScoredRecord]> = Arc::new([(3, 0.5), (8, 1.0), (9, 0.25)]);
-        let mut list = Scored::new(records, 2.0);
-        assert_eq!((list.id(), list.score(), list.bound()), (3, 1.0, 2.0));
-        assert_eq!((list.seek(4), list.score()), (8, 2.0));
-        assert_eq!((list.next(), list.score()), (9, 0.5));
+    fn the_nearest_value_of_a_record_counts() {
+        let values: Arc<[RecordValue]> = Arc::new([(3, 5.0), (8, -90.0), (8, 11.0), (9, 40.0)]);
+        let nearness = Nearness {
+            origin: 10.0,
+            pivot: 5.0,
+        };
+        let mut list = Near::new(values, nearness, 2.0);
+        assert_eq!((list.id(), list.score()), (3, 1.0));
+        assert_eq!((list.seek(4), list.next(), list.seek(8)), (8, 9, 9));
+        assert_eq!(list.score(), 2.0 * nearness.score(40.0));
         assert_eq!((list.seek(10), list.next(), list.seek(1)), (END, END, END));
         assert_eq!(list.count(), Some(3));
-        assert_eq!(Scored::new(Arc::new([]), 1.0).id(), END);
+        assert_eq!(list.bound(), 2.0 * nearness.score(11.0));
+        assert_eq!(Near::new(Arc::new([]), nearness, 1.0).id(), END);
     }
 }

@@ -1,8 +1,8 @@
 //! Any of the operators.
 
 use super::{
-    AtLeast, Conjunction, Constant, Disjunction, Filter, Optional, Phrase, Rescored, Scored, Union,
-    Without,
+    AtLeast, Conjunction, ConstantScore, Disjunction, Filter, FunctionScore, Near, Optional,
+    Phrase, Rescored, Union, Without,
 };
 use crate::batch::Batch;
 use crate::ids::{Ids, SetIds};
@@ -26,8 +26,8 @@ pub enum Node<P, S, F> {
     Filter(Filter<F>),
     /// Records in memory.
     Set(Filter<SetIds>),
-    /// Records in memory with scores.
-    Scored(Scored),
+    /// The records with some values.
+    Near(Near),
     /// The records with all of some terms.
     AllTerms(Box<Conjunction<Term<P, S>>>),
     /// The records in all of some lists.
@@ -45,9 +45,9 @@ pub enum Node<P, S, F> {
     /// The records of a list, with a higher score if they are in another one.
     Optional(Box<Optional<Node<P, S, F>>>),
     /// The records of a list, all with one score.
-    Constant(Box<Constant<Node<P, S, F>>>),
+    Constant(Box<Rescored<Node<P, S, F>, ConstantScore>>),
     /// The records of a list, with scores that a function changes.
-    Rescored(Box<Rescored<Node<P, S, F>>>),
+    Function(Box<Rescored<Node<P, S, F>, FunctionScore>>),
 }
 
 /// Evaluates an expression on the operator inside a node.
@@ -59,7 +59,7 @@ macro_rules! dispatch {
             Node::Phrase($list) => $result,
             Node::Filter($list) => $result,
             Node::Set($list) => $result,
-            Node::Scored($list) => $result,
+            Node::Near($list) => $result,
             Node::AllTerms($list) => $result,
             Node::All($list) => $result,
             Node::AnyTerm($list) => $result,
@@ -69,7 +69,7 @@ macro_rules! dispatch {
             Node::Without($list) => $result,
             Node::Optional($list) => $result,
             Node::Constant($list) => $result,
-            Node::Rescored($list) => $result,
+            Node::Function($list) => $result,
         }
     };
 }

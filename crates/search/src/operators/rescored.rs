@@ -1,28 +1,67 @@
-//! Records whose scores a function changes.
+//! Records whose scores are replaced.
 
 use crate::matches::Matches;
 use crate::score::BoundFunction;
 
-/// The records of a list with the scores that a function gives them.
+/// The records of a list with other scores.
 #[derive(Clone, Debug)]
-pub struct Rescored<M> {
+pub struct Rescored<M, R> {
     list: M,
-    function: BoundFunction,
-    factor: f64,
+    rescoring: R,
 }
 
-impl<M: Matches> Rescored<M> {
-    /// Creates the list. `factor` multiplies the results of the function.
-    pub fn new(list: M, function: BoundFunction, factor: f64) -> Rescored<M> {
-        Rescored {
-            list,
-            function,
-            factor,
-        }
+/// Gives other scores to the records of a list.
+pub trait Rescoring {
+    /// Returns the score of the record that the list stands on.
+    fn score(&self, list: &mut impl Matches) -> f64;
+
+    /// Returns a score that no record of the list has more than.
+    fn bound(&self, list: &mut impl Matches) -> f64;
+}
+
+/// All records have this score. A score of 0 makes the list a filter.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstantScore(pub f64);
+
+impl Rescoring for ConstantScore {
+    #[inline]
+    fn score(&self, _: &mut impl Matches) -> f64 {
+        self.0
+    }
+
+    fn bound(&self, _: &mut impl Matches) -> f64 {
+        self.0
     }
 }
 
-impl<M: Matches> Matches for Rescored<M> {
+/// The scores are results of a function.
+#[derive(Clone, Debug)]
+pub struct FunctionScore {
+    /// The function.
+    pub function: BoundFunction,
+    /// Its results are multiplied by it.
+    pub factor: f64,
+}
+
+impl Rescoring for FunctionScore {
+    fn score(&self, list: &mut impl Matches) -> f64 {
+        let (id, relevance) = (list.id(), list.score());
+        self.function.score(id, relevance) * self.factor
+    }
+
+    fn bound(&self, list: &mut impl Matches) -> f64 {
+        self.function.bound(list.bound()) * self.factor
+    }
+}
+
+impl<M: Matches, R: Rescoring> Rescored<M, R> {
+    /// Creates the list.
+    pub fn new(list: M, rescoring: R) -> Rescored<M, R> {
+        Rescored { list, rescoring }
+    }
+}
+
+impl<M: Matches, R: Rescoring> Matches for Rescored<M, R> {
     #[inline]
     fn id(&self) -> u64 {
         self.list.id()
@@ -43,9 +82,9 @@ impl<M: Matches> Matches for Rescored<M> {
         self.list.probe(id)
     }
 
+    #[inline]
     fn score(&mut self) -> f64 {
-        let (id, relevance) = (self.list.id(), self.list.score());
-        self.function.score(id, relevance) * self.factor
+        self.rescoring.score(&mut self.list)
     }
 
     fn count_at_most(&mut self) -> u64 {
@@ -57,8 +96,7 @@ impl<M: Matches> Matches for Rescored<M> {
     }
 
     fn bound(&mut self) -> f64 {
-        let relevance = self.list.bound();
-        self.function.bound(relevance) * self.factor
+        self.rescoring.bound(&mut self.list)
     }
 
     fn postings_read(&self) -> u64 {

@@ -2,87 +2,94 @@
 
 use std::sync::Arc;
 
-/// A value of a record. Values are in increasing order of record ids.
+/// A value of a record. Values are in increasing order of record ids, and those of a record in
+/// increasing order.
 pub type RecordValue = (u64, f64);
 
-/// A function of the score that a query gives to a record, and of values of the record.
+/// A function of the score that a query gives to a record, and of values `V` of the record.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ScoreFunction {
+pub enum ScoreFunction<V> {
     /// The score of the query.
     Relevance,
     /// A number.
     Constant(f64),
     /// A value of the record.
-    Value(ValueNumber),
-    /// A bell curve: 1 at an origin, and `decay` at a distance of `offset + scale` from it.
-    Gauss {
-        /// The value whose distance counts.
-        value: ValueNumber,
-        /// The origin.
-        origin: f64,
-        /// Distances up to it count as 0. Not negative.
-        offset: f64,
-        /// The distance behind the offset at which the result is `decay`. Above 0.
-        scale: f64,
-        /// Between 0 and 1.
-        decay: f64,
-    },
+    Value(V),
+    /// A bell curve over the distance of a value from an origin.
+    Gauss(V, Gauss),
     /// The sum of functions.
-    Add(Vec<ScoreFunction>),
+    Add(Vec<ScoreFunction<V>>),
     /// The product of functions.
-    Multiply(Vec<ScoreFunction>),
+    Multiply(Vec<ScoreFunction<V>>),
     /// The logarithm to base 10.
-    Log(Box<ScoreFunction>),
+    Log(Box<ScoreFunction<V>>),
     /// The logarithm to base 10 of 1 more.
-    Log1p(Box<ScoreFunction>),
+    Log1p(Box<ScoreFunction<V>>),
 }
 
-/// A value of records: see [`Source::values`](crate::Source::values).
+/// A bell curve: 1 at an origin, and less the farther a value is from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gauss {
+    origin: f64,
+    offset: f64,
+    /// The factor of the squared distance in the exponent.
+    factor: f64,
+}
+
+impl Gauss {
+    /// Creates the curve. Distances up to `offset`, which is not negative, count as 0. At the distance
+    /// `scale` behind the offset, above 0, the result is `decay`, which is between 0 and 1.
+    pub fn new(origin: f64, offset: f64, scale: f64, decay: f64) -> Gauss {
+        Gauss {
+            origin,
+            offset,
+            factor: decay.ln() / (scale * scale),
+        }
+    }
+
+    fn at(self, value: f64) -> f64 {
+        let distance = ((value - self.origin).abs() - self.offset).max(0.0);
+        (distance * distance * self.factor).exp()
+    }
+}
+
+/// The number of the values of records that a function reads: see
+/// [`Source::values`](crate::Source::values).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueNumber {
     /// The number of the values.
     pub number: usize,
-    /// What records without a value have.
+    /// The value of records without one.
     pub undefined: f64,
 }
 
 /// A function with the values that it reads.
-#[derive(Clone, Debug)]
-pub struct BoundFunction {
-    kind: BoundKind,
-}
+pub type BoundFunction = ScoreFunction<RecordValues>;
 
+/// Values of records. Of several values of a record, the least counts.
 #[derive(Clone, Debug)]
-enum BoundKind {
-    Relevance,
-    Constant(f64),
-    Value(BoundValue),
-    Gauss {
-        value: BoundValue,
-        origin: f64,
-        offset: f64,
-        /// The factor of the squared distance in the exponent.
-        factor: f64,
-    },
-    Add(Vec<BoundFunction>),
-    Multiply(Vec<BoundFunction>),
-    Log(Box<BoundFunction>),
-    Log1p(Box<BoundFunction>),
-}
-
-#[derive(Clone, Debug)]
-struct BoundValue {
-    records: Arc<[RecordValue]>,
+pub struct RecordValues {
+    values: Arc<[RecordValue]>,
     undefined: f64,
     /// The least and the greatest value.
     range: Interval,
 }
 
-impl BoundValue {
+impl RecordValues {
+    /// Creates the values. Records without one have the value `undefined`.
+    pub fn new(values: Arc<[RecordValue]>, undefined: f64) -> RecordValues {
+        let all = values.iter().map(|value| value.1);
+        RecordValues {
+            range: all.fold(Interval::of(undefined), Interval::including),
+            values,
+            undefined,
+        }
+    }
+
     fn of(&self, id: u64) -> f64 {
-        let found = self.records.binary_search_by_key(&id, |record| record.0);
-        let record = found.ok().and_then(|at| self.records.get(at));
-        record.map_or(self.undefined, |record| record.1)
+        let first = self.values.partition_point(|value| value.0 < id);
+        let found = self.values.get(first).filter(|value| value.0 == id);
+        found.map_or(self.undefined, |value| value.1)
     }
 }
 
@@ -152,60 +159,29 @@ fn logarithm(number: f64) -> f64 {
     }
 }
 
-impl ScoreFunction {
-    /// Returns the function with its values, which `open` returns by their numbers.
+impl<V> ScoreFunction<V> {
+    /// Returns the function with other values.
     ///
     /// # Errors
-    /// Fails if `open` does.
-    pub fn bind<E>(
+    /// Fails if `map` does.
+    pub fn try_map<W, E>(
         &self,
-        open: &mut dyn FnMut(usize) -> Result<Arc<[RecordValue]>, E>,
-    ) -> Result<BoundFunction, E> {
-        let kind = match self {
-            ScoreFunction::Relevance => BoundKind::Relevance,
-            ScoreFunction::Constant(number) => BoundKind::Constant(*number),
-            ScoreFunction::Value(value) => BoundKind::Value(value.bind(open)?),
-            ScoreFunction::Gauss {
-                value,
-                origin,
-                offset,
-                scale,
-                decay,
-            } => BoundKind::Gauss {
-                value: value.bind(open)?,
-                origin: *origin,
-                offset: *offset,
-                factor: decay.ln() / (scale * scale),
-            },
-            ScoreFunction::Add(all) => BoundKind::Add(bind_all(all, open)?),
-            ScoreFunction::Multiply(all) => BoundKind::Multiply(bind_all(all, open)?),
-            ScoreFunction::Log(inner) => BoundKind::Log(Box::new(inner.bind(open)?)),
-            ScoreFunction::Log1p(inner) => BoundKind::Log1p(Box::new(inner.bind(open)?)),
+        map: &mut dyn FnMut(&V) -> Result<W, E>,
+    ) -> Result<ScoreFunction<W>, E> {
+        let mut all = |functions: &[ScoreFunction<V>]| -> Result<Vec<_>, E> {
+            functions.iter().map(|one| one.try_map(map)).collect()
         };
-        Ok(BoundFunction { kind })
-    }
-}
-
-impl ValueNumber {
-    fn bind<E>(
-        &self,
-        open: &mut dyn FnMut(usize) -> Result<Arc<[RecordValue]>, E>,
-    ) -> Result<BoundValue, E> {
-        let records = open(self.number)?;
-        let values = records.iter().map(|record| record.1);
-        Ok(BoundValue {
-            range: values.fold(Interval::of(self.undefined), Interval::including),
-            records,
-            undefined: self.undefined,
+        Ok(match self {
+            ScoreFunction::Relevance => ScoreFunction::Relevance,
+            ScoreFunction::Constant(number) => ScoreFunction::Constant(*number),
+            ScoreFunction::Add(functions) => ScoreFunction::Add(all(functions)?),
+            ScoreFunction::Multiply(functions) => ScoreFunction::Multiply(all(functions)?),
+            ScoreFunction::Value(value) => ScoreFunction::Value(map(value)?),
+            ScoreFunction::Gauss(value, gauss) => ScoreFunction::Gauss(map(value)?, *gauss),
+            ScoreFunction::Log(inner) => ScoreFunction::Log(Box::new(inner.try_map(map)?)),
+            ScoreFunction::Log1p(inner) => ScoreFunction::Log1p(Box::new(inner.try_map(map)?)),
         })
     }
-}
-
-fn bind_all<E>(
-    all: &[ScoreFunction],
-    open: &mut dyn FnMut(usize) -> Result<Arc<[RecordValue]>, E>,
-) -> Result<Vec<BoundFunction>, E> {
-    all.iter().map(|one| one.bind(open)).collect()
 }
 
 /// A score that is finite, and neither negative nor NaN.
@@ -234,37 +210,31 @@ impl BoundFunction {
 
     fn result(&self, id: u64, relevance: f64) -> f64 {
         let of = |one: &BoundFunction| one.result(id, relevance);
-        match &self.kind {
-            BoundKind::Relevance => relevance,
-            BoundKind::Constant(number) => *number,
-            BoundKind::Value(value) => value.of(id),
-            BoundKind::Gauss {
-                value,
-                origin,
-                offset,
-                factor,
-            } => {
-                let distance = ((value.of(id) - origin).abs() - offset).max(0.0);
-                (distance * distance * factor).exp()
-            }
-            BoundKind::Add(all) => all.iter().map(of).sum(),
-            BoundKind::Multiply(all) => all.iter().map(of).product(),
-            BoundKind::Log(inner) => logarithm(of(inner)),
-            BoundKind::Log1p(inner) => logarithm(of(inner) + 1.0),
+        match self {
+            ScoreFunction::Relevance => relevance,
+            ScoreFunction::Constant(number) => *number,
+            ScoreFunction::Value(values) => values.of(id),
+            ScoreFunction::Gauss(values, gauss) => gauss.at(values.of(id)),
+            ScoreFunction::Add(all) => all.iter().map(of).sum(),
+            ScoreFunction::Multiply(all) => all.iter().map(of).product(),
+            ScoreFunction::Log(inner) => logarithm(of(inner)),
+            ScoreFunction::Log1p(inner) => logarithm(of(inner) + 1.0),
         }
     }
 
     fn interval(&self, relevance: f64) -> Interval {
         let of = |one: &BoundFunction| one.interval(relevance);
-        match &self.kind {
-            BoundKind::Relevance => Interval::between(0.0, relevance),
-            BoundKind::Constant(number) => Interval::of(*number),
-            BoundKind::Value(value) => value.range,
-            BoundKind::Gauss { .. } => Interval::between(0.0, 1.0),
-            BoundKind::Add(all) => all.iter().map(of).fold(Interval::of(0.0), Interval::plus),
-            BoundKind::Multiply(all) => all.iter().map(of).fold(Interval::of(1.0), Interval::times),
-            BoundKind::Log(inner) => of(inner).log(0.0),
-            BoundKind::Log1p(inner) => of(inner).log(1.0),
+        match self {
+            ScoreFunction::Relevance => Interval::between(0.0, relevance),
+            ScoreFunction::Constant(number) => Interval::of(*number),
+            ScoreFunction::Value(values) => values.range,
+            ScoreFunction::Gauss(..) => Interval::between(0.0, 1.0),
+            ScoreFunction::Add(all) => all.iter().map(of).fold(Interval::of(0.0), Interval::plus),
+            ScoreFunction::Multiply(all) => {
+                all.iter().map(of).fold(Interval::of(1.0), Interval::times)
+            }
+            ScoreFunction::Log(inner) => of(inner).log(0.0),
+            ScoreFunction::Log1p(inner) => of(inner).log(1.0),
         }
     }
 }
@@ -275,13 +245,13 @@ mod tests {
 
     use super::*;
 
-    fn bound(function: ScoreFunction) -> BoundFunction {
-        let records: Arc<[RecordValue]> = Arc::new([(1, 10.0), (2, -4.0), (5, 1_000.0)]);
-        let mut open = |number| {
-            assert_eq!(number, 0);
-            Ok::<_, Infallible>(records.clone())
+    fn bound(function: &ScoreFunction<ValueNumber>) -> BoundFunction {
+        let values: Arc<[RecordValue]> = Arc::new([(1, 10.0), (1, 11.0), (2, -4.0), (5, 1_000.0)]);
+        let mut open = |value: &ValueNumber| {
+            assert_eq!(value.number, 0);
+            Ok::<_, Infallible>(RecordValues::new(values.clone(), value.undefined))
         };
-        function.bind(&mut open).unwrap()
+        function.try_map(&mut open).unwrap()
     }
 
     fn value(undefined: f64) -> ValueNumber {
@@ -291,8 +261,8 @@ mod tests {
         }
     }
 
-    fn check(function: ScoreFunction, id: u64, relevance: f64, expected: f64) {
-        let function = bound(function);
+    fn check(function: ScoreFunction<ValueNumber>, id: u64, relevance: f64, expected: f64) {
+        let function = bound(&function);
         let found = function.score(id, relevance);
         assert!((found - expected).abs() < 1e-12, "{function:?}: {found}");
         let limit = function.bound(relevance);
@@ -314,13 +284,8 @@ mod tests {
         check(ScoreFunction::Log(Box::new(of(0.0))), 5, 1.0, 3.0);
         check(ScoreFunction::Log(Box::new(of(0.0))), 9, 1.0, 0.0);
         check(ScoreFunction::Log1p(Box::new(of(99.0))), 9, 1.0, 2.0);
-        let gauss = |origin, offset| ScoreFunction::Gauss {
-            value: value(0.0),
-            origin,
-            offset,
-            scale: 5.0,
-            decay: 0.5,
-        };
+        let gauss =
+            |origin, offset| ScoreFunction::Gauss(value(0.0), Gauss::new(origin, offset, 5.0, 0.5));
         check(gauss(10.0, 0.0), 1, 1.0, 1.0);
         check(gauss(15.0, 0.0), 1, 1.0, 0.5);
         check(gauss(17.0, 2.0), 1, 1.0, 0.5);

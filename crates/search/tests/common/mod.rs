@@ -3,8 +3,8 @@
 
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{
-    AtLeast, Conjunction, Constant, Disjunction, Filter, Optional, Phrase, PhraseTerm, Union,
-    Without,
+    AtLeast, Conjunction, ConstantScore, Disjunction, Filter, Optional, Phrase, PhraseTerm,
+    Rescored, Union, Without,
 };
 use windrow_search::{Hit, IdSet, Node, Scorer, Term, TieOrder};
 
@@ -204,7 +204,7 @@ impl Shape {
             }
             Shape::Constant(shape) => {
                 let node = shape.node(corpus, scorers);
-                Node::Constant(Box::new(Constant::new(node, 1.5)))
+                Node::Constant(Box::new(Rescored::new(node, ConstantScore(1.5))))
             }
         }
     }

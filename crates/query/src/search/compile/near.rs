@@ -1,12 +1,12 @@
 //! Compiles `near`: numbers or dates whose scores follow from their distance from an origin.
 
 use windrow_document::ValueRef;
-use windrow_search::Query;
+use windrow_search::{Nearness, Query};
 
-use super::{Compiler, all_of_type, paths_shown};
+use super::{Compiler, key_range, paths_shown};
 use crate::Error;
 use crate::search::options::SearchPath;
-use crate::search::source::NearValues;
+use crate::search::source::{ValueRange, number_of};
 
 impl Compiler<'_> {
     pub(super) fn near(
@@ -17,26 +17,20 @@ impl Compiler<'_> {
     ) -> Result<Query, Error> {
         let mut ranges = Vec::new();
         for (path, _) in self.resolve(paths)? {
-            let range = self.definition.field(&path);
-            let range = range.and_then(|mapping| all_of_type(&path, mapping, origin));
-            ranges.extend(range.map(|range| (path, range)));
+            let keys = self.definition.field(&path);
+            let keys = keys.and_then(|mapping| key_range(&path, mapping, origin, None, None));
+            ranges.extend(keys.map(|keys| ValueRange { path, keys }));
         }
-        if ranges.is_empty() {
+        let (false, Some(number)) = (ranges.is_empty(), number_of(origin)) else {
             return Ok(Query::Nothing);
-        }
-        let label = format!("near({}, {origin}, {pivot})", paths_shown(paths));
-        let origin = match origin {
-            ValueRef::DateTime(millis) => millis as f64,
-            number => number.as_f64().unwrap_or_default(),
         };
-        self.conditions.nears.push(NearValues {
-            ranges,
-            origin,
-            pivot,
-        });
-        Ok(Query::Scored {
-            number: self.conditions.nears.len() - 1,
-            label,
+        Ok(Query::Near {
+            number: self.value_number(ranges),
+            nearness: Nearness {
+                origin: number,
+                pivot,
+            },
+            label: format!("near({}, {origin}, {pivot})", paths_shown(paths)),
         })
     }
 }

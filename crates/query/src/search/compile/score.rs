@@ -1,10 +1,13 @@
 //! Compiles the option `score` of operators.
 
+use std::convert::Infallible;
+
 use windrow_document::ValueRef;
 use windrow_search::{Query, ScoreFunction, ValueNumber};
 
-use super::{Compiler, all_of_type};
-use crate::search::operator::{Expression, FieldValue, Score};
+use super::{Compiler, key_range};
+use crate::search::operator::{FieldValue, Score};
+use crate::search::source::ValueRange;
 
 impl Compiler<'_> {
     /// Returns the query with the score that an operator asks for.
@@ -16,54 +19,33 @@ impl Compiler<'_> {
                 query: Box::new(query),
                 score: *score,
             },
-            Score::Function(expression) => Query::Function {
+            Score::Function(function) => Query::Function {
                 query: Box::new(query),
-                function: self.function(expression),
+                function: self.function(function),
             },
         }
     }
 
-    fn function(&mut self, expression: &Expression) -> ScoreFunction {
-        match expression {
-            Expression::Relevance => ScoreFunction::Relevance,
-            Expression::Constant(number) => ScoreFunction::Constant(*number),
-            Expression::Field(field) => ScoreFunction::Value(self.value(field)),
-            Expression::Gauss {
-                field,
-                origin,
-                offset,
-                scale,
-                decay,
-            } => ScoreFunction::Gauss {
-                value: self.value(field),
-                origin: *origin,
-                offset: *offset,
-                scale: *scale,
-                decay: *decay,
-            },
-            Expression::Add(all) => ScoreFunction::Add(self.functions(all)),
-            Expression::Multiply(all) => ScoreFunction::Multiply(self.functions(all)),
-            Expression::Log(inner) => ScoreFunction::Log(Box::new(self.function(inner))),
-            Expression::Log1p(inner) => ScoreFunction::Log1p(Box::new(self.function(inner))),
-        }
-    }
-
-    fn functions(&mut self, all: &[Expression]) -> Vec<ScoreFunction> {
-        all.iter().map(|one| self.function(one)).collect()
+    fn function(&mut self, function: &ScoreFunction<FieldValue>) -> ScoreFunction<ValueNumber> {
+        let Ok(function) =
+            function.try_map(&mut |field| Ok::<_, Infallible>(self.field_value(field)));
+        function
     }
 
     /// Adds a field to the values that the query reads: its numbers and dates.
-    fn value(&mut self, field: &FieldValue) -> ValueNumber {
+    fn field_value(&mut self, field: &FieldValue) -> ValueNumber {
         let path = &field.path;
         let mapping = self.definition.field(path);
         let ranges = mapping.into_iter().flat_map(|mapping| {
             let likes = [ValueRef::Int32(0), ValueRef::DateTime(0)].into_iter();
-            likes.filter_map(|like| all_of_type(path, mapping, like))
+            likes.filter_map(|like| key_range(path, mapping, like, None, None))
         });
-        let ranges = ranges.map(|range| (path.clone(), range)).collect();
-        self.conditions.values.push(ranges);
+        let ranges = ranges.map(|keys| ValueRange {
+            path: path.clone(),
+            keys,
+        });
         ValueNumber {
-            number: self.conditions.values.len() - 1,
+            number: self.value_number(ranges.collect()),
             undefined: field.undefined,
         }
     }

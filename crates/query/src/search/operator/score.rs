@@ -3,6 +3,7 @@
 //! Source: <https://www.mongodb.com/docs/search/customize-score/>.
 
 use windrow_document::ValueRef;
+use windrow_search::{Gauss, ScoreFunction};
 
 use crate::Error;
 use crate::search::options::{Options, bad, optional_number};
@@ -17,33 +18,14 @@ pub enum Score {
     /// The score is replaced.
     Constant(f32),
     /// The score is the result of a function.
-    Function(Expression),
-}
-
-/// A function of the score of an operator and of fields.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
-    Relevance,
-    Constant(f64),
-    Field(FieldValue),
-    Gauss {
-        field: FieldValue,
-        origin: f64,
-        offset: f64,
-        scale: f64,
-        decay: f64,
-    },
-    Add(Vec<Expression>),
-    Multiply(Vec<Expression>),
-    Log(Box<Expression>),
-    Log1p(Box<Expression>),
+    Function(ScoreFunction<FieldValue>),
 }
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldValue {
     pub path: String,
-    /// The value where the field is missing.
+    /// The value of documents without the field.
     pub undefined: f64,
 }
 
@@ -69,7 +51,7 @@ pub(super) fn score(options: &Options<'_>) -> Result<Score, Error> {
         given.get("constant").map(constant),
         given
             .get("function")
-            .map(|it| Ok(Score::Function(expression(it, 0)?))),
+            .map(|it| Ok(Score::Function(function(it, 0)?))),
     ];
     let mut parsed = parsed.into_iter().flatten();
     match (parsed.next(), parsed.next()) {
@@ -92,9 +74,9 @@ fn boost(value: ValueRef<'_>) -> Result<Score, Error> {
         let message = "\"score.boost\" must have either \"value\" or \"path\"";
         return Err(bad(message.to_owned()));
     }
-    let field = Expression::Field(field_value("boost.path", value, "path")?);
-    let factors = vec![Expression::Relevance, field];
-    Ok(Score::Function(Expression::Multiply(factors)))
+    let field = ScoreFunction::Value(field_value("boost.path", value, "path")?);
+    let factors = vec![ScoreFunction::Relevance, field];
+    Ok(Score::Function(ScoreFunction::Multiply(factors)))
 }
 
 fn constant(value: ValueRef<'_>) -> Result<Score, Error> {
@@ -113,7 +95,7 @@ fn factor(options: &Options<'_>, name: &str) -> Result<f32, Error> {
 }
 
 /// Parses a function: a document with one field.
-fn expression(value: ValueRef<'_>, depth: usize) -> Result<Expression, Error> {
+fn function(value: ValueRef<'_>, depth: usize) -> Result<ScoreFunction<FieldValue>, Error> {
     if depth >= DEPTH_MAX {
         return Err(bad(format!(
             "functions of \"score\" are nested more than {DEPTH_MAX} deep"
@@ -127,17 +109,17 @@ fn expression(value: ValueRef<'_>, depth: usize) -> Result<Expression, Error> {
         let message = "\"score.function\" must be a document with one function";
         return Err(bad(message.to_owned()));
     };
-    let inner = |value: ValueRef<'_>| expression(value, depth + 1);
+    let inner = |value: ValueRef<'_>| function(value, depth + 1);
     match name {
-        "score" if operand == ValueRef::String("relevance") => Ok(Expression::Relevance),
+        "score" if operand == ValueRef::String("relevance") => Ok(ScoreFunction::Relevance),
         "score" => Err(bad("\"function.score\" must be \"relevance\"".to_owned())),
-        "constant" => finite(operand, "function.constant").map(Expression::Constant),
-        "path" => field_of(operand, "function.path").map(Expression::Field),
+        "constant" => finite(operand, "function.constant").map(ScoreFunction::Constant),
+        "path" => field_of(operand, "function.path").map(ScoreFunction::Value),
         "gauss" => gauss(operand),
-        "log" => Ok(Expression::Log(Box::new(inner(operand)?))),
-        "log1p" => Ok(Expression::Log1p(Box::new(inner(operand)?))),
-        "add" => operands(operand, name, inner).map(Expression::Add),
-        "multiply" => operands(operand, name, inner).map(Expression::Multiply),
+        "log" => Ok(ScoreFunction::Log(Box::new(inner(operand)?))),
+        "log1p" => Ok(ScoreFunction::Log1p(Box::new(inner(operand)?))),
+        "add" => operands(operand, name, inner).map(ScoreFunction::Add),
+        "multiply" => operands(operand, name, inner).map(ScoreFunction::Multiply),
         other => Err(bad(format!("Unrecognized function of \"score\" {other:?}"))),
     }
 }
@@ -145,8 +127,8 @@ fn expression(value: ValueRef<'_>, depth: usize) -> Result<Expression, Error> {
 fn operands(
     value: ValueRef<'_>,
     name: &str,
-    parse: impl Fn(ValueRef<'_>) -> Result<Expression, Error>,
-) -> Result<Vec<Expression>, Error> {
+    parse: impl Fn(ValueRef<'_>) -> Result<ScoreFunction<FieldValue>, Error>,
+) -> Result<Vec<ScoreFunction<FieldValue>>, Error> {
     let all = value.as_array().filter(|all| all.iter().count() > 1);
     match all {
         Some(all) => all.iter().map(parse).collect(),
@@ -156,7 +138,7 @@ fn operands(
     }
 }
 
-fn gauss(value: ValueRef<'_>) -> Result<Expression, Error> {
+fn gauss(value: ValueRef<'_>) -> Result<ScoreFunction<FieldValue>, Error> {
     let options = Options::new("gauss", value)?;
     options.check(&["path", "origin", "scale", "offset", "decay"])?;
     let number = |name: &str| finite(options.required(name)?, &format!("gauss.{name}"));
@@ -170,13 +152,9 @@ fn gauss(value: ValueRef<'_>) -> Result<Expression, Error> {
                        \"decay\" between 0 and 1";
         return Err(bad(message.to_owned()));
     }
-    Ok(Expression::Gauss {
-        field: field_of(options.required("path")?, "gauss.path")?,
-        origin: number("origin")?,
-        offset,
-        scale,
-        decay,
-    })
+    let field = field_of(options.required("path")?, "gauss.path")?;
+    let gauss = Gauss::new(number("origin")?, offset, scale, decay);
+    Ok(ScoreFunction::Gauss(field, gauss))
 }
 
 /// Parses a path, or `{value: <path>, undefined: <number>}`.
