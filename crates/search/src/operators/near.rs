@@ -54,6 +54,12 @@ impl Near {
         }
     }
 
+    /// Returns the values of the record that the list stands on.
+    fn record(&self) -> &[RecordValue] {
+        let mut records = self.rest().chunk_by(|one, other| one.0 == other.0);
+        records.next().unwrap_or_default()
+    }
+
     fn rest(&self) -> &[RecordValue] {
         self.values.get(self.at..).unwrap_or_default()
     }
@@ -70,11 +76,10 @@ impl Matches for Near {
         self.rest().first().map_or(END, |value| value.0)
     }
 
+    #[inline]
     fn next(&mut self) -> u64 {
-        match self.id() {
-            END => END,
-            id => self.seek(id + 1),
-        }
+        self.at += self.record().len();
+        self.id()
     }
 
     fn seek(&mut self, id: u64) -> u64 {
@@ -83,9 +88,7 @@ impl Matches for Near {
     }
 
     fn score(&mut self) -> f64 {
-        let mut records = self.rest().chunk_by(|one, other| one.0 == other.0);
-        let record = records.next().unwrap_or_default();
-        greatest_score(record, self.nearness) * self.factor
+        greatest_score(self.record(), self.nearness) * self.factor
     }
 
     fn count_at_most(&mut self) -> u64 {
