@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use bytes::Bytes;
-use windrow_collection::Collection;
+use windrow_collection::{Collection, InsertOrder};
 use windrow_document::DocumentBuf;
 
 /// Why a program ends without figures.
@@ -27,7 +27,7 @@ pub fn insert(collection: &Collection, bodies: &[String]) -> Result<(), Failure>
             document.push("body", body.as_str());
             documents.extend_from_slice(document.as_bytes());
         }
-        let inserted = collection.insert(Bytes::from(documents), true)?;
+        let inserted = collection.insert(Bytes::from(documents), InsertOrder::Ordered)?;
         if let Some((number, error)) = inserted.errors.into_iter().next() {
             return Err(format!("document {number}: {error}").into());
         }

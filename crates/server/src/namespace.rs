@@ -59,7 +59,7 @@ pub fn collection_name<'a>(
     Ok(name)
 }
 
-/// The error of a value that stands for the name of a collection and is no string.
+/// The error of a value that must be the name of a collection and is not a string.
 pub fn wrong_type(value: Option<ValueRef<'_>>, code: ErrorCode) -> CommandError {
     let found = value.map_or("missing", |value| value.type_of().name());
     CommandError::new(code, format!("collection name has invalid type {found}"))

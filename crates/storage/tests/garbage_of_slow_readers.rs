@@ -17,7 +17,7 @@ use windrow_storage::{
 fn options(bucket: &MemoryBucket) -> ClusterOptions {
     ClusterOptions {
         heartbeat: Duration::ZERO,
-        // Nobody waits for the others.
+        // No server waits for the others.
         member_lifetime: Duration::ZERO,
         uploads: Uploads::Caller,
         ..cluster_options(bucket)

@@ -118,7 +118,9 @@ pub fn path_bytes(path: &str) -> Vec<u8> {
 
 /// Returns the bytes of the path of a result, with what is inside of the file.
 pub fn id_bytes(result: &SearchResult) -> Vec<u8> {
-    let inner = result.id.strip_prefix(&result.path).unwrap_or_default();
+    let Some(inner) = result.id.strip_prefix(&result.path) else {
+        return result.id.clone().into_bytes();
+    };
     let mut bytes = path_bytes(&result.path);
     bytes.extend_from_slice(inner.as_bytes());
     bytes

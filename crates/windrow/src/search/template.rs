@@ -122,28 +122,21 @@ impl Template {
 impl TemplateField {
     /// Returns the field of a result with its rank `number`. Paths are exact, texts are in one line.
     fn of(self, result: &SearchResult, number: usize) -> Vec<u8> {
-        match self {
-            TemplateField::Path => id_bytes(result),
-            TemplateField::File => path_bytes(&result.path),
+        let date = |ms| TimeContext::system().format_ms(ms);
+        let optional = |number: Option<usize>| number.map_or(String::new(), |it| it.to_string());
+        let text = match self {
+            TemplateField::Path => return id_bytes(result),
+            TemplateField::File => return path_bytes(&result.path),
             TemplateField::Folder => {
                 let folder = result.path.rsplit_once('/');
-                path_bytes(folder.map_or("", |(folder, _)| folder))
+                return path_bytes(folder.map_or("", |(folder, _)| folder));
             }
             // The name of a member is not that of a file.
             TemplateField::Name if result.path.ends_with(&result.file_name) => {
-                path_bytes(&result.file_name)
+                return path_bytes(&result.file_name);
             }
-            _ => self.text_of(result, number).into_bytes(),
-        }
-    }
-
-    fn text_of(self, result: &SearchResult, number: usize) -> String {
-        let date = |ms| TimeContext::system().format_ms(ms);
-        let optional = |number: Option<usize>| number.map_or(String::new(), |it| it.to_string());
-        match self {
             TemplateField::Number => number.to_string(),
             TemplateField::Score => format!("{:.2}", result.score),
-            TemplateField::Path | TemplateField::File | TemplateField::Folder => String::new(),
             TemplateField::Inner => result.inner.clone().unwrap_or_default(),
             TemplateField::Name => result.file_name.clone(),
             TemplateField::Title => to_single_line(result.shown_name()),
@@ -157,7 +150,8 @@ impl TemplateField {
             TemplateField::Line => optional(result.line()),
             TemplateField::Page => optional(result.page()),
             TemplateField::Snippet => format_snippet(&result.snippet, Marks::new("", "")),
-        }
+        };
+        text.into_bytes()
     }
 }
 

@@ -172,16 +172,15 @@ impl<'m> MessageContent<'m> {
                 *alternative = join_bodies(&found);
             }
         }
-        let differ = lacks_most_words(&plain, &html);
-        let is_html = differ || is_stub(&plain, &html);
-        let has_both = differ && !is_stub(&plain, &html);
+        let is_stub = is_stub(&plain, &html);
+        let is_html = is_stub || lacks_most_words(&plain, &html);
         if is_html {
             self.bodies.push(Body {
                 text: html,
                 is_html,
             });
         }
-        if has_both || !is_html {
+        if !is_stub {
             self.bodies.push(Body {
                 text: plain,
                 is_html: false,
