@@ -282,9 +282,10 @@ fn find_route(parts: &RequestParts) -> Result<&'static Route, PageError> {
             has_path = true;
         }
     }
-    Err(match has_path {
-        true => PageError::new(StatusCode::METHOD_NOT_ALLOWED, texts::error::METHOD),
-        false => PageError::not_found(texts::error::NOT_FOUND),
+    Err(if has_path {
+        PageError::new(StatusCode::METHOD_NOT_ALLOWED, texts::error::METHOD)
+    } else {
+        PageError::not_found(texts::error::NOT_FOUND)
     })
 }
 
@@ -339,11 +340,13 @@ async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError>
     let read = Limited::new(body, bytes_max).collect();
     let read = tokio::time::timeout(BODY_TIME_MAX, read).await;
     let read = read.map_err(|_| PageError::bad_request(texts::error::INCOMPLETE))?;
-    read.map(|read| read.to_bytes())
-        .map_err(|error| match error.is::<LengthLimitError>() {
-            true => PageError::new(StatusCode::PAYLOAD_TOO_LARGE, texts::error::TOO_LARGE),
-            false => PageError::bad_request(texts::error::INCOMPLETE),
-        })
+    read.map(|read| read.to_bytes()).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            PageError::new(StatusCode::PAYLOAD_TOO_LARGE, texts::error::TOO_LARGE)
+        } else {
+            PageError::bad_request(texts::error::INCOMPLETE)
+        }
+    })
 }
 
 fn is_form(headers: &HeaderMap) -> bool {
@@ -365,9 +368,10 @@ fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(
     };
     let sent = parts.headers.get(TOKEN).and_then(|it| it.to_str().ok());
     let sent = sent.or(parts.form.get(TOKEN_FIELD)).unwrap_or_default();
-    match is_same(sent, &session.form_token) {
-        true => Ok(()),
-        false => Err(PageError::forbidden(texts::error::TOKEN)),
+    if is_same(sent, &session.form_token) {
+        Ok(())
+    } else {
+        Err(PageError::forbidden(texts::error::TOKEN))
     }
 }
 

@@ -194,11 +194,12 @@ fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
             let prepared = PreparedAsset {
                 asset,
                 tag: format!("\"{:016x}\"", hasher.finish()),
-                compressed: match asset.is_compressed {
-                    true => Some(Cow::Borrowed(asset.bytes)),
-                    false => compress(asset.bytes, Compression::best())
+                compressed: if asset.is_compressed {
+                    Some(Cow::Borrowed(asset.bytes))
+                } else {
+                    compress(asset.bytes, Compression::best())
                         .ok()
-                        .map(Cow::Owned),
+                        .map(Cow::Owned)
                 },
             };
             (asset.name, prepared)

@@ -101,9 +101,10 @@ impl BodyWriter {
     /// ends the commands of the request.
     pub fn new(is_compressed: bool, guard: Option<CancelOnDrop>) -> (BodyWriter, PageBody) {
         let (pieces, received) = mpsc::channel(PIECES_MAX);
-        let buffer = match is_compressed {
-            true => Buffer::Compressed(Box::new(GzEncoder::new(Vec::new(), Compression::fast()))),
-            false => Buffer::Plain(Vec::new()),
+        let buffer = if is_compressed {
+            Buffer::Compressed(Box::new(GzEncoder::new(Vec::new(), Compression::fast())))
+        } else {
+            Buffer::Plain(Vec::new())
         };
         (
             BodyWriter { pieces, buffer },

@@ -171,9 +171,10 @@ impl Sample {
         let mut json = format!("[{}", self.millis);
         for value in &self.values {
             // Writing to a string cannot fail.
-            let _ = match value.is_finite() {
-                true => write!(json, ",{}", rounded(*value)),
-                false => write!(json, ",null"),
+            let _ = if value.is_finite() {
+                write!(json, ",{}", rounded(*value))
+            } else {
+                write!(json, ",null")
             };
         }
         json.push(']');
@@ -183,9 +184,10 @@ impl Sample {
 
 /// Returns a number without digits that no chart shows.
 fn rounded(value: f32) -> f32 {
-    match value.abs() < 1000.0 {
-        true => (value * 1000.0).round() / 1000.0,
-        false => value.round(),
+    if value.abs() < 1000.0 {
+        (value * 1000.0).round() / 1000.0
+    } else {
+        value.round()
     }
 }
 

@@ -106,9 +106,10 @@ async fn forward(mut seen: watch::Receiver<Bytes>, pieces: mpsc::Sender<Bytes>) 
             Err(_) => Bytes::from_static(COMMENT),
         };
         // Nothing has been seen yet.
-        let piece = match piece.is_empty() {
-            true => Bytes::from_static(COMMENT),
-            false => piece,
+        let piece = if piece.is_empty() {
+            Bytes::from_static(COMMENT)
+        } else {
+            piece
         };
         if pieces.send(piece).await.is_err() {
             return;

@@ -172,10 +172,7 @@ fn log_out(request: &Request) -> Result<Response, PageError> {
 fn next_address(next: &str) -> &str {
     let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
     let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());
-    match is_own && is_plain {
-        true => next,
-        false => "/",
-    }
+    if is_own && is_plain { next } else { "/" }
 }
 
 #[cfg(test)]

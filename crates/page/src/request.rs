@@ -193,9 +193,10 @@ impl Request {
         let Some(services) = &self.site().services.folders else {
             return Err(PageError::not_found(texts::error::WITHOUT_FOLDERS));
         };
-        match self.is_owner() {
-            true => Ok(services),
-            false => Err(PageError::forbidden(texts::error::NOT_OWNER)),
+        if self.is_owner() {
+            Ok(services)
+        } else {
+            Err(PageError::forbidden(texts::error::NOT_OWNER))
         }
     }
 

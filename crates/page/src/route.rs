@@ -172,9 +172,10 @@ impl Route {
 
     /// Returns `true` if it answers this method.
     pub fn accepts(&self, method: &Method) -> bool {
-        match self.is_post {
-            true => method == Method::POST,
-            false => method == Method::GET || method == Method::HEAD,
+        if self.is_post {
+            method == Method::POST
+        } else {
+            method == Method::GET || method == Method::HEAD
         }
     }
 }

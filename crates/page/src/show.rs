@@ -26,9 +26,10 @@ pub fn bytes(count: f64) -> String {
         units.next();
     }
     let unit = units.next().unwrap_or_default();
-    match unit == "B" || value >= 99.95 {
-        true => format!("{value:.0} {unit}"),
-        false => format!("{value:.1} {unit}"),
+    if unit == "B" || value >= 99.95 {
+        format!("{value:.0} {unit}")
+    } else {
+        format!("{value:.1} {unit}")
     }
 }
 

@@ -219,11 +219,12 @@ impl<'t> Parser<'t> {
         if self.scanner.offset() == place {
             return Err(self.scanner.error("the name of a field is expected"));
         }
-        match name.contains('\0') {
-            true => Err(self
+        if name.contains('\0') {
+            Err(self
                 .scanner
-                .error_at(place, "a name cannot have a zero byte")),
-            false => Ok(name),
+                .error_at(place, "a name cannot have a zero byte"))
+        } else {
+            Ok(name)
         }
     }
 

@@ -198,11 +198,10 @@ impl<'t> Scanner<'t> {
         }
         self.advance(2);
         let second = self.code(4)?;
-        match (0xdc00..0xe000).contains(&second.0) {
-            true => {
-                Code(0x10000 + ((first.0 - 0xd800) << 10) + (second.0 - 0xdc00)).into_char(self)
-            }
-            false => Err(self.error(message)),
+        if (0xdc00..0xe000).contains(&second.0) {
+            Code(0x10000 + ((first.0 - 0xd800) << 10) + (second.0 - 0xdc00)).into_char(self)
+        } else {
+            Err(self.error(message))
         }
     }
 

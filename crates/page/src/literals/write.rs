@@ -145,9 +145,10 @@ fn write_name(text: &mut String, name: &str) {
         && name
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'$'));
-    match is_plain {
-        true => text.push_str(name),
-        false => write_string(text, name),
+    if is_plain {
+        text.push_str(name)
+    } else {
+        write_string(text, name)
     }
 }
 

@@ -37,9 +37,10 @@ const PATH: &str = "/overview";
 
 /// The first page: the search if files are indexed, otherwise the overview.
 fn first(request: &Request) -> Result<Response, PageError> {
-    match search::has_files(request)? {
-        true => search::show(request),
-        false => show(request),
+    if search::has_files(request)? {
+        search::show(request)
+    } else {
+        show(request)
     }
 }
 

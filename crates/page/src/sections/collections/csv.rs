@@ -19,9 +19,10 @@ pub fn write_line<'f>(
         }
         // A space at an end is part of the field, but not for every program.
         let is_quoted = field.contains(['"', ',', '\n', '\r']) || field.trim() != field;
-        match is_quoted {
-            true => write!(writer, "\"{}\"", field.replace('"', "\"\""))?,
-            false => writer.write_all(field.as_bytes())?,
+        if is_quoted {
+            write!(writer, "\"{}\"", field.replace('"', "\"\""))?
+        } else {
+            writer.write_all(field.as_bytes())?
         }
     }
     writer.write_all(b"\r\n")

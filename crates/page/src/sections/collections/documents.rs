@@ -59,9 +59,10 @@ fn find(request: &Request, namespace: &Namespace, form: &Form) -> Result<Markup,
     let mut documents = database.documents(find.page_command(namespace), page_size + 1)?;
     let has_next = documents.len() > page_size;
     documents.truncate(page_size);
-    let total = match !has_next && (find.skip == 0 || !documents.is_empty()) {
-        true => i64::try_from(find.skip + documents.len() as u64).ok(),
-        false => count(&mut database, namespace, &find),
+    let total = if !has_next && (find.skip == 0 || !documents.is_empty()) {
+        i64::try_from(find.skip + documents.len() as u64).ok()
+    } else {
+        count(&mut database, namespace, &find)
     };
     let open = |document: &DocumentBuf| document_address(namespace, document);
     Ok(html! {

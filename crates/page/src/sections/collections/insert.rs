@@ -28,9 +28,10 @@ pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, PageError> {
 /// # Errors
 /// Fails with a sentence.
 pub fn check_count(documents: Vec<DocumentBuf>) -> Result<Vec<DocumentBuf>, PageError> {
-    match documents.is_empty() {
-        true => Err(PageError::bad_request(texts::NOTHING_TO_INSERT)),
-        false => Ok(documents),
+    if documents.is_empty() {
+        Err(PageError::bad_request(texts::NOTHING_TO_INSERT))
+    } else {
+        Ok(documents)
     }
 }
 

@@ -226,9 +226,10 @@ pub fn create(request: &Request) -> Result<Response, PageError> {
 }
 
 fn check_name(request: &Request, name: &str) -> Result<(), PageError> {
-    match request.form().text("name") == name {
-        true => Ok(()),
-        false => Err(PageError::bad_request(texts::DROP_MISMATCH)),
+    if request.form().text("name") == name {
+        Ok(())
+    } else {
+        Err(PageError::bad_request(texts::DROP_MISMATCH))
     }
 }
 

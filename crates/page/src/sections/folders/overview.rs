@@ -214,9 +214,10 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
 /// Fails if the person is not the user of the machine.
 pub fn stop_run(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
-    let address = match (services.stop_run)() {
-        true => Form::default().and("stopped", "1").address(PATH),
-        false => PATH.to_owned(),
+    let address = if (services.stop_run)() {
+        Form::default().and("stopped", "1").address(PATH)
+    } else {
+        PATH.to_owned()
     };
     Ok(Response::redirect(&address))
 }

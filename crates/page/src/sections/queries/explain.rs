@@ -29,9 +29,10 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.query();
     let is_asked = form.get("filter").is_some();
-    let explained = match is_asked {
-        true => query(&namespace, form).and_then(|command| explain(request, command, EXECUTE)),
-        false => Ok(html! {}),
+    let explained = if is_asked {
+        query(&namespace, form).and_then(|command| explain(request, command, EXECUTE))
+    } else {
+        Ok(html! {})
     };
     let (result, status) = message_of(explained)?;
     let content = html! {

@@ -90,9 +90,10 @@ pub fn stages_of_text(text: &str) -> Result<Vec<Stage>, String> {
 fn stage_text(value: ValueRef<'_>) -> String {
     const LINE_BYTES_MAX: usize = 60;
     let line = shell_line(value);
-    match line.len() <= LINE_BYTES_MAX {
-        true => line,
-        false => shell_text(value),
+    if line.len() <= LINE_BYTES_MAX {
+        line
+    } else {
+        shell_text(value)
     }
 }
 

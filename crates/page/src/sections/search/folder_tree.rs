@@ -101,9 +101,10 @@ fn is_below(path: &str, above: &str) -> bool {
 
 /// Shows the tree. The folders above the chosen one are open.
 pub fn folder_tree(tree: &FolderTree, address: &SearchAddress) -> Markup {
-    let roots = match tree.path.is_empty() {
-        true => tree.children.as_slice(),
-        false => std::slice::from_ref(tree),
+    let roots = if tree.path.is_empty() {
+        tree.children.as_slice()
+    } else {
+        std::slice::from_ref(tree)
     };
     html! { ul .tree { @for root in roots { (folder(root, address, 0)) } } }
 }

@@ -50,12 +50,11 @@ impl Search {
     ) -> Result<Search, PageError> {
         let filters = address.operators()?;
         let query = address.query();
-        let parsed = match query.is_empty() {
-            true => None,
-            false => {
-                let reader = QueryReader::open(&request.site().services.data_folder, None);
-                Some(read(&reader?, query, is_typing)?)
-            }
+        let parsed = if query.is_empty() {
+            None
+        } else {
+            let reader = QueryReader::open(&request.site().services.data_folder, None);
+            Some(read(&reader?, query, is_typing)?)
         };
         let operator = parsed.as_ref().map(|parsed| parsed.operator.clone());
         let mut target = match address.like() {
@@ -121,9 +120,10 @@ struct TypedQuery {
 
 fn read(reader: &QueryReader, query: &str, is_typing: bool) -> Result<TypedQuery, PageError> {
     let parsed = reader.parse(query)?;
-    let typed = match is_typing {
-        true => reader.parse(&with_prefix(query)).ok(),
-        false => None,
+    let typed = if is_typing {
+        reader.parse(&with_prefix(query)).ok()
+    } else {
+        None
     };
     let operator = typed.as_ref().unwrap_or(&parsed).query.to_operator();
     Ok(TypedQuery { parsed, operator })

@@ -48,18 +48,20 @@ impl Preview<'_> {
         let hits = document
             .hits(self.request, files, query)
             .unwrap_or_default();
-        let formatted = match self.is_plain {
-            true => None,
-            false => self.formatted(),
+        let formatted = if self.is_plain {
+            None
+        } else {
+            self.formatted()
         };
         let has_form = formatted.is_some() || self.is_plain;
         let attachments = match document.text("kind") {
             "mail" => document.attachments(files)?,
             _ => Vec::new(),
         };
-        let others = match document.text("inner").is_empty() {
-            true => document.others(files)?,
-            false => Vec::new(),
+        let others = if document.text("inner").is_empty() {
+            document.others(files)?
+        } else {
+            Vec::new()
         };
         Ok(html! {
             article .document data-document=(document.text("_id")) {
