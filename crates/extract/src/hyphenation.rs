@@ -38,9 +38,10 @@ enum Form {
 pub(crate) fn join_divided_words(text: String) -> String {
     let breaks = find_breaks(&text);
     if breaks.is_empty() {
-        return match text.contains(SOFT_HYPHEN) {
-            true => text.replace(SOFT_HYPHEN, ""),
-            false => text,
+        return if text.contains(SOFT_HYPHEN) {
+            text.replace(SOFT_HYPHEN, "")
+        } else {
+            text
         };
     }
     let known = find_known_words(&text, &breaks);
@@ -106,9 +107,10 @@ fn find_known_words(text: &str, breaks: &[LineBreak]) -> HashSet<String> {
         words.extend([joined(one), hyphenated(one)].map(|word| (word, false)));
     }
     let mut mark = |word: &str| {
-        let lower = match word.chars().any(char::is_uppercase) {
-            true => &word.to_lowercase(),
-            false => word,
+        let lower = if word.chars().any(char::is_uppercase) {
+            &word.to_lowercase()
+        } else {
+            word
         };
         if let Some(is_known) = words.get_mut(lower) {
             *is_known = true;

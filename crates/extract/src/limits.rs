@@ -95,9 +95,10 @@ impl Limits {
     /// Checks the deadline at every few thousandth line of a text. `number` counts from 0.
     pub(crate) fn check_deadline_at_line(&self, number: usize) -> Result<(), ExtractError> {
         const LINES_PER_CHECK: usize = 4096;
-        match number.is_multiple_of(LINES_PER_CHECK) {
-            true => self.check_deadline(),
-            false => Ok(()),
+        if number.is_multiple_of(LINES_PER_CHECK) {
+            self.check_deadline()
+        } else {
+            Ok(())
         }
     }
 

@@ -53,9 +53,10 @@ pub(crate) fn extract(package: &mut ZipPackage<'_>) -> Result<ExtractedDocument,
     let has_slides = names.iter().any(|name| name.starts_with("Index/Slide"));
     let mut reader = ObjectReader {
         text: TextBuilder::new(package.limits.text_bytes_max),
-        kind: match has_slides {
-            true => DocumentKind::Presentation,
-            false => DocumentKind::Spreadsheet,
+        kind: if has_slides {
+            DocumentKind::Presentation
+        } else {
+            DocumentKind::Spreadsheet
         },
     };
     for name in names {
@@ -118,9 +119,10 @@ fn decompress(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, MemberError> {
         }
         rest = after;
     }
-    match rest.is_empty() {
-        true => Ok(content),
-        false => Err(MemberError::Damaged("a chunk is cut")),
+    if rest.is_empty() {
+        Ok(content)
+    } else {
+        Err(MemberError::Damaged("a chunk is cut"))
     }
 }
 

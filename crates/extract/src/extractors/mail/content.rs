@@ -162,9 +162,10 @@ impl<'m> MessageContent<'m> {
             let result = self.read_part(child, limits, depth);
             let mut found = std::mem::replace(&mut self.bodies, before);
             result?;
-            let alternative = match found.iter().any(|body| body.is_html) {
-                true => &mut html,
-                false => &mut plain,
+            let alternative = if found.iter().any(|body| body.is_html) {
+                &mut html
+            } else {
+                &mut plain
             };
             if is_calendar || !alternative.is_empty() {
                 others.append(&mut found);
