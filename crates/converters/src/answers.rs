@@ -93,9 +93,10 @@ pub(crate) fn parse_answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Answ
     for _ in 0..ELEMENTS_MAX {
         let rest = bytes.get(at..).unwrap_or_default();
         let Some(line_bytes) = rest.iter().position(|&byte| byte == b'\n') else {
-            return match rest.len() > LINE_BYTES_MAX {
-                true => Err(AnswerError::Invalid("a line without an end".to_owned())),
-                false => Ok(None),
+            return if rest.len() > LINE_BYTES_MAX {
+                Err(AnswerError::Invalid("a line without an end".to_owned()))
+            } else {
+                Ok(None)
             };
         };
         let line = rest.get(..line_bytes).unwrap_or_default();

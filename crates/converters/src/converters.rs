@@ -276,21 +276,18 @@ impl Programs for Converters<'_> {
         };
         let program = find_program(converter.program())
             .ok_or_else(|| missing(converter.program(), &converter.media_type))?;
-        self.with_time(
-            converter.program(),
-            converter.ms_max,
-            |own, time_max| match converter.persistent {
-                false => own.convert_once(&converter, &program, input, time_max, limits),
-                true => {
-                    let limits = ConversationLimits {
-                        time_max,
-                        bytes_max: limits.input_bytes_max,
-                        documents_max: limits.members_max,
-                    };
-                    own.convert_persistently(choice.number, &converter, &program, input, limits)
-                }
-            },
-        )
+        self.with_time(converter.program(), converter.ms_max, |own, time_max| {
+            if converter.persistent {
+                let limits = ConversationLimits {
+                    time_max,
+                    bytes_max: limits.input_bytes_max,
+                    documents_max: limits.members_max,
+                };
+                own.convert_persistently(choice.number, &converter, &program, input, limits)
+            } else {
+                own.convert_once(&converter, &program, input, time_max, limits)
+            }
+        })
     }
 
     fn recognizes_text(&self) -> bool {

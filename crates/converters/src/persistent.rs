@@ -124,11 +124,12 @@ impl PersistentConverter {
             request = encode_next_request(media_type);
         }
         self.folder.clear();
-        match documents.is_empty() && failed > 0 {
-            true => Err(ConversationError::File(
+        if documents.is_empty() && failed > 0 {
+            Err(ConversationError::File(
                 "it cannot read the document".to_owned(),
-            )),
-            false => Ok(documents),
+            ))
+        } else {
+            Ok(documents)
         }
     }
 
@@ -197,9 +198,10 @@ impl PersistentConverter {
             }
         }
         let line = self.errors.last_line();
-        ConversationError::Broken(match line.is_empty() {
-            true => "it ended before its answer".to_owned(),
-            false => format!("it ended before its answer: {line}"),
+        ConversationError::Broken(if line.is_empty() {
+            "it ended before its answer".to_owned()
+        } else {
+            format!("it ended before its answer: {line}")
         })
     }
 }

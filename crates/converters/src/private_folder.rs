@@ -80,8 +80,9 @@ impl PrivateFolder {
 /// Removes a file or folder. What cannot be removed goes with the private folder, or stays.
 fn remove(path: &Path) {
     let is_folder = path.symlink_metadata().is_ok_and(|it| it.is_dir());
-    let _ = match is_folder {
-        true => std::fs::remove_dir_all(path),
-        false => std::fs::remove_file(path),
+    let _ = if is_folder {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
     };
 }

@@ -86,9 +86,10 @@ impl std::fmt::Display for RunError {
                     (None, Some(signal)) => write!(formatter, "it was killed by signal {signal}")?,
                     (None, None) => write!(formatter, "it did not end")?,
                 }
-                match message.is_empty() {
-                    true => Ok(()),
-                    false => write!(formatter, ": {message}"),
+                if message.is_empty() {
+                    Ok(())
+                } else {
+                    write!(formatter, ": {message}")
                 }
             }
         }
@@ -159,9 +160,10 @@ impl SandboxedCommand<'_> {
         if output.bytes.len() as u64 > bytes_max {
             return Err(RunError::OutputLimit(bytes_max));
         }
-        match status.success() {
-            true => Ok(output.bytes),
-            false => Err(RunError::Failed(status, errors.last_line())),
+        if status.success() {
+            Ok(output.bytes)
+        } else {
+            Err(RunError::Failed(status, errors.last_line()))
         }
     }
 }
