@@ -183,9 +183,10 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             inner: document.inner,
             is_unread: document.unread.is_some(),
         });
-        let bytes_max = match self.file_state.is_marked_unfinished {
-            true => self.limits.bytes_target,
-            false => self.limits.bytes_max,
+        let bytes_max = if self.file_state.is_marked_unfinished {
+            self.limits.bytes_target
+        } else {
+            self.limits.bytes_max
         };
         if self.documents.bytes() >= bytes_max {
             self.mark_unfinished(file);

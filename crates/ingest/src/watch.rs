@@ -97,9 +97,10 @@ pub fn watch(
     while !(control.should_stop)() {
         changes.wait(STOP_INTERVAL);
         changes.watch_replaced(folders);
-        let rescan = match changes.is_watching() && watch.kept.is_empty() {
-            true => watch_options.rescan,
-            false => watch_options.rescan_unwatched,
+        let rescan = if changes.is_watching() && watch.kept.is_empty() {
+            watch_options.rescan
+        } else {
+            watch_options.rescan_unwatched
         };
         if watch.last_scan.elapsed() >= rescan {
             changes.rescan();

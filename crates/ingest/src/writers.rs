@@ -141,9 +141,10 @@ impl<'f, 'w> WriterQueues<'f, 'w> {
             _ => EVENT_BYTES,
         };
         let event = QueuedEvent { worker, job, event };
-        match queue.push(event, bytes, &times.extract) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if queue.push(event, bytes, &times.extract) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     }
 }
