@@ -84,9 +84,10 @@ impl<'q> Lexer<'q> {
             '"' => self.phrase()?,
             '-' if rest.len() > 1 => {
                 self.at += 1;
-                match self.is_at_gap() {
-                    true => Token::Word("-"),
-                    false => Token::Not,
+                if self.is_at_gap() {
+                    Token::Word("-")
+                } else {
+                    Token::Not
                 }
             }
             _ => self.word_or_field(),

@@ -89,9 +89,10 @@ fn similar_field(name: &str) -> Option<&'static str> {
 /// `C#`, `.NET`.
 fn lost_marks(word: &str) -> Option<String> {
     let behind = word.trim_end_matches(['+', '#']);
-    let inner = match behind.len() < word.len() {
-        true => behind,
-        false => word.strip_prefix('.')?,
+    let inner = if behind.len() < word.len() {
+        behind
+    } else {
+        word.strip_prefix('.')?
     };
     let is_name = !inner.is_empty() && inner.chars().all(char::is_alphanumeric);
     is_name

@@ -168,9 +168,10 @@ impl TextMatch {
             return own;
         }
         let others = self.synonyms.iter().map(|synonym| {
-            let kind = match is_one_token(synonym) {
-                true => TextMatchKind::AnyForm,
-                false => TextMatchKind::Phrase { slop: 0 },
+            let kind = if is_one_token(synonym) {
+                TextMatchKind::AnyForm
+            } else {
+                TextMatchKind::Phrase { slop: 0 }
             };
             operator(synonym, kind)
         });

@@ -186,26 +186,29 @@ impl<'q> Parser<'q> {
         let is_comparison = !matches!(operator, ":" | "=");
         let bad = |expected| QueryError::BadValue {
             field: field.name(),
-            value: match is_comparison {
-                true => format!("{operator}{value}"),
-                false => value.to_owned(),
+            value: if is_comparison {
+                format!("{operator}{value}")
+            } else {
+                value.to_owned()
             },
             expected,
         };
         Ok(match field {
             Field::Date => {
-                let range = match is_comparison {
-                    true => date::parse_comparison(operator, value, &self.context.times),
-                    false => date::parse_range(value, &self.context.times),
+                let range = if is_comparison {
+                    date::parse_comparison(operator, value, &self.context.times)
+                } else {
+                    date::parse_range(value, &self.context.times)
                 };
                 let expected =
                     "2024, 2024-03, 2024-03-09, today, P7D, or two of them as 2023..2024";
                 Some(Query::Date(range.ok_or_else(|| bad(expected))?))
             }
             Field::Size => {
-                let range = match is_comparison {
-                    true => compare_size(operator, value),
-                    false => size::parse_range(value),
+                let range = if is_comparison {
+                    compare_size(operator, value)
+                } else {
+                    size::parse_range(value)
                 };
                 let expected = "a number of bytes with k, M, G or T, or two of them as 1M..5M";
                 Some(Query::Size(range.ok_or_else(|| bad(expected))?))
@@ -350,9 +353,12 @@ fn is_url(word: &str) -> bool {
 fn pattern_query(field: Option<TextField>, pattern: &str) -> Option<Query> {
     let parts = pattern.split(is_between_words);
     let parts = parts.filter(|part| has_letters(part));
-    let parts = parts.filter_map(|part| match part.contains(['*', '?']) {
-        true => Some(text_query(field, part, TextMatchKind::Pattern)),
-        false => word_query(field, part),
+    let parts = parts.filter_map(|part| {
+        if part.contains(['*', '?']) {
+            Some(text_query(field, part, TextMatchKind::Pattern))
+        } else {
+            word_query(field, part)
+        }
     });
     let text = join(parts.collect(), Query::All)?;
     let is_one_word = pattern
