@@ -68,9 +68,10 @@ impl Snippet {
         let first = self.ranges.first().map_or(0, |range| range.start);
         let before = text.get(..first).unwrap_or_default();
         let start = before.char_indices().rev().take(CHARACTERS_BEFORE).last();
-        let start = match text.chars().count() > CHARACTERS_MAX {
-            true => start.map_or(first, |(at, _)| at),
-            false => 0,
+        let start = if text.chars().count() > CHARACTERS_MAX {
+            start.map_or(first, |(at, _)| at)
+        } else {
+            0
         };
         let shown = text.get(start..).unwrap_or_default();
         let end = shown.char_indices().nth(CHARACTERS_MAX);
