@@ -128,9 +128,10 @@ fn search(options: &Options) -> Result<usize, Failure> {
     if options.action == Action::Interact {
         return search_interactively(reader, options).map(|()| 1);
     }
-    let parsed = match options.query.is_empty() && options.similar.is_some() {
-        true => None,
-        false => Some(reader.parse(&options.query)?),
+    let parsed = if options.query.is_empty() && options.similar.is_some() {
+        None
+    } else {
+        Some(reader.parse(&options.query)?)
     };
     let mut searcher = Searcher::open(&options.data_folder)?;
     remember(options)?;

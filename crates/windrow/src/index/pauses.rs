@@ -30,9 +30,10 @@ impl Pauses {
 /// Returns `true` if the schedule includes a time of the day. It can go over midnight.
 fn includes(schedule: Schedule, time: Time) -> bool {
     let Schedule { from, to } = schedule;
-    match from <= to {
-        true => from <= time && time < to,
-        false => from <= time || time < to,
+    if from <= to {
+        from <= time && time < to
+    } else {
+        from <= time || time < to
     }
 }
 

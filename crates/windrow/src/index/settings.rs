@@ -40,9 +40,10 @@ impl Settings {
     /// the command line names no folders.
     pub fn new(options: &Options) -> Result<Settings, Failure> {
         let is_configured = options.config.is_some() || options.folders.is_empty();
-        let config = match is_configured {
-            true => read_configured(options.config.as_deref())?,
-            false => None,
+        let config = if is_configured {
+            read_configured(options.config.as_deref())?
+        } else {
+            None
         };
         if config.is_none() && options.folders.is_empty() {
             return Err(Failure::missing_argument("FOLDER", "index"));

@@ -292,11 +292,12 @@ fn parse_color(text: &str) -> Result<ColorChoice, Failure> {
 
 /// Fails if a saved search cannot have this name.
 fn check_name(name: &str) -> Result<(), Failure> {
-    match is_saved_query_name(name) {
-        true => Ok(()),
-        false => Err(Failure::Usage(format!(
+    if is_saved_query_name(name) {
+        Ok(())
+    } else {
+        Err(Failure::Usage(format!(
             "--save {name:?} is not a name; write letters, digits, \"-\", \"_\" and \".\""
-        ))),
+        )))
     }
 }
 

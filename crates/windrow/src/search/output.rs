@@ -25,9 +25,10 @@ impl ResultWriter<'_> {
             ColorChoice::Never => false,
             ColorChoice::Auto => output.is_terminal() && !is_set("NO_COLOR"),
         };
-        let style = match is_colored {
-            true => OutputStyle::Colored,
-            false => OutputStyle::Plain,
+        let style = if is_colored {
+            OutputStyle::Colored
+        } else {
+            OutputStyle::Plain
         };
         ResultWriter {
             output,

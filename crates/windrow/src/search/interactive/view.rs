@@ -28,9 +28,10 @@ pub fn draw(frame: &mut Frame<'_>, state: &State) {
     let [input, middle, message, help] = rows.areas(frame.area());
     draw_input(frame, state, input);
     let halves = [Constraint::Fill(1), Constraint::Fill(1)];
-    let [results, panel] = match middle.width >= COLUMNS_WIDE {
-        true => Layout::horizontal(halves).areas(middle),
-        false => Layout::vertical(halves).areas(middle),
+    let [results, panel] = if middle.width >= COLUMNS_WIDE {
+        Layout::horizontal(halves).areas(middle)
+    } else {
+        Layout::vertical(halves).areas(middle)
     };
     draw_results(frame, state, results);
     draw_panel(frame, state, panel);

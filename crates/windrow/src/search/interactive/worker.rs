@@ -138,12 +138,13 @@ struct NewerQuery {
 
 impl Interrupt for NewerQuery {
     fn check(&self) -> Result<(), Error> {
-        match self.newest.load(Ordering::Relaxed) > self.current.load(Ordering::Relaxed) {
-            true => Err(Error::Interrupted {
+        if self.newest.load(Ordering::Relaxed) > self.current.load(Ordering::Relaxed) {
+            Err(Error::Interrupted {
                 code: INTERRUPTED,
                 message: "there is a newer query".to_owned(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 }
