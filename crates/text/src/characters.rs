@@ -254,9 +254,10 @@ mod tests {
                     for character in text.chars() {
                         let folded = folding.map(|folding| table.fold(character, folding));
                         let folded = folded.unwrap_or(character);
-                        expected.extend(match strips {
-                            true => table.strip(folded),
-                            false => Some(folded),
+                        expected.extend(if strips {
+                            table.strip(folded)
+                        } else {
+                            Some(folded)
                         });
                     }
                     assert_eq!(normalized, expected, "{folding:?} {strips}");

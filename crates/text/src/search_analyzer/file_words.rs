@@ -157,9 +157,10 @@ fn visit_normalized(word: &str, range: Range<usize>, position: u32, visit: &mut 
 /// Returns a word in the form in which words are compared.
 pub(super) fn normalized(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
-        return match word.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(word.to_ascii_lowercase()),
-            false => Cow::Borrowed(word),
+        return if word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(word.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(word)
         };
     }
     let (table, mut form) = (characters(), String::with_capacity(word.len()));
