@@ -1,4 +1,4 @@
-//! From a request of HTTP to its answer: host, route, session, token, function.
+//! Handles HTTP requests: host, route, session, form token, handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,26 +36,26 @@ use crate::shell::error_page;
 use crate::site::Site;
 use crate::texts;
 
-/// Answers requests.
+/// Handles the HTTP requests of the page.
 #[derive(Clone, Debug)]
 pub struct Application {
     site: Arc<Site>,
     streams: LiveStreams,
 }
 
-/// The header with the token of a form that a script sends.
+/// The header in which a script sends the form token.
 const TOKEN: HeaderName = HeaderName::from_static("x-form-token");
-/// The paths of the interface for programs.
+/// The prefix of the paths of the JSON API.
 const API: &str = "/api/";
-/// The field with the token of a form.
+/// The form field that contains the form token.
 const TOKEN_FIELD: &str = "token";
 const FORM: &str = "application/x-www-form-urlencoded";
 const EVENTS: &str = "text/event-stream; charset=utf-8";
-/// Shorter answers are not compressed.
+/// Smaller responses are not compressed.
 const COMPRESSED_BYTES_MIN: usize = 1_000;
 
-/// The headers of all answers. Nothing comes from elsewhere, scripts and styles are files, no other
-/// site frames a page, and no type is guessed.
+/// The security headers of all responses. They restrict all resources to the page's own origin,
+/// forbid inline scripts and styles, forbid frames, and forbid MIME sniffing.
 const HEADERS: [(&str, &str); 7] = [
     (
         "content-security-policy",
@@ -82,19 +82,19 @@ impl Application {
         }
     }
 
-    /// Returns TLS of the page.
+    /// Returns the TLS settings. `None` if the page is not encrypted.
     pub fn tls(&self) -> Option<&PageTls> {
         self.site.services.tls.as_ref()
     }
 
-    /// Frees what is not used any more.
+    /// Removes expired sessions, unused connections and streams without readers.
     pub fn clean(&self) {
         self.site.clean();
         self.streams.clean();
     }
 
-    /// Answers a request. When the browser goes, the future is dropped, and commands of the request
-    /// end.
+    /// Answers a request. If the browser disconnects, hyper drops the future, which interrupts the
+    /// commands of the request.
     pub async fn answer(
         &self,
         request: hyper::Request<Incoming>,
@@ -159,7 +159,7 @@ impl Application {
         self.route(parts, &host, body, accepts_gzip).await
     }
 
-    /// Finds the route, checks that the request may take it, and answers.
+    /// Finds the route, authenticates the request and checks its form token, then runs the handler.
     async fn route(
         &self,
         mut parts: RequestParts,
@@ -225,7 +225,8 @@ impl Application {
     }
 }
 
-/// Sends a browser without TLS to the encrypted page. What it has sent was readable, and does nothing.
+/// Redirects an unencrypted GET to the encrypted page. Other methods are refused: their content was
+/// sent unencrypted, and it has no effect.
 fn redirect_to_tls(head: &Parts, host: &Authority) -> Response {
     match head.method {
         Method::GET | Method::HEAD => {
@@ -241,7 +242,8 @@ fn session_pointer(session: &Option<Arc<Session>>) -> *const Session {
     session.as_ref().map_or(std::ptr::null(), Arc::as_ptr)
 }
 
-/// Returns what runs a look: each time with a request of its own, on a thread that may block.
+/// Returns the function that runs a poll. Each poll gets a request of its own, on a thread that may
+/// block.
 fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
     Arc::new(move |mut look| {
         let again = Request::new(RequestParts {
@@ -258,7 +260,7 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
             permit: None,
         });
         Box::pin(async move {
-            // A stream ends with its session.
+            // A stream ends when its session ends.
             if again.session().is_some_and(|session| session.is_over()) {
                 return None;
             }
@@ -271,7 +273,8 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
     })
 }
 
-/// Returns the route of a request.
+/// Returns the route of a request. Fails with 404 if no route has its path, with 405 if no route
+/// has its method.
 fn find_route(parts: &RequestParts) -> Result<&'static Route, PageError> {
     let mut has_path = false;
     for route in routes() {
@@ -289,7 +292,7 @@ fn find_route(parts: &RequestParts) -> Result<&'static Route, PageError> {
     })
 }
 
-/// Sends a browser to the login, and says to programs that they need one.
+/// Redirects a browser to the login page. Requests for JSON or for a part of a page fail with 401.
 fn ask_for_login(parts: RequestParts) -> hyper::Response<PageBody> {
     let address = parts.query.address(&parts.path);
     let request = Request::new(parts);
@@ -304,7 +307,8 @@ fn ask_for_login(parts: RequestParts) -> hyper::Response<PageBody> {
     )
 }
 
-/// Logs in the user of a program. Returns `None` if the request names none, or is not for a program.
+/// Authenticates an API request by HTTP Basic. Returns `None` if the request has no credentials or
+/// is not for the API.
 async fn log_in_program(parts: &RequestParts) -> Option<Result<Arc<Session>, PageError>> {
     if !parts.path.starts_with(API) {
         return None;
@@ -316,7 +320,7 @@ async fn log_in_program(parts: &RequestParts) -> Option<Result<Arc<Session>, Pag
     Some(begun.map(Arc::new))
 }
 
-/// Receives what a request with POST sends, and checks it.
+/// Receives and checks the body of a POST request.
 async fn receive_form(
     parts: &mut RequestParts,
     route: &Route,
@@ -333,7 +337,7 @@ async fn receive_form(
     check_post(parts, route, host)
 }
 
-/// How long the body of a form can take.
+/// The maximum time to receive the body of a form.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
 
 async fn read_body(body: Incoming, bytes_max: usize) -> Result<Bytes, PageError> {
@@ -354,7 +358,7 @@ fn is_form(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|it| it.split(';').next().unwrap_or_default().trim() == FORM)
 }
 
-/// Checks that a request that may change something is one of the page itself.
+/// Checks that a POST request was sent by a page of this site.
 fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(), PageError> {
     if !is_own_origin(&parts.headers, host, parts.ends.is_encrypted) {
         return Err(PageError::forbidden(texts::error::ORIGIN));
@@ -362,7 +366,7 @@ fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(
     if route.writes && parts.site.is_read_only {
         return Err(PageError::forbidden(texts::error::READ_ONLY));
     }
-    // Before a login there is no session to abuse.
+    // Before the login there is no session, so there is no token to check.
     let Some(session) = parts.session.as_ref().filter(|_| !route.is_open) else {
         return Ok(());
     };
@@ -375,14 +379,14 @@ fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(
     }
 }
 
-/// Runs the function of a route on a thread that may block.
+/// Runs a handler on a thread that may block.
 async fn run(
     mut parts: RequestParts,
     accepts_gzip: bool,
     function: impl FnOnce(&Request) -> Result<Response, PageError> + Send + 'static,
 ) -> hyper::Response<PageBody> {
     if let Some(session) = &parts.session {
-        // The semaphore is never closed.
+        // Cannot fail: the semaphore is never closed.
         parts.permit = session.requests.clone().acquire_owned().await.ok();
     }
     let cancellation = parts.cancellation.clone();
@@ -409,12 +413,12 @@ async fn run(
     response
 }
 
-/// A function panicked. The panic is in the log.
+/// The error of a handler that panicked. The panic message is in the log.
 fn failed() -> PageError {
     PageError::new(StatusCode::INTERNAL_SERVER_ERROR, texts::error::FAILED)
 }
 
-/// Answers with an error.
+/// Returns the response for an error.
 fn refuse(parts: RequestParts, error: &PageError) -> hyper::Response<PageBody> {
     let is_method = error.status == StatusCode::METHOD_NOT_ALLOWED;
     let mut response = error_page(&Request::new(parts), error);
@@ -424,13 +428,13 @@ fn refuse(parts: RequestParts, error: &PageError) -> hyper::Response<PageBody> {
     finish(response, false)
 }
 
-/// Makes the answer of hyper.
+/// Converts a response for hyper.
 fn finish(response: Response, accepts_gzip: bool) -> hyper::Response<PageBody> {
     finish_guarded(response, accepts_gzip, None)
 }
 
-/// Makes the answer of hyper. Starts to write a content that is written; `guard` ends its commands if
-/// the browser goes meanwhile.
+/// Converts a response for hyper. Starts to write a streamed content; `guard` interrupts the
+/// commands of the request if the browser disconnects before the end.
 fn finish_guarded(
     response: Response,
     accepts_gzip: bool,
@@ -463,7 +467,8 @@ fn finish_guarded(
             is_compressed = accepts_gzip && is_compressible && !is_encoded;
             let (mut writer, body) = BodyWriter::new(is_compressed, guard);
             tokio::task::spawn_blocking(move || {
-                // The client has gone, or the content ends early: then the client sees it cut off.
+                // Either the client has disconnected, or the handler failed. In both cases the
+                // response is truncated without a final chunk, which clients report as an error.
                 let _ = write(&mut writer).and_then(|()| writer.finish());
             });
             body

@@ -1,4 +1,5 @@
-//! The files that pages need: style sheets, scripts and pictures. They are part of the program.
+//! The static files of the page: style sheets, scripts and images. They are compiled into the
+//! program.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,12 +15,12 @@ use hyper::header::{CONTENT_ENCODING, VARY};
 
 use crate::response::{Response, compress};
 
-/// A file of the program.
+/// A static file.
 struct Asset {
     name: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
-    /// The bytes are compressed by gzip.
+    /// `bytes` is compressed by gzip.
     is_compressed: bool,
 }
 
@@ -36,7 +37,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// All files. A page names them by [`asset_address`].
+/// All files. Pages link to them by [`asset_address`].
 const ASSETS: &[Asset] = &[
     Asset {
         name: "page.css",
@@ -80,7 +81,7 @@ const ASSETS: &[Asset] = &[
         bytes: include_bytes!("../assets/document.js"),
         ..Asset::EMPTY
     },
-    // The drawings of PDF are loaded only by previews of PDF.
+    // PDF.js. Only previews of PDF files load it.
     Asset {
         name: "pdf_pages.js",
         content_type: JAVASCRIPT,
@@ -173,16 +174,17 @@ const ASSETS: &[Asset] = &[
     },
 ];
 
-/// What is computed once of a file.
+/// A file with the values that are computed once: its entity tag and its compressed bytes.
 struct PreparedAsset {
     asset: &'static Asset,
     tag: String,
     compressed: Option<Cow<'static, [u8]>>,
 }
 
-/// An address with a tag names one content for ever.
+/// `Cache-Control` of an address with a tag. The content of such an address never changes.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
-/// Scripts import each other without tags. Browsers ask if there is a newer one.
+/// `Cache-Control` of an address without a tag, which scripts use to import each other. Browsers
+/// revalidate it on each use.
 const ASK: &str = "public, no-cache";
 
 fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
@@ -208,7 +210,8 @@ fn prepared() -> &'static HashMap<&'static str, PreparedAsset> {
     })
 }
 
-/// Returns the address of a file. It changes with the content, so browsers may keep the file.
+/// Returns the address of a file. It contains a hash of the content, so browsers can cache it for
+/// ever.
 pub fn asset_address(name: &str) -> String {
     let tag = prepared()
         .get(name)
@@ -217,20 +220,20 @@ pub fn asset_address(name: &str) -> String {
     format!("/assets/{name}?v={}", tag.unwrap_or_default())
 }
 
-/// A request of a file.
+/// A request for a file.
 #[derive(Clone, Copy, Debug)]
 pub struct AssetRequest<'r> {
     /// The name.
     pub name: &'r str,
-    /// The tag in the address.
+    /// The tag in the address (`?v=`).
     pub tag: Option<&'r str>,
-    /// The tag of the file that the browser has.
+    /// The tag in `If-None-Match`: the version that the browser has cached.
     pub known_tag: Option<&'r str>,
-    /// The browser reads gzip.
+    /// The browser accepts gzip.
     pub accepts_gzip: bool,
 }
 
-/// Returns a file, or only its tag if the browser has it. `None` if there is no such file.
+/// Returns a file, or 304 if the browser has cached it. `None` if there is no such file.
 pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
     let AssetRequest {
         name,
@@ -264,7 +267,7 @@ pub fn serve_asset(request: AssetRequest<'_>) -> Option<Response> {
     )
 }
 
-/// Returns the bytes without compression, for the rare clients that do not read it.
+/// Returns the uncompressed bytes, for clients that do not accept gzip.
 fn plain_bytes(asset: &Asset) -> Option<Bytes> {
     if !asset.is_compressed {
         return Some(Bytes::from_static(asset.bytes));
@@ -280,7 +283,7 @@ mod tests {
     use crate::response::Content;
     use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
 
-    /// Issue 28: pages without the drawings of PDF weigh at most 150 KB.
+    /// Pages without PDF.js transfer at most 150 KB.
     #[test]
     fn files_are_small() {
         let bytes = |is_drawing: bool| -> usize {

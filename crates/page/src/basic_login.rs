@@ -1,4 +1,4 @@
-//! Logins of programs: each request has a user and a password (HTTP Basic, RFC 7617).
+//! Authentication of API requests by HTTP Basic (RFC 7617).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 use crate::form::Form;
 use crate::services::Credentials;
 
-/// The part of a query with the database of the user, as in connection strings.
+/// The query parameter that names the authentication database, as in connection strings.
 const DATABASE: &str = "authSource";
-/// The database of most users.
+/// The authentication database if the parameter is missing.
 const DATABASE_DEFAULT: &str = "admin";
 
-/// Returns the user of a request, if it has one.
+/// Returns the credentials of a request. `None` if it has none, or if they are malformed.
 pub fn basic_credentials(headers: &HeaderMap, query: &Form) -> Option<Credentials> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = header.split_once(' ')?;

@@ -1,5 +1,5 @@
-//! Bodies: of answers, whose bytes are there or are written while they are sent; and of requests, which
-//! are read while they are received.
+//! Bodies of HTTP messages. A response is either complete or streamed while a handler writes it. A
+//! request is read while it is received.
 
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
@@ -15,17 +15,18 @@ use tokio::sync::mpsc;
 
 use crate::cancellation::CancelOnDrop;
 
-/// The body of an answer, for hyper.
+/// The body of a response, for hyper.
 #[derive(Debug)]
 pub enum PageBody {
-    /// Bytes, until they are sent.
+    /// A complete body. `None` after it was sent.
     Whole(Option<Bytes>),
-    /// Pieces of a writer. The commands of their request end if the browser goes before the last one.
+    /// The chunks of a [`BodyWriter`]. If the body is dropped before the last chunk was sent, the
+    /// guard interrupts the commands of the request.
     Pieces(mpsc::Receiver<Bytes>, Option<CancelOnDrop>),
 }
 
 impl PageBody {
-    /// A body of these bytes.
+    /// Returns a complete body.
     pub fn whole(bytes: Bytes) -> PageBody {
         PageBody::Whole(Some(bytes))
     }
@@ -68,19 +69,20 @@ impl Body for PageBody {
     }
 }
 
-/// So many bytes are sent at a time.
+/// The number of bytes after which a chunk is sent.
 const PIECE_BYTES: usize = 64 << 10;
-/// So many pieces wait until the client has received those before.
+/// The number of chunks that wait for the client. The writer blocks if the queue is full.
 const PIECES_MAX: usize = 4;
 
-/// Sends a body while it is written. Waits if the client receives slowly, and fails if it has gone.
+/// Sends a body while it is written. Blocks if the client receives slowly. Fails if the client has
+/// disconnected.
 #[derive(Debug)]
 pub struct BodyWriter {
     pieces: mpsc::Sender<Bytes>,
     buffer: Buffer,
 }
 
-/// What was written and not sent.
+/// Bytes that were written but not sent.
 #[derive(Debug)]
 enum Buffer {
     Plain(Vec<u8>),
@@ -97,8 +99,8 @@ impl Buffer {
 }
 
 impl BodyWriter {
-    /// Creates a writer, and the body that it writes. If the body is dropped before its end, `guard`
-    /// ends the commands of the request.
+    /// Creates a writer and its body. If the body is dropped before the end, `guard` interrupts the
+    /// commands of the request.
     pub fn new(is_compressed: bool, guard: Option<CancelOnDrop>) -> (BodyWriter, PageBody) {
         let (pieces, received) = mpsc::channel(PIECES_MAX);
         let buffer = if is_compressed {
@@ -112,10 +114,10 @@ impl BodyWriter {
         )
     }
 
-    /// Sends what is left.
+    /// Sends the remaining bytes.
     ///
     /// # Errors
-    /// Fails if the client has gone.
+    /// Fails if the client has disconnected.
     pub fn finish(mut self) -> io::Result<()> {
         if let Buffer::Compressed(encoder) = &mut self.buffer {
             encoder.try_finish()?;
@@ -133,7 +135,7 @@ impl BodyWriter {
     }
 }
 
-/// Called on threads that may block.
+/// Blocks, so it must run on a thread that may block.
 impl Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.buffer {
@@ -146,7 +148,7 @@ impl Write for BodyWriter {
         Ok(bytes.len())
     }
 
-    /// Sends what was written up to here. The browser can show it.
+    /// Sends all bytes written so far, so that the browser can render them.
     fn flush(&mut self) -> io::Result<()> {
         if let Buffer::Compressed(encoder) = &mut self.buffer {
             encoder.flush()?;
@@ -155,22 +157,23 @@ impl Write for BodyWriter {
     }
 }
 
-/// A browser that sends nothing for so long has gone.
+/// A request fails if the browser sends nothing for this long.
 const RECEIVE_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long a body is received if its handler does not read it.
+/// The time for which the rest of a body is received after its handler has stopped reading.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Reads the body of a request while it is received. The browser waits while nothing is read.
+/// Reads the body of a request while it is received. Backpressure stops the browser if nothing is
+/// read.
 #[derive(Debug)]
 pub struct BodyReader {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     piece: Bytes,
-    /// The bytes to come, if the browser has said how many they are.
+    /// The number of bytes to come, from `Content-Length`.
     left: Option<u64>,
 }
 
 impl BodyReader {
-    /// Receives a body, on a task of its own. Called within the runtime.
+    /// Receives a body on a task of its own. Must be called within the runtime.
     pub fn new(body: Incoming) -> BodyReader {
         let left = body.size_hint().exact();
         let (sender, pieces) = mpsc::channel(PIECES_MAX);
@@ -182,7 +185,7 @@ impl BodyReader {
         }
     }
 
-    /// Waits for the next piece. Returns `false` at the end.
+    /// Waits for the next chunk. Returns `false` at the end.
     fn receive_piece(&mut self) -> io::Result<bool> {
         match self.pieces.blocking_recv() {
             Some(piece) => self.piece = piece?,
@@ -195,7 +198,7 @@ impl BodyReader {
     }
 }
 
-/// Called on threads that may block.
+/// Blocks, so it must run on a thread that may block.
 impl Read for BodyReader {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
@@ -210,8 +213,9 @@ impl Read for BodyReader {
     }
 }
 
-/// Passes the pieces of a body on. When the reader has gone, pieces are thrown away for a moment: a
-/// browser that is cut off while it sends does not read the answer, but sends all of it again.
+/// Passes the chunks of a body to the reader. After the reader is dropped, chunks are discarded for
+/// a moment: a browser whose connection is closed while it sends does not read the response and
+/// repeats the request.
 async fn receive(mut body: Incoming, pieces: mpsc::Sender<io::Result<Bytes>>) {
     let mut end = None;
     while end.is_none_or(|end| Instant::now() < end) {
@@ -219,7 +223,7 @@ async fn receive(mut body: Incoming, pieces: mpsc::Sender<io::Result<Bytes>>) {
             Ok(None) => return,
             Ok(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) => Ok(data),
-                // Headers behind the body say nothing that is needed.
+                // Trailers are ignored.
                 Err(_) => continue,
             },
             Ok(Some(Err(_))) => Err(io::ErrorKind::UnexpectedEof.into()),

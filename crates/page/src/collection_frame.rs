@@ -1,4 +1,4 @@
-//! The frame of the pages of a collection: its name and the links to its parts.
+//! The frame of the pages of a collection: its name and its tabs.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use crate::texts::collections as texts;
 /// The address of the list of all collections.
 pub const PATH: &str = "/collections";
 
-/// The parts of a collection: names and addresses.
+/// The tabs of a collection: names and addresses.
 const PARTS: [(&str, &str); 6] = [
     (texts::DOCUMENTS, ""),
     (texts::SCHEMA, "schema"),
@@ -53,13 +53,13 @@ pub fn collection_page(
     page(request, frame, &content)
 }
 
-/// A sentence about what was done, or what is wrong.
+/// A message about the result of an action or about an error.
 pub fn notice(class: &str, message: &str) -> Markup {
     let role = if class == "error" { "alert" } else { "status" };
     html! { p class=(format!("notice {class}")) role=(role) { (message) } }
 }
 
-/// A field of a form for a document.
+/// An input field for a document.
 pub fn document_field(name: &str, title: &str, example: &str, value: &str) -> Markup {
     html! {
         div .field .grow {

@@ -1,4 +1,4 @@
-//! Connections to the server, and the idle ones of a session.
+//! Connections to the server, and the pool of idle connections of a session.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -11,25 +11,26 @@ use windrow_document::doc;
 
 use crate::services::{ConnectionEnds, Credentials, PageServices};
 
-/// So many connections of a session wait for the next request.
+/// The maximum number of idle connections of a session.
 const IDLE_MAX: usize = 4;
-/// So long a connection waits.
+/// Idle connections are closed after this time.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
-/// How messages name the server.
+/// How error messages name the server.
 const SERVER: &str = "this address";
 
-/// A connection to the server.
+/// An authenticated connection to the server.
 pub struct Connection {
-    /// The client, which has logged in.
+    /// The authenticated client.
     pub client: Client,
-    /// The socket, to close the connection from another thread.
+    /// The socket, by which another thread can close the connection.
     pub socket: Arc<UnixStream>,
-    /// Whose browser it is for. Restrictions of users depend on it.
+    /// The browser's address. The server checks it against the `clientSource` restrictions of the
+    /// user, so requests from other addresses cannot use the connection.
     browser: IpAddr,
     used: Instant,
 }
 
-/// A socket that another thread may close.
+/// A socket that another thread can shut down.
 struct SharedSocket(Arc<UnixStream>);
 
 impl Read for SharedSocket {
@@ -49,10 +50,10 @@ impl Write for SharedSocket {
 }
 
 impl Connection {
-    /// Connects on behalf of a browser, and logs in.
+    /// Connects on behalf of a browser, and authenticates.
     ///
     /// # Errors
-    /// Fails if the server accepts no connection, or not this user.
+    /// Fails if the server refuses the connection or the credentials.
     pub fn open(
         services: &PageServices,
         credentials: Option<&Credentials>,
@@ -91,14 +92,14 @@ pub struct IdleConnections {
 }
 
 impl IdleConnections {
-    /// Returns an idle connection for a browser at this address, the one that was used last.
+    /// Returns the most recently used idle connection for a browser at this address.
     pub fn take(&self, browser: IpAddr) -> Option<Connection> {
         let mut idle = self.lock();
         let found = idle.iter().rposition(|it| it.browser == browser)?;
         Some(idle.remove(found))
     }
 
-    /// Keeps a connection for the next request.
+    /// Returns a connection to the pool.
     pub fn put(&self, mut connection: Connection) {
         connection.used = Instant::now();
         let mut idle = self.lock();
@@ -108,7 +109,7 @@ impl IdleConnections {
         }
     }
 
-    /// Closes the connections that were not used for long.
+    /// Closes the connections that were idle for too long.
     pub fn close_unused(&self) {
         self.lock().retain(|it| it.used.elapsed() < IDLE_TIME_MAX);
     }

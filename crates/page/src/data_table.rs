@@ -1,5 +1,5 @@
-//! Tables of data. Each is in a frame that scrolls on narrow screens, which the keyboard reaches and
-//! screen readers name.
+//! Tables of data. Each has a frame that scrolls on narrow screens, can be focused with the
+//! keyboard, and has a label for screen readers.
 
 use maud::{Markup, html};
 
@@ -28,7 +28,7 @@ impl<'c> Column<'c> {
     }
 }
 
-/// Returns a table with a name for screen readers. `class` is "" for a table without one.
+/// Returns a table. `label` is its name for screen readers; an empty `class` sets no class.
 pub fn data_table(label: &str, class: &str, columns: &[Column<'_>], rows: &Markup) -> Markup {
     let class = (!class.is_empty()).then_some(class);
     let table = html! {
@@ -44,7 +44,7 @@ pub fn data_table(label: &str, class: &str, columns: &[Column<'_>], rows: &Marku
     table_frame(label, &table)
 }
 
-/// Returns the frame of a table that has other headings than text.
+/// Returns the frame around a table with custom headings.
 pub fn table_frame(label: &str, table: &Markup) -> Markup {
     html! {
         div .table-frame tabindex="0" role="region" aria-label=(label) { (table) }

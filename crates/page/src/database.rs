@@ -1,4 +1,4 @@
-//! The database as pages see it: a connection with the privileges of a user.
+//! Access to the database with the privileges of a user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use crate::error::PageError;
 use crate::reading_commands::check_reads;
 use crate::session::Session;
 
-/// A command may take so long if it does not say how long.
+/// The time limit of commands without `maxTimeMS`.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// A connection with the privileges of a user. It goes back to its session when it is dropped.
+/// A connection with the privileges of a user. Dropping it returns the connection to its session.
 pub struct Database {
-    /// Present until it is dropped.
+    /// `None` only while it is dropped.
     connection: Option<Connection>,
     session: Arc<Session>,
     cancellation: Arc<Cancellation>,
     is_read_only: bool,
     time_max: Duration,
-    /// Another request can use the connection.
+    /// Another request can use the connection: its last command ended normally.
     is_usable: bool,
 }
 
 impl Database {
-    /// Uses a connection, until the cancellation closes it.
+    /// Uses a connection. The interrupt can close it.
     pub fn new(
         connection: Connection,
         session: Arc<Session>,
@@ -46,16 +46,16 @@ impl Database {
         }
     }
 
-    /// Sets how long commands may take.
+    /// Sets the time limit of the commands that follow.
     pub fn set_time_max(&mut self, time_max: Duration) {
         self.time_max = time_max;
     }
 
-    /// Runs a command, and returns its reply. The command has its database in `$db`. It ends after 30
-    /// seconds, or after its `maxTimeMS`.
+    /// Runs a command and returns its reply. The command names its database in `$db`. The time
+    /// limit is its `maxTimeMS`, or else that of the connection.
     ///
     /// # Errors
-    /// Fails with the server's sentence, or if the page is read-only and the command may write.
+    /// Fails with the server's message, or if the page is read-only and the command may write.
     pub fn run(&mut self, command: DocumentBuf) -> Result<DocumentBuf, PageError> {
         let command = self.prepare(command)?;
         let connection = self.connection.as_mut().ok_or_else(closed)?;
@@ -65,7 +65,7 @@ impl Database {
         }
     }
 
-    /// Runs a command with a cursor, and calls `sink` with its documents until it returns `false`.
+    /// Runs a command with a cursor. Passes each document to `sink` until it returns `false`.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -82,7 +82,7 @@ impl Database {
         read.map_err(|error| self.fail(error))
     }
 
-    /// Runs a command with a cursor, and returns at most so many of its documents.
+    /// Runs a command with a cursor. Returns at most `count_max` documents.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -1,4 +1,4 @@
-//! Documents as trees and as rows of a table.
+//! Renders documents as trees and as table rows.
 
 use maud::{Markup, html};
 use windrow_document::json::display_prefix;
@@ -8,18 +8,18 @@ use crate::data_table::table_frame;
 use crate::literals::shell_line;
 use crate::texts::collections as texts;
 
-/// So many bytes of a string are shown in a tree.
+/// The maximum number of bytes shown of a string in a tree.
 const TEXT_BYTES_MAX: usize = 1_000;
-/// So many bytes of a value are shown in a table.
+/// The maximum number of bytes shown of a value in a table.
 const CELL_BYTES_MAX: usize = 100;
-/// So many fields of a document or elements of an array are shown.
+/// The maximum number of fields or elements shown of a document or an array.
 const FIELDS_MAX: usize = 200;
-/// So many values of a document are shown in total.
+/// The maximum number of values shown of a document in total.
 const VALUES_MAX: usize = 2_000;
-/// So many columns a table has.
+/// The maximum number of columns of a table.
 const COLUMNS_MAX: usize = 30;
 
-/// A document as a tree.
+/// Renders a document as a tree.
 pub fn tree(document: Document<'_>) -> Markup {
     let mut room = VALUES_MAX;
     fields(document.iter(), document.count(), &mut room)
@@ -57,7 +57,7 @@ fn node(name: &str, value: ValueRef<'_>, room: &mut usize) -> Markup {
     }
 }
 
-/// A value that is no document, in the colour of its type.
+/// Renders a scalar value in the colour of its type.
 fn scalar(value: ValueRef<'_>) -> Markup {
     let class = match value {
         ValueRef::String(_) => "v-text",
@@ -72,7 +72,7 @@ fn scalar(value: ValueRef<'_>) -> Markup {
     }
 }
 
-/// Returns the beginning of a value, and what is left out.
+/// Returns the beginning of a value, and a note about the rest if it was truncated.
 fn preview(value: ValueRef<'_>, bytes_max: usize) -> (String, Option<String>) {
     let (text, length) = match value {
         ValueRef::String(text) if text.len() > bytes_max => {
@@ -87,7 +87,7 @@ fn preview(value: ValueRef<'_>, bytes_max: usize) -> (String, Option<String>) {
     (text, Some(texts::long_text(length)))
 }
 
-/// Documents as a table. `open` returns the address of a document.
+/// Renders documents as a table. `open` returns the address of a document.
 pub fn table(documents: &[DocumentBuf], open: impl Fn(&DocumentBuf) -> Option<String>) -> Markup {
     let mut columns: Vec<&str> = Vec::new();
     for (name, _) in documents.iter().flat_map(DocumentBuf::iter) {

@@ -1,20 +1,20 @@
-//! Why a request has no answer.
+//! Errors of requests.
 
 use std::fmt;
 
 use hyper::StatusCode;
 use windrow_client::ClientError;
 
-/// Why a request has no answer: a status of HTTP, and a sentence for the person.
+/// The reason why a request failed: an HTTP status and a message for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageError {
     /// The status.
     pub status: StatusCode,
-    /// The sentence.
+    /// The message: a sentence.
     pub message: String,
 }
 
-/// MongoDB's numbers of errors, and the statuses that say the same.
+/// MongoDB error codes, and the equivalent HTTP statuses. Other codes map to 400.
 const STATUSES: [(i32, StatusCode); 6] = [
     (13, StatusCode::FORBIDDEN),
     (18, StatusCode::UNAUTHORIZED),
@@ -33,22 +33,22 @@ impl PageError {
         }
     }
 
-    /// The request is wrong.
+    /// Status 400: the request is invalid.
     pub fn bad_request(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// There is no such thing.
+    /// Status 404: the resource does not exist.
     pub fn not_found(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The person may not do this.
+    /// Status 403: the user lacks the right.
     pub fn forbidden(message: impl Into<String>) -> PageError {
         PageError::new(StatusCode::FORBIDDEN, message)
     }
 
-    /// The machine cannot do this now.
+    /// Status 503: a resource of the machine or the server is not available.
     pub fn unavailable(error: &dyn fmt::Display) -> PageError {
         PageError::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
     }

@@ -1,32 +1,34 @@
-//! What the page needs of the program to show and change how folders are indexed.
+//! The functions by which the page shows and changes the indexing of folders. The program
+//! implements them.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What the page needs of the program to show and change how folders are indexed. Functions that read
-/// files or start processes are called only for the user of the machine that runs the program.
+/// The functions by which the page shows and changes the indexing of folders. Those that read files
+/// or start processes are called only for the operating system user that runs the program.
 pub struct FolderServices {
-    /// Returns the progress of a run in this process. `None` if there is none.
+    /// Returns the progress of the run in this process. `None` if no run is active.
     pub progress: Box<dyn Fn() -> Option<RunProgress> + Send + Sync>,
-    /// The path of the configuration file. `None` if the system has no folder for it.
+    /// The path of the configuration file. `None` if the system has no configuration folder.
     pub config_path: Option<String>,
-    /// Reads the configuration file. An empty text if there is none.
+    /// Reads the configuration file. Returns an empty text if the file does not exist.
     pub read_config: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
-    /// Checks a configuration. Returns what is no error, but may be a mistake.
+    /// Checks a configuration. Returns warnings. Fails with an error message if the configuration
+    /// is invalid.
     pub check_config: ConfigFunction<Vec<String>>,
-    /// Replaces the configuration file by a text that was checked.
+    /// Replaces the configuration file. The text was checked before.
     pub write_config: ConfigFunction<()>,
-    /// Starts a run in a process of its own. It also reads unchanged files that failed, if they are to
-    /// be retried.
+    /// Starts a run in a process of its own.
     pub start_run: Box<dyn Fn(StartedRun) -> Result<(), String> + Send + Sync>,
-    /// Ends the run that a person has started. The next one continues it. Returns `false` if there is
-    /// none.
+    /// Stops the run that was started from the page. The next run continues it. Returns `false` if
+    /// there is none.
     pub stop_run: Box<dyn Fn() -> bool + Send + Sync>,
-    /// Returns why the newest run that a person has started failed, in a sentence.
+    /// Returns the error message of the last run that was started from the page. `None` if it has
+    /// not failed.
     pub run_problem: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
-/// Does something with the text of a configuration. Fails with a sentence.
+/// A function of the text of a configuration. Fails with an error message.
 pub type ConfigFunction<T> = Box<dyn Fn(&str) -> Result<T, String> + Send + Sync>;
 
 impl fmt::Debug for FolderServices {
@@ -35,52 +37,52 @@ impl fmt::Debug for FolderServices {
     }
 }
 
-/// A run that a person starts.
+/// A request to start a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedRun {
-    /// The folders. Empty for those of the configuration.
+    /// The folders. If empty, those of the configuration.
     pub folders: Vec<String>,
-    /// Also reads unchanged files that failed.
+    /// Also retries unchanged files that failed before.
     pub retries: bool,
 }
 
 /// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunProgress {
-    /// The files to read. 0 until the folders are walked.
+    /// The number of files to read. 0 until the walk has ended.
     pub files_total: u64,
-    /// The files that were read.
+    /// The number of files that were read.
     pub files_read: u64,
-    /// The bytes to read.
+    /// The number of bytes to read.
     pub bytes_total: u64,
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     pub bytes_read: u64,
-    /// The documents that were stored.
+    /// The number of documents that were stored.
     pub documents: u64,
-    /// The files and members that could not be read.
+    /// The number of files and members that failed.
     pub failures: u64,
-    /// How long the run takes by now.
+    /// The time since the start of the run.
     pub elapsed: Duration,
-    /// The stages, in the order in which files go through them. Empty until a started run has begun.
+    /// The stages, in the order of the pipeline. Empty until the first measurement.
     pub stages: Vec<StageProgress>,
-    /// A person has started it from the page, and can stop it.
+    /// The run was started from the page, so the page can stop it.
     pub can_stop: bool,
 }
 
-/// What a stage of a run did.
+/// The counters of a stage of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StageProgress {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its threads or processes.
+    /// The number of threads or processes.
     pub threads: u64,
-    /// What it has processed.
+    /// The number of processed items.
     pub items: u64,
-    /// How long its threads worked, in milliseconds.
+    /// The working time of all threads, in milliseconds.
     pub busy_ms: f64,
-    /// How long they waited for the stage before.
+    /// The time that the threads waited for the stage before, in milliseconds.
     pub input_wait_ms: f64,
-    /// How long they waited for the stage behind.
+    /// The time that the threads waited for the stage after, in milliseconds.
     pub output_wait_ms: f64,
     /// The mean and the greatest number of bytes in the queue to the next stage.
     pub queue_bytes: Option<(u64, u64)>,

@@ -1,13 +1,13 @@
-//! Names with values: of a query of an address, and of a form.
+//! Query strings and form data (`application/x-www-form-urlencoded`).
 
-/// Names with values, in their order. A name can have several.
+/// Names with values, in their order. A name can have several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Form {
     pairs: Vec<(String, String)>,
 }
 
 impl Form {
-    /// Parses `name=value&…`, in UTF-8 with `+` and `%XX`. Bytes that are no UTF-8 are replaced.
+    /// Parses `name=value&…` with `+` and `%XX`. Invalid UTF-8 is replaced.
     pub fn parse(bytes: &[u8]) -> Form {
         Form {
             pairs: form_urlencoded::parse(bytes).into_owned().collect(),
@@ -20,12 +20,12 @@ impl Form {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the first value of a name, or an empty text.
+    /// Returns the first value of a name, or an empty string.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// Returns the values of a name.
+    /// Returns all values of a name.
     pub fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         let pairs = self.pairs.iter();
         pairs
@@ -33,12 +33,12 @@ impl Form {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a name as a number, if it is one.
+    /// Returns the first value of a name as a number. `None` if it is not a number.
     pub fn number(&self, name: &str) -> Option<u32> {
         self.get(name)?.parse().ok()
     }
 
-    /// Returns the form with other values of a name. None removes it.
+    /// Returns a copy in which a name has this value alone. `None` removes the name.
     pub fn with(&self, name: &str, value: Option<&str>) -> Form {
         let mut changed = self.clone();
         changed.pairs.retain(|(known, _)| known != name);
@@ -48,13 +48,13 @@ impl Form {
         changed
     }
 
-    /// Returns the form with one more value of a name.
+    /// Returns the form with an additional value of a name.
     pub fn and(mut self, name: &str, value: &str) -> Form {
         self.pairs.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Returns the query of an address with this path.
+    /// Returns the address with this path and the form as its query.
     pub fn address(&self, path: &str) -> String {
         if self.pairs.is_empty() {
             return path.to_owned();
@@ -64,7 +64,7 @@ impl Form {
         format!("{path}?{}", query.finish())
     }
 
-    /// Returns the names with their values.
+    /// Returns all pairs of names and values.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.pairs.iter();
         pairs.map(|(name, value)| (name.as_str(), value.as_str()))

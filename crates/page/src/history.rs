@@ -1,7 +1,7 @@
-//! What the server did in the last hours: samples of `serverStatus` in a ring in memory.
+//! The history of the server: samples of `serverStatus` in a ring buffer in memory.
 //!
-//! One thread takes samples, for all pages (`sampler`). A sample is a row of numbers, one for each
-//! line of the charts.
+//! A single thread takes the samples for all pages (`sampler`). A sample is a row of numbers, one
+//! for each line of the charts.
 
 pub mod charts;
 
@@ -15,10 +15,10 @@ use windrow_document::{Document, DocumentBuf};
 
 use charts::{Source, lines};
 
-/// So many samples are kept: four hours, in about 1 MB.
+/// The number of samples that are kept: four hours, about 1 MB.
 const SAMPLES_MAX: usize = 7_200;
 
-/// The samples.
+/// The history of the server.
 #[derive(Debug, Default)]
 pub struct History {
     state: Mutex<State>,
@@ -27,41 +27,41 @@ pub struct History {
 #[derive(Debug, Default)]
 struct State {
     samples: VecDeque<Sample>,
-    /// The newest status, for the difference to the next.
+    /// The newest status. The next sample contains the difference to it.
     status: Option<(Instant, DocumentBuf)>,
-    /// The newest sample as JSON, which all pages share.
+    /// The newest sample as JSON, which all event streams share.
     newest: Option<Arc<str>>,
-    /// Why there are no new samples.
+    /// The reason why the last sample failed.
     problem: Option<String>,
 }
 
-/// Numbers of a moment, in the order of the lines of the charts. NaN if there is none.
+/// A sample: a number for each line of the charts. NaN if it is unknown.
 #[derive(Clone, Debug, PartialEq)]
 struct Sample {
-    /// Since 1970.
+    /// Milliseconds since 1970-01-01 UTC.
     millis: i64,
     values: Box<[f32]>,
 }
 
-/// Numbers of a time: rows of averages.
+/// The history of a period: averaged samples.
 #[derive(Debug, Default)]
 pub struct Window {
     rows: Vec<Sample>,
 }
 
-/// A summary of a line.
+/// A summary of a line of a chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The newest number.
+    /// The newest value.
     pub now: f32,
     /// The average.
     pub average: f32,
-    /// The greatest number.
+    /// The maximum.
     pub highest: f32,
 }
 
 impl History {
-    /// Adds a sample: what happened since the status before.
+    /// Adds a sample: the difference between this status and the one before.
     pub fn record(&self, status: DocumentBuf) {
         let now = Instant::now();
         let millis = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -92,14 +92,14 @@ impl History {
         state.status = Some((now, status));
     }
 
-    /// Says why there is no sample.
+    /// Records why a sample failed.
     pub fn record_problem(&self, problem: String) {
         let mut state = self.lock();
         state.problem = Some(problem);
         state.status = None;
     }
 
-    /// Returns why there are no new samples.
+    /// Returns the reason why the last sample failed.
     pub fn problem(&self) -> Option<String> {
         self.lock().problem.clone()
     }
@@ -109,7 +109,7 @@ impl History {
         self.lock().newest.clone()
     }
 
-    /// Returns the last minutes in at most so many rows.
+    /// Returns the last minutes, averaged to at most `rows_max` rows.
     pub fn window(&self, minutes: u32, rows_max: usize) -> Window {
         let state = self.lock();
         let newest = state.samples.back().map_or(0, |sample| sample.millis);
@@ -128,7 +128,8 @@ impl History {
     }
 }
 
-/// Returns a number of the time between two states. A server that was started again counts from zero.
+/// Computes a value from two consecutive statuses. A counter that decreased belongs to a restarted
+/// server and counts from zero.
 fn value(source: Source, old: Document<'_>, new: Document<'_>, seconds: f64) -> f64 {
     let rate = |path: &[&str]| (number(new, path) - number(old, path)).max(0.0) / seconds;
     match source {
@@ -144,7 +145,7 @@ fn value(source: Source, old: Document<'_>, new: Document<'_>, seconds: f64) -> 
     }
 }
 
-/// Returns the averages of samples at the time of the last. Numbers that are missing do not count.
+/// Returns the averages of samples, with the time of the last one. Unknown numbers are skipped.
 fn average_of(samples: &[&Sample]) -> Option<Sample> {
     let last = samples.last()?;
     let average = |column: usize| {
@@ -166,7 +167,7 @@ fn average(values: impl Iterator<Item = f32>) -> f32 {
 }
 
 impl Sample {
-    /// `[milliseconds, numbers…]`; null for what is missing.
+    /// Returns `[milliseconds, numbers…]` as JSON; unknown numbers are null.
     fn to_json(&self) -> String {
         let mut json = format!("[{}", self.millis);
         for value in &self.values {
@@ -182,7 +183,7 @@ impl Sample {
     }
 }
 
-/// Returns a number without digits that no chart shows.
+/// Rounds a number to the precision of the charts.
 fn rounded(value: f32) -> f32 {
     if value.abs() < 1000.0 {
         (value * 1000.0).round() / 1000.0
@@ -198,7 +199,7 @@ impl Window {
         format!("[{}]", rows.join(","))
     }
 
-    /// Returns a summary of a column. `None` if it has no numbers.
+    /// Returns the summary of a column. `None` if it has no numbers.
     pub fn summary(&self, column: usize) -> Option<Summary> {
         let values = || {
             let values = self.rows.iter().filter_map(|row| row.values.get(column));

@@ -1,5 +1,6 @@
-//! The hosts that the page answers for: the names of the loopback address, addresses in digits, and the
-//! name that the operator gave. Nobody else can own these names, see [`windrow_web::host`].
+//! The hosts under which the page can be reached: names of the loopback address, IP addresses, and
+//! the name that the operator configured. Requests with other `Host` headers are refused, which
+//! prevents DNS rebinding, see [`windrow_web::host`].
 
 use hyper::header::{HeaderMap, ORIGIN};
 use hyper::http::uri::Authority;
@@ -8,14 +9,15 @@ use windrow_web::host::{address_of, is_loopback_name, named_host};
 /// The accepted hosts.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Whether other machines reach the page: it then has addresses other than those of the loopback.
+    /// The page listens on addresses other than the loopback addresses.
     pub is_reachable: bool,
-    /// A further name.
+    /// The name that the operator configured.
     pub name: Option<String>,
 }
 
 impl Hosts {
-    /// Returns the host of a request, with its port, if it has exactly one and that is accepted.
+    /// Returns the host and port of a request. `None` unless the request has exactly one accepted
+    /// `Host` header.
     pub fn accepted(&self, headers: &HeaderMap) -> Option<Authority> {
         let host = named_host(headers)?;
         let has_user = host.as_str().contains('@');
@@ -30,10 +32,10 @@ impl Hosts {
     }
 }
 
-/// Returns `true` if a request that changes something comes from a page of this host. Browsers name
-/// the origin of such requests. Other programs do not, and are checked by their token alone. A page
-/// without encryption is not that of an encrypted connection; the other way round, a proxy may have
-/// encrypted it.
+/// Returns `true` if a POST request comes from a page of this host. Browsers send the `Origin` of
+/// such requests. A request without it comes from another program, and is authenticated by its
+/// token alone. An unencrypted page is not the same origin as an encrypted connection. The converse
+/// is accepted, because a proxy may have terminated TLS.
 pub fn is_own_origin(headers: &HeaderMap, host: &Authority, is_encrypted: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;

@@ -1,4 +1,4 @@
-//! Imports that go on, and the newest that have ended: how far they are, for the page that began them.
+//! The progress of imports: those that run, and those that ended recently.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::error::PageError;
 use crate::texts::error as texts;
 
-/// The imports by their numbers. A page draws its number at random, so other pages do not know it.
+/// The imports by their ids. A page draws a random id, so other pages cannot guess it.
 #[derive(Debug, Default)]
 pub struct Imports {
     all: Mutex<HashMap<String, Arc<Import>>>,
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Debug)]
 pub struct Import {
     bytes: AtomicU64,
@@ -23,29 +23,29 @@ pub struct Import {
     end: Mutex<Option<(Instant, ImportEnd)>>,
 }
 
-/// How an import has ended.
+/// The result of an import that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportEnd {
-    /// All documents are there.
+    /// All documents were inserted.
     Complete,
-    /// Its person has cancelled it, or has left the page.
+    /// The user cancelled it or left the page.
     Cancelled,
-    /// An error, in a sentence.
+    /// It failed with this message.
     Failed(String),
 }
 
-/// The hexadecimal digits of a number.
+/// The number of hexadecimal digits of an id.
 const DIGITS: usize = 32;
-/// So many imports are known at a time.
+/// The maximum number of known imports.
 const IMPORTS_MAX: usize = 256;
-/// So long an import is known after its end.
+/// The result of an import is kept for this time.
 const ENDED_TIME_MAX: Duration = Duration::from_secs(600);
 
 impl Imports {
     /// Begins an import.
     ///
     /// # Errors
-    /// Fails if the number is none or known, or if there are too many.
+    /// Fails if the id is malformed or in use, or if too many imports run.
     pub fn begin(&self, number: &str) -> Result<Arc<Import>, PageError> {
         let is_number = number.len() == DIGITS && number.bytes().all(|it| it.is_ascii_hexdigit());
         let mut all = self.lock();
@@ -68,12 +68,12 @@ impl Imports {
         Ok(import)
     }
 
-    /// Returns an import.
+    /// Returns the import with an id.
     pub fn find(&self, number: &str) -> Option<Arc<Import>> {
         self.lock().get(number).cloned()
     }
 
-    /// Forgets imports that have ended a while ago.
+    /// Removes imports that ended too long ago.
     pub fn clean(&self) {
         self.lock().retain(|_, import| {
             let end = import.lock_end();
@@ -88,44 +88,44 @@ impl Imports {
 }
 
 impl Import {
-    /// Records bytes that were received.
+    /// Adds to the number of received bytes.
     pub fn add_bytes(&self, count: usize) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.bytes.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Records documents that were inserted.
+    /// Adds to the number of inserted documents.
     pub fn add_documents(&self, count: usize) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.documents.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Returns the bytes that were received.
+    /// Returns the number of received bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the documents that were inserted.
+    /// Returns the number of inserted documents.
     pub fn documents(&self) -> u64 {
         self.documents.load(Ordering::Relaxed)
     }
 
-    /// Ends the import before its next batch.
+    /// Requests the end of the import before its next batch.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the import is to end.
+    /// Returns `true` if the end of the import was requested.
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Records the end.
+    /// Records the result.
     pub fn finish(&self, end: ImportEnd) {
         *self.lock_end() = Some((Instant::now(), end));
     }
 
-    /// Returns how it has ended. `None` if it goes on.
+    /// Returns the result. `None` if the import still runs.
     pub fn end(&self) -> Option<ImportEnd> {
         self.lock_end().as_ref().map(|(_, end)| end.clone())
     }

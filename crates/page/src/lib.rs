@@ -1,12 +1,13 @@
-//! The web page of a server: people search their files and see what the database does.
+//! The web page of a server, for searching indexed files and administering the database.
 //!
-//! A page asks the database as every client does, by the wire protocol and with the privileges of its
-//! user. So privileges, the audit log and limits hold without a second implementation. The caller
-//! passes what opens a connection within the process ([`PageServices`]).
+//! Pages access the database as clients do: by the wire protocol, with the privileges of the
+//! logged-in user. Privileges, the audit log and limits therefore apply without a second
+//! implementation. The caller passes a function that opens a connection within the process
+//! ([`PageServices`]).
 //!
-//! Not here: what the database does, and what serves the page's data.
+//! The crate contains no database logic and does not read indexed files except to send them.
 //!
-//! [`PageServer::start`] listens on an address of its own, on threads of its own.
+//! [`PageServer::start`] listens on an address and serves the page on its own threads.
 //!
 //! ```text
 //! server        a thread: connections, HTTP

@@ -1,7 +1,8 @@
-//! Documents as people write them: Extended JSON and the syntax of mongosh, such as
+//! Literals of BSON values: Extended JSON and the syntax of mongosh, such as
 //! `{ _id: ObjectId("…"), at: ISODate("2026-01-01") }`.
 //!
-//! [`parse_value`], [`parse_document`], [`DocumentReader`] and [`DocumentStream`] read, [`shell_text`] and
+//! [`parse_value`], [`parse_document`], [`DocumentReader`] and [`DocumentStream`] parse;
+//! [`shell_text`] and
 //! [`extended_json`] write. Sources: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>,
 //! <https://www.mongodb.com/docs/mongodb-shell/reference/data-types/>.
 

@@ -1,5 +1,5 @@
-//! Streams of server-sent events: one task for each thing that is looked at, however many look.
-//! Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
+//! Streams of server-sent events. One task polls for all browsers that watch the same address with
+//! the same rights. Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,33 +12,34 @@ use tokio::time::MissedTickBehavior;
 use crate::body::PageBody;
 use crate::route::{Live, Look};
 
-/// The tasks that look, by what they look at.
+/// The polling tasks, by the address and session that they serve.
 #[derive(Clone, Debug, Default)]
 pub struct LiveStreams {
     streams: Arc<Mutex<HashMap<String, watch::Receiver<Bytes>>>>,
 }
 
-/// Browsers that have gone are noticed when something is sent to them.
+/// A comment is sent after this time without events. A failed send is the only sign that a browser
+/// has disconnected.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// A comment, which browsers ignore.
+/// An empty comment, which browsers ignore.
 const COMMENT: &[u8] = b":\n\n";
 
-/// Runs one look on a thread that may block. Returns the look with what it saw, or `None` if it ends.
+/// Runs a poll on a thread that may block. Returns `None` if the stream must end.
 pub type RunLook = Arc<dyn Fn(Look) -> LookFuture + Send + Sync>;
 
-/// The result of a look.
+/// The future of a poll.
 pub type LookFuture = std::pin::Pin<Box<dyn Future<Output = Option<Seen>> + Send>>;
 
-/// A look, and what it saw: a text, or the sentence of an error.
+/// The result of a poll, with the function for the next poll.
 pub struct Seen {
-    /// Looks again.
+    /// The function, to be called again.
     pub look: Look,
-    /// What it saw.
+    /// The text of the event, or an error message.
     pub result: Result<String, String>,
 }
 
 impl LiveStreams {
-    /// Returns the stream of a thing. `look` makes its events if it is new.
+    /// Returns the body of a stream. `poll` produces the events if no task serves the key.
     pub fn subscribe(&self, key: &str, live: Live, look: Look, run: RunLook) -> PageBody {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let known = streams.get(key).filter(|known| known.has_changed().is_ok());
@@ -64,8 +65,8 @@ impl LiveStreams {
     }
 }
 
-/// Makes an event in each interval until the stream has no reader. The table has one receiver, which
-/// does not count.
+/// Polls in each interval until the stream has no reader. The map `streams` holds one receiver,
+/// which does not count as a reader.
 async fn look_again(
     interval: Duration,
     mut look: Look,
@@ -87,7 +88,7 @@ async fn look_again(
             Ok(text) => format_event(None, &text),
             Err(message) => format_event(Some("problem"), &message),
         };
-        // What has not changed is not sent again.
+        // Unchanged events are not sent again.
         sender.send_if_modified(|known| {
             let is_new = *known != event;
             *known = event.into();
@@ -96,7 +97,7 @@ async fn look_again(
     }
 }
 
-/// Sends events to a browser until it has gone, or until the task ends.
+/// Sends events to a browser until it disconnects or the polling task ends.
 async fn forward(mut seen: watch::Receiver<Bytes>, pieces: mpsc::Sender<Bytes>) {
     seen.mark_changed();
     loop {
@@ -105,7 +106,7 @@ async fn forward(mut seen: watch::Receiver<Bytes>, pieces: mpsc::Sender<Bytes>) 
             Ok(Err(_)) => return,
             Err(_) => Bytes::from_static(COMMENT),
         };
-        // Nothing has been seen yet.
+        // The first poll has not ended.
         let piece = if piece.is_empty() {
             Bytes::from_static(COMMENT)
         } else {
@@ -117,7 +118,7 @@ async fn forward(mut seen: watch::Receiver<Bytes>, pieces: mpsc::Sender<Bytes>) 
     }
 }
 
-/// Formats an event. Each line of the text is a line of its data.
+/// Formats an event. Each line of the text becomes a `data` line.
 fn format_event(name: Option<&str>, text: &str) -> Vec<u8> {
     let mut event = String::with_capacity(text.len() + 64);
     if let Some(name) = name {

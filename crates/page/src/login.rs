@@ -1,4 +1,4 @@
-//! Logins and their end.
+//! Login and logout.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::shell::{Frame, page};
 use crate::site::{Logins, Site, ended_session_cookie, session_cookie, session_token};
 use crate::texts;
 
-/// The pages of logins.
+/// The routes of login and logout.
 pub const ROUTES: &[Route] = &[
     Route::get("/login", show).open(),
     Route::post("/login", log_in)
@@ -32,11 +32,11 @@ pub const ROUTES: &[Route] = &[
     Route::post("/logout", log_out).reading(),
 ];
 
-/// The path of the page.
+/// The path of the login page.
 pub const PATH: &str = "/login";
-/// The database of most users.
+/// The default authentication database.
 const DATABASE: &str = "admin";
-/// How long a login waits for others, and how often it looks.
+/// The maximum time that a login waits for its turn, and the polling interval.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
@@ -108,10 +108,10 @@ fn log_in(request: &Request) -> Result<Response, PageError> {
     }
 }
 
-/// Logs in to the database, and returns a session with the connection.
+/// Authenticates with the database. Returns a session that owns the connection.
 ///
 /// # Errors
-/// Fails with 401 if the password is wrong, and with 429 if too many logins have failed.
+/// Fails with 401 if the credentials are wrong, and with 429 after too many failed logins.
 pub fn begin_session(
     site: &Site,
     ends: ConnectionEnds,
@@ -143,8 +143,9 @@ pub fn begin_session(
     }
 }
 
-/// Waits for a turn. Returns `None` if too many logins wait, or if they take too long: a login can take
-/// the server's delay after a wrong password, and must not take the threads of the page.
+/// Waits for a turn. Returns `None` if too many logins wait or if the wait takes too long. The
+/// server delays its reply to a wrong password, and delayed logins must not occupy all threads of
+/// the page.
 fn take_turn(logins: &Logins) -> Option<[SemaphorePermit<'_>; 2]> {
     let place = logins.waiting.try_acquire().ok()?;
     let deadline = Instant::now() + WAIT_MAX;
@@ -167,8 +168,8 @@ fn log_out(request: &Request) -> Result<Response, PageError> {
     Ok(Response::redirect(PATH).with_header(SET_COOKIE, &cookie))
 }
 
-/// Returns an address of this page. Those of other sites begin the home page: the link that leads to a
-/// login may be of anybody.
+/// Returns the address to open after a login. Only addresses of this page are accepted, because an
+/// attacker can craft the link that leads to the login.
 fn next_address(next: &str) -> &str {
     let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
     let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,19 +1,19 @@
-//! The delay of logins: passwords cannot be guessed in quick succession.
+//! Delays logins after failures, so that passwords cannot be guessed in quick succession.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// After so many failures the next login has to wait.
+/// The number of failures without a delay.
 const FAILURES_FREE: u32 = 3;
-/// The longest wait.
+/// The maximum delay.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// So many users and networks are remembered. More count as one.
+/// The maximum number of users and networks that are tracked. Further ones share a single counter.
 const ATTEMPTS_MAX: usize = 10_000;
 
-/// A user, and the network from which someone tries to log in as the user. Others behind the same proxy
-/// do not wait for this user's failures.
+/// A user and the network of a login attempt. Failures from one network do not delay logins of the
+/// same user from another network.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoginAttempt {
     network: IpAddr,
@@ -21,7 +21,7 @@ pub struct LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// Creates the attempt of a browser.
+    /// Creates the attempt of a browser at this address.
     pub fn new(browser: IpAddr, database: &str, user: &str) -> LoginAttempt {
         LoginAttempt {
             network: network(browser.to_canonical()),
@@ -30,7 +30,8 @@ impl LoginAttempt {
     }
 }
 
-/// Returns the network whose addresses one person can have: all of the machine itself, 64 bits of IPv6.
+/// Returns the network of an address: the /64 prefix of IPv6, because one host can use all its
+/// addresses. All loopback addresses are equal.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -63,7 +64,7 @@ impl Failures {
 }
 
 impl LoginDelay {
-    /// Returns how long the next login of a user has to wait.
+    /// Returns the remaining delay before the next login of a user.
     pub fn left(&self, attempt: &LoginAttempt) -> Duration {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let known = failures.get(&Some(attempt.clone()));
@@ -88,7 +89,7 @@ impl LoginDelay {
         known.last = Instant::now();
     }
 
-    /// Records a login.
+    /// Records a successful login.
     pub fn record_success(&self, attempt: &LoginAttempt) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.remove(&Some(attempt.clone()));

@@ -1,4 +1,4 @@
-//! Names of collections in addresses.
+//! Collection names in addresses.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::request::Request;
 
-/// A collection.
+/// The full name of a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// The name of its database.
+    /// The name of the database.
     pub database: String,
-    /// Its name.
+    /// The name of the collection.
     pub collection: String,
 }
 
 impl Namespace {
-    /// Returns the collection that the address of a request names.
+    /// Returns the collection that the path of a request names.
     pub fn from_request(request: &Request) -> Namespace {
         Namespace {
             database: request.parameter("database").to_owned(),
@@ -24,7 +24,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the address of its documents.
+    /// Returns the address of the page with the documents.
     pub fn address(&self) -> String {
         let encode = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
         format!(
@@ -34,7 +34,7 @@ impl Namespace {
         )
     }
 
-    /// Returns the address of one of its pages.
+    /// Returns the address of another page of the collection.
     pub fn page_address(&self, page: &str) -> String {
         match page {
             "" => self.address(),

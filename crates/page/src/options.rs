@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 pub struct PageOptions {
     /// The address to listen on. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// The name of this machine in the address, if the address was given with a name. Browsers may
-    /// use it, beside names of the loopback address and addresses in digits.
+    /// The host name in `listen`, if the operator gave a name. Browsers may use it in addition to
+    /// loopback names and IP addresses.
     pub host_name: Option<String>,
-    /// Nothing can be changed by the page.
+    /// Refuses all requests that write.
     pub is_read_only: bool,
 }

@@ -1,10 +1,10 @@
-//! The commands that a read-only page may send.
+//! The commands that a read-only page may run.
 
 use windrow_document::{Document, ValueRef};
 
 use crate::error::PageError;
 
-/// Commands that change nothing.
+/// Commands that do not write.
 const READING: &[&str] = &[
     "aggregate",
     "buildInfo",
@@ -33,13 +33,13 @@ const READING: &[&str] = &[
     "top",
     "usersInfo",
 ];
-/// The stages of `aggregate` that write.
+/// The `aggregate` stages that write.
 const WRITING_STAGES: [&str; 2] = ["$out", "$merge"];
 
-/// Fails if a command may change something.
+/// Fails if a command may write.
 ///
 /// # Errors
-/// Fails with a sentence for the person.
+/// Fails with a message for the user.
 pub fn check_reads(command: Document<'_>) -> Result<(), PageError> {
     let name = command.first().map_or("", |(name, _)| name);
     let stages = command.get("pipeline").and_then(ValueRef::as_array);
@@ -49,7 +49,7 @@ pub fn check_reads(command: Document<'_>) -> Result<(), PageError> {
         .filter_map(ValueRef::as_document);
     let mut names = stages.filter_map(|stage| stage.first().map(|(name, _)| name));
     let writes = names.any(|name| WRITING_STAGES.contains(&name));
-    // -1 asks for the level.
+    // Level -1 returns the profiling level without a change.
     let asks_level =
         name == "profile" && command.get(name).and_then(ValueRef::as_whole) == Some(-1);
     if (READING.contains(&name) || asks_level) && !writes {

@@ -1,4 +1,4 @@
-//! Requests as handlers see them.
+//! Requests, as handlers see them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::site::Site;
 use crate::texts;
 
-/// Headers of proxies. A request with one of them comes from elsewhere.
+/// Headers that proxies add. A request with one of them was forwarded from another machine.
 const FORWARDED: [&str; 7] = [
     "forwarded",
     "via",
@@ -29,7 +29,7 @@ const FORWARDED: [&str; 7] = [
     "x-real-ip",
 ];
 
-/// Roles of users who may do with the server what the user of the machine may do.
+/// The roles of users that may administer the server as its operating system user can.
 const ADMINISTRATORS: [&str; 3] = ["root", "hostManager", "clusterAdmin"];
 
 /// A request. Cheap to clone.
@@ -38,34 +38,34 @@ pub struct Request {
     parts: Arc<RequestParts>,
 }
 
-/// What a request consists of.
+/// The parts of a request.
 #[derive(Debug)]
 pub struct RequestParts {
-    /// The method: GET or POST.
+    /// The HTTP method.
     pub method: Method,
-    /// The path, as it was sent.
+    /// The path, percent-encoded.
     pub path: String,
-    /// The parts of the path that the route names, decoded.
+    /// The path parameters of the route, decoded.
     pub parameters: Vec<(&'static str, String)>,
-    /// The query of the address.
+    /// The query string.
     pub query: Form,
-    /// The fields of a form that was sent. Empty if something else was sent.
+    /// The fields of the submitted form. Empty if the body is not a form.
     pub form: Form,
     /// The headers.
     pub headers: HeaderMap,
     /// The addresses of the connection.
     pub ends: ConnectionEnds,
-    /// The session of the browser. `None` only on pages that are open to everybody.
+    /// The session. `None` only for routes without login.
     pub session: Option<Arc<Session>>,
-    /// What all requests share.
+    /// The state that all requests share.
     pub site: Arc<Site>,
-    /// Ends the request when the browser goes.
+    /// Interrupts the commands of the request when the browser disconnects.
     pub cancellation: Arc<Cancellation>,
-    /// The room of the request in its session.
+    /// The permit that counts the request against the limit of its session.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The header by which scripts of the page ask for a part of a page.
+/// The header by which scripts request a part of a page, without its frame.
 pub const PART: HeaderName = HeaderName::from_static("x-part");
 
 impl Request {
@@ -76,12 +76,12 @@ impl Request {
         }
     }
 
-    /// Returns the path, as it was sent.
+    /// Returns the path, percent-encoded.
     pub fn path(&self) -> &str {
         &self.parts.path
     }
 
-    /// Returns the part of the path that the route names so.
+    /// Returns a path parameter by its name in the route.
     pub fn parameter(&self, name: &str) -> &str {
         let found = self
             .parts
@@ -92,17 +92,17 @@ impl Request {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Returns the parts of the path that the route names.
+    /// Returns all path parameters.
     pub fn parameters(&self) -> &[(&'static str, String)] {
         &self.parts.parameters
     }
 
-    /// Returns the query of the address.
+    /// Returns the query string.
     pub fn query(&self) -> &Form {
         &self.parts.query
     }
 
-    /// Returns the fields of the form that was sent.
+    /// Returns the fields of the submitted form.
     pub fn form(&self) -> &Form {
         &self.parts.form
     }
@@ -117,17 +117,17 @@ impl Request {
         self.parts.ends
     }
 
-    /// Returns what all requests share.
+    /// Returns the state that all requests share.
     pub fn site(&self) -> &Arc<Site> {
         &self.parts.site
     }
 
-    /// Returns the session of the browser. `None` only on pages that are open to everybody.
+    /// Returns the session. `None` only for routes without login.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.parts.session.as_ref()
     }
 
-    /// Returns the name of the user. `None` without access control.
+    /// Returns the user name. `None` without access control.
     pub fn user(&self) -> Option<&str> {
         let credentials = self.session()?.credentials.as_ref()?;
         Some(&credentials.user)
@@ -138,25 +138,25 @@ impl Request {
         self.session().map_or("", |session| &session.form_token)
     }
 
-    /// Returns `true` if a script asks for a part of a page, without its frame.
+    /// Returns `true` if a script requests a part of a page, without its frame.
     pub fn wants_part(&self) -> bool {
         self.headers().contains_key(PART)
     }
 
-    /// Returns `true` if a program asks for JSON.
+    /// Returns `true` if the client prefers JSON.
     pub fn wants_json(&self) -> bool {
         let accept = self.headers().get(ACCEPT).and_then(|it| it.to_str().ok());
         accept.is_some_and(|it| it.contains("application/json")) || self.path().starts_with("/api/")
     }
 
-    /// Returns `true` if the page can change something.
+    /// Returns `true` if the page is not read-only.
     pub fn can_write(&self) -> bool {
         !self.site().is_read_only
     }
 
-    /// Returns `true` if the browser belongs to the user of the machine under which the server runs. If
-    /// clients must log in, the user of the database must also be an administrator of the server: a
-    /// proxy can run under the user of the server, and its browsers belong to other people.
+    /// Returns `true` if the browser is a process of the operating system user that runs the
+    /// server. With access control, the database user must also be an administrator: a proxy may
+    /// run as that operating system user and serve browsers of other people.
     pub fn is_owner(&self) -> bool {
         let services = &self.site().services;
         let is_direct = FORWARDED
@@ -167,7 +167,7 @@ impl Request {
             && (!(services.requires_login)() || self.is_administrator())
     }
 
-    /// Returns `true` if the user of the session has one of [`ADMINISTRATORS`].
+    /// Returns `true` if the user has one of the roles in [`ADMINISTRATORS`].
     fn is_administrator(&self) -> bool {
         let status = doc! { "connectionStatus": 1, "$db": "admin" };
         let reply = self
@@ -185,10 +185,10 @@ impl Request {
         })
     }
 
-    /// Returns what only the user of the machine may use.
+    /// Returns the services that only the operating system user of the server may use.
     ///
     /// # Errors
-    /// Fails if the browser belongs to another user, or if folders are not known.
+    /// Fails if the browser belongs to another user, or if the program has no folder services.
     pub fn owner_services(&self) -> Result<&FolderServices, PageError> {
         let Some(services) = &self.site().services.folders else {
             return Err(PageError::not_found(texts::error::WITHOUT_FOLDERS));
@@ -200,25 +200,25 @@ impl Request {
         }
     }
 
-    /// Returns what ends the request when the browser goes.
+    /// Returns the interrupt that is triggered when the browser disconnects.
     pub fn cancellation(&self) -> &Arc<Cancellation> {
         &self.parts.cancellation
     }
 
     /// Returns a connection to the database with the privileges of the user. It is closed when the
-    /// browser goes, which ends its command.
+    /// browser disconnects, which interrupts its command.
     ///
     /// # Errors
-    /// Fails if the server takes no connection.
+    /// Fails if the server refuses the connection.
     pub fn database(&self) -> Result<Database, PageError> {
         self.connect(self.cancellation().clone())
     }
 
-    /// Returns a connection as [`database`](Self::database) does, whose command goes on when the
-    /// browser goes.
+    /// Returns a connection as [`database`](Self::database) does, whose command continues after the
+    /// browser disconnects.
     ///
     /// # Errors
-    /// Fails if the server takes no connection.
+    /// Fails if the server refuses the connection.
     pub fn lasting_database(&self) -> Result<Database, PageError> {
         self.connect(Arc::default())
     }

@@ -1,4 +1,4 @@
-//! Answers of handlers.
+//! Responses of handlers.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,31 +14,32 @@ use maud::Markup;
 
 use crate::body::BodyWriter;
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
     /// The status.
     pub status: StatusCode,
-    /// The headers, without those that all answers have.
+    /// The headers, without those that all responses have.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The content.
     pub content: Content,
 }
 
-/// The content of an answer.
+/// The content of a response.
 pub enum Content {
-    /// All of it.
+    /// Complete bytes.
     Whole(Bytes),
-    /// A function that writes it. It runs on a thread of its own, and ends when the client has gone.
+    /// A function that writes the content while it is sent. It runs on a thread that may block, and
+    /// fails when the client disconnects.
     Written {
         /// The function.
         write: ContentWriter,
-        /// It is worth compressing.
+        /// The content is compressed if the client accepts gzip.
         is_compressible: bool,
     },
 }
 
-/// Writes the content of an answer.
+/// Writes the content of a response.
 pub type ContentWriter = Box<dyn FnOnce(&mut BodyWriter) -> io::Result<()> + Send>;
 
 impl fmt::Debug for Content {
@@ -53,7 +54,7 @@ impl fmt::Debug for Content {
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
-/// Pages have what their person may see, which no cache may keep.
+/// `Cache-Control` of pages. They contain data that only the user may see.
 const FRESH: &str = "no-store";
 
 impl Response {
@@ -68,22 +69,22 @@ impl Response {
         }
     }
 
-    /// A page, or a part of one.
+    /// An HTML page or fragment.
     pub fn html(markup: Markup) -> Response {
         Response::new(HTML, Content::Whole(markup.into_string().into()))
     }
 
-    /// A value for programs.
+    /// A JSON value.
     pub fn json(value: &serde_json::Value) -> Response {
         Response::new(JSON, Content::Whole(value.to_string().into()))
     }
 
-    /// A text.
+    /// Plain text.
     pub fn text(text: impl Into<String>) -> Response {
         Response::new(TEXT, Content::Whole(text.into().into()))
     }
 
-    /// Bytes of a type.
+    /// Bytes with a content type.
     pub fn bytes(content_type: &'static str, bytes: impl Into<Bytes>) -> Response {
         Response::new(content_type, Content::Whole(bytes.into()))
     }
@@ -104,7 +105,7 @@ impl Response {
         )
     }
 
-    /// A page that is written while it is sent.
+    /// An HTML page that is written while it is sent.
     pub fn written_html(
         write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
     ) -> Response {
@@ -115,23 +116,24 @@ impl Response {
         Response::new(HTML, content)
     }
 
-    /// Sends the browser to another page of ours, with GET.
+    /// Redirects the browser to another page of this site, with GET (303).
     pub fn redirect(address: &str) -> Response {
         let mut response = Response::text("").with_status(StatusCode::SEE_OTHER);
-        // Addresses are encoded, so they are valid headers.
+        // Cannot fail: addresses are percent-encoded.
         if let Ok(address) = HeaderValue::from_str(address) {
             response.headers.push((LOCATION, address));
         }
         response
     }
 
-    /// The answer with this status.
+    /// Returns the response with another status.
     pub fn with_status(mut self, status: StatusCode) -> Response {
         self.status = status;
         self
     }
 
-    /// The answer with a header in place of others of the name. A value with line breaks is left out.
+    /// Returns the response with a header, which replaces those of the same name. An invalid value
+    /// is ignored.
     pub fn with_header(mut self, name: HeaderName, value: &str) -> Response {
         if name != SET_COOKIE {
             self.headers.retain(|(known, _)| *known != name);
@@ -142,7 +144,7 @@ impl Response {
         self
     }
 
-    /// The answer, to be kept by browsers, which ask with the tag if there is a newer one.
+    /// Returns the response with an entity tag, for caching.
     pub fn with_tag(self, tag: &str, cache_control: &str) -> Response {
         self.with_header(ETAG, tag)
             .with_header(CACHE_CONTROL, cache_control)

@@ -1,4 +1,4 @@
-//! Routes: which function answers a request.
+//! Routes: the table entries that map methods and paths to handlers.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,45 +11,45 @@ use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
 
-/// A route: requests with its method and its path are answered by its function.
+/// A route: the handler for a method and a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// POST, or GET with HEAD.
+    /// The method is POST; otherwise GET or HEAD.
     pub is_post: bool,
-    /// The path. A part `{name}` stands for any one part, which [`Request::parameter`] returns.
+    /// The path. A segment `{name}` matches any one segment, which [`Request::parameter`] returns.
     pub path: &'static str,
-    /// True if it needs no login.
+    /// The route needs no login.
     pub is_open: bool,
-    /// Whether it may change something. A read-only page refuses it then.
+    /// The handler may write. A read-only page refuses the request.
     pub writes: bool,
-    /// So many bytes can be sent.
+    /// The maximum number of bytes of the request body.
     pub body_bytes_max: usize,
-    /// What answers.
+    /// The handler.
     pub answer: Answer,
 }
 
-/// What answers a request. Functions run on threads that may block.
+/// A handler. Functions run on threads that may block.
 #[derive(Clone, Copy)]
 pub enum Answer {
-    /// One answer.
+    /// Returns a complete response.
     Once(fn(&Request) -> Result<Response, PageError>),
-    /// One answer, of a function that reads what was sent while it is received.
+    /// Returns a response, and reads the request body while it is received.
     Received(fn(&Request, BodyReader) -> Result<Response, PageError>),
-    /// A stream of events, see [`Live`].
+    /// Serves server-sent events, see [`Live`].
     Live(Live),
 }
 
-/// A stream of server-sent events. All people with the same rights who look at the same address share
-/// one function: it runs once in each interval, however many they are.
+/// A stream of server-sent events. All browsers with the same session and the same address share
+/// one polling function, which runs once in each interval.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// How often it looks.
+    /// The polling interval.
     pub interval: Duration,
-    /// Starts to look.
+    /// Creates the polling function of a new stream.
     pub start: fn(&Request) -> Result<Look, PageError>,
 }
 
-/// Returns what is there now: a text, mostly HTML that takes the place of an element.
+/// A polling function. Returns the text of the next event, mostly HTML that replaces an element.
 pub type Look = Box<dyn FnMut(&Request) -> Result<String, PageError> + Send>;
 
 impl fmt::Debug for Answer {
@@ -68,15 +68,15 @@ pub struct Section {
     pub name: &'static str,
     /// The address of its first page.
     pub path: &'static str,
-    /// Its pages.
+    /// The routes of its pages.
     pub routes: &'static [Route],
 }
 
-/// So many bytes of a form are read.
+/// The default maximum number of bytes of a form.
 const FORM_BYTES_MAX: usize = 1 << 20;
 
 impl Route {
-    /// A page that is read.
+    /// A GET route.
     pub const fn get(
         path: &'static str,
         answer: fn(&Request) -> Result<Response, PageError>,
@@ -84,7 +84,7 @@ impl Route {
         Route::new(path, Answer::Once(answer))
     }
 
-    /// A form that changes something. It has to send the token of its session.
+    /// A POST route that writes. The form must contain the token of its session.
     pub const fn post(
         path: &'static str,
         answer: fn(&Request) -> Result<Response, PageError>,
@@ -97,7 +97,7 @@ impl Route {
         }
     }
 
-    /// Something that a script sends, without a limit of its size. It has the token in a header.
+    /// A POST route for uploads from a script, without a size limit. The token is in a header.
     pub const fn receive(
         path: &'static str,
         answer: fn(&Request, BodyReader) -> Result<Response, PageError>,
@@ -109,12 +109,12 @@ impl Route {
         }
     }
 
-    /// A stream of events.
+    /// A route of server-sent events.
     pub const fn live(path: &'static str, live: Live) -> Route {
         Route::new(path, Answer::Live(live))
     }
 
-    /// A route that changes nothing, for people who have logged in.
+    /// A read-only route that needs a login.
     const fn new(path: &'static str, answer: Answer) -> Route {
         Route {
             is_post: false,
@@ -126,7 +126,7 @@ impl Route {
         }
     }
 
-    /// The route, for everybody.
+    /// Returns the route without the need of a login.
     pub const fn open(self) -> Route {
         Route {
             is_open: true,
@@ -134,7 +134,7 @@ impl Route {
         }
     }
 
-    /// The route, of a form that changes nothing.
+    /// Returns the route marked as one that does not write.
     pub const fn reading(self) -> Route {
         Route {
             writes: false,
@@ -142,7 +142,7 @@ impl Route {
         }
     }
 
-    /// The route, with another limit of what can be sent.
+    /// Returns the route with another limit of the request body.
     pub const fn with_body(self, body_bytes_max: usize) -> Route {
         Route {
             body_bytes_max,
@@ -150,7 +150,7 @@ impl Route {
         }
     }
 
-    /// Returns the parameters of a path, if it is that of the route.
+    /// Returns the path parameters. `None` if the path does not match.
     pub fn parameters(&self, path: &str) -> Option<Vec<(&'static str, String)>> {
         let (mut own, mut sent) = (self.path.split('/'), path.split('/'));
         let mut parameters = Vec::new();
@@ -170,7 +170,7 @@ impl Route {
         }
     }
 
-    /// Returns `true` if it answers this method.
+    /// Returns `true` if the route accepts this method.
     pub fn accepts(&self, method: &Method) -> bool {
         if self.is_post {
             method == Method::POST

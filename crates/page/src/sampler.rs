@@ -1,4 +1,4 @@
-//! The thread that takes samples, as the program's own user.
+//! The thread that samples `serverStatus` with the program's own credentials.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use crate::connection::Connection;
 use crate::services::ConnectionEnds;
 use crate::site::Site;
 
-/// The time from one sample to the next.
+/// The sampling interval.
 pub const INTERVAL: Duration = Duration::from_secs(2);
-/// The longest pause after a connection failed.
+/// The maximum pause after a connection failed.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Takes samples until it is dropped.
@@ -26,10 +26,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts the thread. The page listens on this address.
+    /// Starts the thread. `page` is the address on which the page listens.
     ///
     /// # Errors
-    /// Fails if there is no room for a thread.
+    /// Fails if the thread cannot be created.
     pub fn start(site: Arc<Site>, page: SocketAddr) -> io::Result<Sampler> {
         let (stop, stopped) = channel();
         let ends = ConnectionEnds {
@@ -43,7 +43,7 @@ impl Sampler {
     }
 }
 
-/// Connects, and again after a connection has failed.
+/// Connects, and reconnects after a connection has failed.
 fn run(site: &Site, ends: ConnectionEnds, stopped: &Receiver<()>) {
     let mut pause = INTERVAL;
     loop {
@@ -58,7 +58,7 @@ fn run(site: &Site, ends: ConnectionEnds, stopped: &Receiver<()>) {
     }
 }
 
-/// Takes samples on one connection until the page stops.
+/// Takes samples on one connection until the page stops or the connection fails.
 fn take_samples(
     site: &Site,
     ends: ConnectionEnds,
@@ -80,7 +80,7 @@ fn take_samples(
     }
 }
 
-/// Waits. Returns `true` if the page stops.
+/// Waits for the pause. Returns `true` if the page stops.
 fn is_stopped(stopped: &Receiver<()>, pause: Duration) -> bool {
     stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout)
 }

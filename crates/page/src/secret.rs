@@ -1,13 +1,13 @@
-//! Random tokens that nobody can guess.
+//! Random tokens for sessions and forms.
 
 use std::io;
 
 use subtle::ConstantTimeEq;
 
-/// The random bytes of a token.
+/// The number of random bytes of a token.
 const BYTES: usize = 32;
 
-/// Returns a new token: hexadecimal digits.
+/// Returns a new token in hexadecimal digits.
 ///
 /// # Errors
 /// Fails if the operating system has no random numbers.
@@ -17,7 +17,7 @@ pub fn new_token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Compares tokens in a time that does not tell where they differ.
+/// Compares two tokens in constant time.
 pub fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
 }

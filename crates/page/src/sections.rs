@@ -1,4 +1,4 @@
-//! The sections of the page: the table of what the navigation shows, and of all routes.
+//! The sections of the page, and the table of all routes.
 
 mod api;
 mod collections;

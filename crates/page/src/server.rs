@@ -1,4 +1,4 @@
-//! Listens, on threads of its own.
+//! The HTTP server, on its own threads.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,15 +31,15 @@ pub struct PageServer {
     _sampler: Sampler,
 }
 
-/// So many browsers are connected at a time. Others wait.
+/// The maximum number of connections. Further ones wait.
 const CONNECTIONS_MAX: usize = 4_096;
-/// So many requests are answered at a time, by threads that may block.
+/// The maximum number of threads that run handlers.
 const THREADS_MAX: usize = 32;
-/// How long a browser can take to send the head of a request, also of the next one.
+/// The maximum time to receive the head of a request, also of the next one on the connection.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(60);
 /// The largest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// How often unused connections and sessions are looked for.
+/// The interval at which unused connections and sessions are closed.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(15);
 
 impl PageServer {
@@ -93,7 +93,7 @@ impl PageServer {
                     _ = stopped => {}
                 }
             });
-            // Commands end with their server. They are not waited for.
+            // Commands end with their connections, so there is no need to wait for the threads.
             runtime.shutdown_background();
         })?;
         Ok(PageServer {
@@ -113,7 +113,7 @@ impl PageServer {
 impl Drop for PageServer {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // The thread may have ended by itself.
+            // Fails if the thread has already ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
@@ -129,7 +129,7 @@ async fn clean(application: &Application) {
     }
 }
 
-/// Accepts connections. Ends if the listener cannot be used.
+/// Accepts connections. Returns if the listener cannot be used.
 async fn accept(listener: TcpListener, application: &Application) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
@@ -143,11 +143,12 @@ async fn accept(listener: TcpListener, application: &Application) {
             return;
         };
         let Ok((stream, browser)) = listener.accept().await else {
-            // Files are exhausted. An immediate retry would only take processor time.
+            // The process has no free file descriptors. An immediate retry would only use processor
+            // time.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // Small answers are sent at once. A socket that cannot do this works, too.
+        // Avoids the delay of small responses. Not required, so an error is ignored.
         let _ = stream.set_nodelay(true);
         let page = stream.local_addr().unwrap_or(page);
         let application = application.clone();
@@ -170,7 +171,7 @@ async fn accept(listener: TcpListener, application: &Application) {
                     };
                     serve(TokioIo::new(*stream), &application, ends).await;
                 }
-                // A browser that does not trust the certificate, or has gone.
+                // The TLS handshake failed or timed out.
                 Ok(Err(_)) | Err(_) => {}
             }
             drop(permit);
@@ -178,7 +179,7 @@ async fn accept(listener: TcpListener, application: &Application) {
     }
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 async fn serve(
     stream: impl hyper::rt::Read + hyper::rt::Write + Unpin,
     application: &Application,
@@ -193,6 +194,6 @@ async fn serve(
         .header_read_timeout(HEAD_TIME_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(stream, service);
-    // A browser that breaks the protocol or leaves is no error of the server.
+    // An error is the browser's: it violated the protocol or disconnected.
     let _ = connection.await;
 }

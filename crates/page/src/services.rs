@@ -1,4 +1,4 @@
-//! What the page needs of the program around it.
+//! What the page needs from the program that embeds it.
 
 use std::fmt;
 use std::fs::File;
@@ -13,53 +13,56 @@ use zeroize::Zeroizing;
 
 use crate::folder_services::FolderServices;
 
-/// What the page needs of the program around it.
+/// What the page needs from the program that embeds it.
 pub struct PageServices {
-    /// Opens a connection to the server on behalf of a browser at the first address, which is
-    /// connected to the second one.
+    /// Opens a connection to the server on behalf of a browser. The first address is that of the
+    /// browser, the second that of the page.
     pub connect: ConnectFunction,
-    /// Returns `true` if clients have to log in.
+    /// Returns `true` if the server has access control enabled.
     pub requires_login: Box<dyn Fn() -> bool + Send + Sync>,
-    /// The user of the program itself, which may do everything. `None` if it needs no login.
+    /// The credentials of the program itself, with all privileges. `None` without access control.
     pub own_login: Option<Credentials>,
-    /// Opens a file that was indexed. Fails if its signature is not valid: a client that can write
-    /// documents can write any path and stamp, but no signature.
+    /// Opens an indexed file. Fails if its signature is invalid. The signature proves that the
+    /// document was stored by an ingestion: a client can insert a document with any path, but
+    /// without a signature.
     pub open_file: OpenFunction,
-    /// The data folder, for what is beside the database: saved searches and synonyms.
+    /// The data folder, which contains saved searches and synonyms.
     pub data_folder: PathBuf,
-    /// Folders of files. `None` if the program does not know how they are indexed.
+    /// The services for folders. `None` if the program does not manage them.
     pub folders: Option<FolderServices>,
-    /// TLS. `None` if the page is not encrypted.
+    /// The TLS settings. `None` if the page is not encrypted.
     pub tls: Option<PageTls>,
-    /// Returns `true` if a connection comes from a process of the user who runs this program.
+    /// Returns `true` if a connection comes from a process of the operating system user that runs
+    /// the program.
     pub is_own_user: Box<dyn Fn(ConnectionEnds) -> bool + Send + Sync>,
     /// The version of the program.
     pub version: &'static str,
 }
 
-/// TLS of the page.
+/// TLS settings of the page.
 pub struct PageTls {
-    /// Browsers without TLS are sent to the encrypted page.
+    /// Unencrypted requests are redirected to the encrypted page.
     pub is_required: bool,
-    /// Returns what a handshake uses now.
+    /// Returns the current TLS configuration. It can change when certificates are reloaded.
     pub config: Box<dyn Fn() -> Option<Arc<ServerConfig>> + Send + Sync>,
 }
 
-/// A file as a document describes it.
+/// An indexed file, as its document describes it.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexedFile<'d> {
     /// The path.
     pub path: &'d str,
-    /// Size in bytes, time of modification and of change in nanoseconds since 1970-01-01 UTC, inode.
+    /// Size in bytes, modification time and status change time in nanoseconds since 1970-01-01 UTC,
+    /// inode.
     pub stamp: [i64; 4],
     /// The signature of path and stamp.
     pub signature: &'d [u8],
 }
 
-/// Opens a file.
+/// Opens an indexed file.
 pub type OpenFunction = Box<dyn Fn(&IndexedFile<'_>) -> io::Result<File> + Send + Sync>;
 
-/// Opens a connection: client and server are the addresses that the server sees.
+/// Opens a connection. The arguments are the addresses of the client and the server.
 pub type ConnectFunction =
     Box<dyn Fn(SocketAddr, SocketAddr) -> io::Result<UnixStream> + Send + Sync>;
 
@@ -69,32 +72,32 @@ impl fmt::Debug for PageServices {
     }
 }
 
-/// The addresses of both ends of a browser's connection to the page.
+/// The addresses of a browser's connection to the page.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionEnds {
-    /// The browser's.
+    /// The address of the browser.
     pub browser: SocketAddr,
-    /// The page's.
+    /// The address of the page.
     pub page: SocketAddr,
     /// The connection uses TLS.
     pub is_encrypted: bool,
 }
 
 impl ConnectionEnds {
-    /// Returns `true` if others on the network can read what is sent.
+    /// Returns `true` if others on the network can read the traffic.
     pub fn is_readable(&self) -> bool {
         !self.is_encrypted && !self.browser.ip().to_canonical().is_loopback()
     }
 }
 
-/// A user with a password. The password is never shown.
+/// The credentials of a user. `Debug` omits the password.
 #[derive(Clone)]
 pub struct Credentials {
-    /// The name.
+    /// The user name.
     pub user: String,
-    /// The database of the user.
+    /// The authentication database.
     pub database: String,
-    /// The password, which is overwritten when it is dropped.
+    /// The password. Its memory is overwritten when it is dropped.
     pub password: Zeroizing<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Sessions: who uses the page.
+//! Sessions of users.
 //!
-//! Without access control, all browsers share one session without a user. Otherwise a login begins a
-//! session, whose cookie only the page itself gets and sends.
+//! Without access control, all browsers share one session without a user. With access control, a
+//! login creates a session, which the browser names by a cookie.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,30 +16,30 @@ use crate::connection::IdleConnections;
 use crate::secret::new_token;
 use crate::services::Credentials;
 
-/// A session ends when it was not used for so long.
+/// A session ends after this time without a request.
 const UNUSED_TIME_MAX: Duration = Duration::from_secs(3600);
-/// A session ends after so long.
+/// A session ends after this time in any case.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
-/// So many sessions exist at a time. A new one ends the one that was not used for the longest.
+/// The maximum number of sessions. A new one replaces the least recently used one.
 const SESSIONS_MAX: usize = 1_000;
-/// So many requests of a session are answered at a time.
+/// The maximum number of concurrent requests of a session.
 const REQUESTS_MAX: usize = 8;
-/// So many requests are answered at a time without access control.
+/// The maximum number of concurrent requests without access control.
 const REQUESTS_MAX_SHARED: usize = 24;
 
-/// Who uses the page, and the connections to the server.
+/// A session: a user, its form token and its connections to the server.
 pub struct Session {
-    /// The user, after a login.
+    /// The credentials. `None` without access control.
     pub credentials: Option<Credentials>,
-    /// What forms send, so that no other web site can.
+    /// The token that forms must send (protection against cross-site request forgery).
     pub form_token: String,
-    /// Connections for the next requests.
+    /// The idle connections.
     pub connections: IdleConnections,
-    /// Room for requests.
+    /// Limits the number of concurrent requests.
     pub requests: Arc<Semaphore>,
     began: Instant,
     used: Mutex<Instant>,
-    /// The person has logged out.
+    /// The user has logged out.
     is_ended: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Begins a session.
+    /// Creates a session.
     ///
     /// # Errors
     /// Fails if the operating system has no random numbers.
@@ -70,7 +70,7 @@ impl Session {
         })
     }
 
-    /// Returns `true` if the person has logged out, or was away for too long.
+    /// Returns `true` if the user has logged out or the session has expired.
     pub fn is_over(&self) -> bool {
         let is_unused = self.credentials.is_some() && self.last_use().elapsed() > UNUSED_TIME_MAX;
         is_unused
@@ -87,14 +87,14 @@ impl Session {
     }
 }
 
-/// The sessions of users, by the tokens of their cookies.
+/// The sessions of users, by the tokens in their cookies.
 #[derive(Debug, Default)]
 pub struct Sessions {
     all: Mutex<HashMap<String, Arc<Session>>>,
 }
 
 impl Sessions {
-    /// Begins a session, and returns the token of its cookie.
+    /// Adds a session, and returns the token for its cookie.
     ///
     /// # Errors
     /// Fails if the operating system has no random numbers.
@@ -111,8 +111,8 @@ impl Sessions {
         Ok(token)
     }
 
-    /// Returns the session of a token, which is used now. The tokens are random and too long to be
-    /// found by the time that the table takes.
+    /// Returns the session of a token and marks it as used. The hash table does not compare in
+    /// constant time, but a random token is too long to be guessed by timing.
     pub fn find(&self, token: &str) -> Option<Arc<Session>> {
         let found = self.lock().get(token).filter(|it| !it.is_over()).cloned()?;
         let mut used = found.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that are over, and closes connections that are not used.
+    /// Removes expired sessions, and closes unused connections.
     pub fn clean(&self) {
         let mut all = self.lock();
         all.retain(|_, session| !session.is_over());

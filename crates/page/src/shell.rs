@@ -1,4 +1,4 @@
-//! The frame of pages: head, navigation, content.
+//! The frame of all pages: head, navigation and content.
 
 use std::io::Write as _;
 
@@ -11,16 +11,16 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::texts;
 
-/// What a page has besides its content.
+/// The properties of a page besides its content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame<'f> {
-    /// The title in the browser.
+    /// The title of the browser window.
     pub title: &'f str,
-    /// The path of the section that the page belongs to, as the table of sections has it.
+    /// The path of the section in the navigation.
     pub section: &'static str,
-    /// Scripts of the page beside `page.js`, by the names of the assets.
+    /// Further scripts, by the names of the assets.
     pub scripts: &'static [&'static str],
-    /// Style sheets of the page beside `page.css`.
+    /// Further style sheets, by the names of the assets.
     pub styles: &'static [&'static str],
 }
 
@@ -29,11 +29,11 @@ pub fn page(request: &Request, frame: Frame<'_>, content: &Markup) -> Response {
     Response::html(frame_markup(request, frame, content))
 }
 
-/// Stands in the content of [`page_in_parts`] for what is written later.
+/// Marks the position in the content of [`page_in_parts`] at which the deferred part is written.
 pub const REST: PreEscaped<&str> = PreEscaped("<!--rest-->");
 
-/// Returns a page whose content has [`REST`] once. What is before it is sent at once, so that the browser
-/// shows it and loads what the page needs; the rest follows when it is there.
+/// Returns a page whose content contains [`REST`] once. The part before it is sent at once, so that
+/// the browser can render it and load its assets; the rest follows when it is ready.
 pub fn page_in_parts(
     request: &Request,
     frame: Frame<'_>,
@@ -42,7 +42,7 @@ pub fn page_in_parts(
 ) -> Response {
     let whole = frame_markup(request, frame, content).into_string();
     Response::written_html(move |writer| {
-        // Texts cannot have the mark, since they are escaped.
+        // Cannot occur in texts, because their `<` is escaped.
         let (before, behind) = whole.split_once(REST.0).unwrap_or((&whole, ""));
         writer.write_all(before.as_bytes())?;
         writer.flush()?;
@@ -111,12 +111,12 @@ fn header(request: &Request, section: &str) -> Markup {
     }
 }
 
-/// Returns the hidden field that every form with POST needs.
+/// Returns the hidden token field, which every POST form needs.
 pub fn form_token(request: &Request) -> Markup {
     html! { input type="hidden" name="token" value=(request.form_token()); }
 }
 
-/// Returns the answer for an error: a page, a part of one, or JSON.
+/// Returns the response for an error: a page, a fragment of a page, or JSON.
 pub fn error_page(request: &Request, error: &PageError) -> Response {
     let PageError { status, message } = error;
     let response = if request.wants_json() {

@@ -1,4 +1,4 @@
-//! Values as people read them.
+//! Formats values for display.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub fn bytes(count: f64) -> String {
     }
 }
 
-/// Returns a duration with its two greatest units.
+/// Returns a duration in its two largest units.
 pub fn duration(seconds: f64) -> String {
     const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
     let (mut left, mut shown, mut count) = (seconds.max(0.0) as u64, String::new(), 0);
@@ -51,14 +51,14 @@ pub fn duration(seconds: f64) -> String {
     shown
 }
 
-/// Returns a sentence of the server as it begins on a page: with a capital letter.
+/// Capitalizes the first letter of a server message.
 pub fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(characters).collect()
 }
 
-/// Returns the name of a person, without the address of a mail: `Ada <ada@example.org>` is `Ada`.
+/// Returns the display name of a mail address: `Ada <ada@example.org>` is `Ada`.
 pub fn name_alone(person: &str) -> &str {
     match person.split_once(" <") {
         Some((name, _)) if !name.trim().is_empty() => name.trim().trim_matches('"'),
@@ -66,13 +66,13 @@ pub fn name_alone(person: &str) -> &str {
     }
 }
 
-/// Characters that change the direction of the text behind them.
+/// Characters that change the writing direction of the text after them.
 const DIRECTIONS: [char; 9] = [
     '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
     '\u{2069}',
 ];
 
-/// Returns a name without characters that hide or reorder others, so that it cannot pretend to be
+/// Returns a name without characters that hide or reorder others. A name could otherwise imitate
 /// another one.
 pub fn visible(name: &str) -> String {
     let is_hidden = |it: char| it.is_control() || DIRECTIONS.contains(&it);

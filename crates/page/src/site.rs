@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::fmt;
 use std::io;
@@ -14,36 +14,36 @@ use crate::login_delay::LoginDelay;
 use crate::services::PageServices;
 use crate::session::{Session, Sessions};
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct Site {
-    /// The program around the page.
+    /// The services of the program.
     pub services: PageServices,
-    /// The accepted names of this machine.
+    /// The accepted hosts.
     pub hosts: Hosts,
-    /// Nothing can be changed by the page.
+    /// Refuses all requests that write.
     pub is_read_only: bool,
     /// The entries of the navigation.
     pub navigation: Vec<NavigationEntry>,
-    /// What the server did in the last hours.
+    /// The history of the server.
     pub history: History,
-    /// Imports that go on.
+    /// The running imports.
     pub imports: Imports,
     /// The sessions of users.
     pub sessions: Sessions,
-    /// The session of all browsers while there is no access control.
+    /// The session of all browsers without access control.
     pub shared_session: Arc<Session>,
-    /// Who has to wait for the next login.
+    /// The delays after failed logins.
     pub login_delay: LoginDelay,
-    /// The logins that go on.
+    /// The limits of concurrent logins.
     pub logins: Logins,
 }
 
-/// Limits of logins that go on at a time: together less than the threads that answer requests.
+/// The limits of concurrent logins. Their sum is less than the number of threads that run handlers.
 #[derive(Debug)]
 pub struct Logins {
-    /// Those whose password is checked, and those that wait.
+    /// Counts the logins that wait or run.
     pub waiting: Semaphore,
-    /// Those whose password is checked.
+    /// Counts the logins that run.
     pub running: Semaphore,
 }
 
@@ -59,7 +59,7 @@ impl Default for Logins {
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NavigationEntry {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// The address of its first page.
     pub path: &'static str,
@@ -71,7 +71,7 @@ impl fmt::Debug for Site {
     }
 }
 
-/// The name of the cookie of a session.
+/// The name of the session cookie.
 const COOKIE: &str = "windrow_session";
 
 impl Site {
@@ -99,7 +99,7 @@ impl Site {
         })
     }
 
-    /// Returns the session of a request. `None` if its person has to log in.
+    /// Returns the session of a request. `None` if the user must log in.
     pub fn session(&self, headers: &HeaderMap) -> Option<Arc<Session>> {
         if !(self.services.requires_login)() {
             return Some(self.shared_session.clone());
@@ -107,7 +107,7 @@ impl Site {
         self.sessions.find(session_token(headers)?)
     }
 
-    /// Closes connections that are not used, and ends sessions that are over.
+    /// Closes unused connections, and removes expired sessions.
     pub fn clean(&self) {
         self.sessions.clean();
         self.imports.clean();
@@ -115,7 +115,7 @@ impl Site {
     }
 }
 
-/// Returns the token of the session's cookie.
+/// Returns the token in the session cookie.
 pub fn session_token(headers: &HeaderMap) -> Option<&str> {
     let cookies = headers.get_all(hyper::header::COOKIE).iter();
     let pairs = cookies
@@ -125,14 +125,14 @@ pub fn session_token(headers: &HeaderMap) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == COOKIE).then_some(value))
 }
 
-/// Returns the cookie of a session. Only requests of the page itself have it, and scripts do not see
-/// it. That of an encrypted connection is never sent over another one.
+/// Returns the session cookie. It is sent only with requests from this site, and scripts cannot
+/// read it. The cookie of an encrypted connection is never sent over an unencrypted one.
 pub fn session_cookie(token: &str, is_encrypted: bool) -> String {
     let secure = if is_encrypted { "; Secure" } else { "" };
     format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// Returns the cookie that removes that of a session.
+/// Returns the cookie that deletes the session cookie.
 pub fn ended_session_cookie(is_encrypted: bool) -> String {
     format!("{}; Max-Age=0", session_cookie("", is_encrypted))
 }

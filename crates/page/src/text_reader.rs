@@ -1,23 +1,23 @@
-//! Text in UTF-8 that is read piece by piece, so that a large file is never in memory as a whole.
+//! Reads UTF-8 text in pieces, so that a large file is never in memory as a whole.
 
 use std::io::{ErrorKind, Read};
 
 use crate::texts::error as texts;
 
-/// A text that is read piece by piece.
+/// Reads a text in pieces.
 #[derive(Debug)]
 pub struct TextReader<R> {
     source: R,
-    /// The bytes of a character whose rest has not been read: at most three.
+    /// The bytes of an incomplete character at the end of the last read: at most three.
     begun: Vec<u8>,
     is_over: bool,
 }
 
-/// A character has so many bytes at most.
+/// The maximum number of bytes of a character.
 const CHARACTER_BYTES_MAX: usize = 4;
 
 impl<R: Read> TextReader<R> {
-    /// Begins at the start of a source.
+    /// Reads from the start of a source.
     pub fn new(source: R) -> TextReader<R> {
         TextReader {
             source,
@@ -26,15 +26,15 @@ impl<R: Read> TextReader<R> {
         }
     }
 
-    /// Returns `true` if all of the text has been read.
+    /// Returns `true` at the end of the text.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Appends about so many bytes to a text, fewer only at the end.
+    /// Appends about `bytes` bytes to a text, fewer only at the end.
     ///
     /// # Errors
-    /// Fails with a sentence if the source fails or is no UTF-8.
+    /// Fails with a message if the source fails or is not UTF-8.
     pub fn read_more(&mut self, text: &mut String, bytes: usize) -> Result<(), String> {
         let mut read = std::mem::take(&mut self.begun);
         let limit = u64::try_from(bytes).unwrap_or(u64::MAX);

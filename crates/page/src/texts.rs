@@ -1,4 +1,4 @@
-//! The texts of the page, in one place. Each part of the page has a module here.
+//! All texts of the page. Each section has a module here.
 
 pub mod collections;
 pub mod folders;

@@ -1,4 +1,4 @@
-//! Connections with and without TLS on one port: the first byte tells them apart.
+//! Accepts connections with and without TLS on the same port. The first byte distinguishes them.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::services::PageTls;
 
-/// A connection of a browser.
+/// The connection of a browser.
 pub enum BrowserStream {
     /// Without TLS.
     Plain(TcpStream),
@@ -20,21 +20,22 @@ pub enum BrowserStream {
     Encrypted(Box<TlsStream<TcpStream>>),
 }
 
-/// How long a handshake can take.
+/// The time limit of the handshake.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
-/// The first byte of a handshake (RFC 8446, 5.1). No method of HTTP begins with it.
+/// The type of a TLS handshake record (RFC 8446, section 5.1). No HTTP method begins with this
+/// byte.
 const HANDSHAKE: u8 = 22;
 
-/// Looks at the first byte of a connection, and makes the handshake.
+/// Detects TLS by the first byte of a connection, and performs the handshake.
 ///
 /// # Errors
-/// Fails if the browser has gone, is too slow, or if the handshake fails.
+/// Fails if the browser disconnects or is too slow, or if the handshake fails.
 pub async fn accept_stream(stream: TcpStream, tls: Option<&PageTls>) -> io::Result<BrowserStream> {
     let Some(config) = tls.and_then(|tls| (tls.config)()) else {
         return Ok(BrowserStream::Plain(stream));
     };
     let mut first = [0];
-    // A browser opens connections before it needs them, and they may stay silent.
+    // No timeout: browsers open connections in advance and may leave them idle.
     stream.peek(&mut first).await?;
     match first {
         [HANDSHAKE] => shake_hands(stream, config).await,

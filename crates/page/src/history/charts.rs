@@ -1,14 +1,14 @@
-//! The numbers that are kept, and the charts that show them: the one table of both.
+//! The table of the sampled values and of the charts that show them.
 
-/// A chart: lines over one time.
+/// A chart: lines over the same period.
 pub struct Chart {
-    /// Its name in addresses and scripts.
+    /// The name in addresses and scripts.
     pub name: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What its numbers are.
+    /// The unit of its values.
     pub unit: Unit,
-    /// Its lines.
+    /// The lines.
     pub lines: &'static [Line],
 }
 
@@ -16,16 +16,16 @@ pub struct Chart {
 pub struct Line {
     /// The name in the legend.
     pub name: &'static str,
-    /// Where its numbers come from.
+    /// The source of its values.
     pub source: Source,
 }
 
-/// What numbers are.
+/// The unit of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Counted things.
+    /// A count.
     Count,
-    /// Counted things per second.
+    /// A count per second.
     PerSecond,
     /// Bytes.
     Bytes,
@@ -35,23 +35,23 @@ pub enum Unit {
     Milliseconds,
 }
 
-/// The source of a number in `serverStatus`.
+/// The source of a value in `serverStatus`.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// The number at a path.
+    /// The value at a path.
     Now(&'static [&'static str]),
-    /// The number at a path, in so many of its unit.
+    /// The value at a path, divided by a factor.
     Scaled(&'static [&'static str], f64),
-    /// The growth of a number per second.
+    /// The increase per second of the value at a path.
     Rate(&'static [&'static str]),
-    /// The growth per second of two numbers, in so many of their unit.
+    /// The increase per second of the sum of two values, divided by a factor.
     RateOfSum([&'static [&'static str]; 2], f64),
-    /// A percentile of the latencies of a class of operations, as a part of one.
+    /// A percentile of the latencies of a class of operations; the fraction is between 0 and 1.
     Latency(&'static str, f64),
 }
 
 impl Unit {
-    /// Returns the name that scripts know.
+    /// Returns the name that the scripts use.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Count => "count",
@@ -67,7 +67,7 @@ const fn line(name: &'static str, source: Source) -> Line {
     Line { name, source }
 }
 
-/// All charts, in the order of the page. The columns of a sample are their lines, in this order.
+/// All charts, in the order of the page. The columns of a sample are their lines in this order.
 pub const CHARTS: &[Chart] = &[
     Chart {
         name: "operations",

@@ -11,7 +11,7 @@ use windrow_document::{Decimal128, DocumentBuf, ObjectId, Timestamp, Value};
 
 use super::date::parse_date;
 
-/// Returns the value of a constructor, or a phrase about what is wrong.
+/// Evaluates a constructor. Fails with a message without a position.
 pub fn construct(name: &str, arguments: &[Value]) -> Result<Value, String> {
     match (name, arguments) {
         ("ObjectId" | "ObjectID", []) => Ok(Value::ObjectId(new_object_id())),
@@ -82,7 +82,7 @@ const KNOWN: [&str; 24] = [
 fn new_object_id() -> ObjectId {
     static SOURCE: OnceLock<ObjectIdSource> = OnceLock::new();
     let source = SOURCE.get_or_init(|| {
-        // Without random numbers, the time makes ids different.
+        // Without random numbers, the ids are still unique by their time.
         let seed = getrandom::u64().unwrap_or_else(|_| now().unsigned_abs());
         ObjectIdSource::new(seed)
     });
@@ -100,7 +100,7 @@ pub fn object_id(text: &str) -> Result<Value, String> {
     id.ok_or_else(|| format!("\"{text}\" is no ObjectId: it has 24 hexadecimal digits"))
 }
 
-/// Reads a whole number, or one in quotes.
+/// Converts an integer or a string with an integer.
 pub fn long(value: &Value) -> Result<i64, String> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok(),
@@ -109,13 +109,13 @@ pub fn long(value: &Value) -> Result<i64, String> {
     number.ok_or_else(|| format!("{value} is no whole number of 64 bits"))
 }
 
-/// Reads a number of 32 bits.
+/// Converts a 32-bit integer.
 pub fn int(value: &Value) -> Result<Value, String> {
     let number = i32::try_from(long(value)?).map(Value::Int32);
     number.map_err(|_| format!("{value} does not fit into 32 bits"))
 }
 
-/// Reads a double, also `"NaN"` and `"Infinity"`.
+/// Converts a double, or a string such as `"NaN"` or `"Infinity"`.
 pub fn double(value: &Value) -> Result<Value, String> {
     let number = match value {
         Value::String(text) => text.trim().parse::<f64>().ok(),
@@ -125,7 +125,7 @@ pub fn double(value: &Value) -> Result<Value, String> {
     number.ok_or_else(|| format!("{value} is no number"))
 }
 
-/// Reads a decimal number.
+/// Converts a decimal number.
 pub fn decimal(value: &Value) -> Result<Value, String> {
     let number = match value {
         Value::String(text) => Decimal128::parse(text),
@@ -138,7 +138,7 @@ pub fn decimal(value: &Value) -> Result<Value, String> {
     number.ok_or_else(|| format!("{value} is no decimal number of 34 digits"))
 }
 
-/// Parses a UUID, with or without dashes.
+/// Parses a UUID with or without hyphens.
 pub fn uuid(text: &str) -> Result<Value, String> {
     let bytes = hexadecimal(&text.replace('-', "")).filter(|bytes| bytes.len() == 16);
     let bytes = bytes.ok_or_else(|| format!("\"{text}\" is no UUID"))?;
@@ -160,7 +160,7 @@ fn binary_subtype(subtype: i64) -> Result<u8, String> {
         .map_err(|_| format!("{subtype} is no subtype of binary data: it has 8 bits"))
 }
 
-/// Reads binary data in base64.
+/// Decodes binary data in base64.
 pub fn binary(subtype: i64, text: &str) -> Result<Value, String> {
     let bytes = from_base64(text).ok_or("binary data is in base64")?;
     Ok(Value::Binary {
@@ -169,7 +169,7 @@ pub fn binary(subtype: i64, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Decodes base64, with or without padding.
+/// Decodes base64 with or without padding.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let padding = DecodePaddingMode::Indifferent;
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding);
@@ -201,7 +201,7 @@ pub fn timestamp(arguments: &[Value]) -> Result<Value, String> {
     Ok(Value::Timestamp(Timestamp { seconds, increment }))
 }
 
-/// A regular expression. BSON has its options in the order of the alphabet.
+/// Returns a regular expression. BSON stores its options in alphabetical order.
 pub fn regex(pattern: &str, options: &str) -> Result<Value, String> {
     if pattern.contains('\0') || options.contains('\0') {
         return Err("a regular expression cannot have a zero byte".to_owned());

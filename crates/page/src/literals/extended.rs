@@ -1,12 +1,12 @@
-//! Extended JSON: documents that stand for a value of another type.
+//! Extended JSON: documents that represent values of other types, such as `{ "$oid": "…" }`.
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use super::constructors::{binary, decimal, double, int, long, object_id, regex, timestamp, uuid};
 use super::date::parse_date;
 
-/// Returns the value that a document stands for, or the document. Fails with a phrase if it only
-/// looks like one.
+/// Returns the value that a document represents, or the document itself. Fails with a message if
+/// its contents are invalid for its type.
 pub fn read_extended(document: DocumentBuf) -> Result<Value, String> {
     let fields = document.as_document();
     let Some((name, value)) = fields.first().filter(|(name, _)| name.starts_with('$')) else {
@@ -23,7 +23,7 @@ pub fn read_extended(document: DocumentBuf) -> Result<Value, String> {
     }
 }
 
-/// A document of one field.
+/// Converts a document with one field. `None` if it is an ordinary document.
 fn read_single(name: &str, value: ValueRef<'_>) -> Option<Result<Value, String>> {
     let owned = value.to_value();
     Some(match (name, value) {
@@ -54,7 +54,7 @@ fn read_single(name: &str, value: ValueRef<'_>) -> Option<Result<Value, String>>
     })
 }
 
-/// A document of two fields.
+/// Converts a document with two fields. `None` if it is an ordinary document.
 fn read_pair(
     fields: Document<'_>,
     name: &str,
@@ -68,7 +68,7 @@ fn read_pair(
                 scope: scope.to_buf(),
             }))
         }
-        // The form before version 2.
+        // Version 1 of Extended JSON.
         ("$binary", ValueRef::String(text)) => {
             let subtype = i64::from_str_radix(fields.get("$type")?.as_str()?, 16).ok()?;
             Some(binary(subtype, text))

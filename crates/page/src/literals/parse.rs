@@ -1,4 +1,4 @@
-//! Values of a text.
+//! The parser of values.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use super::constructors::construct;
 use super::extended::read_extended;
 use super::scan::{Scanner, SyntaxError};
 
-/// Documents and arrays can be nested so deep. Servers accept less.
+/// The maximum nesting of documents and arrays. Servers accept less.
 const DEPTH_MAX: usize = 150;
 
-/// Parses a value, and nothing behind it.
+/// Parses a text that consists of one value.
 ///
 /// # Errors
-/// Fails with the place if the text is something else.
+/// Fails with the position of the first syntax error.
 pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     let mut parser = Parser::new(text);
     let value = parser.value()?;
@@ -22,10 +22,10 @@ pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     Ok(value)
 }
 
-/// Parses a document. An empty text is an empty document.
+/// Parses a text that consists of one document. An empty text is an empty document.
 ///
 /// # Errors
-/// Fails with the place if the text is something else.
+/// Fails with the position of the first syntax error.
 pub fn parse_document(text: &str) -> Result<DocumentBuf, SyntaxError> {
     if text.trim().is_empty() {
         return Ok(DocumentBuf::new());
@@ -36,10 +36,10 @@ pub fn parse_document(text: &str) -> Result<DocumentBuf, SyntaxError> {
     }
 }
 
-/// Parses an array.
+/// Parses a text that consists of one array.
 ///
 /// # Errors
-/// Fails with the place if the text is something else.
+/// Fails with the position of the first syntax error.
 pub fn parse_array(text: &str) -> Result<ArrayBuf, SyntaxError> {
     match parse_value(text)? {
         Value::Array(array) => Ok(array),
@@ -47,7 +47,7 @@ pub fn parse_array(text: &str) -> Result<ArrayBuf, SyntaxError> {
     }
 }
 
-/// Reads documents one after the other: an array of them, or with blanks or commas between them.
+/// Reads the documents of a text: an array, or documents separated by whitespace or commas.
 pub struct DocumentReader<'t> {
     parser: Parser<'t>,
     is_array: bool,
@@ -55,7 +55,7 @@ pub struct DocumentReader<'t> {
 }
 
 impl<'t> DocumentReader<'t> {
-    /// Begins at the start of a text.
+    /// Reads from the start of a text.
     pub fn new(text: &'t str) -> DocumentReader<'t> {
         let mut parser = Parser::new(text);
         parser.scanner.skip_blanks();
@@ -67,7 +67,7 @@ impl<'t> DocumentReader<'t> {
         }
     }
 
-    /// Goes on behind a document of a text.
+    /// Reads a text that begins after a document of a larger text.
     pub fn resume(text: &'t str, is_array: bool) -> DocumentReader<'t> {
         DocumentReader {
             parser: Parser::new(text),
@@ -81,12 +81,13 @@ impl<'t> DocumentReader<'t> {
         self.is_array
     }
 
-    /// Returns the number of bytes before the next document.
+    /// Returns the offset of the next document in bytes.
     pub fn offset(&self) -> usize {
         self.parser.scanner.offset()
     }
 
-    /// Returns `true` if what was read might be something else if the text were longer.
+    /// Returns `true` if the parser has reached the end of the text, so a longer text may parse
+    /// differently.
     pub fn has_seen_end(&self) -> bool {
         self.parser.scanner.has_seen_end()
     }
@@ -145,7 +146,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Fails if something follows.
+    /// Fails unless the parser is at the end of the text.
     fn end(&mut self) -> Result<(), SyntaxError> {
         self.scanner.skip_blanks();
         self.scanner.take(';');
@@ -180,7 +181,7 @@ impl<'t> Parser<'t> {
         value
     }
 
-    /// Reads a document, or the value that it is in Extended JSON.
+    /// Parses a document, and converts Extended JSON to the value that it represents.
     fn document(&mut self) -> Result<Value, SyntaxError> {
         let start = self.scanner.offset();
         self.scanner.next();
@@ -241,7 +242,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Goes behind a comma. Without one, the end has to follow.
+    /// Parses a comma, unless the closing bracket follows.
     fn comma(&mut self, end: char) -> Result<(), SyntaxError> {
         self.scanner.skip_blanks();
         if self.scanner.take(',') || self.scanner.peek() == Some(end) {
@@ -252,7 +253,7 @@ impl<'t> Parser<'t> {
             .error(format!("\",\" or \"{end}\" is expected")))
     }
 
-    /// Reads a constant or a constructor.
+    /// Parses a constant or a constructor call.
     fn word(&mut self) -> Result<Value, SyntaxError> {
         let start = self.scanner.offset();
         let mut name = self.scanner.name();

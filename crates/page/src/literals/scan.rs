@@ -1,18 +1,18 @@
-//! Characters of a text: blanks, comments, strings, names and numbers.
+//! The scanner: whitespace, comments, strings, names and numbers.
 
 use std::cell::Cell;
 use std::fmt;
 
 use windrow_document::Value;
 
-/// Why a text is no document, and where.
+/// A syntax error with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// A phrase.
+    /// The message, without the position.
     pub message: String,
-    /// The line, from 1 on.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The character of the line, from 1 on.
+    /// The character in the line, counted from 1.
     pub column: usize,
 }
 
@@ -27,17 +27,17 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// A text and a position in it.
+/// A text with a current position.
 #[derive(Clone, Debug)]
 pub struct Scanner<'t> {
     text: &'t str,
     rest: &'t str,
-    /// Something depended on the end of the text.
+    /// A method has looked beyond the end of the text.
     has_seen_end: Cell<bool>,
 }
 
 impl<'t> Scanner<'t> {
-    /// Begins at the start of a text.
+    /// Scans from the start of a text.
     pub fn new(text: &'t str) -> Scanner<'t> {
         Scanner {
             text,
@@ -46,22 +46,22 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Returns `true` if something that was read depended on the end of the text.
+    /// Returns `true` if a method has looked beyond the end of the text.
     pub fn has_seen_end(&self) -> bool {
         self.has_seen_end.get()
     }
 
-    /// Returns the number of bytes before the position.
+    /// Returns the position in bytes.
     pub fn offset(&self) -> usize {
         self.text.len() - self.rest.len()
     }
 
-    /// Returns an error at the position.
+    /// Returns an error at the current position.
     pub fn error(&self, message: impl Into<String>) -> SyntaxError {
         self.error_at(self.offset(), message)
     }
 
-    /// Returns an error at a number of bytes.
+    /// Returns an error at a position in bytes.
     pub fn error_at(&self, offset: usize, message: impl Into<String>) -> SyntaxError {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -72,13 +72,13 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Returns the next character.
+    /// Returns the next character without consuming it.
     pub fn peek(&self) -> Option<char> {
         self.see(1);
         self.rest.chars().next()
     }
 
-    /// Records that so many bytes are looked at.
+    /// Records that the next `bytes` bytes are examined.
     fn see(&self, bytes: usize) {
         if self.rest.len() < bytes {
             self.has_seen_end.set(true);
@@ -90,14 +90,14 @@ impl<'t> Scanner<'t> {
         self.rest.starts_with(expected)
     }
 
-    /// Returns the next character and goes behind it.
+    /// Consumes and returns the next character.
     pub fn next(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.advance(next.len_utf8());
         Some(next)
     }
 
-    /// Goes behind the next character if it is this one.
+    /// Consumes the next character if it is this one.
     pub fn take(&mut self, expected: char) -> bool {
         let is_next = self.peek() == Some(expected);
         if is_next {
@@ -110,7 +110,7 @@ impl<'t> Scanner<'t> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// Goes behind characters of this kind, and returns them.
+    /// Consumes and returns the characters for which `is_kind` is true.
     pub fn take_while(&mut self, is_kind: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|it| !is_kind(it)).unwrap_or(self.rest.len());
         self.see(end + 1);
@@ -119,7 +119,7 @@ impl<'t> Scanner<'t> {
         taken
     }
 
-    /// Goes behind blanks and comments.
+    /// Consumes whitespace and comments.
     pub fn skip_blanks(&mut self) {
         loop {
             self.take_while(|it| it.is_whitespace() || it == '\u{feff}');
@@ -136,12 +136,12 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads a name: of a field, or of a constructor.
+    /// Consumes an identifier: the name of a field or of a constructor.
     pub fn name(&mut self) -> &'t str {
         self.take_while(|it| it.is_alphanumeric() || it == '_' || it == '$')
     }
 
-    /// Reads a string in the quotes that come next.
+    /// Consumes a string in single or double quotes.
     pub fn string(&mut self) -> Result<String, SyntaxError> {
         let start = self.offset();
         let quote = self.next();
@@ -157,7 +157,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads what follows a backslash.
+    /// Consumes an escape sequence after its backslash.
     fn escape(&mut self, text: &mut String) -> Result<(), SyntaxError> {
         let character = match self.next() {
             Some('n') => '\n',
@@ -169,7 +169,7 @@ impl<'t> Scanner<'t> {
             Some('0') => '\0',
             Some('x') => self.code(2)?.into_char(self)?,
             Some('u') => self.unicode()?,
-            // The line continues.
+            // A backslash before a line break joins the lines.
             Some('\n') => return Ok(()),
             Some(other) => other,
             None => return Err(self.error("the string has no end")),
@@ -178,7 +178,8 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Reads `XXXX` or `{X…}`, and the second half of a surrogate pair.
+    /// Consumes the digits of a `\u` escape: `XXXX` or `{X…}`, with the second half of a surrogate
+    /// pair.
     fn unicode(&mut self) -> Result<char, SyntaxError> {
         if self.take('{') {
             let digits = self.take_while(|it| it.is_ascii_hexdigit());
@@ -215,7 +216,7 @@ impl<'t> Scanner<'t> {
         Ok(Code(code))
     }
 
-    /// Reads a number. Whole numbers are int or long, others double.
+    /// Consumes a number. Integers become int or long, others double.
     pub fn number(&mut self) -> Result<Value, SyntaxError> {
         let start = self.offset();
         let is_negative = self.take('-');
@@ -251,7 +252,7 @@ impl<'t> Scanner<'t> {
         digits.parse().map(Value::Double).map_err(|_| invalid())
     }
 
-    /// Reads `/pattern/options`, behind the first slash.
+    /// Consumes a regular expression after its first slash: `pattern/options`.
     pub fn regex(&mut self) -> Result<Value, SyntaxError> {
         let start = self.offset();
         let mut pattern = String::new();
@@ -288,7 +289,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// A number of a character or of a half of one.
+/// A code point, or one half of a surrogate pair.
 struct Code(u32);
 
 impl Code {
@@ -297,7 +298,7 @@ impl Code {
     }
 }
 
-/// Returns a whole number as int, or as long if it does not fit.
+/// Returns an integer as int, or as long if it does not fit.
 fn whole(number: i64) -> Value {
     i32::try_from(number).map_or(Value::Int64(number), Value::Int32)
 }

@@ -1,4 +1,4 @@
-//! Documents of a text that is read piece by piece.
+//! Reads documents from a stream.
 
 use std::io::Read;
 
@@ -9,30 +9,32 @@ use crate::text_reader::TextReader;
 use super::parse::DocumentReader;
 use super::scan::SyntaxError;
 
-/// Reads documents one after the other, as [`DocumentReader`] does, from a source that may be larger
-/// than the memory.
+/// Reads the documents of a source as [`DocumentReader`] does. The source can be larger than the
+/// memory.
 #[derive(Debug)]
 pub struct DocumentStream<R> {
     source: TextReader<R>,
-    /// The text from the start of the next document on, as far as it has been read.
+    /// The text from the next document on, as far as it was read.
     text: String,
-    /// The bytes of the text that belong to documents that were returned.
+    /// The number of bytes of `text` that belong to documents that were returned.
     done: usize,
-    /// `None` before the first document. Then whether the documents are in an array.
+    /// `None` before the first document, then whether the documents are in an array.
     is_array: Option<bool>,
-    /// The lines before the text, and the characters of its first line before it.
+    /// The position of `text` in the source: lines before it, and characters before it in its first
+    /// line.
     lines: usize,
     columns: usize,
     is_over: bool,
 }
 
-/// So many bytes are read at a time.
+/// The number of bytes of a read.
 const PIECE_BYTES: usize = 256 << 10;
-/// The text of a document can be so long. A document has at most 16 MiB, but its text may be longer.
+/// The maximum number of bytes of a document's text. BSON documents have at most 16 MiB, but their
+/// text can be longer.
 const TEXT_BYTES_MAX: usize = 64 << 20;
 
 impl<R: Read> DocumentStream<R> {
-    /// Begins at the start of a source.
+    /// Reads from the start of a source.
     pub fn new(source: R) -> DocumentStream<R> {
         DocumentStream {
             source: TextReader::new(source),
@@ -53,7 +55,7 @@ impl<R: Read> DocumentStream<R> {
                 Some(is_array) => DocumentReader::resume(text, is_array),
             };
             let read = reader.next();
-            // What was read up to the end may go on in the next piece.
+            // The document may be incomplete.
             if reader.has_seen_end() && !self.source.is_over() {
                 self.read_more()?;
                 continue;
@@ -70,7 +72,8 @@ impl<R: Read> DocumentStream<R> {
         }
     }
 
-    /// Reads as much again as there is, so that a long document is not parsed too often.
+    /// Doubles the text, so that parsing a long document again after each read takes linear time in
+    /// total.
     fn read_more(&mut self) -> Result<(), String> {
         let done = self.text.get(..self.done).unwrap_or_default();
         (self.lines, self.columns) = self.position_behind(done);
@@ -86,7 +89,7 @@ impl<R: Read> DocumentStream<R> {
         self.source.read_more(&mut self.text, bytes)
     }
 
-    /// Returns the lines and the characters of the last line that are before the end of a part.
+    /// Returns the position after a part of `text`: lines, and characters in the last line.
     fn position_behind(&self, part: &str) -> (usize, usize) {
         match part.rfind('\n') {
             None => (self.lines, self.columns + part.chars().count()),
@@ -100,7 +103,7 @@ impl<R: Read> DocumentStream<R> {
         }
     }
 
-    /// Returns an error of the text behind the documents that were returned as one of the source.
+    /// Converts the position of an error in `text` to the position in the source.
     fn in_source(&self, error: SyntaxError) -> SyntaxError {
         let done = self.text.get(..self.done).unwrap_or_default();
         let (lines, columns) = self.position_behind(done);

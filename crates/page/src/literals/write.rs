@@ -1,4 +1,4 @@
-//! Writes values: in the syntax of mongosh for people, in Extended JSON for programs.
+//! Formats values: in the syntax of mongosh for display, in Extended JSON for programs.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use windrow_document::{Array, Document, ValueRef, format_uuid};
 
 use super::date::format_date;
 
-/// Returns a value in the syntax of mongosh, each field on a line of its own.
+/// Returns a value in the syntax of mongosh, with each field on its own line.
 pub fn shell_text(value: ValueRef<'_>) -> String {
     let mut text = String::new();
     write_shell(&mut text, value, Some(0));
@@ -64,12 +64,13 @@ fn write_shell(text: &mut String, value: ValueRef<'_>, indent: Option<usize>) {
     };
 }
 
-/// Slashes can be escaped without a change of meaning only outside of classes and escapes.
+/// Returns `true` if a pattern can be written as `/pattern/options`. Its slashes can be escaped
+/// only outside of character classes and escape sequences.
 fn is_plain_regex(pattern: &str, options: &str) -> bool {
     let is_plain =
         |it: char| !it.is_control() && !matches!(it, '[' | '\\' | '\u{2028}' | '\u{2029}');
     let is_escaped_well = !pattern.contains('/') || pattern.chars().all(is_plain);
-    // An empty one would begin a comment.
+    // `//` would begin a comment.
     is_escaped_well
         && !pattern.is_empty()
         && !pattern.starts_with('*')
@@ -90,7 +91,7 @@ fn write_call(text: &mut String, name: &str, argument: &str, scope: Option<Docum
     text.push(')');
 }
 
-/// Begins a line, or writes a blank.
+/// Starts a line, or writes a space if the output is one line.
 fn separate(text: &mut String, indent: Option<usize>) {
     match indent {
         Some(indent) => {
@@ -122,7 +123,7 @@ fn write_document(text: &mut String, document: Document<'_>, indent: Option<usiz
 fn write_array(text: &mut String, array: Array<'_>, indent: Option<usize>) {
     let is_flat =
         |value: ValueRef<'_>| !matches!(value, ValueRef::Document(_) | ValueRef::Array(_));
-    // Scalars share a line.
+    // An array of scalars is written on one line.
     let indent = indent.filter(|_| !array.iter().all(is_flat) || array.count() > 20);
     if array.is_empty() {
         text.push_str("[]");
@@ -174,7 +175,7 @@ fn write_string(text: &mut String, string: &str) {
     text.push('"');
 }
 
-/// Control characters, and those that change the order of what is shown.
+/// Returns `true` for control characters and characters that reorder text.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -183,8 +184,8 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Returns a value as Extended JSON. Relaxed: numbers and dates as most programs read them; canonical
-/// keeps every type.
+/// Returns a value as Extended JSON. The canonical format preserves all types; the relaxed one uses
+/// plain JSON numbers and readable dates.
 pub fn extended_json(value: ValueRef<'_>, is_canonical: bool) -> String {
     let mut text = String::new();
     write_extended(&mut text, value, is_canonical);

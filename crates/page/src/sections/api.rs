@@ -1,6 +1,6 @@
-//! The interface for programs: JSON below `/api/v1`, described by `openapi.json`.
+//! The JSON API below `/api/v1`, which `openapi.json` describes.
 //!
-//! Programs log in with each request, by HTTP Basic, or send the cookie of a session.
+//! Programs authenticate each request by HTTP Basic, or send a session cookie.
 
 use serde_json::{Map, Value, json};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
@@ -17,7 +17,7 @@ use crate::response::Response;
 use crate::route::Route;
 use crate::texts::api as texts;
 
-/// All of the interface.
+/// The routes of the API.
 pub const ROUTES: &[Route] = &[
     Route::get("/api/v1/search", search),
     Route::get("/api/v1/facets", facets),
@@ -28,13 +28,13 @@ pub const ROUTES: &[Route] = &[
 
 const OPENAPI: &str = include_str!("../../assets/openapi.json");
 
-/// The limits of `limit` and `skip`.
+/// The maximum of `limit`, its default, and the maximum of `skip`.
 const RESULTS_MAX: u32 = 100;
 const RESULTS: u32 = 20;
 const SKIP_MAX: u32 = 100_000;
-/// So many values of a property are returned if the request does not say how many.
+/// The default number of values of a property.
 const VALUES: u32 = 10;
-/// So many characters are read to say on which line a passage is.
+/// The number of characters that are read of a document to find the line of a snippet.
 const CHARACTERS_READ: u32 = 20_000;
 
 fn describe(_: &Request) -> Result<Response, PageError> {
@@ -43,7 +43,7 @@ fn describe(_: &Request) -> Result<Response, PageError> {
     Ok(Response::json(&described))
 }
 
-/// Returns a number of the query, or another one if it is not there.
+/// Returns an integer parameter, or its default.
 fn number(
     request: &Request,
     name: &str,
@@ -63,7 +63,7 @@ fn number(
     }
 }
 
-/// Prepares the search of the query of a request.
+/// Prepares the search for the parameters of a request.
 fn prepare(request: &Request) -> Result<(Search, SearchAddress, IndexedFiles), PageError> {
     let address = SearchAddress::new(request.query());
     let sort = request.query().get("sort");
@@ -185,7 +185,7 @@ fn status(request: &Request) -> Result<Response, PageError> {
     Ok(Response::json(&content))
 }
 
-/// How many files are indexed, and the last run. `None` if there are none.
+/// Returns the number of indexed files and the last run. `None` if no files are indexed.
 fn files_status(database: &mut Database) -> Result<Option<Value>, PageError> {
     if !database.has_collection(DATABASE, "documents")? {
         return Ok(None);
@@ -209,7 +209,7 @@ fn files_status(database: &mut Database) -> Result<Option<Value>, PageError> {
     Ok(Some(Value::Object(files)))
 }
 
-/// Returns a document as JSON. Dates are texts of RFC 3339, as extended JSON has them.
+/// Converts a document to JSON. Dates become RFC 3339 strings, as in relaxed Extended JSON.
 fn to_json(document: Document<'_>) -> Value {
     let text = document.to_string();
     let mut value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -217,7 +217,7 @@ fn to_json(document: Document<'_>) -> Value {
     value
 }
 
-/// Replaces what extended JSON has in place of dates and long numbers.
+/// Replaces Extended JSON objects of dates and long integers by plain values.
 fn simplify(value: &mut Value) {
     match value {
         Value::Object(fields) => match simplified(fields) {

@@ -67,5 +67,5 @@ pub const SECTION: Section = Section {
     ],
 };
 
-/// A form with documents, encoded, and perhaps with their former state.
+/// The maximum size of an edit form: a document in URL encoding, with its previous version.
 const EDIT_BYTES_MAX: usize = 16 << 20;

@@ -1,7 +1,7 @@
-//! Folders: what is indexed, runs, failures, the configuration.
+//! Pages about indexed folders: contents, runs, failures and configuration.
 //!
-//! - `counts`: what is stored; `run`: runs and their stages
-//! - `frame`: what the pages share; `overview`, `failures`, `configuration`: the pages
+//! - `counts`: queries of what is stored; `run`: runs and their stages
+//! - `frame`: shared parts of the pages; `overview`, `failures`, `configuration`: the pages
 
 mod configuration;
 mod counts;

@@ -1,4 +1,4 @@
-//! The first page: what the server is and has.
+//! The overview of the server.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::shell::{Frame, page};
 use crate::show::{bytes, duration, grouped};
 use crate::texts::home as texts;
 
-/// The overview.
+/// The section of the overview.
 pub const SECTION: Section = Section {
     name: texts::NAME,
     path: PATH,
@@ -35,7 +35,7 @@ pub const SECTION: Section = Section {
 
 const PATH: &str = "/overview";
 
-/// The first page: the search if files are indexed, otherwise the overview.
+/// Shows the start page: the search if files are indexed, otherwise the overview.
 fn first(request: &Request) -> Result<Response, PageError> {
     if search::has_files(request)? {
         search::show(request)
@@ -46,7 +46,7 @@ fn first(request: &Request) -> Result<Response, PageError> {
 
 fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
-    // Not every user may see the numbers of the server.
+    // The user may lack the privilege for `serverStatus`.
     let status = match database.run(doc! { "serverStatus": 1, "$db": "admin" }) {
         Ok(status) => Some(status),
         Err(error) if error.status == StatusCode::FORBIDDEN => None,
@@ -69,7 +69,7 @@ fn show(request: &Request) -> Result<Response, PageError> {
     Ok(page(request, frame, &content))
 }
 
-/// Looks at the numbers again.
+/// Creates the polling function for the counters.
 fn look(_: &Request) -> Result<Look, PageError> {
     Ok(Box::new(|request| {
         let status = doc! { "serverStatus": 1, "$db": "admin" };

@@ -1,4 +1,4 @@
-//! Indexes: what they cost, how they are used, and their builds.
+//! Indexes: sizes, usage and builds.
 
 mod advice;
 mod build;
@@ -25,7 +25,7 @@ use crate::texts::indexes as texts;
 
 use read::{CollectionIndexes, read_indexes};
 
-/// Indexes.
+/// The section of indexes.
 pub const SECTION: Section = Section {
     name: texts::NAME,
     path: PATH,
@@ -53,10 +53,10 @@ pub const SECTION: Section = Section {
 };
 
 const PATH: &str = "/indexes";
-/// The indexes of so many collections are shown on one page.
+/// The maximum number of collections whose indexes are shown.
 const COLLECTIONS_MAX: usize = 300;
 
-/// The indexes of all collections, and the builds.
+/// Shows the indexes of all collections and the running builds.
 fn show_all(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let (all, is_complete) = read_all(&mut database)?;
@@ -98,14 +98,14 @@ fn read_all(database: &mut Database) -> Result<(Vec<CollectionIndexes>, bool), P
             if all.len() >= COLLECTIONS_MAX {
                 return Ok((all, false));
             }
-            // Collections whose indexes the user may not see, and those dropped meanwhile.
+            // Skips collections that were dropped meanwhile or whose indexes the user may not see.
             all.extend(read_indexes(database, namespace).ok());
         }
     }
     Ok((all, true))
 }
 
-/// The indexes of a collection.
+/// Shows the indexes of a collection.
 fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let done = match request.query().text("done") {
@@ -117,8 +117,8 @@ fn show(request: &Request) -> Result<Response, PageError> {
     show_collection(request, &namespace, done.map(|text| notice("good", text)))
 }
 
-/// Sends the browser to the page of a collection after a build was started. Shows the page again if the
-/// definition is wrong.
+/// Redirects to the page of a collection after a build was started. Shows the form with the error
+/// message if the definition is invalid.
 fn show_build(
     request: &Request,
     namespace: &Namespace,
@@ -138,7 +138,7 @@ fn show_build(
     }
 }
 
-/// Returns the page of a collection, with a notice.
+/// Returns the page of a collection with a message.
 fn show_collection(
     request: &Request,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! Aggregations stage by stage, and plans of queries.
+//! The pages of aggregations and of query plans.
 
 mod explain;
 mod pipeline;
@@ -18,7 +18,7 @@ use crate::route::{Route, Section};
 use crate::shell::{Frame, page};
 use crate::texts::queries as texts;
 
-/// Queries.
+/// The section of queries.
 pub const SECTION: Section = Section {
     name: texts::NAME,
     path: PATH,
@@ -55,10 +55,10 @@ pub const SECTION: Section = Section {
 };
 
 const PATH: &str = "/queries";
-/// So many collections of a database are listed.
+/// The maximum number of collections listed of a database.
 const COLLECTIONS_MAX: usize = 1_000;
 
-/// The collections, each with its links.
+/// Lists the collections with links to their pages.
 fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let mut namespaces = Vec::new();

@@ -1,9 +1,9 @@
 //! The search of indexed files.
 //!
-//! - `address`: what an address asks for; `prepared_search`, `source`: from there to documents
-//! - `results`; `facets` with `facet_value`, `folder_tree` and `histogram`: what was found
-//! - `document`, `preview` with `marked_text`, `syntax` and `formatted`: a document
-//! - `file`: its file; `completion`: completions of queries
+//! - `address`: the parameters of a search; `prepared_search`, `source`: runs it
+//! - `results`; `facets` with `facet_value`, `folder_tree` and `histogram`: the results page
+//! - `document`, `preview` with `marked_text`, `syntax` and `formatted`: a single document
+//! - `file`: downloads; `completion`: completions of queries
 
 mod address;
 mod completion;
@@ -45,7 +45,7 @@ use preview::Preview;
 use results::show_results;
 use source::DOCUMENTS;
 
-/// The search.
+/// The section of the search.
 pub const SECTION: Section = Section {
     name: texts::NAME,
     path: PATH,
@@ -66,10 +66,10 @@ const FRAME: Frame<'static> = Frame {
     styles: &["search.css"],
 };
 
-/// Returns `true` if files are indexed, and if the person may see that.
+/// Returns `true` if files are indexed and the user may read them.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn has_files(request: &Request) -> Result<bool, PageError> {
     match request.database()?.has_collection(DATABASE, DOCUMENTS) {
         Err(error) if error.status == StatusCode::FORBIDDEN => Ok(false),
@@ -77,10 +77,10 @@ pub fn has_files(request: &Request) -> Result<bool, PageError> {
     }
 }
 
-/// Shows the page of a search. The field comes first, and what was found follows.
+/// Shows the results page. The search field is sent first, the results follow.
 ///
 /// # Errors
-/// Fails if the database does. A wrong query is shown beside its field.
+/// Fails if the database fails. An invalid query is reported next to its field.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     if !has_files(request)? {
@@ -107,7 +107,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     ))
 }
 
-/// What was found, or what is wrong with the query.
+/// Shows the results, or the error of the query.
 fn found_part(request: &Request, address: &SearchAddress) -> Markup {
     let searched = request.database().and_then(|database| {
         let mut files = IndexedFiles::new(database);
@@ -125,7 +125,7 @@ fn found_part(request: &Request, address: &SearchAddress) -> Markup {
                 aside #facets aria-label=(texts::FACETS) { (facets) }
             }
             section #results aria-label=(texts::RESULTS) { (results) }
-            // What a preview needs does not delay what is seen first.
+            // The assets of previews are loaded after the results are shown.
             link rel="stylesheet" href=(asset_address("document.css"));
             aside #preview .preview aria-label=(texts::PREVIEW) hidden {
                 button #preview-close .quiet type="button" aria-label=(texts::CLOSE) { "×" }
@@ -147,7 +147,7 @@ fn search(
     Ok((shown, show_facets(&facets, address)))
 }
 
-/// The field of the query, with what its form sends along.
+/// Shows the search field. Its form keeps the other parameters of the address.
 fn form(address: &SearchAddress) -> Markup {
     html! {
         form .query-form action=(PATH) method="get" role="search" {
@@ -175,7 +175,7 @@ fn form(address: &SearchAddress) -> Markup {
     }
 }
 
-/// The help of the query language and of the keys.
+/// Shows the help on the query language and on keyboard shortcuts.
 fn help() -> Markup {
     html! {
         details .help {
@@ -207,14 +207,14 @@ fn no_files() -> Markup {
     }
 }
 
-/// The results alone, while a person types.
+/// Returns the results alone, for a script that updates them while the user types.
 fn results_part(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);
     let is_typing = request.query().get("typing").is_some();
     let search = match Search::prepare(request, &mut files, &address, is_typing) {
         Ok(search) => search,
-        // An unfinished query is no error of the request.
+        // A query may be invalid while it is typed, so the status is 200.
         Err(error) if error.status.is_client_error() => {
             return Ok(Response::html(
                 html! { p data-problem=(sentence(&error.message)) {} },
@@ -227,7 +227,7 @@ fn results_part(request: &Request) -> Result<Response, PageError> {
     Ok(Response::html(shown))
 }
 
-/// The facets alone, with the number of all results.
+/// Returns the facets alone, with the total number of results.
 fn facets_part(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);
@@ -241,7 +241,7 @@ fn facets_part(request: &Request) -> Result<Response, PageError> {
     }))
 }
 
-/// A document: a page of its own, or a part for the preview.
+/// Shows a document: as a page, or as a fragment for the preview.
 fn show_document(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);

@@ -1,4 +1,4 @@
-//! What the server does: graphs, running and slow operations, the log.
+//! The state of the server: graphs, running and slow operations, log.
 
 mod graphs;
 mod log;
@@ -15,7 +15,7 @@ use crate::route::{Route, Section};
 use crate::shell::{Frame, page};
 use crate::texts::state as texts;
 
-/// The state of the server.
+/// The section of the state.
 pub const SECTION: Section = Section {
     name: texts::NAME,
     path: PATH,
@@ -38,7 +38,7 @@ const OPERATIONS: &str = "/state/operations";
 const SLOW: &str = "/state/slow";
 const LOG: &str = "/state/log";
 
-/// The parts, in the order of their links.
+/// The tabs, in their order.
 const TABS: [(&str, &str); 4] = [
     (texts::GRAPHS, PATH),
     (texts::OPERATIONS, OPERATIONS),
@@ -46,7 +46,7 @@ const TABS: [(&str, &str); 4] = [
     (texts::LOG, LOG),
 ];
 
-/// Returns a page of the state: the links to all parts, and the content.
+/// Returns a page of the section: its tabs and the content.
 fn part_page(
     request: &Request,
     path: &str,

@@ -54,12 +54,12 @@ pub const INSERT: &str = "Insert documents";
 pub const EMPTY_FIELD: &str = "–";
 pub const FIELDS_LEFT: &str = "more are not shown";
 
-/// Says which field of the form is wrong.
+/// Says which field of the form is invalid.
 pub fn field_error(field: &str, message: &str) -> String {
     format!("{field}: {message}.")
 }
 
-/// Says what is shown.
+/// Says which documents are shown.
 pub fn shown(first: u64, last: u64, total: Option<i64>) -> String {
     match total {
         Some(total) => format!("{first}–{last} of {}", crate::show::grouped(total)),
@@ -67,7 +67,7 @@ pub fn shown(first: u64, last: u64, total: Option<i64>) -> String {
     }
 }
 
-/// Says how long a string is that is shown in part.
+/// Says how long a truncated string is.
 pub fn long_text(characters: usize) -> String {
     let characters = i64::try_from(characters).unwrap_or(i64::MAX);
     format!("… {} bytes", crate::show::grouped(characters))
@@ -130,7 +130,7 @@ pub const IMPORT_PROGRESS: &str = "Progress of the import";
 pub const IMPORT_UNKNOWN: &str = "The server does not know this import any more.";
 pub const IMPORT_CANCELLED: &str = "The import was cancelled.";
 
-/// Says how far an import is.
+/// Says how much of an import is done.
 pub fn imported(bytes: u64, total: u64, documents: u64) -> String {
     let bytes = crate::show::bytes(bytes as f64);
     let total = crate::show::bytes(total as f64);
@@ -141,7 +141,7 @@ pub fn imported(bytes: u64, total: u64, documents: u64) -> String {
     )
 }
 
-/// Says what stays of an import that has ended early, and why it has.
+/// Says how many documents of a stopped import were inserted, and why it stopped.
 pub fn import_ended(documents: u64, reason: &str) -> String {
     let count = i64::try_from(documents).unwrap_or(i64::MAX);
     format!("{} {reason}", inserted(count))
@@ -155,7 +155,7 @@ pub const VALUES: &str = "Values";
 pub const NO_SCHEMA: &str = "The collection has no documents.";
 pub const FIELDS_MAX: &str = "Only the first fields are shown.";
 
-/// Says how many documents were looked at.
+/// Says how many documents were sampled.
 pub fn sampled(count: usize) -> String {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     format!(

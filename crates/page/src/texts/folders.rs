@@ -52,7 +52,7 @@ pub const PREVIOUS: &str = "Previous";
 pub const NEXT: &str = "Next";
 pub const PAGES: &str = "Pages";
 
-/// Failures by class, and how people call them.
+/// Classes of failures with their labels.
 const CLASSES: [(&str, &str); 11] = [
     ("unreadable", "Not readable"),
     ("malformed", "Damaged"),
@@ -67,7 +67,7 @@ const CLASSES: [(&str, &str); 11] = [
     ("unfinished", "Not finished"),
 ];
 
-/// Stages of runs, and how people call them.
+/// Stages of runs with their labels.
 const STAGES: [(&str, &str); 6] = [
     ("walk", "Find files"),
     ("extract", "Read files"),
@@ -77,13 +77,13 @@ const STAGES: [(&str, &str); 6] = [
     ("finish", "Finish"),
 ];
 
-/// Names a stage of a run.
+/// Returns the label of a stage.
 pub fn stage_name(name: &str) -> &str {
     let known = STAGES.iter().find(|(known, _)| *known == name);
     known.map_or(name, |(_, shown)| shown)
 }
 
-/// Names a class of failures.
+/// Returns the label of a class of failures.
 pub fn class(name: &str) -> &str {
     let known = CLASSES.iter().find(|(known, _)| *known == name);
     known.map_or(name, |(_, shown)| shown)
@@ -110,7 +110,7 @@ pub fn queue(mean: &str, most: &str) -> String {
     format!("{mean} on average, {most} at most")
 }
 
-/// Describes a stage for those who do not see its bar.
+/// Describes a stage to a screen reader.
 pub fn stage(name: &str, busy: f64, input: f64, output: f64) -> String {
     format!(
         "{name}: {busy:.0} % working, {input:.0} % waiting for the stage before, {output:.0} % waiting for the stage behind"

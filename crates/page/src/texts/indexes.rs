@@ -22,7 +22,7 @@ pub const ALL: &str = "All";
 pub const SHOW: &str = "Indexes shown";
 pub const OF_COLLECTION: &str = "Indexes of the collection";
 
-/// Names options of an index, in the order of the table.
+/// The labels of index options, in the order of the table.
 pub const OPTIONS: [(&str, &str); 5] = [
     ("unique", "unique"),
     ("sparse", "sparse"),
@@ -44,7 +44,7 @@ pub fn since(date: &str) -> String {
 pub const UNUSED: &str = "No query has used it yet.";
 pub const HIDDEN: &str = "Hidden: no query uses it, but each write pays for it.";
 
-/// Says that another index can do the same.
+/// Says that the index is a prefix of another index.
 pub fn prefix_of(other: &str) -> String {
     format!("{other} begins with the same fields and can do the same.")
 }
@@ -62,7 +62,7 @@ pub const RATE: &str = "Documents per second";
 pub const LEFT: &str = "Time left";
 pub const STARTING: &str = "starting";
 
-/// Says how far a build is.
+/// Says how many documents of a build are done.
 pub fn documents_of(done: i64, total: i64) -> String {
     let (done, total) = (crate::show::grouped(done), crate::show::grouped(total));
     format!("{done} of {total} documents")
@@ -117,7 +117,7 @@ pub const SEARCH_NAME: &str = "Name of the search index";
 pub const SEARCH_DEFINITION: &str = "Definition of the search index";
 pub const SEARCH_DEFINITION_HINT: &str = "The one given takes all fields. With dynamic: false, only those in fields: \
     { mappings: { dynamic: false, fields: { title: { type: \"string\" } } } }";
-/// What stands in the form at first.
+/// The default definition in the form.
 pub const SEARCH_DEFINITION_DEFAULT: &str = "{\n  mappings: { dynamic: true }\n}";
 pub const SEARCH_NAME_DEFAULT: &str = "default";
 

@@ -68,7 +68,7 @@ pub const HELP: &str = "Query help";
 pub const HELP_SHORT: &str = "?";
 pub const KEYS: &str = "Keys";
 pub const LANGUAGE_OF_QUERIES: &str = "Words";
-/// What a query can have, and what it means.
+/// Examples of the query language with explanations.
 pub const QUERY_HELP: [(&str, &str); 16] = [
     ("annual report", "both words, in any of their forms"),
     ("\"annual report\"", "the words beside each other"),
@@ -90,7 +90,7 @@ pub const QUERY_HELP: [(&str, &str); 16] = [
     ("size>1M", "sizes of files"),
     ("@name", "a saved search"),
 ];
-/// What keys do.
+/// Keyboard shortcuts with explanations.
 pub const KEY_HELP: [(&str, &str); 6] = [
     ("/", "to the query"),
     ("↓ ↑", "through the results"),
@@ -100,7 +100,7 @@ pub const KEY_HELP: [(&str, &str); 6] = [
     ("Esc", "back"),
 ];
 
-/// The kinds of documents, and how people call them.
+/// Kinds of documents with their labels.
 const KINDS: [(&str, &str); 23] = [
     ("text", "Text"),
     ("markdown", "Markdown"),
@@ -127,12 +127,12 @@ const KINDS: [(&str, &str); 23] = [
     ("other", "Other file"),
 ];
 
-/// Returns the kinds of documents with their names.
+/// Returns the kinds of documents with their labels.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     KINDS.into_iter()
 }
 
-/// What fields of queries mean. Others have a name that says it.
+/// Explanations of query fields whose names are not clear.
 const FIELDS: [(&str, &str); 12] = [
     ("ext", "extension of the file"),
     ("lang", "language, such as en"),
@@ -148,19 +148,19 @@ const FIELDS: [(&str, &str); 12] = [
     ("size", "such as >1M"),
 ];
 
-/// Says what a field of a query means.
+/// Returns the explanation of a query field.
 pub fn field(name: &str) -> &'static str {
     let known = FIELDS.iter().find(|(known, _)| *known == name);
     known.map_or("", |(_, meaning)| meaning)
 }
 
-/// Names a kind of documents.
+/// Returns the label of a document kind.
 pub fn kind(name: &str) -> &str {
     let known = KINDS.iter().find(|(known, _)| *known == name);
     known.map_or(name, |(_, shown)| shown)
 }
 
-/// The languages that are told apart, and how people call them.
+/// The detected languages with their labels.
 const LANGUAGES: [(&str, &str); 18] = [
     ("ar", "Arabic"),
     ("da", "Danish"),
@@ -182,13 +182,13 @@ const LANGUAGES: [(&str, &str); 18] = [
     ("tr", "Turkish"),
 ];
 
-/// Names a language.
+/// Returns the label of a language.
 pub fn language(code: &str) -> &str {
     let known = LANGUAGES.iter().find(|(known, _)| *known == code);
     known.map_or(code, |(_, shown)| shown)
 }
 
-/// Names a range of sizes.
+/// Returns the label of a range of sizes.
 pub fn size(name: &str) -> &str {
     match name {
         "tiny" => "Up to 10 kB",
@@ -200,7 +200,7 @@ pub fn size(name: &str) -> &str {
     }
 }
 
-/// Shows the value of a filter.
+/// Returns the label of a filter value.
 pub fn filter_value<'v>(filter: &str, value: &'v str) -> &'v str {
     match filter {
         "kind" => kind(value),
@@ -210,7 +210,7 @@ pub fn filter_value<'v>(filter: &str, value: &'v str) -> &'v str {
     }
 }
 
-/// Says how many documents there are.
+/// Returns the number of documents in words.
 pub fn documents(count: i64, shown: &str) -> String {
     match count {
         1 => "1 document".to_owned(),
@@ -218,27 +218,27 @@ pub fn documents(count: i64, shown: &str) -> String {
     }
 }
 
-/// Describes the drawing of a page to those who do not see it.
+/// Describes the image of a page to a screen reader.
 pub fn drawn_page(number: u32) -> String {
     format!("Page {number} as it is drawn; its text follows")
 }
 
-/// Names a page.
+/// Returns the label of a page.
 pub fn page(number: u32) -> String {
     format!("Page {number}")
 }
 
-/// Names a line.
+/// Returns the label of a line.
 pub fn line(number: usize) -> String {
     format!("Line {number}")
 }
 
-/// Says that a value of a filter is wrong.
+/// Says that a filter value is invalid.
 pub fn bad_filter(label: &str, value: &str) -> String {
     format!("{label} does not take \"{value}\".")
 }
 
-/// Says that no document has all words.
+/// Says that no document contains all words.
 pub fn some_words(words: usize) -> String {
     format!("No document has all words. These have at least {words} of them.")
 }
@@ -253,12 +253,12 @@ pub fn more_folders(count: usize) -> String {
     format!("and {count} more folders")
 }
 
-/// Names the folders in a folder.
+/// Labels the link to the subfolders of a folder.
 pub fn folders_of(folder: &str) -> String {
     format!("Folders in {folder}")
 }
 
-/// Names a bar of the histogram.
+/// Describes a bar of the histogram.
 pub fn bar(value: &str, count: &str) -> String {
     format!("{value}: {count}")
 }
@@ -271,7 +271,7 @@ pub fn hit(count: usize) -> String {
     }
 }
 
-/// Completes the sentence about a picture.
+/// Returns the dimensions of an image.
 pub fn dimensions(width: i64, height: i64) -> String {
     format!("{width} × {height}")
 }

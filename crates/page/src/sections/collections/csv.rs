@@ -8,7 +8,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use crate::literals::{extended_json, format_date};
 use crate::text_reader::TextReader;
 
-/// Writes a line of fields.
+/// Writes a record.
 pub fn write_line<'f>(
     writer: &mut dyn Write,
     fields: impl Iterator<Item = std::borrow::Cow<'f, str>>,
@@ -17,7 +17,7 @@ pub fn write_line<'f>(
         if number > 0 {
             writer.write_all(b",")?;
         }
-        // A space at an end is part of the field, but not for every program.
+        // RFC 4180 keeps spaces at the ends of a field, but not all programs do.
         let is_quoted = field.contains(['"', ',', '\n', '\r']) || field.trim() != field;
         if is_quoted {
             write!(writer, "\"{}\"", field.replace('"', "\"\""))?
@@ -28,7 +28,7 @@ pub fn write_line<'f>(
     writer.write_all(b"\r\n")
 }
 
-/// Returns the values of a document at paths, as texts.
+/// Returns the values of a document at paths, as strings.
 pub fn values<'d>(
     document: Document<'d>,
     paths: &'d [Path],
@@ -45,40 +45,41 @@ pub fn values<'d>(
     })
 }
 
-/// Reads records from a source that may be larger than the memory.
+/// Parses records from a source that may be larger than the memory.
 #[derive(Debug)]
 pub struct Records<R> {
     source: TextReader<R>,
     text: String,
-    /// The bytes of the text that were read.
+    /// The number of bytes of `text` that were parsed.
     done: usize,
     record: Vec<String>,
     field: String,
     quotes: Quotes,
     line: usize,
     quote_line: usize,
-    /// The bytes of the record by now.
+    /// The number of bytes of the current record.
     bytes: usize,
     is_over: bool,
 }
 
-/// The quotes of the field that is read.
+/// The state of the quotes of the current field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quotes {
-    /// There are none by now.
+    /// The field is not quoted, or has not begun.
     None,
     Open,
-    /// Either the end, or the first half of a quote in the text.
+    /// After a quote inside a quoted field: it ends the field, or is the first half of an escaped
+    /// quote.
     Last,
 }
 
-/// So many bytes are read at a time.
+/// The number of bytes of a read.
 const PIECE_BYTES: usize = 256 << 10;
-/// A record can be so long.
+/// The maximum number of bytes of a record.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
 impl<R: Read> Records<R> {
-    /// Begins at the start of a source.
+    /// Parses from the start of a source.
     pub fn new(source: R) -> Records<R> {
         Records {
             source: TextReader::new(source),
@@ -100,7 +101,7 @@ impl<R: Read> Records<R> {
                 if self.take(character)? {
                     self.bytes = 0;
                     let record = std::mem::take(&mut self.record);
-                    // Empty lines are no records.
+                    // Empty lines are skipped.
                     if record.iter().any(|field| !field.is_empty()) {
                         return Ok(Some(record));
                     }
@@ -121,7 +122,7 @@ impl<R: Read> Records<R> {
         Some(next)
     }
 
-    /// Takes a character. Returns `true` if it ends a record.
+    /// Processes a character. Returns `true` if it ends a record.
     fn take(&mut self, character: char) -> Result<bool, String> {
         self.line += usize::from(character == '\n');
         self.bytes += character.len_utf8();
@@ -150,7 +151,7 @@ impl<R: Read> Records<R> {
                 let line = self.line;
                 return Err(format!("line {line}: a comma is expected behind a quote"));
             }
-            // A mark of the byte order, before everything.
+            // A byte order mark at the start of the source.
             (Quotes::None, '\u{feff}') if self.bytes == 3 && self.line == 1 => {}
             (Quotes::None, other) => self.field.push(other),
         }
@@ -162,7 +163,7 @@ impl<R: Read> Records<R> {
         self.quotes = Quotes::None;
     }
 
-    /// Returns the record without a line break behind it.
+    /// Returns the last record if no line break follows it.
     fn last(&mut self) -> Result<Option<Vec<String>>, String> {
         if self.quotes == Quotes::Open {
             return Err(format!("line {}: the quote has no end", self.quote_line));
@@ -187,20 +188,20 @@ impl<R: Read> Iterator for Records<R> {
     }
 }
 
-/// Reads documents. The first record has the names of fields. A field without a value is left out;
-/// numbers and `true` and `false` are such, everything else is a string.
+/// Reads documents. The first record contains the field names. Empty fields are omitted. Numbers
+/// and Booleans are recognized; all other values are strings.
 #[derive(Debug)]
 pub struct CsvDocuments<R> {
     records: Records<R>,
-    /// The names, when they were read.
+    /// The field names. `None` before the first record.
     names: Option<Vec<String>>,
-    /// The records that were read.
+    /// The number of records that were read.
     count: usize,
     is_over: bool,
 }
 
 impl<R: Read> CsvDocuments<R> {
-    /// Begins at the start of a source.
+    /// Reads from the start of a source.
     pub fn new(source: R) -> CsvDocuments<R> {
         CsvDocuments {
             records: Records::new(source),
@@ -251,7 +252,7 @@ impl<R: Read> Iterator for CsvDocuments<R> {
     }
 }
 
-/// Fails if a name cannot be that of a field, or is there twice.
+/// Fails if a name is not a valid field name or is not unique.
 fn check_names(names: Vec<String>) -> Result<Vec<String>, String> {
     let is_wrong = |name: &&String| name.is_empty() || name.contains('\0');
     if let Some(name) = names.iter().find(is_wrong) {
@@ -265,7 +266,7 @@ fn check_names(names: Vec<String>) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Numbers that would be written in another way, such as 007, stay strings.
+/// Converts a field. Numbers in a non-canonical notation, such as 007, stay strings.
 fn value(field: &str) -> Value {
     if let Ok(number) = field.parse::<i64>()
         && number.to_string() == field

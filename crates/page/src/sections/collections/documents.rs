@@ -1,4 +1,4 @@
-//! The documents of a collection: a page of those that a filter finds.
+//! The page with the documents of a collection that match a filter.
 
 use hyper::StatusCode;
 use maud::{Markup, html};
@@ -18,17 +18,17 @@ use super::find_form::{Find, find_form};
 use super::list::drop_form;
 use crate::collection_frame::{collection_page, notice};
 
-/// Documents are counted for so long.
+/// The time limit of counting the documents.
 const COUNT_MILLIS_MAX: i64 = 2_000;
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.query();
     let found = find(request, &namespace, form);
     let (result, status) = match found {
         Ok(markup) => (markup, StatusCode::OK),
-        // Mistakes in the form are shown beside it.
+        // Errors in the form are shown next to it.
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
             (notice("error", &error.message), error.status)
         }
@@ -96,7 +96,7 @@ fn label(document: &DocumentBuf) -> String {
     format!("{} {id}", texts::OPEN)
 }
 
-/// Returns the number of documents, if it is found in time.
+/// Returns the number of documents. `None` if counting takes too long.
 fn count(database: &mut Database, namespace: &Namespace, find: &Find) -> Option<i64> {
     let command = doc! {
         "count": (namespace.collection.as_str()), "query": (find.filter.clone()),
@@ -105,14 +105,14 @@ fn count(database: &mut Database, namespace: &Namespace, find: &Find) -> Option<
     database.run(command).ok()?.get("n")?.as_whole()
 }
 
-/// Returns the address of a document. `None` if its `_id` is not there.
+/// Returns the address of a document. `None` if it has no `_id`.
 pub fn document_address(namespace: &Namespace, document: &DocumentBuf) -> Option<String> {
     let id = shell_line(document.get("_id")?);
     let address = namespace.page_address("document");
     Some(Form::default().and("id", &id).address(&address))
 }
 
-/// Says what is shown, and leads to the pages before and behind.
+/// Shows the range of documents and the links to the previous and the next page.
 fn pages(
     namespace: &Namespace,
     form: &Form,
@@ -139,7 +139,7 @@ fn pages(
     }
 }
 
-/// Returns the document with an `_id`.
+/// Reads the document with an `_id`.
 pub fn read_document(
     database: &mut Database,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! One document: shown, changed, deleted; new documents.
+//! Shows, replaces, deletes and inserts documents.
 
 use hyper::StatusCode;
 use maud::{Markup, html};
@@ -18,9 +18,9 @@ use super::documents::read_document;
 use super::insert::{check_write, insert_all, read_documents};
 use crate::collection_frame::{collection_page, notice};
 
-/// A larger document is shown only.
+/// Larger documents cannot be edited.
 const EDIT_BYTES_MAX: usize = 1 << 20;
-/// A document as a tree, with a form to change it.
+/// Shows a document as a tree, with a form to replace it.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let id = parse_id(request.query().text("id"))?;
@@ -47,7 +47,7 @@ fn parse_id(text: &str) -> Result<Value, PageError> {
         .map_err(|error| PageError::bad_request(texts::field_error("_id", &error.to_string())))
 }
 
-/// What a form has: a text, and the document as it was.
+/// The content of an edit form: the new text, and the previous version of the document.
 struct Edited {
     text: String,
     original: String,
@@ -93,7 +93,7 @@ fn delete_form(request: &Request, namespace: &Namespace, id: ValueRef<'_>) -> Ma
     }
 }
 
-/// Replaces a document, if it still is as it was.
+/// Replaces a document if it has not changed since the form was loaded.
 pub fn save(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.form();
@@ -121,7 +121,7 @@ pub fn save(request: &Request) -> Result<Response, PageError> {
     }
 }
 
-/// Returns the `_id` of the document that was replaced, as text.
+/// Replaces a document. Returns its `_id` as text.
 fn replace(
     database: &mut Database,
     namespace: &Namespace,
@@ -140,7 +140,7 @@ fn replace(
     if !is_same {
         return Err(PageError::bad_request(texts::ID_CHANGED));
     }
-    // The comparison is a part of the update, so nothing comes between.
+    // The update filters on the previous version, so comparison and replacement are atomic.
     let query = doc! {
         "_id": { "$eq": (id.clone()) },
         "$expr": { "$eq": ["$$ROOT", { "$literal": original }] },
@@ -178,7 +178,7 @@ pub fn delete(request: &Request) -> Result<Response, PageError> {
     )))
 }
 
-/// The form for new documents.
+/// Shows the form for new documents.
 pub fn insert_form(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let content = new_documents_form(request, &namespace, "{\n  \n}");
@@ -199,7 +199,7 @@ fn new_documents_form(request: &Request, namespace: &Namespace, text: &str) -> M
     }
 }
 
-/// Inserts the documents of a text.
+/// Inserts the documents of a form.
 pub fn insert(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let text = request.form().text("text");

@@ -1,4 +1,4 @@
-//! The form of a search: filter, projection, sort, page.
+//! The form of a query: filter, projection, sort and page.
 
 use maud::{Markup, html};
 use windrow_document::{DocumentBuf, Value, doc};
@@ -9,26 +9,26 @@ use crate::literals::parse_document;
 use crate::namespace::Namespace;
 use crate::texts::{collections as texts, frame};
 
-/// The sizes of a page.
+/// The selectable page sizes.
 const PAGE_SIZES: [u32; 4] = [20, 50, 100, 200];
 
-/// What is searched, and which part of it is shown.
+/// A query, and the page of its results that is shown.
 #[derive(Debug)]
 pub struct Find {
     /// The filter.
     pub filter: DocumentBuf,
     projection: DocumentBuf,
     sort: DocumentBuf,
-    /// The documents of a page.
+    /// The number of documents of a page.
     pub page_size: u32,
-    /// The documents before the page.
+    /// The number of documents before the page.
     pub skip: u64,
-    /// As a table, not as trees.
+    /// Documents are shown as a table instead of trees.
     pub is_table: bool,
 }
 
 impl Find {
-    /// Parses the fields of a form. Fails with a sentence.
+    /// Parses the fields of a form. Fails with a message.
     pub fn parse(form: &Form) -> Result<Find, String> {
         let field = |name: &str, title: &str| {
             let parsed = parse_document(form.text(name));
@@ -45,7 +45,7 @@ impl Find {
         })
     }
 
-    /// Returns the command of all documents.
+    /// Returns the `find` command for all results.
     pub fn command(&self, namespace: &Namespace) -> DocumentBuf {
         let mut command = doc! {
             "find": (namespace.collection.as_str()), "filter": (self.filter.clone()),
@@ -60,7 +60,8 @@ impl Find {
         command
     }
 
-    /// Returns the command of the page, and one document more if there is one.
+    /// Returns the `find` command for the page. It requests one document more, which shows whether
+    /// a next page exists.
     pub fn page_command(&self, namespace: &Namespace) -> DocumentBuf {
         let mut command = self.command(namespace);
         command.push(
@@ -77,7 +78,7 @@ fn page_of(form: &Form) -> (u32, u32) {
     (size.unwrap_or(20), form.number("page").unwrap_or(0))
 }
 
-/// The form.
+/// Shows the form.
 pub fn find_form(namespace: &Namespace, form: &Form) -> Markup {
     let has_more = ["projection", "sort"]
         .iter()

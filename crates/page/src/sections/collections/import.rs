@@ -1,4 +1,4 @@
-//! Imports: of a text in a form, and of a file of any size that a script sends.
+//! Imports: of the text in a form, and of a file of any size that a script uploads.
 
 use std::io::{self, Read};
 
@@ -19,7 +19,7 @@ use crate::texts::collections as texts;
 use super::csv::CsvDocuments;
 use super::insert::{check_count, insert_all, insert_batches, reading_error};
 
-/// The form. A script sends the file, and shows the progress.
+/// Shows the form. A script uploads the file and shows the progress.
 pub fn import_form(request: &Request, namespace: &Namespace) -> Markup {
     html! {
         section .panel .below {
@@ -52,7 +52,7 @@ pub fn import_form(request: &Request, namespace: &Namespace) -> Markup {
     }
 }
 
-/// Inserts the documents of a form.
+/// Inserts the documents of a form's text.
 pub fn import_text(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.form();
@@ -62,7 +62,7 @@ pub fn import_text(request: &Request) -> Result<Response, PageError> {
     Ok(Response::redirect(&done_address(&namespace, count as u64)))
 }
 
-/// Inserts the documents of a file while it is received. What was inserted before an error stays.
+/// Inserts the documents of a file while it is received. Documents inserted before an error remain.
 pub fn import_file(request: &Request, body: BodyReader) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let import = request
@@ -90,7 +90,8 @@ fn insert_file(
     body: BodyReader,
     import: &Import,
 ) -> Result<bool, PageError> {
-    // A batch is inserted as a whole, so that the number of documents is right.
+    // A batch must be complete before it is inserted, so that the reported number of documents is
+    // correct.
     let mut database = request.lasting_database()?;
     let source = CountedReader { body, import };
     let mut documents = documents(source, request.query().text("format"));
@@ -104,7 +105,7 @@ fn insert_file(
     }
 }
 
-/// Returns the documents of a source.
+/// Returns the documents of a source in the given format.
 fn documents<'s>(
     source: impl Read + 's,
     format: &str,
@@ -116,7 +117,7 @@ fn documents<'s>(
     }
 }
 
-/// Counts what is received.
+/// Adds the received bytes to the progress of an import.
 struct CountedReader<'i> {
     body: BodyReader,
     import: &'i Import,
@@ -137,7 +138,7 @@ fn done_address(namespace: &Namespace, count: u64) -> String {
     format!("{}?done={count}", namespace.page_address("transfer"))
 }
 
-/// How far an import is, for the script of its page.
+/// Returns the progress of an import for the script of its page.
 pub fn show_progress(request: &Request) -> Result<Response, PageError> {
     let query = request.query();
     let Some(import) = request.site().imports.find(query.text("import")) else {
@@ -168,7 +169,7 @@ pub fn show_progress(request: &Request) -> Result<Response, PageError> {
     Ok(Response::html(markup))
 }
 
-/// Ends an import before its next batch.
+/// Requests the end of an import before its next batch.
 pub fn cancel(request: &Request) -> Result<Response, PageError> {
     let found = request.site().imports.find(request.form().text("import"));
     let import = found.ok_or_else(|| PageError::not_found(texts::IMPORT_UNKNOWN))?;

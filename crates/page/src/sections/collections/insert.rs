@@ -1,4 +1,4 @@
-//! Inserts documents, in batches.
+//! Inserts documents in batches.
 
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 
@@ -8,15 +8,15 @@ use crate::literals::DocumentReader;
 use crate::namespace::Namespace;
 use crate::texts::collections as texts;
 
-/// So many documents are inserted by one command.
+/// The maximum number of documents in an `insert` command.
 const BATCH_COUNT_MAX: usize = 1_000;
-/// So many bytes are inserted by one command.
+/// The maximum number of bytes of the documents in an `insert` command.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Reads all documents of a text.
+/// Parses all documents of a text.
 ///
 /// # Errors
-/// Fails with a sentence if the text is something else, or if there are none.
+/// Fails with a message if the syntax is wrong, or if there are no documents.
 pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, PageError> {
     let read: Result<Vec<_>, _> = DocumentReader::new(text).collect();
     let documents = read.map_err(|error| reading_error(&error.to_string()))?;
@@ -26,7 +26,7 @@ pub fn read_documents(text: &str) -> Result<Vec<DocumentBuf>, PageError> {
 /// Fails if there are no documents.
 ///
 /// # Errors
-/// Fails with a sentence.
+/// Fails with a message.
 pub fn check_count(documents: Vec<DocumentBuf>) -> Result<Vec<DocumentBuf>, PageError> {
     if documents.is_empty() {
         Err(PageError::bad_request(texts::NOTHING_TO_INSERT))
@@ -35,7 +35,7 @@ pub fn check_count(documents: Vec<DocumentBuf>) -> Result<Vec<DocumentBuf>, Page
     }
 }
 
-/// Returns the error of a text that has no documents.
+/// Returns the error for a text that cannot be parsed.
 pub fn reading_error(message: &str) -> PageError {
     PageError::bad_request(texts::field_error(texts::DOCUMENTS, message))
 }
@@ -43,7 +43,7 @@ pub fn reading_error(message: &str) -> PageError {
 /// Inserts documents. Returns their number.
 ///
 /// # Errors
-/// Fails with the number of those that were inserted, and the server's sentence.
+/// Fails with the number of inserted documents and the server's message.
 pub fn insert_all(
     database: &mut Database,
     namespace: &Namespace,
@@ -64,11 +64,11 @@ pub fn insert_all(
     }
 }
 
-/// Inserts documents while they are read. After each batch `inserted` takes its number, and returns
-/// `false` to end. Returns `true` if all were inserted.
+/// Inserts documents while they are read. After each batch, `inserted` receives the number of its
+/// documents, and returns `false` to stop. Returns `true` if all documents were inserted.
 ///
 /// # Errors
-/// Fails if a document cannot be read or inserted. Those before it are inserted.
+/// Fails if a document cannot be read or inserted. The documents before it are inserted.
 pub fn insert_batches(
     database: &mut Database,
     namespace: &Namespace,
@@ -105,7 +105,8 @@ pub fn insert_batches(
     }
 }
 
-/// Returns how many documents of a batch were inserted, and why the next one was not.
+/// Inserts a batch. Returns the number of inserted documents, and the error of the next document if
+/// it failed.
 fn insert_batch(
     database: &mut Database,
     namespace: &Namespace,
@@ -122,10 +123,10 @@ fn insert_batch(
     Ok((inserted.unwrap_or(count), check_write(&reply)))
 }
 
-/// Fails with the first error of a write.
+/// Fails with the first write error of a reply.
 ///
 /// # Errors
-/// Fails with the server's sentence.
+/// Fails with the server's message.
 pub fn check_write(reply: &DocumentBuf) -> Result<(), PageError> {
     let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
     let error = errors

@@ -1,4 +1,4 @@
-//! All databases and collections. Creates and drops them.
+//! Lists all databases and collections. Creates and drops them.
 
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -16,9 +16,9 @@ use crate::shell::{Frame, form_token, page};
 use crate::show::{bytes, grouped};
 use crate::texts::collections as texts;
 
-/// So many collections have their sizes shown.
+/// The maximum number of collections whose sizes are shown.
 const SIZES_MAX: usize = 200;
-/// So many collections of a database are shown.
+/// The maximum number of collections shown of a database.
 const COLLECTIONS_MAX: usize = 2_000;
 
 /// A collection in the list.
@@ -26,11 +26,11 @@ struct Entry {
     namespace: Namespace,
     badges: Vec<&'static str>,
     is_view: bool,
-    /// `collStats`, for the first ones.
+    /// The reply of `collStats`. Only for the first collections.
     sizes: Option<DocumentBuf>,
 }
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let names = database.database_names()?;
@@ -68,7 +68,7 @@ fn read_entries(
     let only_names = doc! {
         "listCollections": 1, "authorizedCollections": true, "nameOnly": true, "$db": name,
     };
-    // Without the privilege for all of the database, names alone are listed.
+    // Users without a privilege on the whole database can list only the names.
     let listed = database.documents(list, COLLECTIONS_MAX);
     let listed = match listed {
         Err(error) if error.status == hyper::StatusCode::FORBIDDEN => {
@@ -84,7 +84,7 @@ fn read_entries(
         }
         *room -= 1;
         let command = doc! { "collStats": (entry.namespace.collection.as_str()), "$db": name };
-        // Sizes that the user may not see are left out.
+        // The user may lack the privilege for `collStats`. The sizes are then omitted.
         entry.sizes = database.run(command).ok();
     }
     Ok(entries)
@@ -188,7 +188,7 @@ fn create_form(request: &Request) -> Markup {
     }
 }
 
-/// A form that drops what its page is about, if its name is typed.
+/// Shows a form that drops a collection or a database after its name was typed.
 pub fn drop_form(request: &Request, title: &str, action: &str) -> Markup {
     let id = format!("drop-{}", action.len())
         + &action.replace(|it: char| !it.is_ascii_alphanumeric(), "-");

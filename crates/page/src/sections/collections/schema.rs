@@ -1,4 +1,4 @@
-//! The schema of a collection, from a sample.
+//! The page with the schema of a collection, inferred from a sample.
 
 use maud::{Markup, html};
 use windrow_document::doc;
@@ -14,12 +14,12 @@ use super::schema_sample::{BARS, Distribution, FIELDS_MAX, Field, SchemaSample};
 use crate::collection_frame::collection_page;
 use crate::data_table::{Column, data_table};
 
-/// So many documents are looked at.
+/// The number of documents of the sample.
 const SAMPLE: usize = 1_000;
-/// So many bytes of documents are looked at.
+/// The maximum number of bytes of the sample.
 const SAMPLE_BYTES_MAX: usize = 64 << 20;
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let command = doc! {

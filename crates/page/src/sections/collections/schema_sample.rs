@@ -1,36 +1,36 @@
-//! What documents of a sample have: fields, their types and the distribution of their values.
+//! Statistics of a sample of documents: fields, types and distributions of values.
 
 use std::collections::BTreeMap;
 
 use windrow_document::{Document, Type, ValueRef};
 
-/// So many fields are looked at.
+/// The maximum number of fields.
 pub const FIELDS_MAX: usize = 500;
-/// Documents are looked at so deep.
+/// The maximum depth of fields.
 const DEPTH_MAX: usize = 6;
-/// So many different texts of a field are counted.
+/// The maximum number of distinct strings that are counted of a field.
 const TEXTS_MAX: usize = 1_000;
-/// So many bytes of a text are compared.
+/// Strings are compared by this many bytes.
 const TEXT_BYTES_MAX: usize = 60;
-/// The bars of a histogram.
+/// The number of bars of a histogram.
 pub const BARS: usize = 16;
 
-/// The fields of documents, by path, in their order.
+/// The statistics of the fields, by path.
 #[derive(Debug, Default)]
 pub struct SchemaSample {
-    /// The documents that were looked at.
+    /// The number of documents.
     pub documents: usize,
-    /// The fields in the order in which they were found.
+    /// The fields, in the order of their first occurrence.
     pub fields: Vec<Field>,
     positions: BTreeMap<String, usize>,
 }
 
-/// A field.
+/// The statistics of a field.
 #[derive(Debug, Default)]
 pub struct Field {
-    /// The path. `[]` stands for the elements of an array.
+    /// The path. `[]` denotes the elements of an array.
     pub path: String,
-    /// The documents that have it.
+    /// The number of documents with the field.
     pub documents: usize,
     last_document: usize,
     /// The number of values of each type.
@@ -40,33 +40,33 @@ pub struct Field {
     texts: BTreeMap<String, usize>,
 }
 
-/// The distribution of values.
+/// The distribution of the values of a field.
 #[derive(Debug, PartialEq)]
 pub enum Distribution {
-    /// Of numbers: the number of values in ranges of equal width.
+    /// Numbers: a histogram with bars of equal width.
     Numbers {
-        /// The lowest value.
+        /// The minimum.
         low: f64,
-        /// The highest value.
+        /// The maximum.
         high: f64,
-        /// The numbers of values.
+        /// The number of values of each bar.
         bars: [usize; BARS],
     },
-    /// Of dates, in milliseconds.
+    /// Dates, in milliseconds since 1970-01-01 UTC.
     Dates {
         /// The first date.
         low: f64,
         /// The last date.
         high: f64,
-        /// The numbers of values.
+        /// The number of values of each bar.
         bars: [usize; BARS],
     },
-    /// Of texts: the most frequent ones.
+    /// Strings: the most frequent ones with their counts.
     Texts(Vec<(String, usize)>),
 }
 
 impl SchemaSample {
-    /// Looks at a document.
+    /// Adds a document.
     pub fn add(&mut self, document: Document<'_>) {
         self.documents += 1;
         self.add_fields(document, "", 0);
@@ -110,7 +110,7 @@ impl SchemaSample {
         }
     }
 
-    /// Returns the fields, those within another one behind it.
+    /// Returns the fields in the order of a depth-first walk: nested fields follow their parent.
     pub fn sorted(&self) -> Vec<&Field> {
         let mut fields: Vec<&Field> = self.fields.iter().collect();
         let top = |path: &str| {
@@ -154,12 +154,12 @@ impl Field {
         }
     }
 
-    /// Returns the number of its values.
+    /// Returns the number of values.
     pub fn values(&self) -> usize {
         self.types.iter().map(|(_, count)| count).sum()
     }
 
-    /// Returns the distribution of the kind of values that is most frequent.
+    /// Returns the distribution of the most frequent kind of values.
     pub fn distribution(&self) -> Option<Distribution> {
         let texts: usize = self.texts.values().sum();
         let most = self.numbers.len().max(self.dates.len()).max(texts);
@@ -186,7 +186,7 @@ fn histogram(values: &[f64]) -> (f64, f64, [usize; BARS]) {
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut bars = [0; BARS];
     for value in values {
-        // Halves first: the difference of the extremes may be infinite.
+        // Halves are subtracted, because the difference of the extremes may overflow to infinity.
         let part = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         let bar = if part.is_finite() {
             (part * BARS as f64) as usize

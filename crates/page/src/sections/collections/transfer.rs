@@ -1,4 +1,4 @@
-//! The page with import and export, and exports.
+//! The import and export page, and exports.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ use super::find_form::Find;
 use super::import::import_form;
 use crate::collection_frame::{collection_page, document_field, notice};
 
-/// The page with both forms.
+/// Shows the page with both forms.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let done = request.query().number("done");
@@ -71,7 +71,7 @@ fn export_form(request: &Request, namespace: &Namespace) -> Markup {
     }
 }
 
-/// How documents are written.
+/// The format of an export.
 #[derive(Clone, Debug)]
 enum Format {
     Lines { is_canonical: bool },
@@ -80,10 +80,10 @@ enum Format {
 }
 
 const FIELD_SAMPLE: usize = 100;
-/// An export may take so long.
+/// The time limit of an export.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Sends the documents that match.
+/// Sends the matching documents.
 pub fn export(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let query = request.query();
@@ -116,7 +116,7 @@ pub fn export(request: &Request) -> Result<Response, PageError> {
     Ok(response.with_header(header, &disposition))
 }
 
-/// Returns the fields of CSV: those that were asked for, or those of the first documents.
+/// Returns the field paths of CSV: those of the form, or else those of the first documents.
 fn csv_paths(
     database: &mut Database,
     asked: &str,
@@ -143,8 +143,8 @@ fn first_documents(command: &DocumentBuf) -> DocumentBuf {
     first
 }
 
-/// Writes documents until the browser goes. An error breaks the answer off, so that it is not taken for
-/// all of them.
+/// Writes documents until the browser disconnects. An error truncates the response without a final
+/// chunk, so the browser reports a failed download.
 fn write_documents(
     writer: &mut dyn Write,
     database: &mut Database,

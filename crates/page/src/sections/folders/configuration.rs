@@ -1,5 +1,5 @@
-//! The configuration of folders. Only the user of the machine reads and changes it: it says which files
-//! are read, and which programs run.
+//! The page with the folder configuration. Only the operating system user of the server can read
+//! and change it, because it determines which files are read and which programs run.
 
 use hyper::StatusCode;
 use maud::{Markup, html};
@@ -14,7 +14,7 @@ use crate::texts::folders as texts;
 /// The path of the page.
 pub const PATH: &str = "/folders/configuration";
 
-/// The link to the page.
+/// Shows the link to the page.
 pub fn link(request: &Request) -> Markup {
     html! {
         @if request.site().services.folders.is_some() {
@@ -26,17 +26,17 @@ pub fn link(request: &Request) -> Markup {
 /// Shows the configuration.
 ///
 /// # Errors
-/// Fails if the person is not the user of the machine, or if the file cannot be read.
+/// Fails if the browser belongs to another user, or if the file cannot be read.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
     let text = (services.read_config)().map_err(PageError::bad_request)?;
     Ok(config_page(request, &text, &html! {}))
 }
 
-/// Checks a configuration, and saves it if it has no errors.
+/// Checks a configuration, and saves it if it is valid.
 ///
 /// # Errors
-/// Fails if the person is not the user of the machine.
+/// Fails if the browser belongs to another user.
 pub fn save(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
     let text = request.form().text("text").replace("\r\n", "\n");

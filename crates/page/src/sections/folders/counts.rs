@@ -1,4 +1,4 @@
-//! What is stored of files.
+//! Queries of what is stored of files.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_file_search::{counting_pipeline, read_documents};
@@ -6,32 +6,33 @@ use windrow_file_search::{counting_pipeline, read_documents};
 use crate::database::Database;
 use crate::error::PageError;
 
-/// The database of files.
+/// The database of indexed files.
 pub const DATABASE: &str = "files";
-/// So many runs are shown.
+/// The number of runs shown.
 const RUNS_MAX: usize = 8;
 
-/// Returns how many documents a collection has.
+/// Returns the number of documents of a collection.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn count(database: &mut Database, collection: &str) -> Result<i64, PageError> {
     let reply = database.run(doc! { "count": collection, "$db": DATABASE })?;
     Ok(reply.get("n").and_then(ValueRef::as_whole).unwrap_or(0))
 }
 
-/// Returns how many documents were read: without those of files that are found by their names alone.
+/// Returns the number of documents whose content was read. It excludes files that are indexed by
+/// name only.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn count_read(database: &mut Database) -> Result<i64, PageError> {
     count_found(database, &read_documents())
 }
 
-/// Returns the newest runs, the newest first.
+/// Returns the newest runs in descending order of time.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn newest_runs(database: &mut Database) -> Result<Vec<DocumentBuf>, PageError> {
     let command = doc! {
         "find": "runs", "sort": { "ended": -1 }, "limit": (RUNS_MAX as i64), "$db": DATABASE,
@@ -39,10 +40,10 @@ pub fn newest_runs(database: &mut Database) -> Result<Vec<DocumentBuf>, PageErro
     database.documents(command, RUNS_MAX)
 }
 
-/// Returns the folders of the newest runs, each once, with the numbers of their documents.
+/// Returns the folders of these runs with the number of documents below each.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn folders(
     database: &mut Database,
     runs: &[DocumentBuf],
@@ -80,10 +81,10 @@ fn count_found(database: &mut Database, operator: &DocumentBuf) -> Result<i64, P
     Ok(total.unwrap_or(0))
 }
 
-/// Returns how many failures each class has, the most frequent first.
+/// Returns the number of failures of each class, in descending order.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn failures_by_class(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
     grouped(
         database,
@@ -91,10 +92,10 @@ pub fn failures_by_class(database: &mut Database) -> Result<Vec<(String, i64)>, 
     )
 }
 
-/// Returns the reasons of missing converters with their numbers of files, the most frequent first.
+/// Returns the number of files for each missing converter, in descending order.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn missing_converters(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
     let stages = array![
         { "$match": { "class": "missing_converter" } },
@@ -103,7 +104,7 @@ pub fn missing_converters(database: &mut Database) -> Result<Vec<(String, i64)>,
     grouped(database, stages)
 }
 
-/// So many groups are shown.
+/// The maximum number of groups.
 const GROUPS_MAX: usize = 50;
 
 fn grouped(database: &mut Database, stages: ArrayBuf) -> Result<Vec<(String, i64)>, PageError> {

@@ -1,4 +1,4 @@
-//! Files that could not be read, by reason.
+//! The page with the files that could not be read.
 
 use maud::{Markup, html};
 use windrow_document::{DocumentBuf, ValueRef, doc};
@@ -17,15 +17,15 @@ use crate::texts::folders as texts;
 
 /// The path of the page.
 pub const PATH: &str = "/folders/failures";
-/// So many failures are on a page.
+/// The number of failures on a page.
 const PAGE_SIZE: usize = 50;
-/// So many pages can be turned.
+/// The maximum page number.
 const PAGES_MAX: u32 = 1_000;
 
 /// Shows the page.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     if !database.has_collection(DATABASE, "failures")? {

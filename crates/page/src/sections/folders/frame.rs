@@ -1,4 +1,4 @@
-//! What the pages about folders share: their frame, and the form that starts a run.
+//! Shared parts of the pages about folders: the frame, and the forms that start and stop a run.
 
 use maud::{Markup, html};
 
@@ -6,11 +6,11 @@ use crate::request::Request;
 use crate::shell::{Frame, form_token};
 use crate::texts::folders as texts;
 
-/// The path of the page.
+/// The path of the overview.
 pub const PATH: &str = "/folders";
-/// The path of a form that starts a run.
+/// The path of the form that starts a run.
 pub const RUN_PATH: &str = "/folders/run";
-/// The path of a form that ends a run.
+/// The path of the form that stops a run.
 pub const STOP_PATH: &str = "/folders/stop";
 /// The frame of the pages about folders.
 pub const FRAME: Frame<'static> = Frame {
@@ -20,7 +20,7 @@ pub const FRAME: Frame<'static> = Frame {
     styles: &["folders.css"],
 };
 
-/// A form that starts a run, if the person can.
+/// Shows the form that starts a run. Empty if the user may not start one.
 pub fn run_form(request: &Request, retries: bool, label: &str, is_running: bool) -> Markup {
     let can_run = request.can_write() && request.is_owner();
     html! {
@@ -34,7 +34,7 @@ pub fn run_form(request: &Request, retries: bool, label: &str, is_running: bool)
     }
 }
 
-/// The button that ends the run that a person has started. A script shows it while a run goes on.
+/// Shows the button that stops a run. A script reveals it while a run is active.
 pub fn stop_form(request: &Request, is_running: bool) -> Markup {
     let can_run = request.can_write() && request.is_owner();
     html! {

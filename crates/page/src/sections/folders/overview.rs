@@ -1,4 +1,4 @@
-//! What is indexed, the run that goes on, and the newest runs.
+//! The overview: indexed folders, the active run and the newest runs.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ use crate::shell::page;
 use crate::show::{duration, grouped, visible};
 use crate::texts::folders as texts;
 
-/// The path of the run that goes on.
+/// The path of the event stream with the active run.
 pub const LIVE_PATH: &str = "/folders/live";
-/// How often the run is looked at.
+/// The polling interval of the active run.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows the page.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let has_files = database.has_collection(DATABASE, "documents")?;
@@ -61,10 +61,10 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     Ok(page(request, FRAME, &content))
 }
 
-/// Looks at the run that goes on.
+/// Creates the polling function for the active run.
 ///
 /// # Errors
-/// Does not fail.
+/// Never fails.
 pub fn look(_: &Request) -> Result<Look, PageError> {
     Ok(Box::new(|request| Ok(now(request).into_string())))
 }
@@ -76,7 +76,7 @@ fn progress(request: &Request) -> Option<RunProgress> {
 
 fn now(request: &Request) -> Markup {
     let services = request.site().services.folders.as_ref();
-    // Its sentence may have names of files.
+    // The message may contain names of files, which other users must not see.
     let services = services.filter(|_| request.is_owner());
     let problem = services.and_then(|services| (services.run_problem)());
     html! {
@@ -189,10 +189,10 @@ fn time(ms: i64) -> Markup {
     html! { time datetime=(shown) { (minutes) } }
 }
 
-/// Starts a run on the folders of the newest runs.
+/// Starts a run for the folders of the newest runs.
 ///
 /// # Errors
-/// Fails if the person is not the user of the machine, or if the run cannot start.
+/// Fails if the browser belongs to another user, or if the run cannot start.
 pub fn start_run(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
     let mut database = request.database()?;
@@ -208,10 +208,10 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
     ))
 }
 
-/// Ends the run that a person has started.
+/// Stops the run that was started from the page.
 ///
 /// # Errors
-/// Fails if the person is not the user of the machine.
+/// Fails if the browser belongs to another user.
 pub fn stop_run(request: &Request) -> Result<Response, PageError> {
     let services = request.owner_services()?;
     let address = if (services.stop_run)() {

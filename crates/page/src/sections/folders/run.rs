@@ -1,4 +1,4 @@
-//! A run: its numbers, and its stages as a picture.
+//! Shows the counters of a run and of its stages.
 
 use maud::{Markup, html};
 use windrow_document::{Document, ValueRef};
@@ -7,24 +7,24 @@ use crate::folder_services::{RunProgress, StageProgress};
 use crate::show::{bytes, duration, grouped};
 use crate::texts::folders as texts;
 
-/// The numbers of a run that has ended.
+/// The counters of a finished run.
 pub struct EndedRun {
-    /// When it ended, in milliseconds since 1970-01-01 UTC.
+    /// The end of the run, in milliseconds since 1970-01-01 UTC.
     pub ended_ms: i64,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// The files that were read.
+    /// The number of files that were read.
     pub files_read: i64,
-    /// Their bytes.
+    /// The number of bytes that were read.
     pub bytes_read: f64,
-    /// New, changed and removed files, and failures.
+    /// The numbers of added, replaced and removed files and of failures.
     pub changes: [i64; 4],
-    /// The stages.
+    /// The counters of the stages.
     pub stages: Vec<StageProgress>,
 }
 
 impl EndedRun {
-    /// Takes the numbers of a document of `files.runs`.
+    /// Reads the counters from a document of `files.runs`.
     pub fn new(run: Document<'_>) -> EndedRun {
         let ms = |name: &str| match run.get(name) {
             Some(ValueRef::DateTime(ms)) => ms,
@@ -51,7 +51,7 @@ impl EndedRun {
         }
     }
 
-    /// Returns how fast files were read, if any were.
+    /// Returns the throughput. `None` if no files were read.
     pub fn speed(&self) -> Option<String> {
         let seconds = self.seconds.max(1e-3);
         let files = self.files_read as f64 / seconds;
@@ -78,7 +78,7 @@ fn stage(stage: Document<'_>) -> StageProgress {
     }
 }
 
-/// Shows a run that goes on.
+/// Shows the progress of the active run.
 pub fn show_progress(progress: &RunProgress) -> Markup {
     let seconds = progress.elapsed.as_secs_f64().max(1e-3);
     let speed = texts::speed(
@@ -111,11 +111,11 @@ pub fn show_progress(progress: &RunProgress) -> Markup {
     }
 }
 
-/// The width of a bar.
+/// The width of the bars, in SVG units.
 const WIDTH: f64 = 100.0;
 
-/// Shows stages: how much of their time their threads worked and waited, and how full the queue behind
-/// them was.
+/// Shows the stages as bars: the shares of time in which their threads worked and waited, and the
+/// fill level of the queue to the next stage.
 pub fn show_stages(stages: &[StageProgress]) -> Markup {
     let queues = stages.iter().filter_map(|stage| stage.queue_bytes);
     let queue_max = queues.map(|(_, most)| most).max().unwrap_or(0);
@@ -149,7 +149,7 @@ pub fn show_stages(stages: &[StageProgress]) -> Markup {
     }
 }
 
-/// Shows how full the queue behind a stage was: on average, and with a mark at its most.
+/// Shows the fill level of a queue: the mean as a bar, the maximum as a mark.
 fn show_queue((mean, most): (u64, u64), scale: u64) -> Markup {
     let share = |bytes: u64| bytes as f64 / scale.max(1) as f64 * WIDTH;
     let label = texts::queue(&bytes(mean as f64), &bytes(most as f64));
@@ -165,7 +165,7 @@ fn show_queue((mean, most): (u64, u64), scale: u64) -> Markup {
     }
 }
 
-/// The shares of a stage's time, in percent.
+/// The shares of a stage's thread time, in percent.
 struct Shares {
     busy: f64,
     input: f64,

@@ -1,4 +1,4 @@
-//! Advice: which indexes are not needed.
+//! Advice about indexes that are not needed.
 
 use windrow_document::ValueRef;
 
@@ -6,7 +6,7 @@ use crate::texts::indexes as texts;
 
 use super::read::IndexState;
 
-/// Options that make an index do what another one of the same key does not.
+/// Options that prevent another index with the same key from replacing an index.
 const SPECIAL: [&str; 6] = [
     "unique",
     "sparse",
@@ -16,7 +16,7 @@ const SPECIAL: [&str; 6] = [
     "weights",
 ];
 
-/// Returns what can be said against an index, in sentences.
+/// Returns the reasons why an index may be unnecessary.
 pub fn advice(index: &IndexState, all: &[IndexState]) -> Vec<String> {
     if index.name == "_id_" || index.is_building {
         return Vec::new();
@@ -34,7 +34,7 @@ pub fn advice(index: &IndexState, all: &[IndexState]) -> Vec<String> {
     } else if let Some(other) = others().find(|it| is_longer(it, index)) {
         sentences.push(texts::prefix_of(&other.name));
     }
-    // What guards values or removes documents is needed without queries.
+    // Unique and TTL indexes are needed even if no query uses them.
     let has_purpose = index.has("unique") || index.definition.get("expireAfterSeconds").is_some();
     if index.uses == Some(0) && !has_purpose {
         sentences.push(texts::UNUSED.to_owned());
@@ -46,7 +46,7 @@ fn is_longer(one: &IndexState, other: &IndexState) -> bool {
     one.key().count() > other.key().count()
 }
 
-/// Returns `true` if every query that uses the index can use the other one instead: the other one's key
+/// Returns `true` if each query that uses the index can use the other one: the key of the other one
 /// begins with the same fields in the same directions.
 fn can_replace(other: &IndexState, index: &IndexState) -> bool {
     let is_special = |it: &IndexState| {
@@ -60,7 +60,7 @@ fn can_replace(other: &IndexState, index: &IndexState) -> bool {
             .iter()
             .all(|(name, value)| value.is_number() && name != "$**" && !name.ends_with(".$**"))
     };
-    // A unique index finds the same documents, but a sparse one does not.
+    // A sparse index omits documents; a unique one does not.
     let mut plain = other.definition.clone();
     if other.has("unique") {
         plain = without(&plain, "unique");

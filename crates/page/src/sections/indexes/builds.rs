@@ -1,4 +1,4 @@
-//! Running builds of indexes: phase, rate, time left.
+//! Running index builds: phase, rate and remaining time.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::route::{Live, Look};
 use crate::show::{duration, grouped};
 use crate::texts::indexes as texts;
 
-/// The table, every second.
+/// The event stream with the table of builds.
 pub const LIVE: Live = Live {
     interval: Duration::from_secs(1),
     start: look,
@@ -45,13 +45,13 @@ fn look(_: &Request) -> Result<Look, PageError> {
     }))
 }
 
-/// The builds at an earlier time, for their rate.
+/// An earlier state of the builds, from which the rate is computed.
 pub struct Earlier {
     at: Instant,
     builds: Vec<DocumentBuf>,
 }
 
-/// The builds as a table.
+/// Shows the builds as a table.
 pub fn table(builds: &[DocumentBuf], before: Option<&Earlier>) -> Markup {
     html! {
         @if builds.is_empty() {
@@ -103,7 +103,7 @@ fn row(build: Document<'_>, before: Option<&Earlier>) -> Markup {
     }
 }
 
-/// Returns the documents per second since an earlier look.
+/// Returns the documents per second since an earlier state.
 fn rate(before: &Earlier, build: Document<'_>) -> Option<f64> {
     let is_same = |it: &&DocumentBuf| {
         let (one, other) = (it.get("namespace"), build.get("namespace"));

@@ -17,7 +17,7 @@ use super::build::run_build;
 use super::dropping::run_drop;
 use super::show_build;
 
-/// The form for a new index.
+/// Shows the form for a new index.
 pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
     let form = request.form();
     html! {
@@ -41,7 +41,7 @@ pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
     }
 }
 
-/// Starts a build. It goes on when the browser goes.
+/// Starts a build, which continues when the browser disconnects.
 pub fn create(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let built = start_build(request, &namespace);
@@ -57,7 +57,7 @@ fn start_build(request: &Request, namespace: &Namespace) -> Result<&'static str,
     run_build(request, command)
 }
 
-/// Returns the definition of a form, or a sentence.
+/// Parses the index definition of a form. Fails with a message.
 fn definition(form: &Form) -> Result<DocumentBuf, String> {
     let field = |name: &str, title: &str| {
         let parsed = parse_document(form.text(name));
@@ -93,7 +93,7 @@ fn definition(form: &Form) -> Result<DocumentBuf, String> {
     Ok(definition)
 }
 
-/// The name that drivers give: `a_1_b_-1`.
+/// Returns the default name of an index, as drivers derive it: `a_1_b_-1`.
 fn name_of_key(key: &DocumentBuf) -> String {
     let parts = key.iter().map(|(name, value)| match value {
         ValueRef::String(kind) => format!("{name}_{kind}"),
@@ -111,7 +111,7 @@ fn name_of_key(key: &DocumentBuf) -> String {
 pub fn drop_index(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let name = request.form().text("name");
-    // This name would drop all of them.
+    // `*` drops all indexes in the command `dropIndexes`.
     if name.is_empty() || name == "*" {
         return Err(PageError::bad_request(texts::NONE));
     }

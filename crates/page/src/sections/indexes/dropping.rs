@@ -1,4 +1,4 @@
-//! What the drops of indexes and of search indexes share.
+//! Shared parts of dropping indexes and search indexes.
 
 use maud::{Markup, html};
 use windrow_document::DocumentBuf;
@@ -10,15 +10,15 @@ use crate::response::Response;
 use crate::shell::form_token;
 use crate::texts::indexes as texts;
 
-/// The button that drops an index.
+/// The form that drops an index.
 pub struct DropForm<'n> {
-    /// The address that the form is sent to.
+    /// The address to which the form is sent.
     pub address: String,
     /// The name of the index.
     pub name: &'n str,
-    /// The question before the drop.
+    /// The question that asks for confirmation.
     pub question: String,
-    /// The button for people who do not see which row it is in.
+    /// The accessible name of the button, which includes the name of the index.
     pub label: String,
 }
 
@@ -35,10 +35,10 @@ impl DropForm<'_> {
     }
 }
 
-/// Runs the command that drops an index, and leads back to the indexes.
+/// Runs the command that drops an index, and redirects to the list of indexes.
 ///
 /// # Errors
-/// Fails if the database does.
+/// Fails if the database fails.
 pub fn run_drop(
     request: &Request,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! What the server says of indexes.
+//! Reads indexes with their statistics from the server.
 
 use windrow_client::server_status::section;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
@@ -9,32 +9,32 @@ use crate::namespace::Namespace;
 
 /// The indexes of a collection.
 pub struct CollectionIndexes {
-    /// The collection.
+    /// The name of the collection.
     pub namespace: Namespace,
-    /// Its documents.
+    /// The number of documents.
     pub documents: i64,
-    /// Its indexes.
+    /// The indexes.
     pub indexes: Vec<IndexState>,
-    /// Its search indexes.
+    /// The search indexes.
     pub search_indexes: Vec<SearchIndexState>,
 }
 
-/// An index.
+/// An index with its statistics.
 #[derive(Clone, Debug)]
 pub struct IndexState {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its definition, as `listIndexes` has it.
+    /// The definition, as `listIndexes` returns it.
     pub definition: DocumentBuf,
-    /// The bytes on the disk and in memory. `None` if the user may not see them.
+    /// The bytes on disk and in memory. `None` if the user may not see them.
     pub bytes: Option<i64>,
-    /// The entries in sections.
+    /// The number of entries in sections.
     pub entries: Option<i64>,
-    /// How often it was used.
+    /// The number of uses.
     pub uses: Option<i64>,
-    /// Since when uses are counted, in milliseconds since 1970.
+    /// The start of counting the uses, in milliseconds since 1970-01-01 UTC.
     pub uses_since: Option<i64>,
-    /// It is not ready.
+    /// The index is being built.
     pub is_building: bool,
 }
 
@@ -45,33 +45,33 @@ impl IndexState {
         key.unwrap_or(Document::EMPTY)
     }
 
-    /// Returns `true` if an option is on.
+    /// Returns `true` if an option is set.
     pub fn has(&self, option: &str) -> bool {
         self.definition.get(option).is_some_and(ValueRef::is_truthy)
     }
 }
 
-/// A search index.
+/// A search index with its status.
 #[derive(Clone, Debug)]
 pub struct SearchIndexState {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The newest definition.
     pub definition: DocumentBuf,
-    /// The bytes on the disk and in memory. `None` until it is ready, or if the user may not see them.
+    /// The bytes on disk and in memory. `None` until it is ready, or if the user may not see them.
     pub bytes: Option<i64>,
     /// The newest definition is ready.
     pub is_ready: bool,
-    /// It answers queries, by an older definition if the newest one is not ready.
+    /// Queries can use it, possibly by an older definition.
     pub is_queryable: bool,
 }
 
-/// So many collections of a database are looked at.
+/// The maximum number of collections of a database.
 const COLLECTIONS_MAX: usize = 2_000;
-/// A collection has fewer indexes.
+/// The maximum number of indexes of a collection.
 const INDEXES_MAX: usize = 1_000;
 
-/// Returns the collections of a database that have indexes.
+/// Returns the collections of a database that can have indexes.
 pub fn collections(database: &mut Database, name: &str) -> Result<Vec<Namespace>, PageError> {
     let command = doc! {
         "listCollections": 1, "filter": { "type": { "$ne": "view" } }, "nameOnly": true,
@@ -90,7 +90,7 @@ pub fn collections(database: &mut Database, name: &str) -> Result<Vec<Namespace>
     Ok(namespaces.collect())
 }
 
-/// Reads the indexes of a collection. Numbers that the user may not see are missing.
+/// Reads the indexes of a collection. Statistics that the user may not see are omitted.
 pub fn read_indexes(
     database: &mut Database,
     namespace: Namespace,

@@ -16,7 +16,7 @@ use super::build::run_build;
 use super::dropping::run_drop;
 use super::show_build;
 
-/// The form for a new search index. It has a definition that takes all fields.
+/// Shows the form for a new search index. Its default definition indexes all fields.
 pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
     let form = request.form();
     let is_again = form.get("search-definition").is_some();
@@ -43,7 +43,7 @@ pub fn create_form(request: &Request, namespace: &Namespace) -> Markup {
     }
 }
 
-/// Starts a build. It goes on when the browser goes.
+/// Starts a build, which continues when the browser disconnects.
 pub fn create(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let built = command(request.form(), &namespace)
@@ -52,7 +52,7 @@ pub fn create(request: &Request) -> Result<Response, PageError> {
     show_build(request, &namespace, built)
 }
 
-/// Returns the command of a form, or a sentence.
+/// Parses the command of a form. Fails with a message.
 fn command(form: &Form, namespace: &Namespace) -> Result<DocumentBuf, String> {
     let definition = parse_document(form.text("search-definition"));
     let definition = definition

@@ -1,4 +1,4 @@
-//! Search indexes as tables.
+//! Tables of search indexes.
 
 use maud::{Markup, html};
 use windrow_client::server_status::section;
@@ -21,7 +21,7 @@ const COLUMNS: [Column<'_>; 4] = [
     Column::text(texts::DEFINITION),
 ];
 
-/// The search indexes of all collections.
+/// Shows the search indexes of all collections.
 pub fn overview(all: &[CollectionIndexes]) -> Markup {
     let columns: Vec<_> = [Column::text(texts::COLLECTION)]
         .into_iter()
@@ -40,7 +40,7 @@ pub fn overview(all: &[CollectionIndexes]) -> Markup {
     data_table(texts::SEARCH_INDEXES, "indexes", &columns, &rows)
 }
 
-/// The search indexes of one collection, with buttons to drop them.
+/// Shows the search indexes of a collection, with buttons to drop them.
 pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
     let action = request.can_write().then_some(Column::text(texts::ACTION));
     let columns: Vec<_> = COLUMNS.into_iter().chain(action).collect();

@@ -1,4 +1,4 @@
-//! Indexes as tables.
+//! Tables of indexes.
 
 use maud::{Markup, html};
 use windrow_document::ValueRef;
@@ -14,7 +14,7 @@ use super::advice::advice;
 use super::dropping::DropForm;
 use super::read::{CollectionIndexes, IndexState};
 
-/// The indexes of all collections.
+/// Shows the indexes of all collections.
 pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
     let mut rows = Vec::new();
     for collection in all {
@@ -49,7 +49,7 @@ pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
     }
 }
 
-/// The indexes of one collection, with buttons to drop them.
+/// Shows the indexes of a collection, with buttons to drop them.
 pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
     table_frame(
         texts::OF_COLLECTION,
@@ -108,7 +108,7 @@ fn cells(collection: &CollectionIndexes, index: &IndexState, sentences: &[String
     }
 }
 
-/// The entries of an index for a document.
+/// Returns the number of index entries for each document.
 fn cost(collection: &CollectionIndexes, index: &IndexState) -> String {
     match index.entries {
         Some(entries) if collection.documents > 0 && entries > 0 => {

@@ -1,4 +1,4 @@
-//! The plan of a query or of an aggregation, and what it did.
+//! Shows the plan of a query or of an aggregation with its execution statistics.
 
 use hyper::StatusCode;
 use maud::{Markup, html};
@@ -19,12 +19,12 @@ use super::plan::Plan;
 use super::plan_tree::plan_markup;
 use super::stages::{Stage, pipeline, stages_of_form, text_of};
 
-/// The query runs.
+/// The verbosity that runs the query.
 const EXECUTE: &str = "executionStats";
-/// The query does not run.
+/// The verbosity that does not run the query.
 const PLAN: &str = "queryPlanner";
 
-/// The plan of a query: filter, projection and sort.
+/// Shows the plan of a query: filter, projection and sort.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.query();
@@ -52,7 +52,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     Ok(response.with_status(status))
 }
 
-/// Mistakes in what was asked are shown in the page.
+/// Renders an error of the request within the page.
 fn message_of(explained: Result<Markup, PageError>) -> Result<(Markup, StatusCode), PageError> {
     match explained {
         Ok(markup) => Ok((markup, StatusCode::OK)),
@@ -80,7 +80,7 @@ fn query(namespace: &Namespace, form: &Form) -> Result<DocumentBuf, PageError> {
     Ok(command)
 }
 
-/// The plan of the aggregation that the builder has.
+/// Shows the plan of an aggregation from the builder.
 pub fn show_pipeline(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let stages = stages_of_form(request.form());
@@ -89,7 +89,7 @@ pub fn show_pipeline(request: &Request) -> Result<Response, PageError> {
         let command = doc! {
             "aggregate": (namespace.collection.as_str()), "pipeline": pipeline, "cursor": {},
         };
-        // What writes is not run.
+        // A pipeline that writes is not executed.
         let writes = stages.iter().any(Stage::writes);
         explain(request, command, if writes { PLAN } else { EXECUTE })
     });
@@ -100,7 +100,7 @@ pub fn show_pipeline(request: &Request) -> Result<Response, PageError> {
             summary { (texts::PIPELINE) }
             pre .code .wrap { (text) }
         }
-        // Back to the builder with the same stages.
+        // The link back to the builder contains the stages.
         form .below method="post" action=(namespace.page_address("pipeline")) {
             (form_token(request))
             input type="hidden" name="action" value="text";

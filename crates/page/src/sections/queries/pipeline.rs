@@ -1,4 +1,4 @@
-//! The builder of aggregations: a form with all stages, and previews of what leaves each of them.
+//! The builder of aggregations: a form with all stages, and a preview of the output of each stage.
 
 use hyper::StatusCode;
 use maud::{Markup, html};
@@ -15,14 +15,14 @@ use crate::texts::{frame, queries as texts};
 
 use super::stages::{STAGES_MAX, Stage, pipeline, stages_of_form, stages_of_text, text_of};
 
-/// The documents of a preview.
+/// The number of documents in a preview.
 const PREVIEW_MAX: usize = 5;
-/// The documents of the results.
+/// The number of documents in the results.
 const RESULTS_MAX: usize = 50;
-/// A preview may take so long.
+/// The time limit of a preview.
 const PREVIEW_MILLIS_MAX: i64 = 10_000;
 
-/// The builder with the pipeline of the address, or with one stage.
+/// Shows the builder with the pipeline in the address, or with one stage.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let text = request.query().text("pipeline");
     let (stages, message) = match (text, stages_of_text(text)) {
@@ -33,7 +33,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     Ok(builder(request, &stages, message.as_deref(), None))
 }
 
-/// The builder after a button: a stage is added, moved or removed, or the results are shown.
+/// Handles a button of the builder: adds, moves or removes a stage, or shows the results.
 pub fn change(request: &Request) -> Result<Response, PageError> {
     let form = request.form();
     let mut stages = stages_of_form(form);
@@ -64,7 +64,7 @@ pub fn change(request: &Request) -> Result<Response, PageError> {
     }
 }
 
-/// The stages before the first one that writes.
+/// Returns the stages before the first one that writes.
 fn readable_part(stages: &[Stage]) -> Vec<Stage> {
     stages
         .iter()
@@ -83,7 +83,7 @@ pub fn run(request: &Request) -> Result<Response, PageError> {
     Ok(builder(request, &stages, None, Some(&notice)))
 }
 
-/// What leaves a stage: the field `upto` has its number.
+/// Shows the output of the stage whose number is in the field `upto`.
 pub fn preview(request: &Request) -> Result<Response, PageError> {
     let form = request.form();
     let stages = stages_of_form(form);
@@ -94,7 +94,7 @@ pub fn preview(request: &Request) -> Result<Response, PageError> {
     }
     match results(request, &part, PREVIEW_MAX) {
         Ok(found) => Ok(Response::html(found)),
-        // A stage that is being written is mostly wrong.
+        // A stage is often invalid while it is edited, so the status is 200.
         Err(error) => Ok(Response::html(notice("error", &error.message))),
     }
 }
@@ -106,7 +106,7 @@ fn command(namespace: &Namespace, pipeline: ArrayBuf) -> DocumentBuf {
     }
 }
 
-/// The first documents that leave stages.
+/// Returns the first documents of the output of stages.
 fn results(request: &Request, stages: &[Stage], count_max: usize) -> Result<Markup, PageError> {
     let pipeline = pipeline(stages).map_err(PageError::bad_request)?;
     let limit = doc! { "$limit": (count_max as i64 + 1) };

@@ -1,4 +1,4 @@
-//! Plans as `explain` has them: steps that take rows from each other.
+//! Parses the output of `explain` into a tree of steps.
 
 use windrow_client::server_status::section;
 use windrow_document::{Document, ValueRef};
@@ -8,42 +8,42 @@ use crate::literals::shell_line;
 /// A step of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanStep {
-    /// Its name, such as IXSCAN or $group.
+    /// The name, such as `IXSCAN` or `$group`.
     pub name: String,
-    /// What it does: names and values.
+    /// The parameters: names and values.
     pub details: Vec<(String, String)>,
-    /// The rows that left it.
+    /// The number of rows that it returned.
     pub rows: Option<i64>,
-    /// The keys that it read.
+    /// The number of index keys that it examined.
     pub keys: Option<i64>,
-    /// The documents that it read.
+    /// The number of documents that it examined.
     pub documents: Option<i64>,
-    /// The time until its last row, with that of the steps below.
+    /// The cumulative time of the step and the steps below, in milliseconds.
     pub millis: Option<i64>,
-    /// The steps that it takes rows from.
+    /// The input steps.
     pub inputs: Vec<PlanStep>,
 }
 
-/// A plan, and what it did in total.
+/// A plan with its totals.
 #[derive(Debug, Default, PartialEq)]
 pub struct Plan {
-    /// The step whose rows are the result.
+    /// The root step, which returns the result.
     pub root: PlanStep,
-    /// The rows of the result.
+    /// The number of result rows.
     pub rows: i64,
-    /// All keys that were read.
+    /// The number of index keys examined.
     pub keys: i64,
-    /// All documents that were read.
+    /// The number of documents examined.
     pub documents: i64,
-    /// The time of all.
+    /// The total time in milliseconds.
     pub millis: i64,
-    /// The plans that were not chosen.
+    /// The rejected plans.
     pub rejected: Vec<PlanStep>,
 }
 
-/// Plans are read so deep.
+/// The maximum depth of steps.
 const DEPTH_MAX: usize = 60;
-/// Fields that lead to the steps below.
+/// Fields that contain input steps.
 const INPUTS: [&str; 8] = [
     "inputStage",
     "inputStages",
@@ -54,7 +54,7 @@ const INPUTS: [&str; 8] = [
     "shards",
     "queryPlan",
 ];
-/// Fields that are numbers of every step, or of no interest for a person.
+/// Fields that are not shown as parameters: counters of every step, and internals.
 const LEFT_OUT: [&str; 26] = [
     "stage",
     "nReturned",
@@ -85,7 +85,7 @@ const LEFT_OUT: [&str; 26] = [
 ];
 
 impl Plan {
-    /// Reads an answer of `explain`. `None` if it has no plan.
+    /// Parses a reply of `explain`. `None` if it contains no plan.
     pub fn read(answer: Document<'_>) -> Option<Plan> {
         let stages = answer.get("stages").and_then(ValueRef::as_array);
         let (within, mut root) = match stages {
@@ -115,7 +115,7 @@ impl Plan {
     }
 }
 
-/// A query: its execution, or its plan if it did not run.
+/// Reads a query: the executed plan, or the winning plan if it was not executed.
 fn read_query(answer: Document<'_>) -> Option<PlanStep> {
     let executed = section(answer, &["executionStats", "executionStages"]);
     let planned = || section(answer, &["queryPlanner", "winningPlan"]);
@@ -123,7 +123,8 @@ fn read_query(answer: Document<'_>) -> Option<PlanStep> {
     Some(read_step(step, 0))
 }
 
-/// A pipeline: each stage takes the rows of the one before. Returns the part with the totals.
+/// Reads a pipeline, in which each stage is the input of the next. Also returns the document with
+/// the totals.
 fn read_pipeline<'a>(
     stages: impl Iterator<Item = Document<'a>>,
 ) -> Option<(Document<'a>, PlanStep)> {
@@ -188,25 +189,25 @@ fn read_step(step: Document<'_>, depth: usize) -> PlanStep {
 }
 
 impl PlanStep {
-    /// Returns the time of the step alone.
+    /// Returns the time of the step without its inputs.
     pub fn own_millis(&self) -> Option<i64> {
         let below: i64 = self.inputs.iter().filter_map(|it| it.millis).sum();
         self.millis.map(|all| (all - below).max(0))
     }
 
-    /// Returns `true` if most of the time of a plan went here.
+    /// Returns `true` if the step took a large part of the total time.
     pub fn is_slow(&self, total_millis: i64) -> bool {
         const NOTICEABLE_MILLIS: i64 = 10;
         let own = self.own_millis().unwrap_or(0);
         own >= NOTICEABLE_MILLIS && own * 2 >= total_millis
     }
 
-    /// Returns `true` if the step reads a whole collection.
+    /// Returns `true` if the step scans a whole collection.
     pub fn is_scan(&self) -> bool {
         self.name == "COLLSCAN"
     }
 
-    /// Returns `true` if this step or one below is like that.
+    /// Returns `true` if the step or a step below it matches.
     pub fn any(&self, is_like: fn(&PlanStep) -> bool) -> bool {
         is_like(self) || self.inputs.iter().any(|it| it.any(is_like))
     }

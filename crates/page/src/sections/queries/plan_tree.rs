@@ -1,4 +1,4 @@
-//! A plan as a tree: the result at the top, what it is made of below.
+//! Renders a plan as a tree whose root is the step that returns the result.
 
 use maud::{Markup, html};
 
@@ -7,14 +7,14 @@ use crate::texts::queries as texts;
 
 use super::plan::{Plan, PlanStep};
 
-/// So many bytes of a detail are shown at once.
+/// The number of bytes of a parameter that are shown collapsed.
 const DETAIL_BYTES_MAX: usize = 300;
-/// A scan that reads so many times the documents that it returns deserves an index.
+/// A scan is reported if it examines this many times the documents that it returns.
 const SCAN_RATIO: i64 = 10;
-/// Smaller collections are read in no time.
+/// Scans of fewer documents are not reported.
 const SCAN_DOCUMENTS_MIN: i64 = 1_000;
 
-/// The numbers of a plan, advice, and the tree.
+/// Shows the totals of a plan, advice and the tree.
 pub fn plan_markup(plan: &Plan) -> Markup {
     let numbers = [
         (texts::RETURNED, grouped(plan.rows)),
@@ -73,7 +73,7 @@ fn step_markup(step: &PlanStep, total_millis: i64) -> Markup {
     }
 }
 
-/// The part of the time that the step took.
+/// Shows the share of the total time of a step as a bar.
 fn time_bar(step: &PlanStep, total_millis: i64) -> Markup {
     let part = step.own_millis().unwrap_or(0) * 100 / total_millis.max(1);
     html! {

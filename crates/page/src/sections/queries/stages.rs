@@ -1,4 +1,4 @@
-//! The stages of the builder, as its form has them.
+//! The stages of the aggregation builder.
 
 use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, ValueRef};
 
@@ -6,7 +6,7 @@ use crate::form::Form;
 use crate::literals::{parse_array, parse_value, shell_line, shell_text};
 use crate::texts::queries as texts;
 
-/// So many stages the builder has.
+/// The maximum number of stages in the builder.
 pub const STAGES_MAX: usize = 50;
 /// The stages that write.
 const WRITING: [&str; 2] = ["$out", "$merge"];
@@ -14,16 +14,16 @@ const WRITING: [&str; 2] = ["$out", "$merge"];
 /// A stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name, such as `$match`.
+    /// The name, such as `$match`.
     pub kind: String,
-    /// What it has to do, as text.
+    /// The argument, as text.
     pub text: String,
-    /// It is left out if not.
+    /// The stage is part of the pipeline.
     pub is_enabled: bool,
 }
 
 impl Stage {
-    /// A stage with an example of its kind.
+    /// Returns an example stage of a kind.
     pub fn example(kind: &str) -> Stage {
         let known = texts::KINDS.iter().find(|(name, _)| *name == kind);
         let (kind, text) = known.copied().unwrap_or(("$match", "{}"));
@@ -34,12 +34,12 @@ impl Stage {
         }
     }
 
-    /// Returns `true` if it writes.
+    /// Returns `true` if the stage writes.
     pub fn writes(&self) -> bool {
         self.is_enabled && WRITING.contains(&self.kind.as_str())
     }
 
-    /// Returns the document of the stage, or a phrase.
+    /// Parses the stage. Fails with a message.
     fn document(&self) -> Result<DocumentBuf, String> {
         let value = parse_value(&self.text).map_err(|error| error.to_string())?;
         if !self.kind.starts_with('$') || self.kind.contains('\0') {
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-/// Returns the stages of a form: the fields `kind`, `stage` and `enabled` of each.
+/// Returns the stages of a form. Each has the fields `kind`, `stage` and `enabled`.
 pub fn stages_of_form(form: &Form) -> Vec<Stage> {
     let kinds = form.all("kind");
     let texts = form.all("stage");
@@ -66,7 +66,7 @@ pub fn stages_of_form(form: &Form) -> Vec<Stage> {
     stages.take(STAGES_MAX).collect()
 }
 
-/// Returns the stages of a text, which is an array. Fails with a phrase.
+/// Parses an array of stages. Fails with a message.
 pub fn stages_of_text(text: &str) -> Result<Vec<Stage>, String> {
     let array = parse_array(text).map_err(|error| error.to_string())?;
     if array.as_array().count() > STAGES_MAX {
@@ -86,7 +86,7 @@ pub fn stages_of_text(text: &str) -> Result<Vec<Stage>, String> {
     stages.collect()
 }
 
-/// What fits into a line stands on one.
+/// Formats the argument of a stage on one line if it is short.
 fn stage_text(value: ValueRef<'_>) -> String {
     const LINE_BYTES_MAX: usize = 60;
     let line = shell_line(value);
@@ -97,7 +97,7 @@ fn stage_text(value: ValueRef<'_>) -> String {
     }
 }
 
-/// Returns the pipeline of the first stages. Fails with a sentence.
+/// Returns the pipeline of the enabled stages. Fails with a message.
 pub fn pipeline(stages: &[Stage]) -> Result<ArrayBuf, String> {
     let mut pipeline = ArrayBuilder::new();
     for (at, stage) in stages.iter().enumerate().filter(|(_, it)| it.is_enabled) {
@@ -108,7 +108,7 @@ pub fn pipeline(stages: &[Stage]) -> Result<ArrayBuf, String> {
     Ok(pipeline.finish())
 }
 
-/// Returns the pipeline as text. Texts that are wrong are left as they are.
+/// Returns the pipeline as text. Invalid arguments are kept unchanged.
 pub fn text_of(stages: &[Stage]) -> String {
     match pipeline(stages) {
         Ok(pipeline) => shell_text(ValueRef::Array(pipeline.as_array())),

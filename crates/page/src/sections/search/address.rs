@@ -1,5 +1,5 @@
-//! The address of a search: what is searched for, by which filters, in which order. It can be kept and
-//! shared.
+//! The parameters of a search in its address: query, filters, order and page. Addresses can be
+//! bookmarked and shared.
 
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_file_query::{DateRange, TimeContext};
@@ -18,16 +18,17 @@ pub const FACETS_PATH: &str = "/search/facets";
 /// The path of a document.
 pub const DOCUMENT_PATH: &str = "/search/document";
 
-/// A filter: a name in the address, and the operator of `$search` for a value.
+/// A filter: a parameter of the address, and the function that converts its value to an operator of
+/// `$search`.
 pub struct Filter {
-    /// The name in the address.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// How people call it.
+    /// The label.
     pub label: &'static str,
     operator: fn(&str) -> Option<DocumentBuf>,
 }
 
-/// All filters, in the order in which they are shown.
+/// All filters, in the order of display.
 pub const FILTERS: [Filter; 7] = [
     Filter {
         name: "kind",
@@ -70,7 +71,7 @@ pub const FILTERS: [Filter; 7] = [
     },
 ];
 
-/// The bounds of the sizes that are told apart, in bytes, with the name of each range.
+/// The lower bounds of size ranges in bytes, with the name of each range.
 pub const SIZES: [(i64, &str); 5] = [
     (0, "tiny"),
     (10_000, "small"),
@@ -83,7 +84,8 @@ fn equals(path: &str, value: &str) -> Option<DocumentBuf> {
     Some(doc! { "equals": { "path": path, "value": value } })
 }
 
-/// Files that were changed within years, months or days, in the time zone of this machine.
+/// Returns the filter for files that were modified in a range of years, months or days in the local
+/// time zone.
 fn changed(value: &str) -> Option<DocumentBuf> {
     let range = DateRange::parse(value, &TimeContext::system())?;
     let mut operator = doc! { "path": "modified" };
@@ -105,7 +107,7 @@ fn size(value: &str) -> Option<DocumentBuf> {
     Some(doc! { "range": (operator) })
 }
 
-/// The names of orders, and how people call them.
+/// The names and labels of sort orders.
 pub const ORDERS: [(&str, &str); 4] = [
     ("relevance", texts::RELEVANCE),
     ("newest", texts::NEWEST),
@@ -113,19 +115,19 @@ pub const ORDERS: [(&str, &str); 4] = [
     ("largest", texts::LARGEST),
 ];
 
-/// So many results are on a page.
+/// The number of results on a page.
 pub const PAGE_SIZE: u32 = 20;
-/// So many pages can be turned.
+/// The maximum page number.
 pub const PAGES_MAX: u32 = 500;
 
-/// What an address asks for.
+/// The parameters of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchAddress {
     form: Form,
 }
 
 impl SearchAddress {
-    /// Takes the parts of an address that belong to a search.
+    /// Takes the parameters of a query string that belong to a search.
     pub fn new(query: &Form) -> SearchAddress {
         let others = ["q", "sort", "view", "page", "like"];
         let mut form = Form::default();
@@ -138,17 +140,17 @@ impl SearchAddress {
         SearchAddress { form }
     }
 
-    /// Returns the query, as it was typed.
+    /// Returns the query as it was typed.
     pub fn query(&self) -> &str {
         self.form.text("q").trim()
     }
 
-    /// Returns the `_id` of the document that others have to be similar to.
+    /// Returns the `_id` of the document to which the results must be similar.
     pub fn like(&self) -> Option<&str> {
         self.form.get("like")
     }
 
-    /// Returns the number of the page, from 1 on.
+    /// Returns the page number, counted from 1.
     pub fn page(&self) -> u32 {
         self.form.number("page").unwrap_or(1).clamp(1, PAGES_MAX)
     }
@@ -158,7 +160,7 @@ impl SearchAddress {
         self.form.text("view") == "table"
     }
 
-    /// Returns the name of the order. Without a query, the newest files are first.
+    /// Returns the name of the sort order. Without a query, the default is the newest first.
     pub fn order_name(&self) -> &str {
         let known = self.form.get("sort");
         let known = known.filter(|name| SortOrder::from_name(name).is_some());
@@ -170,12 +172,12 @@ impl SearchAddress {
         }
     }
 
-    /// Returns the order.
+    /// Returns the sort order.
     pub fn order(&self) -> SortOrder {
         SortOrder::from_name(self.order_name()).unwrap_or_default()
     }
 
-    /// Returns the filters with their values.
+    /// Returns the active filters with their values.
     pub fn filters(&self) -> impl Iterator<Item = (&'static Filter, &str)> {
         let pairs = self.form.pairs();
         pairs.filter_map(|(name, value)| {
@@ -189,10 +191,10 @@ impl SearchAddress {
         self.form.get(name)
     }
 
-    /// Returns the operators of the filters.
+    /// Returns the operators of the active filters.
     ///
     /// # Errors
-    /// Fails if a value is not one of its filter.
+    /// Fails if a value is invalid for its filter.
     pub fn operators(&self) -> Result<Vec<DocumentBuf>, PageError> {
         let operators = self.filters().map(|(filter, value)| {
             let operator = (filter.operator)(value);
@@ -201,13 +203,14 @@ impl SearchAddress {
         operators.collect()
     }
 
-    /// Returns the address with another value of a part, on its first page. `None` removes the part.
+    /// Returns the address with a changed parameter, on the first page. `None` removes the
+    /// parameter.
     pub fn with(&self, name: &str, value: Option<&str>) -> SearchAddress {
         let form = self.form.with("page", None).with(name, value);
         SearchAddress { form }
     }
 
-    /// Returns the address of another page of the results.
+    /// Returns the address of another results page.
     pub fn at_page(&self, page: u32) -> SearchAddress {
         let page = (page > 1).then(|| page.to_string());
         SearchAddress {
@@ -215,18 +218,18 @@ impl SearchAddress {
         }
     }
 
-    /// Returns the address at a path.
+    /// Returns the address with another path.
     pub fn at(&self, path: &str) -> String {
         self.form.address(path)
     }
 
-    /// Returns the address of a document, with the query whose words are marked there.
+    /// Returns the address of a document. It includes the query, whose words are highlighted.
     pub fn document(&self, id: &str) -> String {
         let form = self.form.with("page", None).and("id", id);
         form.address(DOCUMENT_PATH)
     }
 
-    /// Returns the parts that a form with the query has to send along.
+    /// Returns the parameters that the search form keeps in hidden fields.
     pub fn hidden_parts(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.form.pairs();
         pairs.filter(|(name, _)| !["q", "page", "like", "sort"].contains(name))

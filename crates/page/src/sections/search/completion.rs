@@ -1,4 +1,4 @@
-//! Completions of a query: fields, saved searches and words of the index.
+//! Completions of a query: fields, saved searches and indexed words.
 
 use serde_json::{Value, json};
 use windrow_file_query::Field;
@@ -11,15 +11,15 @@ use crate::texts::search as texts;
 
 /// The path of completions.
 pub const COMPLETION_PATH: &str = "/search/complete";
-/// So many are offered.
+/// The maximum number of completions.
 const COUNT_MAX: usize = 8;
-/// The values of fields that have few.
+/// The field whose values are completed from a fixed list.
 const KINDS: &str = "kind";
 
 /// Returns the completions of the last word of a query, as JSON.
 ///
 /// # Errors
-/// Fails if saved searches cannot be read.
+/// Fails if the saved searches cannot be read.
 pub fn complete(request: &Request) -> Result<Response, PageError> {
     let saved = SavedSearches::open(&request.site().services.data_folder)?;
     let names: Vec<&str> = saved.iter().map(|(name, _)| name).collect();
@@ -33,7 +33,7 @@ pub fn complete(request: &Request) -> Result<Response, PageError> {
     Ok(Response::json(&Value::from(all)))
 }
 
-/// A query that continues the one that was typed.
+/// A completed query.
 #[derive(Debug, PartialEq, Eq)]
 struct Completion {
     query: String,

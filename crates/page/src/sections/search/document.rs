@@ -1,4 +1,4 @@
-//! A stored document, and where the words of a query are in its text.
+//! A stored document, and the positions of the query's words in its text.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use super::source::IndexedFiles;
 use crate::error::PageError;
 use crate::request::Request;
 
-/// So many characters of a text are shown.
+/// The maximum number of characters of a shown text.
 pub const CHARACTERS_MAX: i64 = 200_000;
-/// So many other documents of a file are listed.
+/// The maximum number of listed documents of the same file.
 const MEMBERS_MAX: i64 = 100;
-/// So many passages of a text have matches.
+/// The maximum number of highlighted passages.
 const PASSAGES_MAX: i32 = 5_000;
 
 /// A stored document.
 pub struct StoredDocument {
-    /// The document. Its text is cut.
+    /// The document. Its text is truncated.
     pub fields: DocumentBuf,
-    /// The text is longer than what is shown.
+    /// The text was truncated.
     pub is_cut: bool,
 }
 
@@ -29,27 +29,27 @@ pub struct StoredDocument {
 pub struct Member {
     /// The `_id`.
     pub id: String,
-    /// The title.
+    /// The title or name.
     pub title: String,
-    /// The position in the file.
+    /// The position inside the file.
     pub inner: String,
-    /// The kind.
+    /// The document kind.
     pub kind: String,
 }
 
 impl StoredDocument {
     /// Reads a document. Returns `None` if it is not indexed.
     ///
-    /// # Errors
+    /// Fails if the database fails.
     /// Fails if the database does.
     pub fn read(files: &mut IndexedFiles, id: &str) -> Result<Option<StoredDocument>, PageError> {
         StoredDocument::first(files, doc! { "_id": id })
     }
 
-    /// Reads any document of a file. Returns `None` if the file is not indexed.
+    /// Reads one document of a file. Returns `None` if the file is not indexed.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn read_any_of(
         files: &mut IndexedFiles,
         path: &str,
@@ -74,7 +74,7 @@ impl StoredDocument {
         }))
     }
 
-    /// Returns a field with a text, or an empty one.
+    /// Returns a string field, or an empty string.
     pub fn text(&self, name: &str) -> &str {
         self.fields
             .get(name)
@@ -82,13 +82,13 @@ impl StoredDocument {
             .unwrap_or_default()
     }
 
-    /// Returns the title, or the name of a file without text.
+    /// Returns the title, or the file name if there is none.
     pub fn shown_name(&self) -> &str {
         let names = ["title", "filename", "_id"].map(|name| self.text(name));
         names.into_iter().find(|it| !it.is_empty()).unwrap_or("")
     }
 
-    /// Returns the texts of a field, which may have one or several.
+    /// Returns the strings of a field, which is a string or an array.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         match self.fields.get(name) {
             Some(ValueRef::String(text)) => vec![text],
@@ -97,7 +97,7 @@ impl StoredDocument {
         }
     }
 
-    /// Returns a field with bytes, or none.
+    /// Returns a binary field, or an empty slice.
     pub fn bytes(&self, name: &str) -> &[u8] {
         match self.fields.get(name) {
             Some(ValueRef::Binary { bytes, .. }) => bytes,
@@ -105,12 +105,12 @@ impl StoredDocument {
         }
     }
 
-    /// Returns a field with a whole number.
+    /// Returns an integer field.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.fields.get(name)?.as_whole()
     }
 
-    /// Returns a field with a date, in milliseconds since 1970-01-01 UTC.
+    /// Returns a date field in milliseconds since 1970-01-01 UTC.
     pub fn date_ms(&self, name: &str) -> Option<i64> {
         match self.fields.get(name)? {
             ValueRef::DateTime(ms) => Some(ms),
@@ -118,10 +118,10 @@ impl StoredDocument {
         }
     }
 
-    /// Returns the documents that are attached to a mail.
+    /// Returns the attachments of a mail.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn attachments(&self, files: &mut IndexedFiles) -> Result<Vec<Member>, PageError> {
         let own = doc! { "path": (self.text("path")), "attached_to._id": (self.text("_id")) };
         members(files, own)
@@ -130,7 +130,7 @@ impl StoredDocument {
     /// Returns the other documents of the file.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn others(&self, files: &mut IndexedFiles) -> Result<Vec<Member>, PageError> {
         let id = self.text("_id");
         members(
@@ -139,10 +139,10 @@ impl StoredDocument {
         )
     }
 
-    /// Returns where the words of a query are in the text that is shown, ascending.
+    /// Returns the ranges of the query's words in the shown text, in ascending order.
     ///
     /// # Errors
-    /// Fails if the query is wrong or if the database fails.
+    /// Fails if the query is invalid or the database fails.
     pub fn hits(
         &self,
         request: &Request,
@@ -162,8 +162,8 @@ impl StoredDocument {
         Ok(locate(self.text("text"), &passages.unwrap_or_default()))
     }
 
-    /// The pipeline that marks the words of an operator in this document alone. Properties of the file
-    /// leave few others to be looked at.
+    /// Returns the pipeline that highlights an operator in this document. Filters on properties of
+    /// the file restrict the search to few candidates.
     fn hits_pipeline(&self, operator: DocumentBuf) -> ArrayBuf {
         let mut filters: Vec<Value> = Vec::new();
         let mut equals = |path: &str, value: Value| {
@@ -223,7 +223,7 @@ fn members(files: &mut IndexedFiles, filter: DocumentBuf) -> Result<Vec<Member>,
 /// A piece of a passage, and whether it is a match.
 type Piece = (String, bool);
 
-/// Returns the passages of a document, each with its pieces.
+/// Returns the highlighted passages of a document.
 fn passages_of(found: Document<'_>) -> Vec<Vec<Piece>> {
     let passages = found.get("highlights").and_then(ValueRef::as_array);
     let passages = passages
@@ -249,13 +249,13 @@ fn passages_of(found: Document<'_>) -> Vec<Vec<Piece>> {
     passages.map(pieces).collect()
 }
 
-/// Returns where the matches of passages are in a text. Passages are parts of it, in any order; the
-/// words of one analyzer may overlap those of another.
+/// Returns the ranges of the highlighted words of passages in a text. Passages are substrings of
+/// the text in any order. Words of different analyzers may overlap.
 fn locate(text: &str, passages: &[Vec<Piece>]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for passage in passages {
         let whole: String = passage.iter().map(|(piece, _)| piece.as_str()).collect();
-        // Equal passages have equal matches, wherever they are.
+        // All occurrences of a passage have the same matches.
         for (start, _) in text.match_indices(whole.as_str()) {
             let mut at = start;
             for (piece, is_hit) in passage {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::address::{PATH, SearchAddress};
 use crate::show::{grouped, visible};
 
-/// Returns the link of a value: it adds the value to the filters, or takes it away.
+/// Shows a value as a link that adds it to the filters, or removes it if it is active.
 pub fn value(
     address: &SearchAddress,
     filter: &str,

@@ -1,4 +1,4 @@
-//! The facets of a search: how many documents have each value of a property.
+//! The facets of a search: the number of documents for each value of a property.
 
 use maud::{Markup, html};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
@@ -15,9 +15,9 @@ use crate::error::PageError;
 use crate::show::name_alone;
 use crate::texts::search as texts;
 
-/// A property of which values are shown as a list.
+/// A property whose values are shown as a list.
 struct ListedFacet {
-    /// The name of its filter in the address.
+    /// The name of its filter parameter.
     filter: &'static str,
     title: &'static str,
     field: CountedField,
@@ -46,20 +46,20 @@ const LISTED: [ListedFacet; 4] = [
     },
 ];
 
-/// So many values are counted.
+/// The maximum number of counted values.
 const VALUES_MAX: u32 = 30;
-/// So many of them are shown at once.
+/// The number of values that are shown collapsed.
 const VALUES_SHOWN: usize = 6;
-/// So many folders are counted.
+/// The maximum number of counted folders.
 const FOLDERS_MAX: u32 = 1_000;
-/// If the files are of at most so many years, months are shown.
+/// The time facet shows months instead of years if the results span at most this many years.
 const YEARS_WITH_MONTHS: usize = 4;
-/// The name of the facet of sizes.
+/// The name of the size facet.
 const SIZE: &str = "size";
-/// The name of the facet of months.
+/// The name of the month facet.
 const MONTHS: &str = "months";
 
-/// What was counted.
+/// The counts of all facets.
 pub struct Facets {
     /// The number of documents.
     pub total: i64,
@@ -70,10 +70,10 @@ pub struct Facets {
 }
 
 impl Facets {
-    /// Counts the values of all properties at once.
+    /// Counts the values of all properties in one aggregation.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn count(files: &mut IndexedFiles, search: &Search) -> Result<Facets, PageError> {
         let operator = &search.target.operator;
         let mut facets = DocumentBuf::new();
@@ -123,7 +123,7 @@ fn sizes(reply: Document<'_>) -> Vec<(&'static str, i64)> {
     counts.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Returns the bars of years, or of months if there are few years.
+/// Returns the bars of years, or of months if the results span few years.
 fn times(
     files: &mut IndexedFiles,
     operator: &DocumentBuf,
@@ -203,7 +203,7 @@ fn without_empty_ends(bars: Vec<Bar>) -> Vec<Bar> {
     bars.into_iter().take(last).skip(first).collect()
 }
 
-/// Shows the facets. Each value is a link that adds it to the filters, or takes it away.
+/// Shows the facets. Each value is a link that adds it to the filters or removes it.
 pub fn show_facets(facets: &Facets, address: &SearchAddress) -> Markup {
     html! {
         @for (facet, values) in &facets.listed {

@@ -1,6 +1,6 @@
-//! Files of indexed documents. Only a file that is as it was indexed is opened, and only if the
-//! document has the signature of the program that indexed it: a document that a client inserts into
-//! the database opens no file.
+//! Sends indexed files. A file is opened only if it is unchanged since it was indexed, and only if
+//! its document has a valid signature of the ingestion. A client that inserts a document with an
+//! arbitrary path therefore cannot read that file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
@@ -18,13 +18,14 @@ use crate::response::Response;
 use crate::services::IndexedFile;
 use crate::texts::search as texts;
 
-/// The path of files.
+/// The path of downloads.
 pub const FILE_PATH: &str = "/search/file";
 
-/// So many bytes of a file are formatted.
+/// The maximum size of a file that is rendered as Markdown or HTML.
 const FORMATTED_BYTES_MAX: u64 = 1 << 20;
 
-/// Types that browsers show without running anything of them, by extensions. Others are downloaded.
+/// Content types that browsers can display without executing anything, by file extension. Other
+/// files are downloaded.
 const SHOWN: [(&str, &str); 21] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -50,9 +51,9 @@ const SHOWN: [(&str, &str); 21] = [
 ];
 const TEXT: &str = "text/plain; charset=utf-8";
 const BYTES: &str = "application/octet-stream";
-/// A file has no rights, whatever it contains.
+/// The content security policy of files: nothing is loaded or executed.
 const NO_RIGHTS: &str = "default-src 'none'; sandbox";
-/// The viewer of PDF of a browser does not work in a sandbox. It runs nothing of this page.
+/// The content security policy of PDF files. The built-in PDF viewers do not work in a sandbox.
 const NO_RIGHTS_PDF: &str = "default-src 'none'; object-src 'self'; media-src 'self'";
 
 /// Returns the address of a file.
@@ -65,14 +66,14 @@ pub fn file_address(id: &str, is_download: bool) -> String {
 /// Sends the file of a document.
 ///
 /// # Errors
-/// Fails if it is not indexed, not there, or changed.
+/// Fails if the document is not indexed, or if the file is missing or has changed.
 pub fn send_file(request: &Request) -> Result<Response, PageError> {
     let mut files = IndexedFiles::new(request.database()?);
     let id = request.query().text("id");
     let document = StoredDocument::read(&mut files, id)?;
     let document = match document {
         Some(document) => document,
-        // The file of documents inside of it.
+        // A member of an archive or a mail: the containing file is sent.
         None => StoredDocument::read_any_of(&mut files, id)?
             .ok_or_else(|| PageError::not_found(texts::NOT_INDEXED))?,
     };
@@ -103,7 +104,7 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
         _ => NO_RIGHTS,
     };
     let response = Response::written(shown.unwrap_or(BYTES), move |writer| {
-        // A file that grows meanwhile is not sent beyond the size that was announced.
+        // Stops at the announced size if the file grows meanwhile.
         io::copy(&mut file.take(size), writer)?;
         writer.flush()
     });
@@ -116,7 +117,7 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
         .with_header(CONTENT_SECURITY_POLICY, rights))
 }
 
-/// Returns the text of a file that can be formatted: it is as it was indexed, small and UTF-8.
+/// Returns the text of a file for rendering. `None` unless the file is unchanged, small and UTF-8.
 pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<String> {
     let (file, size) = open_indexed(request, document)?;
     if size > FORMATTED_BYTES_MAX {
@@ -129,14 +130,14 @@ pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<St
     Some(text)
 }
 
-/// Returns the address of the file of a document, if the file is as it was indexed.
+/// Returns the address of the file of a document. `None` if the file has changed.
 pub fn address_of_unchanged(request: &Request, document: &StoredDocument) -> Option<String> {
     let is_file = document.text("inner").is_empty();
     let file = is_file.then(|| open_indexed(request, document)).flatten();
     file.map(|_| file_address(document.text("_id"), false))
 }
 
-/// Opens the file of a document, if it is as it was indexed. Returns its size, too.
+/// Opens the file of a document and returns its size. `None` if the file has changed.
 fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u64)> {
     let [size, modified, changed, inode] = STAMP.map(|name| document.number(name));
     let stamp = [size?, modified?, changed?, inode?];
@@ -150,10 +151,10 @@ fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u
     is_as_indexed(&metadata, stamp).then_some((file, metadata.len()))
 }
 
-/// The fields of [`IndexedFile::stamp`].
+/// The document fields of [`IndexedFile::stamp`].
 const STAMP: [&str; 4] = ["size", "modified_ns", "changed_ns", "inode"];
 
-/// Compares the stamp of a file, as an ingestion does.
+/// Compares the stamp of a file with that of its document.
 fn is_as_indexed(metadata: &Metadata, stamp: [i64; 4]) -> bool {
     const NANOS: i64 = 1_000_000_000;
     let nanos = |seconds: i64, nanos: i64| seconds.checked_mul(NANOS)?.checked_add(nanos);

@@ -1,4 +1,4 @@
-//! Folders as a tree.
+//! The folder facet as a tree.
 
 use maud::{Markup, html};
 
@@ -6,24 +6,25 @@ use super::address::SearchAddress;
 use super::facet_value::value;
 use crate::texts::search as texts;
 
-/// A folder with the folders in it.
+/// A folder with its subfolders.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FolderTree {
-    /// The whole path.
+    /// The full path.
     path: String,
-    /// What is shown: the last part of the path, or several if there is nothing else between.
+    /// The label: the last component of the path, or several if intermediate folders were merged.
     label: String,
     count: i64,
     children: Vec<FolderTree>,
 }
 
-/// So many folders of a folder are shown.
+/// The number of subfolders that are shown.
 const CHILDREN_SHOWN: usize = 12;
-/// Folders are shown so deep below the first one.
+/// The maximum depth below the root.
 const DEPTH_MAX: usize = 5;
 
 impl FolderTree {
-    /// Makes a tree of paths with their numbers of documents. A path counts all documents below it.
+    /// Builds a tree from paths and their document counts. A count includes all documents below the
+    /// path.
     pub fn new(counts: &[(String, i64)]) -> FolderTree {
         let mut sorted: Vec<&(String, i64)> = counts.iter().collect();
         sorted.sort();
@@ -37,7 +38,7 @@ impl FolderTree {
         root
     }
 
-    /// Inserts a path, of which all paths above it are there.
+    /// Inserts a path. All its ancestors were inserted before.
     fn insert(&mut self, path: &str, count: i64) {
         let parent = self
             .children
@@ -72,7 +73,7 @@ impl FolderTree {
         self.children.iter_mut().for_each(FolderTree::sort);
     }
 
-    /// Joins a folder with its only folder if that has all of its documents.
+    /// Merges a folder with its only subfolder if that contains all its documents.
     fn join(&mut self) {
         self.children.iter_mut().for_each(FolderTree::join);
         if let [child] = self.children.as_mut_slice()
@@ -99,7 +100,7 @@ fn is_below(path: &str, above: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('/') || above.ends_with('/') && !rest.is_empty())
 }
 
-/// Shows the tree. The folders above the chosen one are open.
+/// Shows the tree. The ancestors of the selected folder are expanded.
 pub fn folder_tree(tree: &FolderTree, address: &SearchAddress) -> Markup {
     let roots = if tree.path.is_empty() {
         tree.children.as_slice()
@@ -139,10 +140,10 @@ fn folder(tree: &FolderTree, address: &SearchAddress, depth: usize) -> Markup {
     }
 }
 
-/// The folders of a label that are shown.
+/// The number of trailing path components of a label that are shown.
 const PARTS_SHOWN: usize = 2;
 
-/// Returns the end of a long label: that tells folders apart.
+/// Shortens a long label to its trailing components, which distinguish folders best.
 fn shortened(label: &str) -> String {
     let parts: Vec<&str> = label.split('/').collect();
     match parts

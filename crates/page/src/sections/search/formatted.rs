@@ -1,4 +1,4 @@
-//! Markdown and HTML of files, made harmless: no scripts, no styles, no forms, nothing from elsewhere.
+//! Sanitizes rendered Markdown and HTML: no scripts, styles, forms or external resources.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::{Options, Parser, html::push_html};
 
-/// Removes what could act: only elements and attributes of texts are left.
+/// The sanitizer. It keeps only text elements and their harmless attributes.
 static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut cleaner = Builder::default();
-    // Pictures would be loaded from elsewhere, or be those of this page.
+    // Images would be loaded from other sites or from this page.
     cleaner.rm_tags(["img", "area", "map"]);
     cleaner.add_clean_content_tags([
         "title", "head", "svg", "math", "iframe", "object", "noscript",
@@ -20,7 +20,7 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     cleaner
 });
 
-/// Formats Markdown.
+/// Renders Markdown as sanitized HTML.
 pub fn format_markdown(text: &str) -> String {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
@@ -32,7 +32,7 @@ pub fn format_markdown(text: &str) -> String {
     format_html(&formatted)
 }
 
-/// Makes HTML harmless.
+/// Sanitizes HTML.
 pub fn format_html(text: &str) -> String {
     CLEANER.clean(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! The histogram of times: a bar for each year or month, drawn by the server.
+//! The time facet: an SVG histogram with a bar for each year or month.
 
 use maud::{Markup, html};
 
@@ -9,18 +9,19 @@ use crate::texts::search as texts;
 /// A bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bar {
-    /// The year, or the year and the month, as in an address.
+    /// The year (`2026`) or month (`2026-01`), as in the filter of the address.
     pub value: String,
     /// The number of documents.
     pub count: i64,
 }
 
-/// The size of the picture. It is stretched to the width of its column.
+/// The view box of the image, which is stretched to the width of its column.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 64.0;
 const GAP: f64 = 1.5;
 
-/// Draws bars. Each is a link to the documents of its time; a script selects a range of them.
+/// Draws the bars. Each bar is a link that filters by its period. A script adds the selection of
+/// ranges.
 pub fn histogram(bars: &[Bar], address: &SearchAddress) -> Markup {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(1).max(1) as f64;
     let step = WIDTH / bars.len().max(1) as f64;
@@ -61,10 +62,10 @@ fn width(step: f64) -> String {
     format!("{:.2}", (step - GAP).max(step * 0.6))
 }
 
-/// Returns `true` if a bar is within a range such as `2023..2024-05`.
+/// Returns `true` if a period is within a range such as `2023..2024-05`.
 fn contains(range: &str, value: &str) -> bool {
     let (from, to) = range.split_once("..").unwrap_or((range, range));
-    // Dates are ordered as texts. A longer one is within a shorter one that it begins with.
+    // Dates are ordered as strings. A longer date belongs to the period that is its prefix.
     let is_behind = from.is_empty() || value >= from || from.starts_with(value);
     let is_before = to.is_empty() || value <= to || value.starts_with(to);
     is_behind && is_before

@@ -1,22 +1,22 @@
-//! Texts with marks: the words of a query, and the parts of source code.
+//! Renders texts with highlighted matches and classified parts of source code.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use maud::{Markup, PreEscaped};
 
-/// A part of a text with a class, such as a comment.
+/// A range of a text with a style class, such as that of comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassedRange {
-    /// Where it is.
+    /// The range in bytes.
     pub range: Range<usize>,
     /// The class in the style sheet.
     pub class: &'static str,
 }
 
-/// Returns a text with its matches as `mark` elements with the ids `hit-1`, `hit-2` and so on, and with
-/// its classed parts as `span` elements. Both are ascending and do not overlap among themselves. Every
-/// character of the text is escaped.
+/// Renders a text. Matches become `mark` elements with the ids `hit-1`, `hit-2` and so on;
+/// classified ranges become `span` elements. Each list is in ascending order without overlaps. All
+/// text is escaped.
 pub fn marked_text(text: &str, hits: &[Range<usize>], classes: &[ClassedRange]) -> Markup {
     let mut bounds: Vec<usize> = vec![0, text.len()];
     bounds.extend(hits.iter().flat_map(|hit| [hit.start, hit.end]));
@@ -55,7 +55,7 @@ pub fn marked_text(text: &str, hits: &[Range<usize>], classes: &[ClassedRange]) 
     PreEscaped(shown)
 }
 
-/// Matches with their numbers, from 1 on.
+/// Matches with consecutive numbers, counted from 1.
 struct Numbered<I: Iterator<Item = Range<usize>>> {
     ranges: std::iter::Peekable<I>,
     number: usize,
@@ -69,7 +69,7 @@ impl<I: Iterator<Item = Range<usize>>> Numbered<I> {
         }
     }
 
-    /// Returns the number of the match at a place, and whether it begins there.
+    /// Returns the number of the match at a position, and whether the match begins there.
     fn at(&mut self, place: usize) -> Option<(usize, bool)> {
         while self.ranges.next_if(|range| range.end <= place).is_some() {
             self.number += 1;
@@ -79,7 +79,7 @@ impl<I: Iterator<Item = Range<usize>>> Numbered<I> {
     }
 }
 
-/// Adds a text to HTML.
+/// Appends a text with HTML escapes.
 pub fn escape(text: &str, into: &mut String) {
     for character in text.chars() {
         match character {

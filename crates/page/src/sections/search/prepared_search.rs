@@ -1,4 +1,4 @@
-//! From an address to documents.
+//! Converts the parameters of a search to queries, and runs them.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_file_search::{
@@ -12,36 +12,36 @@ use crate::error::PageError;
 use crate::request::Request;
 use crate::texts::search as texts;
 
-/// So many characters of a document are read to say on which line a passage is.
+/// The number of characters that are read of a document to find the line of a snippet.
 const CHARACTERS_READ: u32 = 20_000;
 
-/// A search that can be run.
+/// A search that is ready to run.
 pub struct Search {
-    /// What documents have to match, filters included.
+    /// The operator that documents must match, including filters.
     pub target: Target,
-    /// The query, if there is one.
+    /// The parsed query. `None` without a query.
     parsed: Option<ParsedQuery>,
-    /// Sentences about words that may be meant otherwise.
+    /// Notes about words that may have been meant differently.
     pub notes: Vec<String>,
 }
 
-/// The results of a page.
+/// A page of results.
 pub struct Results {
     /// The documents.
     pub all: Vec<SearchResult>,
-    /// What else was found.
+    /// Additional results and suggestions.
     pub found: Found,
-    /// There are results behind these.
+    /// More results follow.
     pub has_more: bool,
 }
 
 impl Search {
-    /// Prepares the search of an address. While a person types, the last word may be the beginning of
-    /// others.
+    /// Prepares the search of an address. While the user types, the last word also matches as a
+    /// prefix.
     ///
     /// # Errors
-    /// Fails if the query or a filter is wrong, or if the document is not there that others have to be
-    /// similar to.
+    /// Fails if the query or a filter is invalid, or if the document of a similarity search does
+    /// not exist.
     pub fn prepare(
         request: &Request,
         files: &mut IndexedFiles,
@@ -75,16 +75,17 @@ impl Search {
         })
     }
 
-    /// Returns the query, if fewer of its words can be searched for. That knows no filters.
+    /// Returns the query if it can be relaxed to match only some of its words. Filters prevent
+    /// that.
     pub fn relaxable(&self, address: &SearchAddress) -> Option<&ParsedQuery> {
         let has_filters = address.filters().next().is_some();
         self.parsed.as_ref().filter(|_| !has_filters)
     }
 
-    /// Finds the results of a page.
+    /// Returns a page of results.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn run(
         &self,
         files: &mut IndexedFiles,
@@ -112,7 +113,7 @@ impl Search {
     }
 }
 
-/// A query with the operator that it stands for while it is typed.
+/// A parsed query, and the operator that also matches the unfinished last word.
 struct TypedQuery {
     parsed: ParsedQuery,
     operator: DocumentBuf,
@@ -138,7 +139,7 @@ impl From<SearchError> for PageError {
     }
 }
 
-/// Every indexed document has a kind.
+/// Returns an operator that matches all documents: each has a kind.
 fn all_documents() -> DocumentBuf {
     doc! { "exists": { "path": "kind" } }
 }

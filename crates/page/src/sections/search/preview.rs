@@ -1,4 +1,4 @@
-//! A document: what it is, and its text with the words of the query marked.
+//! Shows a document: its properties, and its text with highlighted matches.
 
 use std::ops::Range;
 
@@ -19,32 +19,32 @@ use crate::request::Request;
 use crate::show::{bytes, sentence, visible};
 use crate::texts::search as texts;
 
-/// What a person asks for: a document, and the words to mark.
+/// A request to show a document.
 pub struct Preview<'r> {
     /// The request.
     pub request: &'r Request,
     /// The document.
     pub document: &'r StoredDocument,
-    /// The search that led to it.
+    /// The search whose words are highlighted.
     pub address: &'r SearchAddress,
-    /// As text, although it could be formatted.
+    /// The text is shown although the file could be rendered.
     pub is_plain: bool,
 }
 
-/// Pictures that browsers show.
+/// Extensions of images that browsers can display.
 const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "avif", "bmp"];
-/// How often words are told to a script that marks them.
+/// The maximum number of words passed to the highlighting script.
 const WORDS_MAX: usize = 50;
 
 impl Preview<'_> {
     /// Shows the document.
     ///
     /// # Errors
-    /// Fails if the database does.
+    /// Fails if the database fails.
     pub fn show(&self, files: &mut IndexedFiles) -> Result<Markup, PageError> {
         let document = self.document;
         let query = self.address.query();
-        // A query that can no longer be read marks nothing.
+        // A query that is no longer valid highlights nothing.
         let hits = document
             .hits(self.request, files, query)
             .unwrap_or_default();
@@ -116,7 +116,7 @@ impl Preview<'_> {
         form.with("plain", plain).address(DOCUMENT_PATH)
     }
 
-    /// What is known of the document, as a list of names and values.
+    /// Shows the properties of the document as a list of names and values.
     fn properties(&self) -> Markup {
         let document = self.document;
         let times = TimeContext::system();
@@ -170,7 +170,7 @@ impl Preview<'_> {
         }
     }
 
-    /// The formatted content of Markdown and HTML, if the file is as it was indexed.
+    /// Renders Markdown and HTML. `None` if the file has changed.
     fn formatted(&self) -> Option<Markup> {
         let format = match self.document.text("kind") {
             "markdown" => format_markdown,
@@ -198,7 +198,7 @@ impl Preview<'_> {
         }
     }
 
-    /// The stored text, with its matches marked.
+    /// Shows the stored text with highlighted matches.
     fn body(&self, hits: &[Range<usize>]) -> Markup {
         let document = self.document;
         let text = document.text("text");
@@ -228,7 +228,7 @@ impl Preview<'_> {
     }
 }
 
-/// The links to the matches. A script makes them step through the matches.
+/// Shows the links to the matches. A script adds the previous and next buttons.
 fn hit_links(count: usize) -> Markup {
     html! {
         p .hit-links data-hits=(count) hidden[count == 0] {
@@ -239,7 +239,7 @@ fn hit_links(count: usize) -> Markup {
     }
 }
 
-/// The pages of a text with form feeds between them.
+/// Shows a text whose pages are separated by form feeds.
 fn pages(text: &str, hits: &[Range<usize>]) -> Markup {
     let (mut start, mut first_hit) = (0, 0);
     let mut shown = Vec::new();
@@ -270,7 +270,7 @@ fn pages(text: &str, hits: &[Range<usize>]) -> Markup {
     }
 }
 
-/// Numbers the matches of a page behind those of the pages before.
+/// Renumbers the matches of a page after those of the previous pages.
 fn renumbered(markup: Markup, before: usize) -> Markup {
     if before == 0 {
         return markup;
@@ -281,7 +281,7 @@ fn renumbered(markup: Markup, before: usize) -> Markup {
     let mut parts = text.split(begin);
     shown.push_str(parts.next().unwrap_or_default());
     for part in parts {
-        // The text itself is escaped, so it has no such begin.
+        // The text is escaped, so it cannot contain this tag.
         let (number, rest) = part.split_once('"').unwrap_or((part, ""));
         let number = number.parse::<usize>().unwrap_or(0) + before;
         shown.push_str(&format!("{begin}{number}\"{rest}"));
@@ -289,7 +289,7 @@ fn renumbered(markup: Markup, before: usize) -> Markup {
     PreEscaped(shown)
 }
 
-/// The different words that match, for a script that marks them in a formatted document.
+/// Returns the distinct matched words, which a script highlights in a rendered document.
 fn words(document: &StoredDocument, hits: &[Range<usize>]) -> String {
     let text = document.text("text");
     let mut words: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! The results of a search, as a list or a table.
+//! Shows the results of a search as a list or a table.
 
 use maud::{Markup, PreEscaped, html};
 use windrow_file_query::TimeContext;
@@ -10,7 +10,7 @@ use crate::data_table::table_frame;
 use crate::show::{bytes, grouped, name_alone, sentence, visible};
 use crate::texts::search as texts;
 
-/// Shows the results of a page, with what helps if there are few. `total` is the number of all
+/// Shows a page of results, with suggestions if there are few. `total` is the number of all
 /// results, if it is known.
 pub fn show_results(
     search: &Search,
@@ -87,7 +87,7 @@ fn view_links(address: &SearchAddress) -> Markup {
     }
 }
 
-/// The filters, each with a link that removes it.
+/// Shows the active filters, each with a link that removes it.
 fn chips(address: &SearchAddress) -> Markup {
     if address.filters().next().is_none() {
         return html! {};
@@ -122,7 +122,7 @@ fn item(result: &SearchResult, times: &TimeContext, address: &SearchAddress) -> 
                 p .facts {
                     span .badge { (texts::kind(&result.kind)) }
                     span { (date(result, times)) }
-                    // The file of a member has others, too.
+                    // Several documents share the file of a member.
                     @if result.inner.is_none() { span { (bytes(result.size as f64)) } }
                     @if !result.author.is_empty() {
                         span .author title=(visible(&result.author)) { bdi { (names(&result.author)) } }
@@ -168,7 +168,7 @@ fn table(results: &Results, times: &TimeContext, address: &SearchAddress) -> Mar
     )
 }
 
-/// The links to other pages.
+/// Shows the links to the other pages.
 fn pages(results: &Results, address: &SearchAddress) -> Markup {
     let page = address.page();
     let has_next = results.has_more && page < PAGES_MAX;
@@ -187,13 +187,14 @@ fn pages(results: &Results, address: &SearchAddress) -> Markup {
     }
 }
 
-/// The names of people, without the addresses of their mail.
+/// Returns display names without mail addresses.
 fn names(authors: &str) -> String {
     let names = authors.split(", ").map(name_alone);
     visible(&names.collect::<Vec<_>>().join(", "))
 }
 
-/// The path up to its last part, and that part with what is inside of the file.
+/// Splits a path before its last component. The position inside the file belongs to the last
+/// component.
 fn split_path(result: &SearchResult) -> (&str, &str) {
     let end = result.path.rfind('/').map_or(0, |at| at + 1);
     result.id.split_at_checked(end).unwrap_or(("", &result.id))
@@ -215,11 +216,11 @@ fn place(snippet: &Snippet) -> Markup {
     }
 }
 
-/// Returns a snippet with its words marked. The text is escaped.
+/// Shows a snippet with highlighted words. The text is escaped.
 pub fn snippet(snippet: &Snippet) -> Markup {
     let mut shown = String::new();
     let mut end = 0;
-    // Form feeds between pages would be shown as boxes. Each is a byte, as the space is.
+    // Browsers show form feeds between pages as boxes. Spaces have the same length.
     let text = snippet.text.replace('\x0c', " ");
     let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
     let escaped = |text: &str| html! { (text) }.into_string();

@@ -1,4 +1,4 @@
-//! The documents of indexed files, read through a connection of the person.
+//! Runs searches on the documents of indexed files with the privileges of the user.
 
 use windrow_document::{ArrayBuf, doc};
 use windrow_file_search::{DocumentSink, DocumentSource};
@@ -8,7 +8,7 @@ use crate::error::PageError;
 
 /// The database and the collection of indexed files.
 pub const DATABASE: &str = "files";
-/// The collection of documents.
+/// The collection of the documents.
 pub const DOCUMENTS: &str = "documents";
 
 /// The documents of indexed files.
@@ -17,7 +17,7 @@ pub struct IndexedFiles {
 }
 
 impl IndexedFiles {
-    /// Reads through a connection.
+    /// Uses this connection.
     pub fn new(database: Database) -> IndexedFiles {
         IndexedFiles { database }
     }

@@ -1,5 +1,5 @@
-//! The parts of source code: comments, texts, numbers and keywords. It is no parser of any language;
-//! it knows how comments begin and end in each family.
+//! Classifies source code for highlighting: comments, strings, numbers and keywords. It does not
+//! parse; it only knows the delimiters of each language family.
 
 use super::marked_text::ClassedRange;
 
@@ -8,7 +8,7 @@ const TEXT: &str = "ss";
 const NUMBER: &str = "sn";
 const KEYWORD: &str = "sk";
 
-/// How comments begin in a family of languages.
+/// The delimiters of comments and strings of a language family.
 struct Family {
     languages: &'static [&'static str],
     line_comments: &'static [&'static str],
@@ -64,14 +64,14 @@ const FAMILIES: [Family; 4] = [
     },
 ];
 
-/// Languages in the manner of C: most others.
+/// Languages with the syntax of C: the default.
 const LIKE_C: Family = Family {
     languages: &[],
     line_comments: &["//"],
     has_block_comments: true,
 };
 
-/// The keywords that several languages have.
+/// Keywords of the supported languages.
 const KEYWORDS: &[&str] = &[
     "abstract",
     "and",
@@ -191,7 +191,7 @@ const KEYWORDS: &[&str] = &[
     "BY",
 ];
 
-/// Returns the parts of a text in a language, ascending.
+/// Returns the classified ranges of a source text, in ascending order.
 pub fn classify(text: &str, language: &str) -> Vec<ClassedRange> {
     let found = FAMILIES
         .iter()
@@ -213,7 +213,7 @@ pub fn classify(text: &str, language: &str) -> Vec<ClassedRange> {
     parts
 }
 
-/// The length of a part at the beginning of a text, and its class.
+/// The length and class of the token at the start of a text.
 struct Part {
     length: usize,
     class: Option<&'static str>,
@@ -260,8 +260,8 @@ fn part(rest: &str, family: &Family) -> Part {
     }
 }
 
-/// Returns `true` if a single quote begins a text: it ends on the same line. In Rust it may begin a
-/// lifetime.
+/// Returns `true` if a single quote begins a literal, which ends on the same line. In Rust it may
+/// begin a lifetime instead.
 fn is_text(rest: &str) -> bool {
     let line = rest.get(1..).unwrap_or_default();
     let line = line.lines().next().unwrap_or_default();
@@ -275,7 +275,7 @@ fn is_text(rest: &str) -> bool {
     })
 }
 
-/// Returns the length of a text in quotes. Other quotes than backticks end at the end of the line.
+/// Returns the length of a quoted literal. Except in backticks, it ends at the end of the line.
 fn text_length(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, character) in rest.char_indices().skip(1) {

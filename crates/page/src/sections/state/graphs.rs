@@ -1,4 +1,4 @@
-//! Graphs of the last hours. All pages share the samples; scripts draw them.
+//! Graphs of the last hours. All pages share the samples; scripts draw the graphs.
 
 use std::time::{Duration, Instant};
 
@@ -17,21 +17,21 @@ use crate::texts::state as texts;
 
 use super::{PATH, part_page};
 
-/// The newest sample, as soon as it is there.
+/// The event stream of new samples.
 pub const LIVE: Live = Live {
     interval: Duration::from_secs(1),
     start: look,
 };
 
-/// The times that can be shown, in minutes.
+/// The selectable periods, in minutes.
 const RANGES: [(u32, &str); 3] = [
     (15, texts::MINUTES_15),
     (60, texts::HOUR),
     (240, texts::HOURS_4),
 ];
-/// So many points a graph has at most.
+/// The maximum number of points of a graph.
 const POINTS_MAX: usize = 600;
-/// How often a stream checks that its user may see the numbers.
+/// The interval at which a stream checks the privileges of its user.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Fails if the user may not see the state of the server.
@@ -46,7 +46,7 @@ fn minutes(request: &Request) -> u32 {
     known.map_or(15, |(range, _)| *range)
 }
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     check_privilege(request)?;
     let shown = minutes(request);
@@ -97,7 +97,7 @@ fn figure(chart: &Chart, first: usize, window: &Window) -> Markup {
     }
 }
 
-/// The numbers of a chart as a table, which is also its legend.
+/// Shows the values of a chart as a table, which is also its legend.
 fn numbers(chart: &Chart, first: usize, window: &Window) -> Markup {
     let cell = |value: Option<f32>| value.map_or("–".to_owned(), |it| shown(chart.unit, it));
     data_table(
@@ -123,7 +123,7 @@ fn numbers(chart: &Chart, first: usize, window: &Window) -> Markup {
     )
 }
 
-/// Returns a number with its unit. The script of the charts does the same.
+/// Formats a value with its unit. The script of the graphs must use the same format.
 fn shown(unit: Unit, value: f32) -> String {
     match unit {
         Unit::Bytes => bytes(f64::from(value)),
@@ -136,7 +136,7 @@ fn shown(unit: Unit, value: f32) -> String {
     }
 }
 
-/// The samples as JSON.
+/// Returns the samples as JSON.
 pub fn series(request: &Request) -> Result<Response, PageError> {
     check_privilege(request)?;
     let window = request.site().history.window(minutes(request), POINTS_MAX);

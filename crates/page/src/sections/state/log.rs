@@ -1,4 +1,4 @@
-//! The newest lines of the log, with a filter.
+//! The newest lines of the server log, with a filter.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use crate::texts::state as texts;
 use super::log_line::LogLine;
 use super::{LOG, part_page};
 
-/// The lines that match the filter of the address.
+/// The event stream of the lines that match the filter in the address.
 pub const LIVE: Live = Live {
     interval: Duration::from_secs(2),
     start: look,
 };
 
-/// So many lines are shown.
+/// The maximum number of lines.
 const LINES_MAX: usize = 200;
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let lines = read_lines(&mut request.database()?)?;
     let mut components: Vec<&str> = lines.iter().map(|line| line.component.as_str()).collect();
@@ -50,7 +50,7 @@ fn look(_: &Request) -> Result<Look, PageError> {
     }))
 }
 
-/// Returns the lines that the server keeps, the newest first.
+/// Returns the lines of `getLog`, the newest first.
 pub fn read_lines(database: &mut Database) -> Result<Vec<LogLine>, PageError> {
     let reply = database.run(doc! { "getLog": "global", "$db": "admin" })?;
     let lines = reply.get("log").and_then(ValueRef::as_array);

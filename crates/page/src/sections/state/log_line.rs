@@ -1,25 +1,25 @@
-//! Lines of the server's log, which are JSON.
+//! Lines of the server log, which are JSON.
 
 use serde_json::Value;
 
-/// The parts of a line. A line that is not JSON is a message.
+/// The fields of a line. A line that is not JSON becomes a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogLine {
-    /// When, as ISO 8601.
+    /// The time in ISO 8601.
     pub time: String,
-    /// A letter: F, E, W, I or D1 to D5.
+    /// The severity: F, E, W, I or D1 to D5.
     pub severity: String,
-    /// The part of the server.
+    /// The component.
     pub component: String,
-    /// The number of the message.
+    /// The id of the message.
     pub id: i64,
     /// The message.
     pub message: String,
-    /// What the message is about.
+    /// The attributes.
     pub attributes: Value,
 }
 
-/// The number of the message about a slow operation.
+/// The id of the message about a slow operation.
 const SLOW_OPERATION: i64 = 51_803;
 
 impl LogLine {
@@ -47,12 +47,12 @@ impl LogLine {
         }
     }
 
-    /// Returns `true` if the line is about a slow operation.
+    /// Returns `true` if the line reports a slow operation.
     pub fn is_slow_operation(&self) -> bool {
         self.id == SLOW_OPERATION
     }
 
-    /// Returns date and time to the second.
+    /// Returns date and time without fractions of a second.
     pub fn time_to_second(&self) -> String {
         self.time
             .chars()
@@ -61,7 +61,7 @@ impl LogLine {
             .collect()
     }
 
-    /// Returns the attributes as one line. Empty without attributes.
+    /// Returns the attributes on one line. Empty without attributes.
     pub fn attributes_text(&self) -> String {
         match self.attributes.as_object() {
             Some(attributes) => {
@@ -76,13 +76,13 @@ impl LogLine {
         }
     }
 
-    /// Returns a text of the attributes.
+    /// Returns a string attribute, or an empty string.
     pub fn text(&self, name: &str) -> &str {
         let value = self.attributes.get(name).and_then(Value::as_str);
         value.unwrap_or_default()
     }
 
-    /// Returns a number of the attributes.
+    /// Returns an integer attribute.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.attributes.get(name).and_then(Value::as_i64)
     }

@@ -1,4 +1,4 @@
-//! Running operations, and the end of one.
+//! Shows and kills running operations.
 
 use std::time::Duration;
 
@@ -19,27 +19,27 @@ use crate::texts::state as texts;
 
 use super::{OPERATIONS, part_page};
 
-/// The table, every two seconds.
+/// The event stream with the table of operations.
 pub const LIVE: Live = Live {
     interval: Duration::from_secs(2),
     start: look,
 };
 
-/// Commands that only watch the server, and wait for news.
+/// Commands that monitor the server and may wait for changes.
 const WATCHING: [&str; 4] = ["hello", "isMaster", "ismaster", "currentOp"];
-/// So many operations are shown.
+/// The maximum number of operations shown.
 const OPERATIONS_MAX: usize = 200;
-/// So many bytes of a command are shown.
+/// The maximum number of bytes shown of a command.
 const COMMAND_BYTES_MAX: usize = 2_000;
 
-/// The operations that the user may see.
+/// The running operations that the user may see.
 struct Running {
     operations: Vec<DocumentBuf>,
-    /// Only those of the user.
+    /// The list contains only operations of the user.
     is_own: bool,
 }
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let running = read(&mut request.database()?)?;
     let content = html! {
@@ -65,7 +65,7 @@ fn look(_: &Request) -> Result<Look, PageError> {
     }))
 }
 
-/// Ends an operation.
+/// Kills an operation.
 pub fn kill(request: &Request) -> Result<Response, PageError> {
     let id = request.form().text("op").parse::<i64>();
     let id = id.map_err(|_| PageError::bad_request("the operation has no number"))?;
@@ -95,7 +95,7 @@ fn read(database: &mut Database) -> Result<Running, PageError> {
     Ok(Running { operations, is_own })
 }
 
-/// Returns `true` if an operation does more than to watch the server.
+/// Returns `true` unless an operation only monitors the server.
 fn is_work(operation: Document<'_>) -> bool {
     let is_active = operation.get("active").is_some_and(ValueRef::is_truthy);
     is_active && !WATCHING.contains(&command_name(operation))
@@ -166,7 +166,7 @@ fn row(request: &Request, operation: Document<'_>) -> Markup {
     }
 }
 
-/// The progress of a build, as the server has it.
+/// Shows the progress of an index build.
 fn progress(operation: Document<'_>) -> Markup {
     let (done, total) = (
         number(operation, &["progress", "done"]),

@@ -1,4 +1,4 @@
-//! The profiles of databases: what they record, and since which duration.
+//! The profilers of databases: level and threshold.
 
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,18 +14,18 @@ use crate::texts::state as texts;
 
 use super::SLOW;
 
-/// The profile of a database.
+/// The profiler settings of a database.
 pub struct Profile {
     database: String,
     level: i64,
     slow_ms: i64,
 }
 
-/// Returns the profiles of the databases that the user may see.
+/// Returns the profiler settings of the databases that the user may see.
 pub fn read(database: &mut Database) -> Result<Vec<Profile>, PageError> {
     let mut profiles = Vec::new();
     for name in database.database_names()? {
-        // Without the privilege, the profile of this database is not shown.
+        // Skips databases for which the user lacks the privilege.
         let Ok(reply) = database.run(doc! { "profile": (-1), "$db": (name.as_str()) }) else {
             continue;
         };
@@ -39,7 +39,7 @@ pub fn read(database: &mut Database) -> Result<Vec<Profile>, PageError> {
     Ok(profiles)
 }
 
-/// Sets the profile of a database.
+/// Changes the profiler settings of a database.
 pub fn set(request: &Request) -> Result<Response, PageError> {
     let form = request.form();
     let number = |name: &str, message: &str| {
@@ -56,7 +56,7 @@ pub fn set(request: &Request) -> Result<Response, PageError> {
     Ok(Response::redirect(SLOW))
 }
 
-/// The profiles as a table with a form for each.
+/// Shows the settings as a table with a form for each database.
 pub fn table(request: &Request, profiles: &[Profile]) -> Markup {
     html! {
         @if !profiles.is_empty() {

@@ -1,4 +1,4 @@
-//! Slow operations, from the log.
+//! The page of slow operations, taken from the server log.
 
 use maud::{Markup, html};
 
@@ -13,10 +13,10 @@ use super::log::read_lines;
 use super::log_line::LogLine;
 use super::{SLOW, part_page, profile};
 
-/// So many operations are shown.
+/// The maximum number of operations shown.
 const OPERATIONS_MAX: usize = 100;
 
-/// The page.
+/// Shows the page.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let mut lines = read_lines(&mut database)?;
