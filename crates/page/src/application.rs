@@ -18,16 +18,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::assets::{AssetRequest, serve_asset};
 use crate::basic_login::basic_credentials;
-use crate::body::{BodyReader, BodyWriter, PageBody};
-use crate::cancellation::CancelOnDrop;
+use crate::body::{BodyEncoding, BodyReader, BodyWriter, PageBody};
 use crate::error::PageError;
 use crate::form::Form;
 use crate::host::is_own_origin;
-use crate::live::{LiveStreams, RunLook, Seen};
+use crate::interrupt::InterruptOnDrop;
+use crate::live::{EventStreams, PollResult, RunPoll};
 use crate::login::{self, begin_session};
 use crate::request::{Request, RequestParts};
 use crate::response::{Content, Response, compress};
-use crate::route::{Answer, Live, Route};
+use crate::route::{Answer, EventStream, Route};
 use crate::secret::is_same;
 use crate::sections::routes;
 use crate::services::{ConnectionEnds, PageTls};
@@ -40,7 +40,7 @@ use crate::texts;
 #[derive(Clone, Debug)]
 pub struct Application {
     site: Arc<Site>,
-    streams: LiveStreams,
+    streams: EventStreams,
 }
 
 /// The header in which a script sends the form token.
@@ -78,7 +78,7 @@ impl Application {
     pub fn new(site: Arc<Site>) -> Application {
         Application {
             site,
-            streams: LiveStreams::default(),
+            streams: EventStreams::default(),
         }
     }
 
@@ -118,13 +118,13 @@ impl Application {
         ends: ConnectionEnds,
     ) -> hyper::Response<PageBody> {
         let (head, body) = request.into_parts();
-        let accepts_gzip = accepts_gzip(&head.headers);
+        let encoding = accepted_encoding(&head.headers);
         let Some(host) = self.site.hosts.accepted(&head.headers) else {
             let response = Response::text(texts::error::FORBIDDEN_HOST);
-            return finish(response.with_status(StatusCode::FORBIDDEN), false);
+            return finish(response.with_status(StatusCode::FORBIDDEN));
         };
         if !ends.is_encrypted && self.tls().is_some_and(|tls| tls.is_required) {
-            return finish(redirect_to_tls(&head, &host), false);
+            return finish(redirect_to_tls(&head, &host));
         }
         let path = head.uri.path().to_owned();
         if let Some(name) = path.strip_prefix("/assets/") {
@@ -137,10 +137,10 @@ impl Application {
                 name,
                 tag: query.get("v"),
                 known_tag: tag,
-                accepts_gzip,
+                accepts_gzip: encoding == BodyEncoding::Gzip,
             });
             if let Some(asset) = asset {
-                return finish(asset, false);
+                return finish(asset);
             }
         }
         let parts = RequestParts {
@@ -153,10 +153,10 @@ impl Application {
             form: Form::default(),
             ends,
             site: self.site.clone(),
-            cancellation: Arc::default(),
+            interrupt: Arc::default(),
             permit: None,
         };
-        self.route(parts, &host, body, accepts_gzip).await
+        self.route(parts, &host, body, encoding).await
     }
 
     /// Finds the route, authenticates the request and checks its form token, then runs the handler.
@@ -165,7 +165,7 @@ impl Application {
         mut parts: RequestParts,
         host: &Authority,
         body: Incoming,
-        accepts_gzip: bool,
+        encoding: BodyEncoding,
     ) -> hyper::Response<PageBody> {
         let route = match find_route(&parts) {
             Ok(route) => route,
@@ -181,24 +181,21 @@ impl Application {
         }
         match route.answer {
             Answer::Once(function) => match receive_form(&mut parts, route, host, body).await {
-                Ok(()) => run(parts, accepts_gzip, function).await,
+                Ok(()) => run(parts, encoding, function).await,
                 Err(error) => refuse(parts, &error),
             },
             Answer::Received(function) => match check_post(&parts, route, host) {
                 Ok(()) => {
                     let reader = BodyReader::new(body);
-                    run(parts, accepts_gzip, move |request| {
-                        function(request, reader)
-                    })
-                    .await
+                    run(parts, encoding, move |request| function(request, reader)).await
                 }
                 Err(error) => refuse(parts, &error),
             },
-            Answer::Live(live) => self.stream(parts, live).await,
+            Answer::Events(live) => self.stream(parts, live).await,
         }
     }
 
-    async fn stream(&self, parts: RequestParts, live: Live) -> hyper::Response<PageBody> {
+    async fn stream(&self, parts: RequestParts, live: EventStream) -> hyper::Response<PageBody> {
         let session = parts.session.clone();
         let key = format!(
             "{:p} {}",
@@ -209,14 +206,14 @@ impl Application {
         let request = Request::new(parts);
         let own = request.clone();
         let begun = tokio::task::spawn_blocking(move || (live.start)(&own)).await;
-        let look = match begun {
-            Ok(Ok(look)) => look,
-            Ok(Err(error)) => return finish(error_page(&request, &error), false),
-            Err(_) => return finish(error_page(&request, &failed()), false),
+        let poll = match begun {
+            Ok(Ok(poll)) => poll,
+            Ok(Err(error)) => return finish(error_page(&request, &error)),
+            Err(_) => return finish(error_page(&request, &failed())),
         };
         let body = self
             .streams
-            .subscribe(&key, live, look, looker(request, ends));
+            .subscribe(&key, live, poll, poll_runner(request, ends));
         let mut response = hyper::Response::new(body);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
@@ -244,8 +241,8 @@ fn session_pointer(session: &Option<Arc<Session>>) -> *const Session {
 
 /// Returns the function that runs a poll. Each poll gets a request of its own, on a thread that may
 /// block.
-fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
-    Arc::new(move |mut look| {
+fn poll_runner(request: Request, ends: ConnectionEnds) -> RunPoll {
+    Arc::new(move |mut poll| {
         let again = Request::new(RequestParts {
             method: Method::GET,
             path: request.path().to_owned(),
@@ -256,7 +253,7 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
             ends,
             session: request.session().cloned(),
             site: request.site().clone(),
-            cancellation: Arc::default(),
+            interrupt: Arc::default(),
             permit: None,
         });
         Box::pin(async move {
@@ -264,11 +261,11 @@ fn looker(request: Request, ends: ConnectionEnds) -> RunLook {
             if again.session().is_some_and(|session| session.is_over()) {
                 return None;
             }
-            let looked = tokio::task::spawn_blocking(move || {
-                let result = look(&again).map_err(|error| error.message);
-                Seen { look, result }
+            let result = tokio::task::spawn_blocking(move || {
+                let result = poll(&again).map_err(|error| error.message);
+                PollResult { poll, result }
             });
-            looked.await.ok()
+            result.await.ok()
         })
     })
 }
@@ -298,13 +295,10 @@ fn ask_for_login(parts: RequestParts) -> hyper::Response<PageBody> {
     let request = Request::new(parts);
     if request.wants_json() || request.wants_part() {
         let error = PageError::new(StatusCode::UNAUTHORIZED, texts::error::LOGIN);
-        return finish(error_page(&request, &error), false);
+        return finish(error_page(&request, &error));
     }
     let next = utf8_percent_encode(&address, NON_ALPHANUMERIC);
-    finish(
-        Response::redirect(&format!("{}?next={next}", login::PATH)),
-        false,
-    )
+    finish(Response::redirect(&format!("{}?next={next}", login::PATH)))
 }
 
 /// Authenticates an API request by HTTP Basic. Returns `None` if the request has no credentials or
@@ -360,7 +354,7 @@ fn is_form(headers: &HeaderMap) -> bool {
 
 /// Checks that a POST request was sent by a page of this site.
 fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(), PageError> {
-    if !is_own_origin(&parts.headers, host, parts.ends.is_encrypted) {
+    if !is_own_origin(&parts.headers, host, &parts.ends.scheme()) {
         return Err(PageError::forbidden(texts::error::ORIGIN));
     }
     if route.writes && parts.site.is_read_only {
@@ -382,32 +376,29 @@ fn check_post(parts: &RequestParts, route: &Route, host: &Authority) -> Result<(
 /// Runs a handler on a thread that may block.
 async fn run(
     mut parts: RequestParts,
-    accepts_gzip: bool,
+    encoding: BodyEncoding,
     function: impl FnOnce(&Request) -> Result<Response, PageError> + Send + 'static,
 ) -> hyper::Response<PageBody> {
     if let Some(session) = &parts.session {
         // Cannot fail: the semaphore is never closed.
         parts.permit = session.requests.clone().acquire_owned().await.ok();
     }
-    let cancellation = parts.cancellation.clone();
-    let guard = CancelOnDrop::new(cancellation.clone());
+    let interrupt = parts.interrupt.clone();
+    let guard = InterruptOnDrop::new(interrupt.clone());
     let request = Request::new(parts);
     let answered = tokio::task::spawn_blocking(move || {
-        if request.cancellation().is_cancelled() {
-            return finish(Response::text(""), false);
+        if request.interrupt().is_interrupted() {
+            return finish(Response::text(""));
         }
         let called = catch_unwind(AssertUnwindSafe(|| function(&request)));
         let response = called.unwrap_or_else(|_| Err(failed()));
         let response = response.unwrap_or_else(|error| error_page(&request, &error));
-        let guard = CancelOnDrop::new(request.cancellation().clone());
-        finish_guarded(response, accepts_gzip, Some(guard))
+        let guard = InterruptOnDrop::new(request.interrupt().clone());
+        finish_encoded(response, encoding, Some(guard))
     });
     let response = answered.await.unwrap_or_else(|_| {
         let response = Response::text(texts::error::FAILED);
-        finish(
-            response.with_status(StatusCode::INTERNAL_SERVER_ERROR),
-            false,
-        )
+        finish(response.with_status(StatusCode::INTERNAL_SERVER_ERROR))
     });
     guard.disarm();
     response
@@ -425,20 +416,20 @@ fn refuse(parts: RequestParts, error: &PageError) -> hyper::Response<PageBody> {
     if is_method {
         response = response.with_header(ALLOW, "GET, HEAD, POST");
     }
-    finish(response, false)
+    finish(response)
 }
 
-/// Converts a response for hyper.
-fn finish(response: Response, accepts_gzip: bool) -> hyper::Response<PageBody> {
-    finish_guarded(response, accepts_gzip, None)
+/// Converts a response for hyper, without compression.
+fn finish(response: Response) -> hyper::Response<PageBody> {
+    finish_encoded(response, BodyEncoding::Identity, None)
 }
 
 /// Converts a response for hyper. Starts to write a streamed content; `guard` interrupts the
 /// commands of the request if the browser disconnects before the end.
-fn finish_guarded(
+fn finish_encoded(
     response: Response,
-    accepts_gzip: bool,
-    guard: Option<CancelOnDrop>,
+    encoding: BodyEncoding,
+    guard: Option<InterruptOnDrop>,
 ) -> hyper::Response<PageBody> {
     let Response {
         status,
@@ -446,11 +437,10 @@ fn finish_guarded(
         content,
     } = response;
     let is_encoded = headers.iter().any(|(name, _)| *name == CONTENT_ENCODING);
+    let accepts_gzip = encoding == BodyEncoding::Gzip && !is_encoded;
     let mut is_compressed = false;
     let body = match content {
-        Content::Whole(bytes)
-            if accepts_gzip && !is_encoded && bytes.len() >= COMPRESSED_BYTES_MIN =>
-        {
+        Content::Whole(bytes) if accepts_gzip && bytes.len() >= COMPRESSED_BYTES_MIN => {
             match compress(&bytes, Compression::fast()) {
                 Ok(compressed) => {
                     is_compressed = true;
@@ -464,8 +454,13 @@ fn finish_guarded(
             write,
             is_compressible,
         } => {
-            is_compressed = accepts_gzip && is_compressible && !is_encoded;
-            let (mut writer, body) = BodyWriter::new(is_compressed, guard);
+            is_compressed = accepts_gzip && is_compressible;
+            let encoding = if is_compressed {
+                BodyEncoding::Gzip
+            } else {
+                BodyEncoding::Identity
+            };
+            let (mut writer, body) = BodyWriter::new(encoding, guard);
             tokio::task::spawn_blocking(move || {
                 // Either the client has disconnected, or the handler failed. In both cases the
                 // response is truncated without a final chunk, which clients report as an error.
@@ -487,8 +482,13 @@ fn finish_guarded(
     answer
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// Returns the encoding of responses that the client prefers.
+fn accepted_encoding(headers: &HeaderMap) -> BodyEncoding {
     let accepted = headers.get(ACCEPT_ENCODING).and_then(|it| it.to_str().ok());
     let mut names = accepted.unwrap_or_default().split(',');
-    names.any(|name| name.trim().split(';').next() == Some("gzip"))
+    if names.any(|name| name.trim().split(';').next() == Some("gzip")) {
+        BodyEncoding::Gzip
+    } else {
+        BodyEncoding::Identity
+    }
 }

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::cancellation::CancelOnDrop;
+use crate::interrupt::InterruptOnDrop;
 
 /// The body of a response, for hyper.
 #[derive(Debug)]
@@ -22,7 +22,12 @@ pub enum PageBody {
     Whole(Option<Bytes>),
     /// The chunks of a [`BodyWriter`]. If the body is dropped before the last chunk was sent, the
     /// guard interrupts the commands of the request.
-    Pieces(mpsc::Receiver<Bytes>, Option<CancelOnDrop>),
+    Streamed {
+        /// The chunks that were written.
+        chunks: mpsc::Receiver<Bytes>,
+        /// `None` if the request has no commands to interrupt.
+        guard: Option<InterruptOnDrop>,
+    },
 }
 
 impl PageBody {
@@ -42,8 +47,8 @@ impl Body for PageBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match self.get_mut() {
             PageBody::Whole(bytes) => Poll::Ready(bytes.take()),
-            PageBody::Pieces(pieces, guard) => {
-                let next = pieces.poll_recv(context);
+            PageBody::Streamed { chunks, guard } => {
+                let next = chunks.poll_recv(context);
                 if matches!(next, Poll::Ready(None))
                     && let Some(guard) = guard.take()
                 {
@@ -64,7 +69,7 @@ impl Body for PageBody {
             PageBody::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            PageBody::Pieces(..) => SizeHint::default(),
+            PageBody::Streamed { .. } => SizeHint::default(),
         }
     }
 }
@@ -72,14 +77,23 @@ impl Body for PageBody {
 /// The number of bytes after which a chunk is sent.
 const PIECE_BYTES: usize = 64 << 10;
 /// The number of chunks that wait for the client. The writer blocks if the queue is full.
-const PIECES_MAX: usize = 4;
+const CHUNKS_MAX: usize = 4;
 
 /// Sends a body while it is written. Blocks if the client receives slowly. Fails if the client has
 /// disconnected.
 #[derive(Debug)]
 pub struct BodyWriter {
-    pieces: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Bytes>,
     buffer: Buffer,
+}
+
+/// The content encoding of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyEncoding {
+    /// The bytes as they are written.
+    Identity,
+    /// Compressed by gzip.
+    Gzip,
 }
 
 /// Bytes that were written but not sent.
@@ -101,16 +115,17 @@ impl Buffer {
 impl BodyWriter {
     /// Creates a writer and its body. If the body is dropped before the end, `guard` interrupts the
     /// commands of the request.
-    pub fn new(is_compressed: bool, guard: Option<CancelOnDrop>) -> (BodyWriter, PageBody) {
-        let (pieces, received) = mpsc::channel(PIECES_MAX);
-        let buffer = if is_compressed {
-            Buffer::Compressed(Box::new(GzEncoder::new(Vec::new(), Compression::fast())))
-        } else {
-            Buffer::Plain(Vec::new())
+    pub fn new(encoding: BodyEncoding, guard: Option<InterruptOnDrop>) -> (BodyWriter, PageBody) {
+        let (sender, chunks) = mpsc::channel(CHUNKS_MAX);
+        let buffer = match encoding {
+            BodyEncoding::Identity => Buffer::Plain(Vec::new()),
+            BodyEncoding::Gzip => {
+                Buffer::Compressed(Box::new(GzEncoder::new(Vec::new(), Compression::fast())))
+            }
         };
         (
-            BodyWriter { pieces, buffer },
-            PageBody::Pieces(received, guard),
+            BodyWriter { sender, buffer },
+            PageBody::Streamed { chunks, guard },
         )
     }
 
@@ -130,7 +145,7 @@ impl BodyWriter {
         if bytes.is_empty() {
             return Ok(());
         }
-        let sent = self.pieces.blocking_send(bytes.into());
+        let sent = self.sender.blocking_send(bytes.into());
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -176,7 +191,7 @@ impl BodyReader {
     /// Receives a body on a task of its own. Must be called within the runtime.
     pub fn new(body: Incoming) -> BodyReader {
         let left = body.size_hint().exact();
-        let (sender, pieces) = mpsc::channel(PIECES_MAX);
+        let (sender, pieces) = mpsc::channel(CHUNKS_MAX);
         tokio::spawn(receive(body, sender));
         BodyReader {
             pieces,

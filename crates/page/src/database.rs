@@ -6,9 +6,9 @@ use std::time::Duration;
 use windrow_client::ClientError;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
-use crate::cancellation::Cancellation;
 use crate::connection::Connection;
 use crate::error::PageError;
+use crate::interrupt::RequestInterrupt;
 use crate::reading_commands::check_reads;
 use crate::session::Session;
 
@@ -20,7 +20,7 @@ pub struct Database {
     /// `None` only while it is dropped.
     connection: Option<Connection>,
     session: Arc<Session>,
-    cancellation: Arc<Cancellation>,
+    interrupt: Arc<RequestInterrupt>,
     is_read_only: bool,
     time_max: Duration,
     /// Another request can use the connection: its last command ended normally.
@@ -32,14 +32,14 @@ impl Database {
     pub fn new(
         connection: Connection,
         session: Arc<Session>,
-        cancellation: Arc<Cancellation>,
+        interrupt: Arc<RequestInterrupt>,
         is_read_only: bool,
     ) -> Database {
-        cancellation.watch(&connection.socket);
+        interrupt.add_connection(&connection.socket);
         Database {
             connection: Some(connection),
             session,
-            cancellation,
+            interrupt,
             is_read_only,
             time_max: TIME_MAX,
             is_usable: true,
@@ -148,7 +148,7 @@ impl Drop for Database {
         let Some(connection) = self.connection.take() else {
             return;
         };
-        if self.cancellation.release(&connection.socket) && self.is_usable {
+        if self.interrupt.remove_connection(&connection.socket) && self.is_usable {
             self.session.connections.put(connection);
         }
     }

@@ -19,7 +19,7 @@ pub struct FolderServices {
     /// Replaces the configuration file. The text was checked before.
     pub write_config: ConfigFunction<()>,
     /// Starts a run in a process of its own.
-    pub start_run: Box<dyn Fn(StartedRun) -> Result<(), String> + Send + Sync>,
+    pub start_run: Box<dyn Fn(RunRequest) -> Result<(), String> + Send + Sync>,
     /// Stops the run that was started from the page. The next run continues it. Returns `false` if
     /// there is none.
     pub stop_run: Box<dyn Fn() -> bool + Send + Sync>,
@@ -39,7 +39,7 @@ impl fmt::Debug for FolderServices {
 
 /// A request to start a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartedRun {
+pub struct RunRequest {
     /// The folders. If empty, those of the configuration.
     pub folders: Vec<String>,
     /// Also retries unchanged files that failed before.
@@ -84,6 +84,15 @@ pub struct StageProgress {
     pub input_wait_ms: f64,
     /// The time that the threads waited for the stage after, in milliseconds.
     pub output_wait_ms: f64,
-    /// The mean and the greatest number of bytes in the queue to the next stage.
-    pub queue_bytes: Option<(u64, u64)>,
+    /// The fill level of the queue to the next stage. `None` if the stage has no queue.
+    pub queue_bytes: Option<QueueBytes>,
+}
+
+/// The fill level of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueBytes {
+    /// The mean number of bytes.
+    pub mean: u64,
+    /// The greatest number of bytes.
+    pub max: u64,
 }

@@ -117,7 +117,7 @@ impl History {
         let skipped = state.samples.partition_point(|it| it.millis < from);
         let samples: Vec<&Sample> = state.samples.iter().skip(skipped).collect();
         let group = samples.len().div_ceil(rows_max.max(1)).max(1);
-        let rows = samples.chunks(group).filter_map(average_of);
+        let rows = samples.chunks(group).filter_map(average_samples);
         Window {
             rows: rows.collect(),
         }
@@ -146,7 +146,7 @@ fn value(source: Source, old: Document<'_>, new: Document<'_>, seconds: f64) -> 
 }
 
 /// Returns the averages of samples, with the time of the last one. Unknown numbers are skipped.
-fn average_of(samples: &[&Sample]) -> Option<Sample> {
+fn average_samples(samples: &[&Sample]) -> Option<Sample> {
     let last = samples.last()?;
     let average = |column: usize| {
         let values = samples.iter().filter_map(|it| it.values.get(column));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn windows_have_averages() {
         let samples = [sample(1, &[1.0, f32::NAN]), sample(2, &[3.0, 8.0])];
-        let row = average_of(&[&samples[0], &samples[1]]).unwrap();
+        let row = average_samples(&[&samples[0], &samples[1]]).unwrap();
         assert_eq!(row, sample(2, &[2.0, 8.0]));
         let window = Window {
             rows: samples.to_vec(),

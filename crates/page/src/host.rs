@@ -3,7 +3,7 @@
 //! prevents DNS rebinding, see [`windrow_web::host`].
 
 use hyper::header::{HeaderMap, ORIGIN};
-use hyper::http::uri::Authority;
+use hyper::http::uri::{Authority, Scheme};
 use windrow_web::host::{address_of, is_loopback_name, named_host};
 
 /// The accepted hosts.
@@ -36,12 +36,14 @@ impl Hosts {
 /// such requests. A request without it comes from another program, and is authenticated by its
 /// token alone. An unencrypted page is not the same origin as an encrypted connection. The converse
 /// is accepted, because a proxy may have terminated TLS.
-pub fn is_own_origin(headers: &HeaderMap, host: &Authority, is_encrypted: bool) -> bool {
+pub fn is_own_origin(headers: &HeaderMap, host: &Authority, scheme: &Scheme) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };
     let origin = origin.to_str().unwrap_or_default();
-    let plain = origin.strip_prefix("http://").filter(|_| !is_encrypted);
+    let plain = origin
+        .strip_prefix("http://")
+        .filter(|_| *scheme == Scheme::HTTP);
     let named = plain.or(origin.strip_prefix("https://"));
     named.is_some_and(|named| named.eq_ignore_ascii_case(host.as_str()))
 }
@@ -108,10 +110,18 @@ mod tests {
         ];
         for (origin, expected) in cases {
             let headers = headers(&[(ORIGIN, origin)]);
-            assert_eq!(is_own_origin(&headers, &host, false), expected, "{origin}");
+            assert_eq!(
+                is_own_origin(&headers, &host, &Scheme::HTTP),
+                expected,
+                "{origin}"
+            );
             let is_https = expected && origin.starts_with("https");
-            assert_eq!(is_own_origin(&headers, &host, true), is_https, "{origin}");
+            assert_eq!(
+                is_own_origin(&headers, &host, &Scheme::HTTPS),
+                is_https,
+                "{origin}"
+            );
         }
-        assert!(is_own_origin(&HeaderMap::new(), &host, false));
+        assert!(is_own_origin(&HeaderMap::new(), &host, &Scheme::HTTP));
     }
 }

@@ -19,7 +19,7 @@ pub struct Imports {
 pub struct Import {
     bytes: AtomicU64,
     documents: AtomicU64,
-    is_cancelled: AtomicBool,
+    is_interrupted: AtomicBool,
     end: Mutex<Option<(Instant, ImportEnd)>>,
 }
 
@@ -61,7 +61,7 @@ impl Imports {
         let import = Arc::new(Import {
             bytes: AtomicU64::new(0),
             documents: AtomicU64::new(0),
-            is_cancelled: AtomicBool::new(false),
+            is_interrupted: AtomicBool::new(false),
             end: Mutex::new(None),
         });
         all.insert(number.to_owned(), import.clone());
@@ -111,13 +111,13 @@ impl Import {
     }
 
     /// Requests the end of the import before its next batch.
-    pub fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Relaxed);
+    pub fn interrupt(&self) {
+        self.is_interrupted.store(true, Ordering::Relaxed);
     }
 
     /// Returns `true` if the end of the import was requested.
-    pub fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
     }
 
     /// Records the result.

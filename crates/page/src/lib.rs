@@ -10,28 +10,30 @@
 //! [`PageServer::start`] listens on an address and serves the page on its own threads.
 //!
 //! ```text
-//! server        a thread: connections, HTTP
+//! server        connections, HTTP
 //!   ↓
 //! application   host, route, session, token
 //!   ↓
-//! sections      the table of pages; a function answers, on a thread that may block
+//! sections      the table of pages; handlers run on threads that may block
 //!   ↓
-//! request       what the function sees: parameters, forms, `database()`
+//! request       the view of a handler: parameters, forms, `database()`
 //! ```
 //!
 //! Modules in reading order:
 //!
 //! - `options`, `services`, `folder_services`: what the caller passes
-//! - `server`, `tls_stream`, `application`: from a socket to a function
-//! - `route`, `request`, `response`, `body`, `form`, `error`: what functions get and return
-//! - `sections`: the pages; `shell`: their frame, `data_table`: their tables, `collection_frame`: that of a collection; `show`: values for people;
-//!   `texts`: all texts; `assets`: scripts and styles
-//! - `imports`: how far imports are; `text_reader`: text in pieces
-//! - `live`: streams of events; `history`, `sampler`: numbers of the last hours
-//! - `literals`: documents as people write them; `document_tree`: documents as pages show them; `namespace`: collections in addresses
-//! - `database`, `reading_commands`, `connection`, `cancellation`: commands to the database
-//! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: logins, and the checks
-//!   of requests
+//! - `server`, `tls_stream`, `application`: from a socket to a handler
+//! - `route`, `request`, `response`, `body`, `form`, `error`: what handlers receive and return
+//! - `sections`: the pages; `shell`: their frame; `data_table`: tables; `collection_frame`: the frame
+//!   of the pages of a collection; `show`: formats values; `texts`: all texts; `assets`: scripts and
+//!   styles
+//! - `imports`: the progress of imports; `text_reader`: reads text in pieces
+//! - `live`: streams of events; `history`, `sampler`: statistics of the last hours
+//! - `literals`: documents in the syntax of mongosh; `document_tree`: renders documents; `namespace`:
+//!   names of collections in addresses
+//! - `database`, `reading_commands`, `connection`, `interrupt`: runs commands
+//! - `site`, `session`, `login`, `basic_login`, `login_delay`, `host`, `secret`: sessions, logins
+//!   and the checks of requests
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -43,7 +45,6 @@ mod application;
 mod assets;
 mod basic_login;
 mod body;
-mod cancellation;
 mod collection_frame;
 mod connection;
 mod data_table;
@@ -55,6 +56,7 @@ mod form;
 mod history;
 mod host;
 mod imports;
+mod interrupt;
 mod literals;
 mod live;
 mod login;
@@ -78,7 +80,9 @@ mod text_reader;
 mod texts;
 mod tls_stream;
 
-pub use folder_services::{ConfigFunction, FolderServices, RunProgress, StageProgress, StartedRun};
+pub use folder_services::{
+    ConfigFunction, FolderServices, QueueBytes, RunProgress, RunRequest, StageProgress,
+};
 pub use options::PageOptions;
 pub use server::PageServer;
 pub use services::{

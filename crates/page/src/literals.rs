@@ -17,7 +17,7 @@ mod write;
 pub use date::format_date;
 pub use parse::{DocumentReader, parse_array, parse_document, parse_value};
 pub use stream::DocumentStream;
-pub use write::{extended_json, shell_line, shell_text};
+pub use write::{JsonFormat, extended_json, shell_line, shell_text};
 
 #[cfg(test)]
 mod tests;

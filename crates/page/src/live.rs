@@ -10,11 +10,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::body::PageBody;
-use crate::route::{Live, Look};
+use crate::route::{EventStream, PollFunction};
 
 /// The polling tasks, by the address and session that they serve.
 #[derive(Clone, Debug, Default)]
-pub struct LiveStreams {
+pub struct EventStreams {
     streams: Arc<Mutex<HashMap<String, watch::Receiver<Bytes>>>>,
 }
 
@@ -25,52 +25,61 @@ const SILENCE_MAX: Duration = Duration::from_secs(15);
 const COMMENT: &[u8] = b":\n\n";
 
 /// Runs a poll on a thread that may block. Returns `None` if the stream must end.
-pub type RunLook = Arc<dyn Fn(Look) -> LookFuture + Send + Sync>;
+pub type RunPoll = Arc<dyn Fn(PollFunction) -> PollFuture + Send + Sync>;
 
 /// The future of a poll.
-pub type LookFuture = std::pin::Pin<Box<dyn Future<Output = Option<Seen>> + Send>>;
+pub type PollFuture = std::pin::Pin<Box<dyn Future<Output = Option<PollResult>> + Send>>;
 
 /// The result of a poll, with the function for the next poll.
-pub struct Seen {
+pub struct PollResult {
     /// The function, to be called again.
-    pub look: Look,
+    pub poll: PollFunction,
     /// The text of the event, or an error message.
     pub result: Result<String, String>,
 }
 
-impl LiveStreams {
+impl EventStreams {
     /// Returns the body of a stream. `poll` produces the events if no task serves the key.
-    pub fn subscribe(&self, key: &str, live: Live, look: Look, run: RunLook) -> PageBody {
+    pub fn subscribe(
+        &self,
+        key: &str,
+        live: EventStream,
+        poll: PollFunction,
+        run: RunPoll,
+    ) -> PageBody {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let known = streams.get(key).filter(|known| known.has_changed().is_ok());
-        let seen = match known {
+        let events = match known {
             Some(known) => known.clone(),
             None => {
-                let (sender, seen) = watch::channel(Bytes::new());
-                tokio::spawn(look_again(live.interval, look, run, sender));
-                streams.insert(key.to_owned(), seen.clone());
-                seen
+                let (sender, events) = watch::channel(Bytes::new());
+                tokio::spawn(poll_repeatedly(live.interval, poll, run, sender));
+                streams.insert(key.to_owned(), events.clone());
+                events
             }
         };
         drop(streams);
-        let (pieces, body) = mpsc::channel(1);
-        tokio::spawn(forward(seen, pieces));
-        PageBody::Pieces(body, None)
+        let (sender, chunks) = mpsc::channel(1);
+        tokio::spawn(forward(events, sender));
+        PageBody::Streamed {
+            chunks,
+            guard: None,
+        }
     }
 
     /// Removes the streams without readers.
     pub fn clean(&self) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(|_, seen| seen.has_changed().is_ok());
+        streams.retain(|_, events| events.has_changed().is_ok());
     }
 }
 
 /// Polls in each interval until the stream has no reader. The map `streams` holds one receiver,
 /// which does not count as a reader.
-async fn look_again(
+async fn poll_repeatedly(
     interval: Duration,
-    mut look: Look,
-    run: RunLook,
+    mut poll: PollFunction,
+    run: RunPoll,
     sender: watch::Sender<Bytes>,
 ) {
     let mut ticks = tokio::time::interval(interval);
@@ -80,11 +89,11 @@ async fn look_again(
         if sender.receiver_count() <= 1 {
             return;
         }
-        let Some(seen) = run(look).await else {
+        let Some(polled) = run(poll).await else {
             return;
         };
-        look = seen.look;
-        let event = match seen.result {
+        poll = polled.poll;
+        let event = match polled.result {
             Ok(text) => format_event(None, &text),
             Err(message) => format_event(Some("problem"), &message),
         };
@@ -98,21 +107,21 @@ async fn look_again(
 }
 
 /// Sends events to a browser until it disconnects or the polling task ends.
-async fn forward(mut seen: watch::Receiver<Bytes>, pieces: mpsc::Sender<Bytes>) {
-    seen.mark_changed();
+async fn forward(mut events: watch::Receiver<Bytes>, sender: mpsc::Sender<Bytes>) {
+    events.mark_changed();
     loop {
-        let piece = match tokio::time::timeout(SILENCE_MAX, seen.changed()).await {
-            Ok(Ok(())) => seen.borrow_and_update().clone(),
+        let chunk = match tokio::time::timeout(SILENCE_MAX, events.changed()).await {
+            Ok(Ok(())) => events.borrow_and_update().clone(),
             Ok(Err(_)) => return,
             Err(_) => Bytes::from_static(COMMENT),
         };
         // The first poll has not ended.
-        let piece = if piece.is_empty() {
+        let chunk = if chunk.is_empty() {
             Bytes::from_static(COMMENT)
         } else {
-            piece
+            chunk
         };
-        if pieces.send(piece).await.is_err() {
+        if sender.send(chunk).await.is_err() {
             return;
         }
     }

@@ -93,10 +93,7 @@ fn log_in(request: &Request) -> Result<Response, PageError> {
             let begun = request.site().sessions.begin(Arc::new(session));
             let token = begun.map_err(|error| PageError::unavailable(&error))?;
             let response = Response::redirect(next_address(next));
-            Ok(response.with_header(
-                SET_COOKIE,
-                &session_cookie(&token, request.ends().is_encrypted),
-            ))
+            Ok(response.with_header(SET_COOKIE, &session_cookie(&token, request.ends())))
         }
         Err(error) if error.status == StatusCode::UNAUTHORIZED => {
             fail(error.status, texts::login::FAILED)
@@ -164,7 +161,7 @@ fn log_out(request: &Request) -> Result<Response, PageError> {
     if let Some(token) = session_token(request.headers()) {
         request.site().sessions.end(token);
     }
-    let cookie = ended_session_cookie(request.ends().is_encrypted);
+    let cookie = ended_session_cookie(request.ends());
     Ok(Response::redirect(PATH).with_header(SET_COOKIE, &cookie))
 }
 

@@ -7,12 +7,12 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderName};
 use tokio::sync::OwnedSemaphorePermit;
 use windrow_document::{ValueRef, doc};
 
-use crate::cancellation::Cancellation;
 use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::PageError;
 use crate::folder_services::FolderServices;
 use crate::form::Form;
+use crate::interrupt::RequestInterrupt;
 use crate::services::ConnectionEnds;
 use crate::session::Session;
 use crate::site::Site;
@@ -60,7 +60,7 @@ pub struct RequestParts {
     /// The state that all requests share.
     pub site: Arc<Site>,
     /// Interrupts the commands of the request when the browser disconnects.
-    pub cancellation: Arc<Cancellation>,
+    pub interrupt: Arc<RequestInterrupt>,
     /// The permit that counts the request against the limit of its session.
     pub permit: Option<OwnedSemaphorePermit>,
 }
@@ -201,8 +201,8 @@ impl Request {
     }
 
     /// Returns the interrupt that is triggered when the browser disconnects.
-    pub fn cancellation(&self) -> &Arc<Cancellation> {
-        &self.parts.cancellation
+    pub fn interrupt(&self) -> &Arc<RequestInterrupt> {
+        &self.parts.interrupt
     }
 
     /// Returns a connection to the database with the privileges of the user. It is closed when the
@@ -211,7 +211,7 @@ impl Request {
     /// # Errors
     /// Fails if the server refuses the connection.
     pub fn database(&self) -> Result<Database, PageError> {
-        self.connect(self.cancellation().clone())
+        self.connect(self.interrupt().clone())
     }
 
     /// Returns a connection as [`database`](Self::database) does, whose command continues after the
@@ -223,7 +223,7 @@ impl Request {
         self.connect(Arc::default())
     }
 
-    fn connect(&self, cancellation: Arc<Cancellation>) -> Result<Database, PageError> {
+    fn connect(&self, interrupt: Arc<RequestInterrupt>) -> Result<Database, PageError> {
         let Some(session) = self.session() else {
             return Err(PageError::forbidden("nobody has logged in"));
         };
@@ -238,7 +238,7 @@ impl Request {
         Ok(Database::new(
             connection,
             session.clone(),
-            cancellation,
+            interrupt,
             self.site().is_read_only,
         ))
     }

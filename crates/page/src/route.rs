@@ -35,29 +35,29 @@ pub enum Answer {
     Once(fn(&Request) -> Result<Response, PageError>),
     /// Returns a response, and reads the request body while it is received.
     Received(fn(&Request, BodyReader) -> Result<Response, PageError>),
-    /// Serves server-sent events, see [`Live`].
-    Live(Live),
+    /// Serves server-sent events, see [`EventStream`].
+    Events(EventStream),
 }
 
 /// A stream of server-sent events. All browsers with the same session and the same address share
 /// one polling function, which runs once in each interval.
 #[derive(Clone, Copy)]
-pub struct Live {
+pub struct EventStream {
     /// The polling interval.
     pub interval: Duration,
     /// Creates the polling function of a new stream.
-    pub start: fn(&Request) -> Result<Look, PageError>,
+    pub start: fn(&Request) -> Result<PollFunction, PageError>,
 }
 
 /// A polling function. Returns the text of the next event, mostly HTML that replaces an element.
-pub type Look = Box<dyn FnMut(&Request) -> Result<String, PageError> + Send>;
+pub type PollFunction = Box<dyn FnMut(&Request) -> Result<String, PageError> + Send>;
 
 impl fmt::Debug for Answer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Answer::Once(_) => "once",
             Answer::Received(_) => "received",
-            Answer::Live(_) => "live",
+            Answer::Events(_) => "live",
         })
     }
 }
@@ -110,8 +110,8 @@ impl Route {
     }
 
     /// A route of server-sent events.
-    pub const fn live(path: &'static str, live: Live) -> Route {
-        Route::new(path, Answer::Live(live))
+    pub const fn live(path: &'static str, live: EventStream) -> Route {
+        Route::new(path, Answer::Events(live))
     }
 
     /// A read-only route that needs a login.

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hyper::http::uri::Scheme;
 use tokio_rustls::rustls::ServerConfig;
 use zeroize::Zeroizing;
 
@@ -84,6 +85,15 @@ pub struct ConnectionEnds {
 }
 
 impl ConnectionEnds {
+    /// Returns the scheme of the page's address.
+    pub(crate) fn scheme(&self) -> Scheme {
+        if self.is_encrypted {
+            Scheme::HTTPS
+        } else {
+            Scheme::HTTP
+        }
+    }
+
     /// Returns `true` if others on the network can read the traffic.
     pub fn is_readable(&self) -> bool {
         !self.is_encrypted && !self.browser.ip().to_canonical().is_loopback()

@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::host::Hosts;
 use crate::imports::Imports;
 use crate::login_delay::LoginDelay;
-use crate::services::PageServices;
+use crate::services::{ConnectionEnds, PageServices};
 use crate::session::{Session, Sessions};
 
 /// The state that all requests share.
@@ -127,12 +127,12 @@ pub fn session_token(headers: &HeaderMap) -> Option<&str> {
 
 /// Returns the session cookie. It is sent only with requests from this site, and scripts cannot
 /// read it. The cookie of an encrypted connection is never sent over an unencrypted one.
-pub fn session_cookie(token: &str, is_encrypted: bool) -> String {
-    let secure = if is_encrypted { "; Secure" } else { "" };
+pub fn session_cookie(token: &str, ends: ConnectionEnds) -> String {
+    let secure = if ends.is_encrypted { "; Secure" } else { "" };
     format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
 /// Returns the cookie that deletes the session cookie.
-pub fn ended_session_cookie(is_encrypted: bool) -> String {
-    format!("{}; Max-Age=0", session_cookie("", is_encrypted))
+pub fn ended_session_cookie(ends: ConnectionEnds) -> String {
+    format!("{}; Max-Age=0", session_cookie("", ends))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windrow_ingest::{Progress, StageReport};
-use windrow_page::{RunProgress, StageProgress};
+use windrow_page::{QueueBytes, RunProgress, StageProgress};
 
 const INTERVAL: Duration = Duration::from_millis(500);
 
@@ -47,13 +47,17 @@ fn stage(report: &StageReport) -> StageProgress {
         busy_ms: report.busy.as_secs_f64() * 1e3,
         input_wait_ms: report.input_wait.as_secs_f64() * 1e3,
         output_wait_ms: report.output_wait.as_secs_f64() * 1e3,
-        queue_bytes: queue.map(|queue| (queue.bytes_mean, queue.bytes_max)),
+        queue_bytes: queue.map(|queue| QueueBytes {
+            mean: queue.bytes_mean,
+            max: queue.bytes_max,
+        }),
     }
 }
 
 fn format_line(progress: &RunProgress) -> String {
     let stage = |stage: &StageProgress| {
-        let (queue_mean, queue_max) = stage.queue_bytes.unzip();
+        let queue_mean = stage.queue_bytes.map(|queue| queue.mean);
+        let queue_max = stage.queue_bytes.map(|queue| queue.max);
         json!({
             "stage": stage.name, "threads": stage.threads, "items": stage.items,
             "busy_ms": stage.busy_ms, "input_wait_ms": stage.input_wait_ms,
@@ -99,7 +103,14 @@ fn parse_stage(stage: &Value) -> Option<StageProgress> {
         busy_ms: number("busy_ms")?,
         input_wait_ms: number("input_wait_ms")?,
         output_wait_ms: number("output_wait_ms")?,
-        queue_bytes: whole("queue_bytes_mean").zip(whole("queue_bytes_max")),
+        queue_bytes: parse_queue(stage),
+    })
+}
+
+fn parse_queue(stage: &Value) -> Option<QueueBytes> {
+    Some(QueueBytes {
+        mean: stage.get("queue_bytes_mean")?.as_u64()?,
+        max: stage.get("queue_bytes_max")?.as_u64()?,
     })
 }
 
@@ -126,7 +137,7 @@ mod tests {
             documents: 6,
             failures: 1,
             elapsed: Duration::from_millis(1500),
-            stages: vec![stage(Some((10, 20))), stage(None)],
+            stages: vec![stage(Some(QueueBytes { mean: 10, max: 20 })), stage(None)],
             can_stop: false,
         };
         assert_eq!(parse_line(&format_line(&progress)), Some(progress));

@@ -20,11 +20,18 @@ pub struct DocumentStream<R> {
     done: usize,
     /// `None` before the first document, then whether the documents are in an array.
     is_array: Option<bool>,
-    /// The position of `text` in the source: lines before it, and characters before it in its first
-    /// line.
-    lines: usize,
-    columns: usize,
+    /// The position of `text` in the source.
+    start: TextPosition,
     is_over: bool,
+}
+
+/// A position in a text.
+#[derive(Clone, Copy, Debug, Default)]
+struct TextPosition {
+    /// The number of complete lines before the position.
+    lines: usize,
+    /// The number of characters before the position in its line.
+    columns: usize,
 }
 
 /// The number of bytes of a read.
@@ -41,8 +48,7 @@ impl<R: Read> DocumentStream<R> {
             text: String::new(),
             done: 0,
             is_array: None,
-            lines: 0,
-            columns: 0,
+            start: TextPosition::default(),
             is_over: false,
         }
     }
@@ -76,11 +82,11 @@ impl<R: Read> DocumentStream<R> {
     /// total.
     fn read_more(&mut self) -> Result<(), String> {
         let done = self.text.get(..self.done).unwrap_or_default();
-        (self.lines, self.columns) = self.position_behind(done);
+        self.start = self.position_after(done);
         self.text.drain(..self.done);
         self.done = 0;
         if self.text.len() >= TEXT_BYTES_MAX {
-            let (line, mebibytes) = (self.lines + 1, TEXT_BYTES_MAX >> 20);
+            let (line, mebibytes) = (self.start.lines + 1, TEXT_BYTES_MAX >> 20);
             return Err(format!(
                 "the document has more than {mebibytes} MiB of text, at line {line}"
             ));
@@ -89,16 +95,19 @@ impl<R: Read> DocumentStream<R> {
         self.source.read_more(&mut self.text, bytes)
     }
 
-    /// Returns the position after a part of `text`: lines, and characters in the last line.
-    fn position_behind(&self, part: &str) -> (usize, usize) {
+    /// Returns the position after a prefix of `text`.
+    fn position_after(&self, part: &str) -> TextPosition {
         match part.rfind('\n') {
-            None => (self.lines, self.columns + part.chars().count()),
+            None => TextPosition {
+                lines: self.start.lines,
+                columns: self.start.columns + part.chars().count(),
+            },
             Some(at) => {
                 let last = part.get(at + 1..).unwrap_or_default();
-                (
-                    self.lines + part.matches('\n').count(),
-                    last.chars().count(),
-                )
+                TextPosition {
+                    lines: self.start.lines + part.matches('\n').count(),
+                    columns: last.chars().count(),
+                }
             }
         }
     }
@@ -106,7 +115,7 @@ impl<R: Read> DocumentStream<R> {
     /// Converts the position of an error in `text` to the position in the source.
     fn in_source(&self, error: SyntaxError) -> SyntaxError {
         let done = self.text.get(..self.done).unwrap_or_default();
-        let (lines, columns) = self.position_behind(done);
+        let TextPosition { lines, columns } = self.position_after(done);
         let is_first = error.line == 1;
         SyntaxError {
             line: error.line + lines,

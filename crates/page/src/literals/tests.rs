@@ -195,7 +195,7 @@ fn what_is_written_can_be_read() {
     let written = [
         shell_text(value.as_ref()),
         shell_line(value.as_ref()),
-        extended_json(value.as_ref(), true),
+        extended_json(value.as_ref(), JsonFormat::Canonical),
     ];
     for text in written {
         let read = parse_value(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -211,9 +211,9 @@ fn values_are_written_for_people() {
     let expected = "{\n  a: 1,\n  \"b c\": [ 1, 2.5 ],\n  d: {\n    e: NumberLong(\"7\")\n  },\n  f: [\n    {\n      g: 1\n    }\n  ]\n}";
     let value = Value::Document(document);
     assert_eq!(shell_text(value.as_ref()), expected);
-    let relaxed = extended_json(Value::DateTime(0).as_ref(), false);
+    let relaxed = extended_json(Value::DateTime(0).as_ref(), JsonFormat::Relaxed);
     assert_eq!(relaxed, "{\"$date\":\"1970-01-01T00:00:00.000Z\"}");
-    let canonical = extended_json(Value::Int32(1).as_ref(), true);
+    let canonical = extended_json(Value::Int32(1).as_ref(), JsonFormat::Canonical);
     assert_eq!(canonical, "{\"$numberInt\":\"1\"}");
 }
 

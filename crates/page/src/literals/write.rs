@@ -184,15 +184,24 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Returns a value as Extended JSON. The canonical format preserves all types; the relaxed one uses
-/// plain JSON numbers and readable dates.
-pub fn extended_json(value: ValueRef<'_>, is_canonical: bool) -> String {
+/// A format of Extended JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonFormat {
+    /// Preserves all types.
+    Canonical,
+    /// Plain JSON numbers, and dates in ISO 8601.
+    Relaxed,
+}
+
+/// Returns a value as Extended JSON.
+pub fn extended_json(value: ValueRef<'_>, format: JsonFormat) -> String {
     let mut text = String::new();
-    write_extended(&mut text, value, is_canonical);
+    write_extended(&mut text, value, format);
     text
 }
 
-fn write_extended(text: &mut String, value: ValueRef<'_>, is_canonical: bool) {
+fn write_extended(text: &mut String, value: ValueRef<'_>, format: JsonFormat) {
+    let is_canonical = format == JsonFormat::Canonical;
     // Writing to a string cannot fail.
     let _ = match value {
         ValueRef::Document(document) => {
@@ -200,7 +209,7 @@ fn write_extended(text: &mut String, value: ValueRef<'_>, is_canonical: bool) {
             for (number, (name, value)) in document.iter().enumerate() {
                 text.push_str(if number == 0 { "" } else { "," });
                 let _ = write!(text, "{}:", ValueRef::String(name));
-                write_extended(text, value, is_canonical);
+                write_extended(text, value, format);
             }
             text.push('}');
             return;
@@ -209,7 +218,7 @@ fn write_extended(text: &mut String, value: ValueRef<'_>, is_canonical: bool) {
             text.push('[');
             for (number, value) in array.iter().enumerate() {
                 text.push_str(if number == 0 { "" } else { "," });
-                write_extended(text, value, is_canonical);
+                write_extended(text, value, format);
             }
             text.push(']');
             return;

@@ -9,7 +9,7 @@ use windrow_file_search::{
     CountedField, DocumentSource, ResultPage, ResultText, SearchResult, find,
 };
 
-use super::search::{DATABASE, IndexedFiles, Search, SearchAddress, StoredDocument};
+use super::search::{DATABASE, IndexedFiles, QueryInput, Search, SearchAddress, StoredDocument};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
@@ -71,7 +71,7 @@ fn prepare(request: &Request) -> Result<(Search, SearchAddress, IndexedFiles), P
         return Err(PageError::bad_request(texts::SORT));
     }
     let mut files = IndexedFiles::new(request.database()?);
-    let search = Search::prepare(request, &mut files, &address, false)?;
+    let search = Search::prepare(request, &mut files, &address, QueryInput::Complete)?;
     Ok((search, address, files))
 }
 

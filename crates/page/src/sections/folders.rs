@@ -10,7 +10,7 @@ mod frame;
 mod overview;
 mod run;
 
-use crate::route::{Live, Route, Section};
+use crate::route::{EventStream, Route, Section};
 use crate::texts::folders as texts;
 
 /// The folders.
@@ -21,9 +21,9 @@ pub const SECTION: Section = Section {
         Route::get(frame::PATH, overview::show),
         Route::live(
             overview::LIVE_PATH,
-            Live {
+            EventStream {
                 interval: overview::INTERVAL,
-                start: overview::look,
+                start: overview::start_polling,
             },
         ),
         Route::post(frame::RUN_PATH, overview::start_run),

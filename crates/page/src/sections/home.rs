@@ -10,7 +10,7 @@ use crate::data_table::{Column, data_table};
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
-use crate::route::{Live, Look, Route, Section};
+use crate::route::{EventStream, PollFunction, Route, Section};
 use crate::sections::search;
 use crate::shell::{Frame, page};
 use crate::show::{bytes, duration, grouped};
@@ -25,9 +25,9 @@ pub const SECTION: Section = Section {
         Route::get(PATH, show),
         Route::live(
             "/overview/live",
-            Live {
+            EventStream {
                 interval: Duration::from_secs(1),
-                start: look,
+                start: start_polling,
             },
         ),
     ],
@@ -70,7 +70,7 @@ fn show(request: &Request) -> Result<Response, PageError> {
 }
 
 /// Creates the polling function for the counters.
-fn look(_: &Request) -> Result<Look, PageError> {
+fn start_polling(_: &Request) -> Result<PollFunction, PageError> {
     Ok(Box::new(|request| {
         let status = doc! { "serverStatus": 1, "$db": "admin" };
         let status = request.database()?.run(status)?;

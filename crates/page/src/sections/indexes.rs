@@ -24,6 +24,7 @@ use crate::shell::{Frame, page};
 use crate::texts::indexes as texts;
 
 use read::{CollectionIndexes, read_indexes};
+use table::ShownIndexes;
 
 /// The section of indexes.
 pub const SECTION: Section = Section {
@@ -59,8 +60,9 @@ const COLLECTIONS_MAX: usize = 300;
 /// Shows the indexes of all collections and the running builds.
 fn show_all(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
-    let (all, is_complete) = read_all(&mut database)?;
-    let only_advice = request.query().text("show") == "advice";
+    let IndexOverview { all, is_complete } = read_all(&mut database)?;
+    let shown = ShownIndexes::from_request(request);
+    let only_advice = shown == ShownIndexes::WithAdvice;
     let builds = builds::read(&mut database).ok();
     let content = html! {
         h1 { (texts::TITLE) }
@@ -75,7 +77,7 @@ fn show_all(request: &Request) -> Result<Response, PageError> {
                 a href=(format!("{PATH}?show=advice")) aria-current=[only_advice.then_some("true")] { (texts::ADVICE_ONLY) }
             }
         }
-        (table::overview(&all, only_advice))
+        (table::overview(&all, shown))
         @if !only_advice && all.iter().any(|it| !it.search_indexes.is_empty()) {
             h2 #search-indexes { (texts::SEARCH_INDEXES) }
             (search_indexes::overview(&all))
@@ -91,18 +93,31 @@ fn show_all(request: &Request) -> Result<Response, PageError> {
     Ok(page(request, frame, &content))
 }
 
-fn read_all(database: &mut Database) -> Result<(Vec<CollectionIndexes>, bool), PageError> {
+/// The indexes of the first [`COLLECTIONS_MAX`] collections.
+struct IndexOverview {
+    all: Vec<CollectionIndexes>,
+    /// There are no further collections.
+    is_complete: bool,
+}
+
+fn read_all(database: &mut Database) -> Result<IndexOverview, PageError> {
     let mut all = Vec::new();
     for name in database.database_names()? {
         for namespace in read::collections(database, &name)? {
             if all.len() >= COLLECTIONS_MAX {
-                return Ok((all, false));
+                return Ok(IndexOverview {
+                    all,
+                    is_complete: false,
+                });
             }
             // Skips collections that were dropped meanwhile or whose indexes the user may not see.
             all.extend(read_indexes(database, namespace).ok());
         }
     }
-    Ok((all, true))
+    Ok(IndexOverview {
+        all,
+        is_complete: true,
+    })
 }
 
 /// Shows the indexes of a collection.
@@ -149,10 +164,10 @@ fn show_collection(
     let builds = builds::read(&mut database).ok();
     let content = html! {
         @if let Some(notice) = notice { (notice) }
-        (table::of_collection(request, &indexes))
+        (table::collection_table(request, &indexes))
         @if !indexes.search_indexes.is_empty() {
             h2 #search-indexes { (texts::SEARCH_INDEXES) }
-            (search_indexes::of_collection(request, &indexes))
+            (search_indexes::collection_table(request, &indexes))
         }
         @if let Some(builds) = builds {
             h2 { (texts::BUILDS) }

@@ -36,7 +36,7 @@ pub use address::SearchAddress;
 use address::{DOCUMENT_PATH, FACETS_PATH, ORDERS, PATH, RESULTS_PATH};
 use completion::{COMPLETION_PATH, complete};
 pub use document::StoredDocument;
-pub use prepared_search::Search;
+pub use prepared_search::{QueryInput, Search};
 pub use source::{DATABASE, IndexedFiles};
 
 use facets::{Facets, show_facets};
@@ -140,7 +140,7 @@ fn search(
     files: &mut IndexedFiles,
     address: &SearchAddress,
 ) -> Result<(Markup, Markup), PageError> {
-    let search = Search::prepare(request, files, address, false)?;
+    let search = Search::prepare(request, files, address, QueryInput::Complete)?;
     let results = search.run(files, address)?;
     let facets = Facets::count(files, &search)?;
     let shown = show_results(&search, &results, Some(facets.total), address);
@@ -211,8 +211,8 @@ fn no_files() -> Markup {
 fn results_part(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);
-    let is_typing = request.query().get("typing").is_some();
-    let search = match Search::prepare(request, &mut files, &address, is_typing) {
+    let input = QueryInput::from_request(request);
+    let search = match Search::prepare(request, &mut files, &address, input) {
         Ok(search) => search,
         // A query may be invalid while it is typed, so the status is 200.
         Err(error) if error.status.is_client_error() => {
@@ -231,8 +231,8 @@ fn results_part(request: &Request) -> Result<Response, PageError> {
 fn facets_part(request: &Request) -> Result<Response, PageError> {
     let address = SearchAddress::new(request.query());
     let mut files = IndexedFiles::new(request.database()?);
-    let is_typing = request.query().get("typing").is_some();
-    let search = Search::prepare(request, &mut files, &address, is_typing)?;
+    let input = QueryInput::from_request(request);
+    let search = Search::prepare(request, &mut files, &address, input)?;
     let facets = Facets::count(&mut files, &search)?;
     let total = texts::documents(facets.total, &grouped(facets.total));
     Ok(Response::html(html! {

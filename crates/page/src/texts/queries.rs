@@ -38,7 +38,7 @@ pub fn stage(number: usize) -> String {
 }
 
 /// Names a button of a stage.
-pub fn of_stage(action: &str, number: usize) -> String {
+pub fn stage_button_label(action: &str, number: usize) -> String {
     format!("{action}, stage {number}")
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use windrow_ingest::{Progress, text_to_path};
-use windrow_page::{FolderServices, RunProgress, StartedRun};
+use windrow_page::{FolderServices, RunProgress, RunRequest};
 
 use super::started_runs::StartedRuns;
 use crate::config;
@@ -88,7 +88,7 @@ fn write_config(file: Option<&Path>, text: &str) -> Result<(), String> {
 fn run_command(
     data_folder: &Path,
     config: Option<&Path>,
-    run: &StartedRun,
+    run: &RunRequest,
 ) -> Result<Command, String> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| format!("the run cannot start: {error}"))?;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
-use crate::literals::{extended_json, format_date};
+use crate::literals::{JsonFormat, extended_json, format_date};
 use crate::text_reader::TextReader;
 
 /// Writes a record.
@@ -41,7 +41,7 @@ pub fn values<'d>(
             .unwrap_or_else(|| millis.to_string())
             .into(),
         Some(ValueRef::Decimal128(number)) => number.to_string().into(),
-        Some(other) => extended_json(other, false).into(),
+        Some(other) => extended_json(other, JsonFormat::Relaxed).into(),
     })
 }
 

@@ -7,7 +7,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use crate::database::Database;
 use crate::document_tree::tree;
 use crate::error::PageError;
-use crate::literals::{extended_json, parse_document, parse_value, shell_text};
+use crate::literals::{JsonFormat, extended_json, parse_document, parse_value, shell_text};
 use crate::namespace::Namespace;
 use crate::request::Request;
 use crate::response::Response;
@@ -34,7 +34,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
                 p .notice { (texts::TOO_LONG_TO_EDIT) }
             } @else {
                 h2 #edit { (texts::EDIT) }
-                (edit_form(request, &namespace, &Edited::new(&document)))
+                (edit_form(request, &namespace, &EditForm::new(&document)))
             }
             (delete_form(request, &namespace, id.as_ref()))
         }
@@ -48,22 +48,22 @@ fn parse_id(text: &str) -> Result<Value, PageError> {
 }
 
 /// The content of an edit form: the new text, and the previous version of the document.
-struct Edited {
+struct EditForm {
     text: String,
     original: String,
 }
 
-impl Edited {
-    fn new(document: &DocumentBuf) -> Edited {
+impl EditForm {
+    fn new(document: &DocumentBuf) -> EditForm {
         let value = ValueRef::Document(document.as_document());
-        Edited {
+        EditForm {
             text: shell_text(value),
-            original: extended_json(value, true),
+            original: extended_json(value, JsonFormat::Canonical),
         }
     }
 }
 
-fn edit_form(request: &Request, namespace: &Namespace, edited: &Edited) -> Markup {
+fn edit_form(request: &Request, namespace: &Namespace, edited: &EditForm) -> Markup {
     let rows = edited.text.lines().count().clamp(6, 30);
     html! {
         form .stack method="post" action=(namespace.page_address("document")) {
@@ -85,7 +85,7 @@ fn delete_form(request: &Request, namespace: &Namespace, id: ValueRef<'_>) -> Ma
             summary .danger-text { (texts::DELETE) }
             form .panel .form method="post" action=(namespace.page_address("delete")) {
                 (form_token(request))
-                input type="hidden" name="id" value=(extended_json(id, true));
+                input type="hidden" name="id" value=(extended_json(id, JsonFormat::Canonical));
                 p { (texts::DELETE_WARNING) }
                 button .danger type="submit" { (texts::DELETE_SUBMIT) }
             }
@@ -97,7 +97,7 @@ fn delete_form(request: &Request, namespace: &Namespace, id: ValueRef<'_>) -> Ma
 pub fn save(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
     let form = request.form();
-    let edited = Edited {
+    let edited = EditForm {
         text: form.text("text").to_owned(),
         original: form.text("original").to_owned(),
     };
@@ -125,7 +125,7 @@ pub fn save(request: &Request) -> Result<Response, PageError> {
 fn replace(
     database: &mut Database,
     namespace: &Namespace,
-    edited: &Edited,
+    edited: &EditForm,
 ) -> Result<String, PageError> {
     let parse = |text: &str| {
         let parsed = parse_document(text);

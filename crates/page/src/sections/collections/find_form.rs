@@ -34,7 +34,7 @@ impl Find {
             let parsed = parse_document(form.text(name));
             parsed.map_err(|error| texts::field_error(title, &error.to_string()))
         };
-        let (page_size, page) = page_of(form);
+        let (page_size, page) = parse_page(form);
         Ok(Find {
             filter: field("filter", texts::FILTER)?,
             projection: field("projection", texts::PROJECTION)?,
@@ -73,7 +73,7 @@ impl Find {
     }
 }
 
-fn page_of(form: &Form) -> (u32, u32) {
+fn parse_page(form: &Form) -> (u32, u32) {
     let size = form.number("size").filter(|it| PAGE_SIZES.contains(it));
     (size.unwrap_or(20), form.number("page").unwrap_or(0))
 }
@@ -83,7 +83,7 @@ pub fn find_form(namespace: &Namespace, form: &Form) -> Markup {
     let has_more = ["projection", "sort"]
         .iter()
         .any(|name| !form.text(name).is_empty());
-    let (size, _) = page_of(form);
+    let (size, _) = parse_page(form);
     html! {
         form .find .panel method="get" action=(namespace.address()) role="search"
             data-cancel=(frame::CANCEL) data-cancelled=(frame::CANCELLED) {

@@ -70,11 +70,11 @@ pub fn import_file(request: &Request, body: BodyReader) -> Result<Response, Page
         .imports
         .begin(request.query().text("import"))?;
     let result = insert_file(request, &namespace, body, &import);
-    let is_cancelled = import.is_cancelled() || request.cancellation().is_cancelled();
+    let is_interrupted = import.is_interrupted() || request.interrupt().is_interrupted();
     let end = match &result {
         Ok(true) => ImportEnd::Complete,
         Ok(false) => ImportEnd::Cancelled,
-        Err(_) if is_cancelled => ImportEnd::Cancelled,
+        Err(_) if is_interrupted => ImportEnd::Cancelled,
         Err(error) => ImportEnd::Failed(error.message.clone()),
     };
     import.finish(end.clone());
@@ -97,7 +97,7 @@ fn insert_file(
     let mut documents = documents(source, request.query().text("format"));
     let is_complete = insert_batches(&mut database, namespace, &mut documents, &mut |count| {
         import.add_documents(count);
-        !import.is_cancelled()
+        !import.is_interrupted()
     })?;
     match import.documents() {
         0 if is_complete => Err(PageError::bad_request(texts::NOTHING_TO_INSERT)),
@@ -125,7 +125,7 @@ struct CountedReader<'i> {
 
 impl Read for CountedReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if self.import.is_cancelled() {
+        if self.import.is_interrupted() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let count = self.body.read(bytes)?;
@@ -173,6 +173,6 @@ pub fn show_progress(request: &Request) -> Result<Response, PageError> {
 pub fn cancel(request: &Request) -> Result<Response, PageError> {
     let found = request.site().imports.find(request.form().text("import"));
     let import = found.ok_or_else(|| PageError::not_found(texts::IMPORT_UNKNOWN))?;
-    import.cancel();
+    import.interrupt();
     Ok(Response::text("").with_status(StatusCode::NO_CONTENT))
 }

@@ -167,11 +167,11 @@ impl Field {
             return None;
         }
         if self.numbers.len() == most {
-            let (low, high, bars) = histogram(&self.numbers);
+            let Histogram { low, high, bars } = histogram(&self.numbers);
             return Some(Distribution::Numbers { low, high, bars });
         }
         if self.dates.len() == most {
-            let (low, high, bars) = histogram(&self.dates);
+            let Histogram { low, high, bars } = histogram(&self.dates);
             return Some(Distribution::Dates { low, high, bars });
         }
         let mut texts: Vec<(String, usize)> = self.texts.clone().into_iter().collect();
@@ -181,7 +181,14 @@ impl Field {
     }
 }
 
-fn histogram(values: &[f64]) -> (f64, f64, [usize; BARS]) {
+/// A histogram with bars of equal width.
+struct Histogram {
+    low: f64,
+    high: f64,
+    bars: [usize; BARS],
+}
+
+fn histogram(values: &[f64]) -> Histogram {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut bars = [0; BARS];
@@ -197,7 +204,7 @@ fn histogram(values: &[f64]) -> (f64, f64, [usize; BARS]) {
             *count += 1;
         }
     }
-    (low, high, bars)
+    Histogram { low, high, bars }
 }
 
 #[cfg(test)]
@@ -243,8 +250,8 @@ mod tests {
             panic!("texts");
         };
         assert_eq!(texts[0].0, "y");
-        assert_eq!(histogram(&[f64::MIN, f64::MAX]).2[BARS - 1], 1);
-        assert_eq!(histogram(&[3.0, 3.0]).2[0], 2);
+        assert_eq!(histogram(&[f64::MIN, f64::MAX]).bars[BARS - 1], 1);
+        assert_eq!(histogram(&[3.0, 3.0]).bars[0], 2);
     }
 
     #[test]

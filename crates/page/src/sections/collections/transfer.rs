@@ -11,7 +11,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::database::Database;
 use crate::error::PageError;
-use crate::literals::extended_json;
+use crate::literals::{JsonFormat, extended_json};
 use crate::namespace::Namespace;
 use crate::request::Request;
 use crate::response::Response;
@@ -74,7 +74,7 @@ fn export_form(request: &Request, namespace: &Namespace) -> Markup {
 /// The format of an export.
 #[derive(Clone, Debug)]
 enum Format {
-    Lines { is_canonical: bool },
+    Lines(JsonFormat),
     Array,
     Csv(Vec<Path>),
 }
@@ -98,12 +98,12 @@ pub fn export(request: &Request) -> Result<Response, PageError> {
         }
         "array" => (Format::Array, "application/json", "json"),
         other => {
-            let is_canonical = other == "canonical";
-            (
-                Format::Lines { is_canonical },
-                "application/x-ndjson",
-                "jsonl",
-            )
+            let format = if other == "canonical" {
+                JsonFormat::Canonical
+            } else {
+                JsonFormat::Relaxed
+            };
+            (Format::Lines(format), "application/x-ndjson", "jsonl")
         }
     };
     let name = format!("{namespace}.{extension}");
@@ -160,7 +160,7 @@ fn write_documents(
             });
             csv::write_line(writer, names)?;
         }
-        Format::Lines { .. } => {}
+        Format::Lines(_) => {}
     }
     let (mut written, mut is_first) = (Ok(()), true);
     let read = database.for_each_document(command, &mut |document| {
@@ -185,12 +185,14 @@ fn write_document(
     let value = ValueRef::Document(document);
     match format {
         Format::Csv(paths) => csv::write_line(writer, csv::values(document, paths)),
-        Format::Lines { is_canonical } => {
-            writeln!(writer, "{}", extended_json(value, *is_canonical))
-        }
+        Format::Lines(format) => writeln!(writer, "{}", extended_json(value, *format)),
         Format::Array => {
             let comma = if is_first { "" } else { "," };
-            write!(writer, "{comma}\n{}", extended_json(value, false))
+            write!(
+                writer,
+                "{comma}\n{}",
+                extended_json(value, JsonFormat::Relaxed)
+            )
         }
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use super::counts::{DATABASE, failures_by_class, missing_converters};
-use super::frame::{FRAME, PATH as OVERVIEW_PATH, run_form};
+use super::frame::{FRAME, PATH as OVERVIEW_PATH, RunForm, run_form};
 use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
@@ -21,6 +21,13 @@ pub const PATH: &str = "/folders/failures";
 const PAGE_SIZE: usize = 50;
 /// The maximum page number.
 const PAGES_MAX: u32 = 1_000;
+
+/// The form that retries the failed files.
+const RETRY: RunForm = RunForm {
+    retries: true,
+    label: texts::RETRY,
+    is_hidden: false,
+};
 
 /// Shows the page.
 ///
@@ -46,7 +53,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
         p .back { a href=(OVERVIEW_PATH) { "← " (texts::TITLE) } }
         div .row .spread {
             h1 { (texts::FAILURES) }
-            @if !rows.is_empty() { (run_form(request, true, texts::RETRY, false)) }
+            @if !rows.is_empty() { (run_form(request, RETRY)) }
         }
         nav .row .classes aria-label=(texts::BY_REASON) {
             a href=(PATH) aria-current=[class.is_none().then_some("true")] { (texts::ALL) }

@@ -20,15 +20,26 @@ pub const FRAME: Frame<'static> = Frame {
     styles: &["folders.css"],
 };
 
+/// A form that starts a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunForm {
+    /// The run also retries unchanged files that failed before.
+    pub retries: bool,
+    /// The label of the button.
+    pub label: &'static str,
+    /// The form is hidden until a script shows it at the end of the active run.
+    pub is_hidden: bool,
+}
+
 /// Shows the form that starts a run. Empty if the user may not start one.
-pub fn run_form(request: &Request, retries: bool, label: &str, is_running: bool) -> Markup {
+pub fn run_form(request: &Request, form: RunForm) -> Markup {
     let can_run = request.can_write() && request.is_owner();
     html! {
         @if can_run && request.site().services.folders.is_some() {
-            form .start-run method="post" action=(RUN_PATH) hidden[is_running] {
+            form .start-run method="post" action=(RUN_PATH) hidden[form.is_hidden] {
                 (form_token(request))
-                @if retries { input type="hidden" name="retries" value="1"; }
-                button type="submit" { (label) }
+                @if form.retries { input type="hidden" name="retries" value="1"; }
+                button type="submit" { (form.label) }
             }
         }
     }

@@ -7,17 +7,17 @@ use windrow_document::DocumentBuf;
 use windrow_file_query::TimeContext;
 
 use super::counts::{DATABASE, count, count_read, failures_by_class, folders, newest_runs};
-use super::frame::{FRAME, PATH, run_form, stop_form};
+use super::frame::{FRAME, PATH, RunForm, run_form, stop_form};
 use super::run::{EndedRun, show_progress, show_stages};
 use super::{configuration, failures};
 use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
-use crate::folder_services::{RunProgress, StartedRun};
+use crate::folder_services::{RunProgress, RunRequest};
 use crate::form::Form;
 use crate::request::Request;
 use crate::response::Response;
-use crate::route::Look;
+use crate::route::PollFunction;
 use crate::shell::page;
 use crate::show::{duration, grouped, visible};
 use crate::texts::folders as texts;
@@ -35,13 +35,18 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let has_files = database.has_collection(DATABASE, "documents")?;
     let can_stop = progress(request).is_some_and(|it| it.can_stop);
+    let start = RunForm {
+        retries: false,
+        label: texts::START,
+        is_hidden: can_stop,
+    };
     let is_stopped = request.query().get("stopped").is_some();
     let content = html! {
         div .row .spread {
             h1 { (texts::TITLE) }
             div .row {
                 (stop_form(request, can_stop))
-                (run_form(request, false, texts::START, can_stop))
+                (run_form(request, start))
             }
         }
         @if is_stopped { p .notice role="status" { (texts::STOPPED) } }
@@ -65,7 +70,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
 ///
 /// # Errors
 /// Never fails.
-pub fn look(_: &Request) -> Result<Look, PageError> {
+pub fn start_polling(_: &Request) -> Result<PollFunction, PageError> {
     Ok(Box::new(|request| Ok(now(request).into_string())))
 }
 
@@ -198,7 +203,7 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let runs = newest_runs(&mut database)?;
     let folders = folders(&mut database, &runs)?;
-    let run = StartedRun {
+    let run = RunRequest {
         folders: folders.into_iter().map(|(folder, _)| folder).collect(),
         retries: request.form().get("retries").is_some(),
     };

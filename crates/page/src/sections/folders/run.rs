@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use windrow_document::{Document, ValueRef};
 
-use crate::folder_services::{RunProgress, StageProgress};
+use crate::folder_services::{QueueBytes, RunProgress, StageProgress};
 use crate::show::{bytes, duration, grouped};
 use crate::texts::folders as texts;
 
@@ -74,7 +74,10 @@ fn stage(stage: Document<'_>) -> StageProgress {
         busy_ms: number("busy_ms"),
         input_wait_ms: number("input_wait_ms"),
         output_wait_ms: number("output_wait_ms"),
-        queue_bytes: has_queue.then(|| (whole("queue_bytes_mean"), whole("queue_bytes_max"))),
+        queue_bytes: has_queue.then(|| QueueBytes {
+            mean: whole("queue_bytes_mean"),
+            max: whole("queue_bytes_max"),
+        }),
     }
 }
 
@@ -118,7 +121,7 @@ const WIDTH: f64 = 100.0;
 /// fill level of the queue to the next stage.
 pub fn show_stages(stages: &[StageProgress]) -> Markup {
     let queues = stages.iter().filter_map(|stage| stage.queue_bytes);
-    let queue_max = queues.map(|(_, most)| most).max().unwrap_or(0);
+    let queue_max = queues.map(|queue| queue.max).max().unwrap_or(0);
     html! {
         div .panel {
             p .legend .small {
@@ -150,15 +153,15 @@ pub fn show_stages(stages: &[StageProgress]) -> Markup {
 }
 
 /// Shows the fill level of a queue: the mean as a bar, the maximum as a mark.
-fn show_queue((mean, most): (u64, u64), scale: u64) -> Markup {
+fn show_queue(queue: QueueBytes, scale: u64) -> Markup {
     let share = |bytes: u64| bytes as f64 / scale.max(1) as f64 * WIDTH;
-    let label = texts::queue(&bytes(mean as f64), &bytes(most as f64));
+    let label = texts::queue(&bytes(queue.mean as f64), &bytes(queue.max as f64));
     html! {
         div .queue {
             svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
                 rect .rest x="0" y="3" width="100" height="4" {}
-                rect .depth x="0" y="3" width=(format!("{:.2}", share(mean))) height="4" {}
-                rect .most x=(format!("{:.2}", (share(most) - 0.6).max(0.0))) y="0" width="0.6" height="10" {}
+                rect .depth x="0" y="3" width=(format!("{:.2}", share(queue.mean))) height="4" {}
+                rect .most x=(format!("{:.2}", (share(queue.max) - 0.6).max(0.0))) y="0" width="0.6" height="10" {}
             }
             p .muted .small { (texts::QUEUE) ": " (label) }
         }
@@ -204,6 +207,9 @@ mod tests {
             (shares.busy, shares.input, shares.output),
             (75.0, 25.0, 0.0)
         );
-        assert_eq!(run.stages[0].queue_bytes, Some((10, 20)));
+        assert_eq!(
+            run.stages[0].queue_bytes,
+            Some(QueueBytes { mean: 10, max: 20 })
+        );
     }
 }

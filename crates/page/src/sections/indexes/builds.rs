@@ -10,14 +10,14 @@ use crate::data_table::{Column, data_table};
 use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
-use crate::route::{Live, Look};
+use crate::route::{EventStream, PollFunction};
 use crate::show::{duration, grouped};
 use crate::texts::indexes as texts;
 
 /// The event stream with the table of builds.
-pub const LIVE: Live = Live {
+pub const LIVE: EventStream = EventStream {
     interval: Duration::from_secs(1),
-    start: look,
+    start: start_polling,
 };
 
 /// Reads the running builds.
@@ -32,12 +32,12 @@ pub fn read(database: &mut Database) -> Result<Vec<DocumentBuf>, PageError> {
     Ok(builds.map(Document::to_buf).collect())
 }
 
-fn look(_: &Request) -> Result<Look, PageError> {
-    let mut before: Option<Earlier> = None;
+fn start_polling(_: &Request) -> Result<PollFunction, PageError> {
+    let mut before: Option<BuildsSnapshot> = None;
     Ok(Box::new(move |request| {
         let builds = read(&mut request.database()?)?;
         let markup = table(&builds, before.as_ref());
-        before = Some(Earlier {
+        before = Some(BuildsSnapshot {
             at: Instant::now(),
             builds,
         });
@@ -46,13 +46,13 @@ fn look(_: &Request) -> Result<Look, PageError> {
 }
 
 /// An earlier state of the builds, from which the rate is computed.
-pub struct Earlier {
+pub struct BuildsSnapshot {
     at: Instant,
     builds: Vec<DocumentBuf>,
 }
 
 /// Shows the builds as a table.
-pub fn table(builds: &[DocumentBuf], before: Option<&Earlier>) -> Markup {
+pub fn table(builds: &[DocumentBuf], before: Option<&BuildsSnapshot>) -> Markup {
     html! {
         @if builds.is_empty() {
             p .muted { (texts::NO_BUILDS) }
@@ -74,7 +74,7 @@ pub fn table(builds: &[DocumentBuf], before: Option<&Earlier>) -> Markup {
     }
 }
 
-fn row(build: Document<'_>, before: Option<&Earlier>) -> Markup {
+fn row(build: Document<'_>, before: Option<&BuildsSnapshot>) -> Markup {
     let text = |path: &[&str]| section(build, path).and_then(ValueRef::as_str);
     let names = build.get("indexes").and_then(ValueRef::as_array);
     let names: Vec<&str> = names
@@ -104,7 +104,7 @@ fn row(build: Document<'_>, before: Option<&Earlier>) -> Markup {
 }
 
 /// Returns the documents per second since an earlier state.
-fn rate(before: &Earlier, build: Document<'_>) -> Option<f64> {
+fn rate(before: &BuildsSnapshot, build: Document<'_>) -> Option<f64> {
     let is_same = |it: &&DocumentBuf| {
         let (one, other) = (it.get("namespace"), build.get("namespace"));
         one == other && it.get("indexes") == build.get("indexes")

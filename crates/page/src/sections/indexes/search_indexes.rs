@@ -41,7 +41,7 @@ pub fn overview(all: &[CollectionIndexes]) -> Markup {
 }
 
 /// Shows the search indexes of a collection, with buttons to drop them.
-pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
+pub fn collection_table(request: &Request, collection: &CollectionIndexes) -> Markup {
     let action = request.can_write().then_some(Column::text(texts::ACTION));
     let columns: Vec<_> = COLUMNS.into_iter().chain(action).collect();
     let rows = html! {

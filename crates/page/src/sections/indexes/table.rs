@@ -14,13 +14,32 @@ use super::advice::advice;
 use super::dropping::DropForm;
 use super::read::{CollectionIndexes, IndexState};
 
+/// The indexes in the overview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownIndexes {
+    /// All indexes.
+    All,
+    /// Only those that may be unnecessary.
+    WithAdvice,
+}
+
+impl ShownIndexes {
+    /// Returns the selection in the address of a request.
+    pub fn from_request(request: &Request) -> ShownIndexes {
+        match request.query().text("show") {
+            "advice" => ShownIndexes::WithAdvice,
+            _ => ShownIndexes::All,
+        }
+    }
+}
+
 /// Shows the indexes of all collections.
-pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
+pub fn overview(all: &[CollectionIndexes], shown: ShownIndexes) -> Markup {
     let mut rows = Vec::new();
     for collection in all {
         for index in &collection.indexes {
             let sentences = advice(index, &collection.indexes);
-            if !only_advice || !sentences.is_empty() {
+            if shown == ShownIndexes::All || !sentences.is_empty() {
                 rows.push((collection, index, sentences));
             }
         }
@@ -50,7 +69,7 @@ pub fn overview(all: &[CollectionIndexes], only_advice: bool) -> Markup {
 }
 
 /// Shows the indexes of a collection, with buttons to drop them.
-pub fn of_collection(request: &Request, collection: &CollectionIndexes) -> Markup {
+pub fn collection_table(request: &Request, collection: &CollectionIndexes) -> Markup {
     table_frame(
         texts::OF_COLLECTION,
         &html! {

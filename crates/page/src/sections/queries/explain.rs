@@ -17,7 +17,7 @@ use crate::texts::{frame, queries as texts};
 
 use super::plan::Plan;
 use super::plan_tree::plan_markup;
-use super::stages::{Stage, pipeline, stages_of_form, text_of};
+use super::stages::{Stage, pipeline, pipeline_text, stages_from_form};
 
 /// The verbosity that runs the query.
 const EXECUTE: &str = "executionStats";
@@ -34,7 +34,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     } else {
         Ok(html! {})
     };
-    let (result, status) = message_of(explained)?;
+    let (result, status) = render_errors(explained)?;
     let content = html! {
         p .muted { (texts::EXPLAIN_LEAD) }
         form .find .panel method="get" action=(namespace.page_address("explain"))
@@ -53,7 +53,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
 }
 
 /// Renders an error of the request within the page.
-fn message_of(explained: Result<Markup, PageError>) -> Result<(Markup, StatusCode), PageError> {
+fn render_errors(explained: Result<Markup, PageError>) -> Result<(Markup, StatusCode), PageError> {
     match explained {
         Ok(markup) => Ok((markup, StatusCode::OK)),
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
@@ -83,7 +83,7 @@ fn query(namespace: &Namespace, form: &Form) -> Result<DocumentBuf, PageError> {
 /// Shows the plan of an aggregation from the builder.
 pub fn show_pipeline(request: &Request) -> Result<Response, PageError> {
     let namespace = Namespace::from_request(request);
-    let stages = stages_of_form(request.form());
+    let stages = stages_from_form(request.form());
     let explained = pipeline(&stages).map_err(PageError::bad_request);
     let explained = explained.and_then(|pipeline| {
         let command = doc! {
@@ -93,8 +93,8 @@ pub fn show_pipeline(request: &Request) -> Result<Response, PageError> {
         let writes = stages.iter().any(Stage::writes);
         explain(request, command, if writes { PLAN } else { EXECUTE })
     });
-    let (result, status) = message_of(explained)?;
-    let text = text_of(&stages);
+    let (result, status) = render_errors(explained)?;
+    let text = pipeline_text(&stages);
     let content = html! {
         details open {
             summary { (texts::PIPELINE) }

@@ -13,7 +13,9 @@ use crate::response::Response;
 use crate::shell::form_token;
 use crate::texts::{frame, queries as texts};
 
-use super::stages::{STAGES_MAX, Stage, pipeline, stages_of_form, stages_of_text, text_of};
+use super::stages::{
+    STAGES_MAX, Stage, pipeline, pipeline_text, stages_from_form, stages_from_text,
+};
 
 /// The number of documents in a preview.
 const PREVIEW_MAX: usize = 5;
@@ -25,7 +27,7 @@ const PREVIEW_MILLIS_MAX: i64 = 10_000;
 /// Shows the builder with the pipeline in the address, or with one stage.
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let text = request.query().text("pipeline");
-    let (stages, message) = match (text, stages_of_text(text)) {
+    let (stages, message) = match (text, stages_from_text(text)) {
         ("", _) => (vec![Stage::example("$match")], None),
         (_, Ok(stages)) => (stages, None),
         (_, Err(message)) => (vec![Stage::example("$match")], Some(message)),
@@ -36,7 +38,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
 /// Handles a button of the builder: adds, moves or removes a stage, or shows the results.
 pub fn change(request: &Request) -> Result<Response, PageError> {
     let form = request.form();
-    let mut stages = stages_of_form(form);
+    let mut stages = stages_from_form(form);
     let action = form.text("action");
     let (name, at) = action.split_once(' ').unwrap_or((action, ""));
     let at = at.parse::<usize>().ok().filter(|at| *at < stages.len());
@@ -45,7 +47,7 @@ pub fn change(request: &Request) -> Result<Response, PageError> {
         ("remove", Some(at)) => drop(stages.remove(at)),
         ("up", Some(at)) if at > 0 => stages.swap(at - 1, at),
         ("down", Some(at)) if at + 1 < stages.len() => stages.swap(at, at + 1),
-        ("text", _) => match stages_of_text(form.text("text")) {
+        ("text", _) => match stages_from_text(form.text("text")) {
             Ok(read) => stages = read,
             Err(message) => return Ok(builder(request, &stages, Some(&message), None)),
         },
@@ -75,7 +77,7 @@ fn readable_part(stages: &[Stage]) -> Vec<Stage> {
 
 /// Runs an aggregation that writes.
 pub fn run(request: &Request) -> Result<Response, PageError> {
-    let stages = stages_of_form(request.form());
+    let stages = stages_from_form(request.form());
     let pipeline = pipeline(&stages).map_err(PageError::bad_request)?;
     let command = command(&Namespace::from_request(request), pipeline);
     request.database()?.documents(command, 1)?;
@@ -86,7 +88,7 @@ pub fn run(request: &Request) -> Result<Response, PageError> {
 /// Shows the output of the stage whose number is in the field `upto`.
 pub fn preview(request: &Request) -> Result<Response, PageError> {
     let form = request.form();
-    let stages = stages_of_form(form);
+    let stages = stages_from_form(form);
     let upto = form.number("upto").map_or(usize::MAX, |it| it as usize);
     let part: Vec<Stage> = stages.into_iter().take(upto.saturating_add(1)).collect();
     if part.iter().any(Stage::writes) {
@@ -160,7 +162,7 @@ fn builder(
                 summary { (texts::AS_TEXT) }
                 div .stack {
                     label .visually-hidden for="text" { (texts::AS_TEXT) }
-                    textarea #text name="text" rows="12" spellcheck="false" { "\n" (text_of(stages)) }
+                    textarea #text name="text" rows="12" spellcheck="false" { "\n" (pipeline_text(stages)) }
                     div { button type="submit" name="action" value="text" { (texts::AS_TEXT_SUBMIT) } }
                 }
             }
@@ -192,7 +194,7 @@ fn stage_part(at: usize, count: usize, stage: &Stage) -> Markup {
             legend { (texts::stage(number)) }
             div .stage-input {
                 div .row {
-                    select name="kind" aria-label=(texts::of_stage(texts::STAGE_KIND, number)) {
+                    select name="kind" aria-label=(texts::stage_button_label(texts::STAGE_KIND, number)) {
                         @for (kind, _) in texts::KINDS { option value=(kind) selected[*kind == *stage.kind] { (kind) } }
                         @if !is_known { option value=(stage.kind) selected { (stage.kind) } }
                     }
@@ -206,9 +208,9 @@ fn stage_part(at: usize, count: usize, stage: &Stage) -> Markup {
                 textarea name="stage" rows=(rows) spellcheck="false" aria-label=(texts::stage(number)) { "\n" (stage.text) }
             }
             div .stage-output {
-                button .quiet .stage-cancel type="button" hidden aria-label=(texts::of_stage(texts::CANCEL_PREVIEW, number)) { (frame::CANCEL) }
+                button .quiet .stage-cancel type="button" hidden aria-label=(texts::stage_button_label(texts::CANCEL_PREVIEW, number)) { (frame::CANCEL) }
                 div .stage-preview data-upto=(at) data-cancelled=(frame::CANCELLED) aria-live="polite" role="group"
-                    aria-label=(texts::of_stage(texts::PREVIEW, number)) {}
+                    aria-label=(texts::stage_button_label(texts::PREVIEW, number)) {}
             }
         }
     }
@@ -217,6 +219,6 @@ fn stage_part(at: usize, count: usize, stage: &Stage) -> Markup {
 fn stage_button(action: &str, name: &str, at: usize) -> Markup {
     html! {
         button .quiet type="submit" name="action" value=(format!("{action} {at}"))
-            aria-label=(texts::of_stage(name, at + 1)) { (name) }
+            aria-label=(texts::stage_button_label(name, at + 1)) { (name) }
     }
 }

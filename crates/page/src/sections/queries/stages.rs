@@ -52,7 +52,7 @@ impl Stage {
 }
 
 /// Returns the stages of a form. Each has the fields `kind`, `stage` and `enabled`.
-pub fn stages_of_form(form: &Form) -> Vec<Stage> {
+pub fn stages_from_form(form: &Form) -> Vec<Stage> {
     let kinds = form.all("kind");
     let texts = form.all("stage");
     let stages = kinds.zip(texts).enumerate().map(|(at, (kind, text))| {
@@ -67,7 +67,7 @@ pub fn stages_of_form(form: &Form) -> Vec<Stage> {
 }
 
 /// Parses an array of stages. Fails with a message.
-pub fn stages_of_text(text: &str) -> Result<Vec<Stage>, String> {
+pub fn stages_from_text(text: &str) -> Result<Vec<Stage>, String> {
     let array = parse_array(text).map_err(|error| error.to_string())?;
     if array.as_array().count() > STAGES_MAX {
         return Err(texts::STAGES_MAX.to_owned());
@@ -109,7 +109,7 @@ pub fn pipeline(stages: &[Stage]) -> Result<ArrayBuf, String> {
 }
 
 /// Returns the pipeline as text. Invalid arguments are kept unchanged.
-pub fn text_of(stages: &[Stage]) -> String {
+pub fn pipeline_text(stages: &[Stage]) -> String {
     match pipeline(stages) {
         Ok(pipeline) => shell_text(ValueRef::Array(pipeline.as_array())),
         Err(_) => {
@@ -139,24 +139,24 @@ mod tests {
 
     #[test]
     fn forms_become_pipelines() {
-        let stages = stages_of_form(&form());
+        let stages = stages_from_form(&form());
         assert_eq!(stages.len(), 3);
         assert_eq!(
             pipeline(&stages).unwrap(),
             array![{ "$match": { "a": 1 } }, { "$out": "b" }]
         );
         assert!(stages[2].writes() && !stages[0].writes());
-        let again = stages_of_text(&text_of(&stages)).unwrap();
+        let again = stages_from_text(&pipeline_text(&stages)).unwrap();
         assert_eq!(pipeline(&again).unwrap(), pipeline(&stages).unwrap());
     }
 
     #[test]
     fn wrong_stages_are_named() {
-        let mut stages = stages_of_form(&form());
+        let mut stages = stages_from_form(&form());
         stages[2].text = "{".to_owned();
         assert!(pipeline(&stages).unwrap_err().starts_with("Stage 3: "));
         for text in ["{}", "[1]", "[{}]", "[{$match: {}, $limit: 1}]", "["] {
-            assert!(stages_of_text(text).is_err(), "{text}");
+            assert!(stages_from_text(text).is_err(), "{text}");
         }
         for (kind, _) in texts::KINDS {
             assert!(pipeline(&[Stage::example(kind)]).is_ok(), "{kind}");

@@ -50,7 +50,7 @@ impl StoredDocument {
     ///
     /// # Errors
     /// Fails if the database fails.
-    pub fn read_any_of(
+    pub fn read_any_of_file(
         files: &mut IndexedFiles,
         path: &str,
     ) -> Result<Option<StoredDocument>, PageError> {
@@ -156,7 +156,7 @@ impl StoredDocument {
         let operator = reader.parse(query)?.query.to_operator();
         let mut passages = None;
         files.aggregate(&self.hits_pipeline(operator), &mut |found| {
-            passages = Some(passages_of(found));
+            passages = Some(read_passages(found));
             false
         })?;
         Ok(locate(self.text("text"), &passages.unwrap_or_default()))
@@ -220,11 +220,14 @@ fn members(files: &mut IndexedFiles, filter: DocumentBuf) -> Result<Vec<Member>,
     Ok(members)
 }
 
-/// A piece of a passage, and whether it is a match.
-type Piece = (String, bool);
+/// A part of a passage, as `$meta: "searchHighlights"` returns it.
+struct HighlightPart {
+    text: String,
+    is_hit: bool,
+}
 
 /// Returns the highlighted passages of a document.
-fn passages_of(found: Document<'_>) -> Vec<Vec<Piece>> {
+fn read_passages(found: Document<'_>) -> Vec<Vec<HighlightPart>> {
     let passages = found.get("highlights").and_then(ValueRef::as_array);
     let passages = passages
         .into_iter()
@@ -242,27 +245,31 @@ fn passages_of(found: Document<'_>) -> Vec<Vec<Piece>> {
                 .and_then(ValueRef::as_str)
                 .unwrap_or_default();
             let kind = text.get("type").and_then(ValueRef::as_str);
-            (value.to_owned(), kind == Some("hit"))
+            HighlightPart {
+                text: value.to_owned(),
+                is_hit: kind == Some("hit"),
+            }
         };
-        texts.map(piece).collect::<Vec<Piece>>()
+        texts.map(piece).collect::<Vec<HighlightPart>>()
     };
     passages.map(pieces).collect()
 }
 
 /// Returns the ranges of the highlighted words of passages in a text. Passages are substrings of
 /// the text in any order. Words of different analyzers may overlap.
-fn locate(text: &str, passages: &[Vec<Piece>]) -> Vec<Range<usize>> {
+fn locate(text: &str, passages: &[Vec<HighlightPart>]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for passage in passages {
-        let whole: String = passage.iter().map(|(piece, _)| piece.as_str()).collect();
+        let whole: String = passage.iter().map(|part| part.text.as_str()).collect();
         // All occurrences of a passage have the same matches.
         for (start, _) in text.match_indices(whole.as_str()) {
             let mut at = start;
-            for (piece, is_hit) in passage {
-                if *is_hit {
-                    ranges.push(at..at + piece.len());
+            for part in passage {
+                let end = at + part.text.len();
+                if part.is_hit {
+                    ranges.push(at..end);
                 }
-                at += piece.len();
+                at = end;
             }
             if whole.is_empty() {
                 break;
@@ -286,7 +293,10 @@ mod tests {
 
     #[test]
     fn matches_are_located() {
-        let piece = |text: &str, is_hit| (text.to_owned(), is_hit);
+        let piece = |text: &str, is_hit| HighlightPart {
+            text: text.to_owned(),
+            is_hit,
+        };
         let passages = vec![
             vec![
                 piece("More ", false),

@@ -56,11 +56,15 @@ const NO_RIGHTS: &str = "default-src 'none'; sandbox";
 /// The content security policy of PDF files. The built-in PDF viewers do not work in a sandbox.
 const NO_RIGHTS_PDF: &str = "default-src 'none'; object-src 'self'; media-src 'self'";
 
-/// Returns the address of a file.
-pub fn file_address(id: &str, is_download: bool) -> String {
+/// Returns the address of a file. Browsers open it if they can display its type.
+pub fn file_address(id: &str) -> String {
+    Form::default().and("id", id).address(FILE_PATH)
+}
+
+/// Returns the address under which browsers save a file.
+pub fn download_address(id: &str) -> String {
     let form = Form::default().and("id", id);
-    form.with("download", is_download.then_some("1"))
-        .address(FILE_PATH)
+    form.and("download", "1").address(FILE_PATH)
 }
 
 /// Sends the file of a document.
@@ -74,7 +78,7 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
     let document = match document {
         Some(document) => document,
         // A member of an archive or a mail: the containing file is sent.
-        None => StoredDocument::read_any_of(&mut files, id)?
+        None => StoredDocument::read_any_of_file(&mut files, id)?
             .ok_or_else(|| PageError::not_found(texts::NOT_INDEXED))?,
     };
     drop(files);
@@ -134,7 +138,7 @@ pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<St
 pub fn address_of_unchanged(request: &Request, document: &StoredDocument) -> Option<String> {
     let is_file = document.text("inner").is_empty();
     let file = is_file.then(|| open_indexed(request, document)).flatten();
-    file.map(|_| file_address(document.text("_id"), false))
+    file.map(|_| file_address(document.text("_id")))
 }
 
 /// Opens the file of a document and returns its size. `None` if the file has changed.

@@ -25,7 +25,7 @@ pub fn marked_text(text: &str, hits: &[Range<usize>], classes: &[ClassedRange]) 
     bounds.sort_unstable();
     bounds.dedup();
     let (mut hits, mut classes) = (
-        Numbered::new(hits.iter().cloned()),
+        NumberedHits::new(hits.iter().cloned()),
         classes.iter().peekable(),
     );
     let mut shown = String::with_capacity(text.len() + text.len() / 4);
@@ -37,16 +37,16 @@ pub fn marked_text(text: &str, hits: &[Range<usize>], classes: &[ClassedRange]) 
             .peek()
             .filter(|it| it.range.start <= start)
             .map(|it| it.class);
-        let hit = hits.at(start);
+        let hit = hits.hit_at(start);
         // Writing to a string cannot fail.
-        let _ = match (hit, class) {
-            (Some((number, true)), _) => write!(shown, "<mark id=\"hit-{number}\">"),
-            (Some((_, false)), _) => write!(shown, "<mark>"),
+        let _ = match (&hit, class) {
+            (Some(hit), _) if hit.is_start => write!(shown, "<mark id=\"hit-{}\">", hit.number),
+            (Some(_), _) => write!(shown, "<mark>"),
             (None, Some(class)) => write!(shown, "<span class=\"{class}\">"),
             (None, None) => Ok(()),
         };
         escape(piece, &mut shown);
-        shown.push_str(match (hit, class) {
+        shown.push_str(match (&hit, class) {
             (Some(_), _) => "</mark>",
             (None, Some(_)) => "</span>",
             (None, None) => "",
@@ -55,27 +55,38 @@ pub fn marked_text(text: &str, hits: &[Range<usize>], classes: &[ClassedRange]) 
     PreEscaped(shown)
 }
 
+/// A part of a match.
+struct HitPart {
+    /// The number of the match.
+    number: usize,
+    /// The part is the first one of the match.
+    is_start: bool,
+}
+
 /// Matches with consecutive numbers, counted from 1.
-struct Numbered<I: Iterator<Item = Range<usize>>> {
+struct NumberedHits<I: Iterator<Item = Range<usize>>> {
     ranges: std::iter::Peekable<I>,
     number: usize,
 }
 
-impl<I: Iterator<Item = Range<usize>>> Numbered<I> {
-    fn new(ranges: I) -> Numbered<I> {
-        Numbered {
+impl<I: Iterator<Item = Range<usize>>> NumberedHits<I> {
+    fn new(ranges: I) -> NumberedHits<I> {
+        NumberedHits {
             ranges: ranges.peekable(),
             number: 1,
         }
     }
 
-    /// Returns the number of the match at a position, and whether the match begins there.
-    fn at(&mut self, place: usize) -> Option<(usize, bool)> {
-        while self.ranges.next_if(|range| range.end <= place).is_some() {
+    /// Returns the match at a position. Positions must ascend from call to call.
+    fn hit_at(&mut self, position: usize) -> Option<HitPart> {
+        while self.ranges.next_if(|range| range.end <= position).is_some() {
             self.number += 1;
         }
-        let range = self.ranges.peek().filter(|range| range.start <= place)?;
-        Some((self.number, range.start == place))
+        let range = self.ranges.peek().filter(|range| range.start <= position)?;
+        Some(HitPart {
+            number: self.number,
+            is_start: range.start == position,
+        })
     }
 }
 

@@ -15,6 +15,25 @@ use crate::texts::search as texts;
 /// The number of characters that are read of a document to find the line of a snippet.
 const CHARACTERS_READ: u32 = 20_000;
 
+/// The state of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryInput {
+    /// The query was submitted.
+    Complete,
+    /// The user still types. The last word also matches as a prefix.
+    Unfinished,
+}
+
+impl QueryInput {
+    /// Returns the state for a request of a script, which marks unfinished queries by `typing`.
+    pub fn from_request(request: &Request) -> QueryInput {
+        match request.query().get("typing") {
+            Some(_) => QueryInput::Unfinished,
+            None => QueryInput::Complete,
+        }
+    }
+}
+
 /// A search that is ready to run.
 pub struct Search {
     /// The operator that documents must match, including filters.
@@ -36,8 +55,7 @@ pub struct Results {
 }
 
 impl Search {
-    /// Prepares the search of an address. While the user types, the last word also matches as a
-    /// prefix.
+    /// Prepares the search of an address.
     ///
     /// # Errors
     /// Fails if the query or a filter is invalid, or if the document of a similarity search does
@@ -46,7 +64,7 @@ impl Search {
         request: &Request,
         files: &mut IndexedFiles,
         address: &SearchAddress,
-        is_typing: bool,
+        input: QueryInput,
     ) -> Result<Search, PageError> {
         let filters = address.operators()?;
         let query = address.query();
@@ -54,7 +72,7 @@ impl Search {
             None
         } else {
             let reader = QueryReader::open(&request.site().services.data_folder, None);
-            Some(read(&reader?, query, is_typing)?)
+            Some(read(&reader?, query, input)?)
         };
         let operator = parsed.as_ref().map(|parsed| parsed.operator.clone());
         let mut target = match address.like() {
@@ -119,12 +137,11 @@ struct TypedQuery {
     operator: DocumentBuf,
 }
 
-fn read(reader: &QueryReader, query: &str, is_typing: bool) -> Result<TypedQuery, PageError> {
+fn read(reader: &QueryReader, query: &str, input: QueryInput) -> Result<TypedQuery, PageError> {
     let parsed = reader.parse(query)?;
-    let typed = if is_typing {
-        reader.parse(&with_prefix(query)).ok()
-    } else {
-        None
+    let typed = match input {
+        QueryInput::Unfinished => reader.parse(&with_prefix(query)).ok(),
+        QueryInput::Complete => None,
     };
     let operator = typed.as_ref().unwrap_or(&parsed).query.to_operator();
     Ok(TypedQuery { parsed, operator })

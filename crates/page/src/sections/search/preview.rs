@@ -8,7 +8,7 @@ use windrow_file_query::TimeContext;
 
 use super::address::{DOCUMENT_PATH, PATH, SearchAddress};
 use super::document::{Member, StoredDocument};
-use super::file::{address_of_unchanged, file_address, read_text_file};
+use super::file::{address_of_unchanged, download_address, file_address, read_text_file};
 use super::formatted::{format_html, format_markdown};
 use super::marked_text::marked_text;
 use super::source::IndexedFiles;
@@ -91,10 +91,10 @@ impl Preview<'_> {
                 p .path { bdi { (visible(id)) } }
                 p .row .actions {
                     @if is_file {
-                        a .button href=(file_address(id, false)) target="_blank" rel="noopener" data-open="1" { (texts::OPEN_FILE) }
-                        a .button .quiet href=(file_address(id, true)) { (texts::DOWNLOAD) }
+                        a .button href=(file_address(id)) target="_blank" rel="noopener" data-open="1" { (texts::OPEN_FILE) }
+                        a .button .quiet href=(download_address(id)) { (texts::DOWNLOAD) }
                     } @else {
-                        a .button href=(file_address(document.text("path"), false)) target="_blank" rel="noopener" data-open="1" { (texts::OPEN_FILE) }
+                        a .button href=(file_address(document.text("path"))) target="_blank" rel="noopener" data-open="1" { (texts::OPEN_FILE) }
                     }
                     @if document.text("unread").is_empty() {
                         a .button .quiet href=(self.address.with("q", None).with("like", Some(id)).at(PATH)) { (texts::SIMILAR) }

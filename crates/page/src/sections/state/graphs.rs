@@ -11,16 +11,16 @@ use crate::history::Window;
 use crate::history::charts::{CHARTS, Chart, Unit, lines};
 use crate::request::Request;
 use crate::response::Response;
-use crate::route::{Live, Look};
+use crate::route::{EventStream, PollFunction};
 use crate::show::{bytes, grouped};
 use crate::texts::state as texts;
 
 use super::{PATH, part_page};
 
 /// The event stream of new samples.
-pub const LIVE: Live = Live {
+pub const LIVE: EventStream = EventStream {
     interval: Duration::from_secs(1),
-    start: look,
+    start: start_polling,
 };
 
 /// The selectable periods, in minutes.
@@ -143,7 +143,7 @@ pub fn series(request: &Request) -> Result<Response, PageError> {
     Ok(Response::bytes("application/json", window.to_json()))
 }
 
-fn look(request: &Request) -> Result<Look, PageError> {
+fn start_polling(request: &Request) -> Result<PollFunction, PageError> {
     check_privilege(request)?;
     let mut checked = Instant::now();
     Ok(Box::new(move |request| {

@@ -11,16 +11,16 @@ use crate::error::PageError;
 use crate::form::Form;
 use crate::request::Request;
 use crate::response::Response;
-use crate::route::{Live, Look};
+use crate::route::{EventStream, PollFunction};
 use crate::texts::state as texts;
 
 use super::log_line::LogLine;
 use super::{LOG, part_page};
 
 /// The event stream of the lines that match the filter in the address.
-pub const LIVE: Live = Live {
+pub const LIVE: EventStream = EventStream {
     interval: Duration::from_secs(2),
-    start: look,
+    start: start_polling,
 };
 
 /// The maximum number of lines.
@@ -43,7 +43,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     Ok(part_page(request, LOG, &["live_table.js"], &content))
 }
 
-fn look(_: &Request) -> Result<Look, PageError> {
+fn start_polling(_: &Request) -> Result<PollFunction, PageError> {
     Ok(Box::new(|request| {
         let lines = read_lines(&mut request.database()?)?;
         Ok(table(&lines, request.query()).into_string())

@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::error::PageError;
 use crate::request::Request;
 use crate::response::Response;
-use crate::route::{Live, Look};
+use crate::route::{EventStream, PollFunction};
 use crate::shell::form_token;
 use crate::show::grouped;
 use crate::texts::state as texts;
@@ -20,9 +20,9 @@ use crate::texts::state as texts;
 use super::{OPERATIONS, part_page};
 
 /// The event stream with the table of operations.
-pub const LIVE: Live = Live {
+pub const LIVE: EventStream = EventStream {
     interval: Duration::from_secs(2),
-    start: look,
+    start: start_polling,
 };
 
 /// Commands that monitor the server and may wait for changes.
@@ -33,7 +33,7 @@ const OPERATIONS_MAX: usize = 200;
 const COMMAND_BYTES_MAX: usize = 2_000;
 
 /// The running operations that the user may see.
-struct Running {
+struct RunningOperations {
     operations: Vec<DocumentBuf>,
     /// The list contains only operations of the user.
     is_own: bool,
@@ -58,7 +58,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
     ))
 }
 
-fn look(_: &Request) -> Result<Look, PageError> {
+fn start_polling(_: &Request) -> Result<PollFunction, PageError> {
     Ok(Box::new(|request| {
         let running = read(&mut request.database()?)?;
         Ok(table(request, &running).into_string())
@@ -74,7 +74,7 @@ pub fn kill(request: &Request) -> Result<Response, PageError> {
     Ok(Response::redirect("/state/operations?done=killed"))
 }
 
-fn read(database: &mut Database) -> Result<Running, PageError> {
+fn read(database: &mut Database) -> Result<RunningOperations, PageError> {
     let all = database.run(doc! { "currentOp": 1, "$db": "admin" });
     let (reply, is_own) = match all {
         Ok(reply) => (reply, false),
@@ -92,7 +92,7 @@ fn read(database: &mut Database) -> Result<Running, PageError> {
         .collect();
     let age = |it: &DocumentBuf| number(it.as_document(), &["microsecs_running"]);
     operations.sort_by(|one, other| age(other).total_cmp(&age(one)));
-    Ok(Running { operations, is_own })
+    Ok(RunningOperations { operations, is_own })
 }
 
 /// Returns `true` unless an operation only monitors the server.
@@ -108,7 +108,7 @@ fn command_name(operation: Document<'_>) -> &str {
         .map_or("", |(name, _)| name)
 }
 
-fn table(request: &Request, running: &Running) -> Markup {
+fn table(request: &Request, running: &RunningOperations) -> Markup {
     let shown = running.operations.iter().take(OPERATIONS_MAX);
     let mut columns = vec![
         Column::text(texts::OPERATION),
