@@ -462,9 +462,11 @@ fn finish_encoded(
             };
             let (mut writer, body) = BodyWriter::new(encoding, guard);
             tokio::task::spawn_blocking(move || {
-                // Either the client has disconnected, or the handler failed. In both cases the
-                // response is truncated without a final chunk, which clients report as an error.
-                let _ = write(&mut writer).and_then(|()| writer.finish());
+                match write(&mut writer) {
+                    // Fails if the client has disconnected.
+                    Ok(()) => drop(writer.finish()),
+                    Err(error) => writer.abort(error),
+                }
             });
             body
         }

@@ -1,7 +1,6 @@
 //! Bodies of HTTP messages. A response is either complete or streamed while a handler writes it. A
 //! request is read while it is received.
 
-use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -24,7 +23,7 @@ pub enum PageBody {
     /// guard interrupts the commands of the request.
     Streamed {
         /// The chunks that were written.
-        chunks: mpsc::Receiver<Bytes>,
+        chunks: mpsc::Receiver<io::Result<Bytes>>,
         /// `None` if the request has no commands to interrupt.
         guard: Option<InterruptOnDrop>,
     },
@@ -39,14 +38,14 @@ impl PageBody {
 
 impl Body for PageBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let next = match self.get_mut() {
-            PageBody::Whole(bytes) => Poll::Ready(bytes.take()),
+            PageBody::Whole(bytes) => Poll::Ready(bytes.take().map(Ok)),
             PageBody::Streamed { chunks, guard } => {
                 let next = chunks.poll_recv(context);
                 if matches!(next, Poll::Ready(None))
@@ -57,7 +56,7 @@ impl Body for PageBody {
                 next
             }
         };
-        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+        next.map(|bytes| bytes.map(|bytes| bytes.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -83,7 +82,7 @@ const CHUNKS_MAX: usize = 4;
 /// disconnected.
 #[derive(Debug)]
 pub struct BodyWriter {
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
     buffer: Buffer,
 }
 
@@ -140,12 +139,19 @@ impl BodyWriter {
         self.send()
     }
 
+    /// Ends the body with an error. The connection is closed without the end of the body, so that
+    /// the client does not take the part that it has received for all of it.
+    pub fn abort(self, error: io::Error) {
+        // Fails if the client has disconnected.
+        let _ = self.sender.blocking_send(Err(error));
+    }
+
     fn send(&mut self) -> io::Result<()> {
         let bytes = std::mem::take(self.buffer.bytes());
         if bytes.is_empty() {
             return Ok(());
         }
-        let sent = self.sender.blocking_send(bytes.into());
+        let sent = self.sender.blocking_send(Ok(bytes.into()));
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -251,5 +257,26 @@ async fn receive(mut body: Incoming, pieces: mpsc::Sender<io::Result<Bytes>>) {
         if is_over {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An export that failed half-way used to end like a complete one.
+    #[test]
+    fn failed_bodies_end_with_an_error() {
+        let (mut writer, mut body) = BodyWriter::new(BodyEncoding::Identity, None);
+        writer.write_all(b"half").unwrap();
+        writer.flush().unwrap();
+        writer.abort(io::Error::other("failed"));
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let (first, second) = runtime.unwrap().block_on(async {
+            let first = body.frame().await.unwrap();
+            (first, body.frame().await.unwrap())
+        });
+        assert_eq!(first.unwrap().into_data().unwrap(), "half");
+        assert_eq!(second.unwrap_err().to_string(), "failed");
     }
 }

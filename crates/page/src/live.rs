@@ -2,6 +2,7 @@
 //! the same rights. Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -107,7 +108,7 @@ async fn poll_repeatedly(
 }
 
 /// Sends events to a browser until it disconnects or the polling task ends.
-async fn forward(mut events: watch::Receiver<Bytes>, sender: mpsc::Sender<Bytes>) {
+async fn forward(mut events: watch::Receiver<Bytes>, sender: mpsc::Sender<io::Result<Bytes>>) {
     events.mark_changed();
     loop {
         let chunk = match tokio::time::timeout(SILENCE_MAX, events.changed()).await {
@@ -121,7 +122,7 @@ async fn forward(mut events: watch::Receiver<Bytes>, sender: mpsc::Sender<Bytes>
         } else {
             chunk
         };
-        if sender.send(chunk).await.is_err() {
+        if sender.send(Ok(chunk)).await.is_err() {
             return;
         }
     }

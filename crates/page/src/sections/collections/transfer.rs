@@ -143,8 +143,8 @@ fn first_documents(command: &DocumentBuf) -> DocumentBuf {
     first
 }
 
-/// Writes documents until the browser disconnects. An error truncates the response without a final
-/// chunk, so the browser reports a failed download.
+/// Writes documents until the browser disconnects. After an error the connection is closed without
+/// the end of the response, so the browser reports a failed download.
 fn write_documents(
     writer: &mut dyn Write,
     database: &mut Database,
