@@ -1,4 +1,4 @@
-"""What further runs of `windrow index` do with files that changed, moved or are gone."""
+"""Further runs of `windrow index` after files were changed, moved or deleted."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from test_folders import index, search, windrow  # noqa: E402
 
 
 def summary(output):
-    """The counts of a run's second line, by their names."""
+    """Returns the counts in the second line of the output, by name."""
     line = next(line for line in output.splitlines() if " unchanged, " in line)
     counts = (part.strip().split(" ") for part in line.split(","))
     return {name: int(count) for count, name in counts}

@@ -51,7 +51,7 @@ def test_folders_are_read_by_their_own_rules(work):
     ended = windrow("index", "--config", config)
     assert ended.returncode == 0, ended.stderr
     assert found(work) == {"docs/a.txt", "src/c.txt", "src/.e.txt"}
-    # A folder within one of the configuration has its rules.
+    # A folder inside a configured folder has the same rules.
     (work / "src/build/f.txt").write_text("campanula")
     ended = windrow("index", work / "docs", "--config", config, "--hidden")
     assert ended.returncode == 0, ended.stderr
@@ -100,7 +100,7 @@ def test_languages_are_those_of_the_folder(work):
     assert windrow("index", "--config", config).returncode == 0
     languages = lambda: {name: windrow("search", f"lang:{name}", "-l", "--data", work / "data").stdout.count(".txt")
                          for name in ("de", "en")}
-    # Every text of a folder with one language is in it, also a short one.
+    # If a folder has a single language, short texts have it, too.
     assert languages() == {"de": 1, "en": 3}
     config.write_text(plain.replace('path = "src"', 'path = "src"\nlanguages = ["en", "de"]'))
     ended = windrow("index", "--config", config)

@@ -1,4 +1,4 @@
-"""Converters: programs that read further formats, in a sandbox. A hostile one harms only its own document."""
+"""Converters in the sandbox. A hostile converter affects only the document that it reads."""
 
 import concurrent.futures
 import ctypes
@@ -75,7 +75,7 @@ def work(tmp_path):
 
 @functools.cache
 def has_sandbox():
-    """Whether the kernel has what the sandbox needs."""
+    """Returns whether the kernel supports the sandbox."""
     code = "import ctypes; print(ctypes.CDLL(None).syscall(444, 0, 0, 1))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     return int(shown) > 0
@@ -154,7 +154,7 @@ def test_a_changed_converter_reads_its_files_again(work):
     work.index(foo([str(first), "%f"]))
     assert len(work.found("firstword")) == 2
     assert "0 files" in work.index(foo([str(first), "%f"]))
-    # A run without a configuration compares nothing.
+    # Without a configuration, settings are not compared with those of the last run.
     windrow("index", work.folder / "files", "--data", work.folder / "data")
     assert len(work.found("firstword")) == 2
     assert "2 changed" in work.index(foo([str(second), "%f"]))
@@ -228,7 +228,7 @@ def test_a_hostile_converter_harms_only_its_own_document(work, name):
 
 
 def output(work, script):
-    """What a script prints in the sandbox."""
+    """Returns the output of a script in the sandbox."""
     path = work.script("probe", script)
     work.file("a.foo", "content")
     work.index(foo([str(path), "%f"]))
@@ -292,7 +292,7 @@ print("variables", "SECRET" in os.environ, os.environ["HOME"] == os.getcwd())
 
 
 def without_landlock():
-    """Makes the kernel of this process one without Landlock: its system calls do not exist."""
+    """Simulates a kernel without Landlock: a seccomp filter makes its system calls fail with ENOSYS."""
     libc = ctypes.CDLL(None, use_errno=True)
     allow, absent = 0x7FFF0000, 0x00050000 | 38
     program = b"".join(struct.pack("<HBBI", *step) for step in [
@@ -320,7 +320,7 @@ def test_the_sandbox_can_be_required(work, sandbox):
     else:
         assert work.found("walrus") == ["a.foo"]
         assert doctor.returncode == 0 and "warning  sandbox" in doctor.stdout
-    # On another kernel, the failure is tried again.
+    # With sandbox support, the failure is retried.
     work.index(config, "--retry")
     assert work.found("walrus") == ["a.foo"]
     assert "Sandbox" not in windrow("status", "--data", work.folder / "data").stdout
@@ -475,7 +475,7 @@ def test_private_folders_are_removed(work):
     finally:
         del os.environ["TMPDIR"]
     assert work.found("litterword") and list(temporary.iterdir()) == []
-    # Also those of a converter that is still running at the end.
+    # Including those of a converter that still runs at the end.
     persistent = work.script("persist", PERSISTENT)
     os.environ["TMPDIR"] = str(temporary)
     try:

@@ -1,4 +1,4 @@
-"""`windrow doctor`: what would make Windrow fail, as text and as JSON."""
+"""`windrow doctor`: reports of problems, as text and as JSON."""
 
 import json
 import os
@@ -129,7 +129,7 @@ def write_server_config(work, certificate=None, **more):
     for key, value in more.items():
         config[key] = {**config.get(key, {}), **value}
     path = work / "windrow.conf"
-    # JSON is YAML.
+    # JSON is a subset of YAML.
     path.write_text(json.dumps(config))
     return path
 

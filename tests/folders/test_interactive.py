@@ -31,7 +31,7 @@ ESCAPE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b(?:[=>78]|\([A-Z])|\x1b\][^
 
 
 class Screen:
-    """What a terminal shows, of the sequences that the program uses."""
+    """The screen of a terminal. Supports the escape sequences that the program uses."""
 
     def __init__(self, rows, columns):
         self.unknown, self.pending = [], ""
@@ -162,7 +162,7 @@ def test_results_come_while_typing(start):
     terminal = start()
     terminal.shows("type words", "Esc leave")
     terminal.press("bread")
-    # Words that begin with what was typed are found as well.
+    # The last word is also searched as a prefix.
     terminal.shows("bread.txt", "breadth.txt", "2 documents", "Flour and water make bread.")
     terminal.press(" ")
     terminal.wait_for(lambda shown: "breadth.txt" not in shown and "1 document" in shown)

@@ -33,7 +33,7 @@ FILLER = "words that all files have, so that a file takes some time to read. " *
 
 
 class Folder:
-    """A folder whose files change. Each content has a word that no other has."""
+    """A folder whose files change. Each content has a unique word."""
 
     def __init__(self, path, seed):
         self.path = path
@@ -120,7 +120,7 @@ def unique_words(text):
 
 
 def die(folder, work, watches, generator):
-    """Indexes the folder while it changes, and kills that."""
+    """Indexes the folder while it changes, and kills the process."""
     command = [binary(), "index", folder.path, "--data", work / "data", "--workers", "2"]
     if watches:
         command.append("--watch")
@@ -136,19 +136,19 @@ def die(folder, work, watches, generator):
         os.killpg(process.pid, signal.SIGKILL) if with_workers else process.kill()
     finally:
         process.wait()
-        # Files also change while nothing watches.
+        # Files also change while no watch is running.
         time.sleep(generator.uniform(0, 0.1))
         stop.set()
         thread.join()
 
 
 def expected(folder):
-    """The unique words of each file, mail by mail."""
+    """Returns the unique words of each file, for each mail."""
     return {str(path): sorted(unique_words(path.read_text())) for path in folder.files()}
 
 
 def differences(folder, work, generator):
-    """How the index differs from the folder: a list of sentences."""
+    """Returns the differences between the index and the folder, as sentences."""
     wanted, found, wrong = expected(folder), {}, []
     with Server(work) as server:
         files = server.client().files

@@ -1,4 +1,4 @@
-"""`windrow completion` and `windrow man`, which are made from the help texts."""
+"""`windrow completion` and `windrow man`, which are generated from the help texts."""
 
 import functools
 import pathlib
@@ -24,7 +24,7 @@ def options(command):
 
 
 def completed(*words):
-    """What bash offers for the last word."""
+    """Returns the completions of bash for the last word."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _windrow; printf "%s\\n" "${COMPREPLY[@]}"'
     source = pathlib.Path(completed.script)
     ended = subprocess.run(["bash", "-c", script, "bash", str(source), *words], capture_output=True,

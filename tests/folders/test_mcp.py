@@ -1,4 +1,4 @@
-"""`windrow mcp`, spoken to with the protocol's own Python client and by hand."""
+"""`windrow mcp`, tested with the official Python client and with raw messages."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def files(tmp_path_factory):
 
 
 def with_client(data, use):
-    """Returns what `use` returns for a session with a server on a data folder."""
+    """Calls `use` with a session of a server on a data folder. Returns its result."""
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 

@@ -129,7 +129,7 @@ def test_files_without_text_change_and_move(work):
 
 
 def test_a_folder_of_an_older_version_gets_the_names(work):
-    """Files that were skipped or failed had no documents."""
+    """Files that were skipped or failed used to have no documents."""
     with Server(work) as server:
         server.client().files.documents.delete_many({"unread": {"$exists": True}, "inner": None})
     assert found("flint", work) == []

@@ -42,7 +42,7 @@ def scan(pages=1, attachment=None):
 
 @pytest.fixture
 def programs(work):  # noqa: F811
-    """Simulated programs: tesseract prints the number of its call, pdftoppm knows two pages."""
+    """Fake programs: tesseract prints the number of its call, pdftoppm renders two pages."""
     work.script("tesseract", """#!/bin/sh
 [ "$2 $3 $4" = "stdout -l eng" ] || { echo "arguments: $*" >&2; exit 9; }
 [ -r "$1" ] || { echo "$1 is not readable" >&2; exit 8; }

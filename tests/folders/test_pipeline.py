@@ -113,7 +113,7 @@ def test_one_worker_uses_one_core(folder, tmp_path):
             break
         time.sleep(0.005)
     assert process.wait() == 0
-    # The process has all cores until it has read its command line.
+    # The process is restricted only after it has parsed its command line.
     assert 1 in seen
     assert windrow("index", folder, "--data", tmp_path / "data", "--workers", "1", "--threads",
                    "1,1,1").returncode == 2

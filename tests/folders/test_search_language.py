@@ -1,4 +1,4 @@
-"""The query language of `windrow search`: what a person asks, and which files come."""
+"""The query language of `windrow search`: queries and the files that they find."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ FILES = {
     "docs/bread.txt": "Flour and water make bread. Bake it hot.",
     "docs/report.md": "# Annual report\n\nThe annual figures of the bakery, a draft.",
     "docs/page.html": "<html lang='de'><title>Alte Häuser</title><p>Die Straßen der Stadt.</p></html>",
-    # Its words alone say that it is German.
+    # Only its words identify it as German.
     "docs/zug.txt": "Die Züge fahren heute wegen der starken Unwetter nicht nach Hamburg, und niemand "
                     "weiß, wann die nächsten Wagen kommen werden.",
     "src/open.c": "int notmuch_database_open(void); /* HashMap of handles */",
@@ -84,7 +84,7 @@ def names(files, *arguments):
     ("dir:src size>10k", ["large.txt"]),
     ("size<1k dir:docs", ["bread.txt", "page.html", "report.md", "zug.txt"]),
     ("(bread OR report) -draft", ["bread.txt"]),
-    # Quotes around one word ask for this form.
+    # A single quoted word matches only its exact form.
     ('"breads"', []), ('"bread"', ["bread.txt"]), ('"bread" flour', ["bread.txt"]),
     ("mime:text/markdown", ["report.md"]),
     ("mime:message/rfc822 engine", ["one.eml", "two.eml"]),
@@ -105,7 +105,7 @@ def test_the_best_of_some_words_come_if_no_file_has_all(files):
     assert ended.returncode == 0 and "bread.txt" in ended.stdout
     assert "at least 2" in ended.stderr
     assert names(files, "bread flour engine from:nobody") == []
-    # A long question: five of its words are in one file.
+    # One file contains five words of a long query.
     strange = " ".join(f"nosuchword{number}" for number in range(200))
     ended = search(files, "-l", f"bread flour water bake hot {strange}")
     assert ended.stdout.endswith("bread.txt\n") and "at least 5 " in ended.stderr
@@ -175,7 +175,7 @@ def test_wrong_queries_are_explained(files, query, message):
 
 
 def test_patterns_and_addresses_with_punctuation(tmp_path):
-    """A pattern with punctuation matched nothing, and the question mark of an address was a pattern."""
+    """A pattern with punctuation used to match nothing, and `?` in a URL was a wildcard."""
     for name, text in [("a.txt", "The free-range hens of http://example.org/a-b?c=1 lay eggs."),
                        ("report 2.pdf.txt", "Nothing else"), ("big-report-final.odt", "no document")]:
         tree.write(tmp_path / "files", name, text)

@@ -65,7 +65,7 @@ def names(ended):
     ("coffee", None),
     ("zzzzqqqq", None),
     ("title:cofee", "title:coffee"),
-    # Another form of a word is not misspelled.
+    # An inflected form of a word is not a misspelling.
     ("pressing", None),
 ])
 def test_words_are_suggested(files, query, suggested):
@@ -90,7 +90,7 @@ def test_nothing_is_explained(files, query, reason):
 def test_similar_documents(files):
     ended = search(files, "-l", "--similar", files / "files/many/coffee3.txt", "--limit", "100")
     found = in_order(ended)
-    # The text of all notes is the same but for their numbers.
+    # The texts of all notes differ only in their numbers.
     assert found[0].startswith("coffee") and len(found) >= 30 and "coffee3.txt" not in found
     ended = search(files, "-l", "--similar", files / "files/many/coffee3.txt", "dir:docs")
     assert in_order(ended)[0] == "espresso.txt" and "coffee4.txt" not in names(ended)
@@ -222,7 +222,7 @@ def test_the_history_can_be_left_out(files):
 
 
 def test_names_are_in_the_bytes_of_the_file_system(tmp_path):
-    """`--format {file}` escaped bytes that are not UTF-8, and backslashes."""
+    """`--format {file}` used to escape backslashes and bytes that are not UTF-8."""
     folder = os.fsencode(tmp_path / "files")
     os.mkdir(folder)
     for name in (b"caf\xe9.txt", b"back\\slash.txt"):
@@ -239,7 +239,7 @@ def test_names_are_in_the_bytes_of_the_file_system(tmp_path):
 
 
 def test_years_are_those_of_the_time_zone(tmp_path):
-    """The last moments of a year in one time zone are in the next year of another."""
+    """The end of a year in one time zone is in the next year in another one."""
     tree.write(tmp_path / "files", "a.txt", "gargoyle")
     moment = 1_704_063_600  # 2023-12-31 23:00 UTC
     os.utime(tmp_path / "files/a.txt", (moment, moment))

@@ -74,7 +74,7 @@ def test_changes_are_found_while_it_runs(work):
         (files / "b.txt").write_text("buttercup")
         wait_for(lambda: watch.finds("buttercup", "b.txt"))
         assert not watch.finds("bluebell", "b.txt")
-        # A folder that is made, filled and moved at once.
+        # A folder that is created, filled and moved within moments.
         (files / "new/deep").mkdir(parents=True)
         (files / "new/deep/c.txt").write_text("crocus")
         (files / "new").rename(files / "moved")
@@ -84,7 +84,7 @@ def test_changes_are_found_while_it_runs(work):
         shutil.rmtree(files / "moved")
         wait_for(lambda: not watch.finds("crocus", "c.txt"))
         assert not watch.finds("daffodil", "d.txt")
-        # What the rules skip is not read.
+        # Files that the rules exclude are not read.
         (files / "skipped").mkdir()
         (files / "skipped/e.txt").write_text("edelweiss")
         (files / ".hidden").write_text("edelweiss")
@@ -100,7 +100,7 @@ def test_changes_are_found_while_it_runs(work):
 
 
 def test_a_changed_file_is_searchable_within_a_second(work):
-    """At 100 changes a second. The test allows for a loaded machine; it prints what it measured."""
+    """100 changes per second. The limits allow for a loaded machine; the measured times are printed."""
     with Watch(work) as watch:
         with watch_client(work) as client:
             documents = client.files.documents
@@ -138,14 +138,14 @@ def test_a_folder_that_vanishes_keeps_its_documents(work):
         (work / "files").rename(work / "away")
         wait_for(lambda: "is missing or empty" in watch.text())
         assert watch.finds("anemone", "a.txt")
-        # Another folder under the same path.
+        # Another folder with the same path.
         (work / "files").mkdir()
         (work / "files/b.txt").write_text("bluebell")
         wait_for(lambda: watch.finds("bluebell", "b.txt"))
         assert not watch.finds("anemone", "a.txt")
         (work / "files/c.txt").write_text("crocus")
         wait_for(lambda: watch.finds("crocus", "c.txt"))
-        # Replaced at once.
+        # Replaced without a pause.
         (work / "files").rename(work / "second")
         (work / "away").rename(work / "files")
         wait_for(lambda: watch.finds("anemone", "a.txt"))
@@ -173,7 +173,7 @@ def test_other_folders_are_read_if_one_is_missing(work):
 
 
 def test_what_was_read_meanwhile_is_moved(work):
-    """Files that the watch itself had read, and files without text, were read again."""
+    """Files that the watch had already read, and files without text, used to be read again."""
     files = work / "files"
     with Watch(work) as watch:
         (files / "new").mkdir()
@@ -217,6 +217,6 @@ def test_the_first_scan_waits_for_the_schedule(work):
             process.kill()
             process.wait()
     config.write_text(config.read_text().replace(f"{clock(2)}-", f"{clock(-1)}-"))
-    # Without --watch, a person asks for it now.
+    # Without --watch, the schedule does not apply.
     ended = windrow("index", "--config", config)
     assert "2 new" in ended.stdout, ended.stdout + ended.stderr

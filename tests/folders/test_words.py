@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tree  # noqa: E402
 from test_folders import index, windrow  # noqa: E402
 
-# Enough text of the language around the word, as files have it. A detector of encodings needs some.
+# Text around the word, because the encoding detector needs some context.
 GERMAN = "Über die Größe der Häuser schrieb er schöne Bücher, für alle Söhne. Das Wort ist {}. Später fällt Schnee."
 FRENCH = "Les élèves français ont été très gênés à la fenêtre, où le garçon naïf a répété. Le mot est {}. Voilà déjà."
 POLISH = "Zażółć gęślą jaźń, a potem źrebię wróciło do łąki pod Łodzią. Słowo to {}. Dziękuję, że pytałeś o święta."
@@ -60,14 +60,14 @@ ENCODINGS = {
 def encoded_texts():
     for encoding, (text, word) in ENCODINGS.items():
         content = text.format(word)
-        # A longer text, as a detector sees it.
+        # Repeated, so that the detector gets a longer sample.
         content = "\n".join([content.replace(word, "x"), content, ""])
         bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
         yield f"encodings/{encoding}.txt", bom + content.encode(encoding), word
 
 
 def declared_pages():
-    """Pages and XML whose declared encoding counts."""
+    """HTML and XML with a declared encoding."""
     cases = [("koi8-r", RUSSIAN, "черепаха"), ("windows-1251", RUSSIAN, "пароходик"),
              ("iso-8859-2", POLISH, "źdźbło"), ("shift_jis", JAPANESE, "入道雲"), ("gbk", CHINESE, "向日葵"),
              ("iso-8859-1", GERMAN, "Löwenzähne"), ("windows-1252", FRENCH, "sœurette"),

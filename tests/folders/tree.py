@@ -17,7 +17,7 @@ Message-ID: <{mark}@example.org>
 
 """
 
-# name → (content, a word that is only in this file)
+# name → (content, a word that occurs only in this file)
 VALID_FILES = {
     "plain.txt": ("The zephyrfish swims.", "zephyrfish"),
     "latin.txt": ("Der Quittenbrösel schmeckt.".encode("latin-1"), "Quittenbrösel"),

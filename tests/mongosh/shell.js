@@ -1,4 +1,4 @@
-// Run by mongosh: what one does by hand on a first evening. Prints one line a step.
+// Run by mongosh: common operations of a new user. Prints one line per step.
 const show = (name, value) => print(`${name}: ${EJSON.stringify(value)}`);
 const c = db.getSiblingDB('shell').c;
 

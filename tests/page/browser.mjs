@@ -1,6 +1,6 @@
 // Drives Chromium through the page: `node browser.mjs SCENARIO ORIGIN FOLDER [JSON]`.
 //
-// Prints what it found as a line of JSON. Screenshots are written to FOLDER.
+// Prints its findings as a line of JSON. Writes screenshots to FOLDER.
 
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const launched = { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] 
 const browser = await chromium.launch(launched);
 const problems = [];
 
-// A page that records what must not happen.
+// Opens a page that records errors and violations.
 async function open(path, { width = 1280, scheme = "light", scripts = true } = {}) {
   const context = await browser.newContext({
     viewport: { width, height: HEIGHT }, colorScheme: scheme, javaScriptEnabled: scripts,
@@ -48,7 +48,7 @@ async function open(path, { width = 1280, scheme = "light", scripts = true } = {
 async function check(page, name) {
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (overflow > 0) problems.push(`${name}: the page is ${overflow} px wider than the window`);
-  // axe is evaluated from outside, so the policy of the page does not hold for it.
+  // axe is injected by the driver, so the content security policy of the page does not apply.
   await page.evaluate(AXE);
   const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const found = await page.evaluate((tags) => axe.run(document, { runOnly: tags }), tags);
@@ -82,9 +82,9 @@ const scenarios = {
     return { paths };
   },
 
-  // Typing shows results at once; the time is that from a key to the results in the page.
+  // Measures the time from a key press to the display of the results.
   async typing() {
-    // The browser runs already when a person opens the page. Its cache is empty.
+    // The browser is already running, with an empty cache.
     await (await open("/search")).context().close();
     const paints = [];
     let page = null;
@@ -113,7 +113,7 @@ const scenarios = {
       max: times.at(-1), paint: paints[paints.length >> 1], names, address: page.url() };
   },
 
-  // Everything by keys.
+  // Uses only the keyboard.
   async keys() {
     const page = await open("/search");
     await page.keyboard.press("Escape");
@@ -147,7 +147,7 @@ const scenarios = {
     return { focused, previewed, before, after, isClosed, back, completed };
   },
 
-  // A range of bars is chosen by the mouse; a value of a facet by a click.
+  // Selects a range of bars by dragging, and a facet value by a click.
   async facets() {
     const page = await open("/search");
     const bars = page.locator(".histogram [data-value]");
@@ -163,7 +163,7 @@ const scenarios = {
     return { range, kind: new URL(page.url()).searchParams.get("kind") };
   },
 
-  // Documents that try to act are shown as text.
+  // Documents with markup and scripts are shown as text.
   async hostile() {
     for (const path of settings.paths) {
       const page = await open(path);
@@ -180,7 +180,7 @@ const scenarios = {
     return { title: await page.title() };
   },
 
-  // Pages whose texts try to act: nothing of them runs.
+  // Texts with markup and scripts are not executed.
   async still() {
     for (const path of settings.paths) {
       const page = await open(path);
@@ -206,7 +206,7 @@ const scenarios = {
     return { canvases, isRunning };
   },
 
-  // An index is dropped: the question is answered with no, then with yes, all by keys.
+  // Drops an index by keyboard: declines the confirmation first, then accepts it.
   async dropping() {
     const page = await open(settings.path);
     const button = page.getByRole("button", { name: `Drop index ${settings.name}`, exact: true });
@@ -223,10 +223,10 @@ const scenarios = {
     return { question, isCancelled };
   },
 
-  // A file is imported with its progress, and another one is cancelled.
+  // Imports a file, and cancels the import of another one.
   async importing() {
     const page = await open(settings.path);
-    // The bytes take a while on any machine.
+    // Large enough to take a while on any machine.
     const network = await page.context().newCDPSession(page);
     const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4e6 };
     await network.send("Network.emulateNetworkConditions", conditions);
@@ -249,7 +249,7 @@ const scenarios = {
     return { progress, cancelled, done: await page.textContent(".notice.good") };
   },
 
-  // Each stage of the builder has a preview that follows what is typed.
+  // The preview of each stage is updated while the user types.
   async previews() {
     const page = await open(settings.path);
     const stage = (number) => page.locator(".stage").nth(number);
@@ -266,7 +266,7 @@ const scenarios = {
     return { mistake, count: (await stage(1).locator(".tree").first().textContent()).trim() };
   },
 
-  // A preview and a query that take long are cancelled.
+  // Cancels a slow preview and a slow query.
   async cancelling() {
     const page = await open(settings.path);
     await page.getByRole("button", { name: "Cancel the preview, stage 1" }).waitFor();
@@ -277,7 +277,7 @@ const scenarios = {
     const preview = await page.textContent(".stage-preview");
     console.log("cancelled");
     await lines.next();
-    // The driver does not reach a page that waits for its next one, so the page itself watches.
+    // The driver cannot access a page during navigation, so the page itself observes it.
     await page.evaluate(() => {
       const look = setInterval(() => {
         const cancel = document.querySelector("button.cancel:not([hidden])");
@@ -286,7 +286,7 @@ const scenarios = {
         setTimeout(() => cancel.click(), 1000);
       }, 20);
     });
-    // The click may return only when the query has been cancelled.
+    // The click may not return before the query is cancelled.
     console.log("running");
     await page.getByRole("button", { name: "Show the results" }).click();
     await lines.next();
@@ -300,7 +300,7 @@ const scenarios = {
     return { preview, isHidden, address: page.url() };
   },
 
-  // The run that a person has started has numbers and a picture, until it is stopped.
+  // A run that was started from the page shows counters and stages until it is stopped.
   async folderRun() {
     const page = await open("/folders");
     await page.getByRole("button", { name: "Look for changed files" }).click();
@@ -311,13 +311,13 @@ const scenarios = {
     await page.getByRole("button", { name: "Stop the run" }).focus();
     await page.keyboard.press("Enter");
     await page.getByText("The run was stopped").waitFor();
-    // The first event may be older than the page.
+    // The first event may contain an earlier state than the page.
     await page.locator("#stop-run").waitFor({ state: "hidden" });
     await check(page, "stopped run");
     return { text, isHidden: await page.locator("#stop-run").isHidden() };
   },
 
-  // A login, by keys.
+  // Logs in by keyboard.
   async login() {
     const page = await open("/overview");
     await page.keyboard.type(settings.user);
@@ -329,7 +329,7 @@ const scenarios = {
     return { isSecure: cookies.length === 1 && cookies[0].secure && cookies[0].httpOnly, title: await page.title() };
   },
 
-  // Pages of a PDF are drawn when they are seen, and matches are stepped through beside them.
+  // Renders the pages of a PDF when they become visible, and steps through the matches.
   async drawings() {
     const page = await open("/search");
     const loaded = [];
@@ -370,7 +370,7 @@ const scenarios = {
     return { names, marks };
   },
 
-  // The server ends and comes back under an open page. A line on stdin says that it did.
+  // The server restarts while the page is open. A line on stdin announces each step.
   async restart() {
     const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
     const page = await open(settings.path);
@@ -385,7 +385,7 @@ const scenarios = {
     return { text: await page.textContent("main") };
   },
 
-  // The pictures of the README.
+  // The screenshots for the README.
   async screenshots() {
     for (const { path, name, scheme, click, width } of settings.pictures) {
       const page = await open(path, { scheme, width: width ?? 1280 });

@@ -1,4 +1,4 @@
-"""Folders of indexed files for tests of the page: usual ones, and hostile ones."""
+"""Folders of indexed files for tests of the page: ordinary and hostile ones."""
 
 import os
 import subprocess
@@ -99,7 +99,7 @@ class IndexedServer(PageServer):
         write_files(self.files, FILES | HOSTILE if files is None else files)
         if files is None:
             (self.files / "kitchen" / "picture.png").write_bytes(PNG)
-            # Lines that all pages have would be taken for a heading.
+            # A line that is on all pages would be treated as a page header.
             texts = [f"{chr(96 + number % 26) * number} flourmill {chr(97 + number % 25) * 5}" for number in range(1, 31)]
             (self.files / "kitchen" / "book.pdf").write_bytes(pdf(*texts))
             old = time.mktime((2021, 5, 4, 12, 0, 0, 0, 0, 0))

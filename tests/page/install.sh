@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the tests of the page need into .cache/page, and Chromium on Debian if that is allowed.
+# Installs the dependencies of the page tests into .cache/page, and Chromium on Debian if permitted.
 set -e
 mkdir -p .cache/page
 npm install --silent --no-save --prefix .cache/page playwright-core@1.65.1 axe-core@4.14.1

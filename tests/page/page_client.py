@@ -48,7 +48,7 @@ class Browser:
         self.cookie = None
         self.token = ""
         self.scheme = "http"
-        # What is trusted, with https.
+        # The trusted certificates, for https.
         self.context = None
 
     def request(self, method, path, body=None, headers=()):
@@ -108,7 +108,7 @@ def import_progress(browser, collection, number, total=0):
 
 
 def import_file(browser, collection, content, kind="json"):
-    """Sends a file as the script of the page does. Returns its last progress."""
+    """Uploads a file as the script of the page does. Returns its last progress."""
     browser.get(collection)
     number = secrets.token_hex(16)
     browser.request("POST", import_address(collection, number, kind), content, import_headers(browser))

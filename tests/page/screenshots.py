@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the page in docs/images: `make screenshots`.
+"""Creates the screenshots in docs/images: `make screenshots`.
 
 The files that are searched are those of this repository: its documentation, its code, and the files of
 other programs that its tests read.
@@ -21,7 +21,7 @@ from indexed import MAIL, index  # noqa: E402
 from page_client import PageServer  # noqa: E402
 
 OUT = ROOT / "docs" / "images"
-# A short path looks better than that of a temporary folder.
+# The path is visible in the screenshots, so it is short.
 HOME = Path("/tmp/ada")
 
 PICTURES = [
@@ -41,7 +41,7 @@ CITIES = ["Berlin", "Lyon", "Turin", "Porto", "Ghent"]
 
 
 def write_orders(shop):
-    """A collection with indexes, of which one is not needed."""
+    """A collection with indexes, one of which is redundant."""
     start = datetime.datetime(2026, 1, 1)
     people = ["Ada Lovelace", "Grace Hopper", "Edith Clarke", "Mary Shaw"]
     shop.orders.insert_many([
@@ -57,7 +57,7 @@ def write_orders(shop):
 
 
 def use_orders(shop):
-    """Reads and writes for a while, so that there is something to see."""
+    """Reads and writes for a while, so that the graphs have data."""
     list(shop.orders.find({"customer.city": "Lyon"}).sort("at", -1).limit(10))
     end = time.monotonic() + LOAD_SECONDS
     number = ORDERS
@@ -89,7 +89,7 @@ def main():
             with PageServer(work) as server:
                 write_orders(server.client().shop)
                 server.stop()
-                # The graphs begin here.
+                # A restart clears the history, so the graphs begin here.
                 server.start()
                 use_orders(server.client().shop)
                 chromium.run("screenshots", server, OUT, pictures=PICTURES)

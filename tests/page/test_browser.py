@@ -1,4 +1,4 @@
-"""The page in Chromium: looks, keys, hostile documents, a server that is started again."""
+"""The page in Chromium: layout, keyboard, hostile documents, a restart of the server."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from indexed import HOSTILE, IndexedServer, index, pdf
 from page_client import PageServer
 from windrow_server import ROOT
 
-# Screenshots of every page, to look at.
+# Screenshots of every page, for manual inspection.
 PICTURES = ROOT / "tests" / "page" / "out"
 
 

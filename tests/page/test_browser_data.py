@@ -1,4 +1,4 @@
-"""The pages about data in Chromium: looks, graphs, previews of stages, hostile documents."""
+"""The pages about data in Chromium: layout, graphs, previews of stages, hostile documents."""
 
 import json
 import subprocess
@@ -90,7 +90,7 @@ def test_a_file_is_imported_and_another_one_cancelled(server, tmp_path):
 
 
 def test_what_takes_long_is_cancelled(server):
-    """A cancelled query ends on the server, too."""
+    """A cancelled query is also interrupted on the server."""
     join = ("{$lookup: {from: 'orders', as: 'x', let: {n: '$number'}, pipeline: [{$match: {$expr: {$gt: "
             "[{$add: ['$$n', '$number']}, -1]}}}]}}, {$unwind: '$x'}")
     text = f"[{{$facet: {{all: [{join}, {join}, {join}, {{$match: {{$expr: {{$lt: [{{$add: ['$x.number', '$number']}}, -1]}}}}}}]}}}}]"

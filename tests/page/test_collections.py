@@ -84,7 +84,7 @@ def test_a_document_is_changed(server, orders):
     assert browser.post(PATH + "/document", sent).status == 303
     changed = orders.find_one({"_id": 1})
     assert changed["name"] == "new" and changed["at"].year == 2026 and isinstance(changed["long"], bson.Int64)
-    # The form is older than the document now.
+    # The document has changed since the form was loaded.
     answer = browser.post(PATH + "/document", {**sent, "text": "{_id: 1}"})
     assert answer.status == 409 and "changed or deleted meanwhile" in answer.text
     for text in ["{ _id: 2 }", "{ _id: 1, ", "[]"]:
@@ -156,7 +156,7 @@ def test_an_export_can_be_imported(server, orders):
 
 
 def test_an_export_ends_with_its_browser(server, orders):
-    """An export without results noticed only with its first document that nobody wanted it any more."""
+    """An export without results used to run on after the browser had disconnected."""
     admin = server.client().admin
 
     def is_running():

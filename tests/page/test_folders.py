@@ -17,7 +17,7 @@ from windrow_server import binary, free_port
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home of the test's own, with its configuration."""
+    """A temporary home folder with a configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path
 
@@ -75,7 +75,7 @@ def slow_files(server, home):
 
 
 def test_a_started_run_shows_its_progress_until_it_is_stopped(server, slow_files):
-    """A run that a person had started was shown as going on, without a number."""
+    """A run that was started from the page used to be shown without any counters."""
     browser = server.browser()
     browser.get("/folders")
     assert browser.post("/folders/stop").headers["location"] == "/folders"
@@ -97,7 +97,7 @@ def test_a_started_run_shows_its_progress_until_it_is_stopped(server, slow_files
     assert "data-running" not in text and "The run failed" not in text
     count = server.client().files.documents.count_documents({})
     assert count < 401
-    # The next one continues it.
+    # The next run continues the stopped one.
     assert browser.post("/folders/run").status == 303
     until(lambda: "data-running" not in browser.get("/folders").text, seconds=180)
     assert server.client().files.documents.count_documents({"unread": None}) == 401
@@ -132,7 +132,7 @@ def test_a_read_only_page_changes_nothing(home):
 
 
 def test_another_user_of_the_machine_changes_nothing(server):
-    """The configuration names programs that run. The loopback address is that of all users."""
+    """The configuration names programs to run, and other users of the machine reach the loopback address."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     script = ("import http.client; c = http.client.HTTPConnection('127.0.0.1', %d); "
@@ -170,7 +170,7 @@ def test_index_does_not_serve_the_page_of_a_server(server, home):
 
 @pytest.mark.parametrize("role, expected", [([], 403), (["readWriteAnyDatabase"], 403), (["root"], 303)])
 def test_a_user_of_the_database_does_not_run_programs(home, role, expected):
-    """A proxy may run under the user of the server, so the user of the machine proves nothing."""
+    """A proxy may run as the user of the server, so the owner of a connection does not identify its user."""
     with IndexedServer(home / "server", files={"a.txt": "flour"}) as server:
         client = server.client()
         client.admin.command("createUser", "ada", pwd="pw", roles=role)

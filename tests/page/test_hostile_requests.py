@@ -1,4 +1,4 @@
-"""Every address and every form of the page with hostile values: an answer in time, no value as markup."""
+"""Requests every address and form with hostile values. Each must be answered in time, with values escaped."""
 
 import html.parser
 import socket
@@ -16,7 +16,7 @@ VALUES = [
     '{"a":' * 3_000, "(" * 5_000, "{$where: 'while(true){}'}", "{_id: /(a+)+$/}", "../../../etc/passwd",
     "%00%ff", "\u202e" * 100, "[{$out: 'stolen'}]", "[{$merge: 'stolen'}]", "{$set: {_id: 1}}", "NaN", "1e400",
 ]
-# What a person would wait for.
+# The time in which a response must arrive.
 SECONDS_MAX = 10
 ASKED_BY_SCRIPTS = [
     "/search/results?q=flour&page=1", "/search/facets?q=flour", "/search/complete?q=fl&at=2",
@@ -135,7 +135,7 @@ def test_forms(server):
         for name in fields:
             for value in VALUES:
                 check(server, browser, by_form, path, fields, name, value)
-    # Nothing was written where no form writes.
+    # No aggregation has created this collection.
     assert "stolen" not in server.client().shop.list_collection_names()
 
 

@@ -1,4 +1,4 @@
-"""Files are imported while they are sent: of any size, with their progress, until they are cancelled."""
+"""Imports of files while they are uploaded: any size, progress, cancellation."""
 
 import http.client
 import re
@@ -97,7 +97,7 @@ def test_an_import_ends_with_its_browser(server, imported):
     upload.connection.close()
     shown = upload.until(r'data-end="(\w+)"').group(1)
     assert shown in ("cancelled", "failed")
-    # A half is not taken for the whole: what was received may be there, but nothing says it is all.
+    # An incomplete upload must not be reported as complete. A part of it may be inserted.
     assert imported.count_documents({}) <= 3_000
 
 

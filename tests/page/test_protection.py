@@ -1,4 +1,4 @@
-"""The page answers its own people only: hosts, origins, tokens, logins."""
+"""Protection of the page: hosts, origins, tokens, logins."""
 
 import http.client
 import re
@@ -68,7 +68,7 @@ def test_assets_are_kept(server):
     ("evil.example", 403), ("localhost.evil.example", 403), ("192.0.2.1", 403), ("", 403),
 ])
 def test_other_hosts_are_refused(server, host, status):
-    """A web site whose name leads to 127.0.0.1 could read the page by a browser of this machine."""
+    """DNS rebinding: a web site whose name resolves to 127.0.0.1 must not read the page."""
     assert server.browser().get("/overview", {"Host": host}).status == status
 
 
@@ -145,7 +145,7 @@ def test_failed_logins_wait(tmp_path):
 
 
 def test_logins_do_not_stop_the_page(tmp_path):
-    """Each wrong password had held a thread of the page and a lock for half a second."""
+    """Each wrong password used to block a thread of the page and a lock for half a second."""
     with PageServer(tmp_path, options=["--auth"]) as server:
         server.client().admin.command("createUser", "ada", pwd="secret", roles=["root"])
         ada, other = server.browser(), server.browser()
@@ -161,7 +161,7 @@ def test_logins_do_not_stop_the_page(tmp_path):
         for thread in threads:
             thread.join()
         assert set(statuses) <= {401, 503} and 401 in statuses
-        # Nobody else has to wait.
+        # Other users are not delayed.
         assert other.log_in("ada", "secret").status == 303
 
 
@@ -198,7 +198,7 @@ def test_live_parts_are_streams(server):
 
 
 def test_streams_end_with_their_session(locked):
-    """A page that was left open had shown the server to whoever came after a logout."""
+    """An open page used to receive events after a logout."""
     browser = locked.browser()
     browser.log_in("ada", "secret")
     connection = http.client.HTTPConnection("127.0.0.1", locked.web_port, timeout=30)

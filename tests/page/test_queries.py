@@ -28,7 +28,7 @@ def browser(server):
 
 
 def fields(*stages, **others):
-    """The form of the builder, with all stages in use."""
+    """The form of the builder, with all stages enabled."""
     pairs = []
     for number, (kind, text) in enumerate(stages):
         pairs += [("kind", kind), ("stage", text), ("enabled", str(number))]

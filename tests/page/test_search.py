@@ -42,7 +42,7 @@ def search(server, **query):
 
 
 class Elements(html.parser.HTMLParser):
-    """Fails at an element or an attribute that could act."""
+    """Fails at an element or an attribute that could execute code."""
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
@@ -55,7 +55,7 @@ class Elements(html.parser.HTMLParser):
             assert not (value or "").strip().lower().startswith("javascript:"), (tag, value)
 
     def handle_data(self, text):
-        # A name must not look like another one.
+        # Directional characters must not disguise a name.
         assert "\u202egpj" not in text, text
 
 
@@ -178,9 +178,9 @@ def test_formatted_documents_are_harmless(server):
 
 
 def test_hostile_texts_are_texts(server):
-    """A document must not become a part of the page."""
+    """The content of a document must not be interpreted as markup of the page."""
     text = search(server, q="flour", dir=server.path("hostile"))
-    # The text over 8 MiB is two documents.
+    # The text of more than 8 MiB is split into two documents.
     assert len(names(text)) == len(HOSTILE) + 1
     check_harmless(text)
     for name in os.listdir(server.files / "hostile"):
@@ -207,7 +207,7 @@ def test_files_are_opened_and_downloaded(server):
 
 
 def test_only_what_is_indexed_is_opened(server):
-    """A client of the database could insert a document with the path of any file."""
+    """A client can insert a document with the path of any file. The page must not send that file."""
     browser = server.browser()
     for path in ["/etc/passwd", server.path("kitchen/../kitchen/cake.txt"), "", "cake.txt"]:
         assert browser.get(address("/search/file", id=path)).status == 404, path
@@ -216,7 +216,7 @@ def test_only_what_is_indexed_is_opened(server):
                           "size": os.stat("/etc/passwd").st_size})
     assert browser.get(address("/search/file", id="/etc/passwd")).status == 404
     documents.delete_one({"_id": "/etc/passwd"})
-    # What `stat` shows to everybody is no proof that a file was indexed, nor is another signature.
+    # Neither the stamp, which `stat` reports to all users, nor another file's signature is accepted.
     secret = server.folder / "secret.txt"
     secret.write_text("classified-4711")
     secret.chmod(0o600)
@@ -284,7 +284,7 @@ def test_programs_log_in_with_each_request(tmp_path):
 
 
 def test_a_browser_that_goes_ends_its_search(tmp_path):
-    """The command of a request ends with its browser."""
+    """The command of a request is interrupted when the browser disconnects."""
     options = ["--set-parameter", "enableTestCommands=1"]
     with IndexedServer(tmp_path, files={"a.txt": "flour"}, options=options) as server:
         admin = server.client().admin
@@ -308,7 +308,7 @@ def test_a_browser_that_goes_ends_its_search(tmp_path):
 
 
 def chunks_of(server, path):
-    """The chunks of a page, as the server sends them."""
+    """Returns the chunks of a response."""
     with socket.create_connection(("127.0.0.1", server.web_port), timeout=30) as browser:
         browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         answer = browser.makefile("rb")
@@ -320,7 +320,7 @@ def chunks_of(server, path):
 
 
 def test_the_field_comes_before_the_results(server):
-    """A browser shows the page, and loads what it needs, while the server searches."""
+    """The first part of a page is sent before the search ends, so that the browser can load its assets."""
     first, *others = chunks_of(server, "/search?q=flour")
     assert 'id="q"' in first and "search.css" in first and 'id="results"' not in first
     rest = "".join(others)

@@ -38,7 +38,7 @@ class TlsServer(PageServer):
 
 
 class SecureBrowser(Browser):
-    """A browser that trusts the authority of the server."""
+    """A browser that trusts the certificate authority of the server."""
 
     def __init__(self, server, client=None):
         super().__init__(server.web_port)
@@ -79,7 +79,7 @@ def test_a_page_without_tls_is_not_that_of_an_encrypted_one(server):
 
 
 def test_without_tls(server):
-    """Who has to use it is sent there; a password that was sent without it is not taken."""
+    """If TLS is required, browsers without it are redirected, and passwords sent without it are refused."""
     browser = server.browser()
     answer = browser.get("/search?q=a%20b")
     if server.mode == "require":
