@@ -5,7 +5,7 @@ use unicode_normalization::char::compose;
 /// Returns the letter with the accent, as one character if there is one. `combining` is a
 /// combining mark.
 pub(crate) fn add_accent(letter: char, combining: char) -> String {
-    // Accents go above the letters i and j without their dots.
+    // The letters i and j lose their dots below an accent.
     let base = match letter {
         'ı' => 'i',
         'ȷ' => 'j',
@@ -17,8 +17,8 @@ pub(crate) fn add_accent(letter: char, combining: char) -> String {
     }
 }
 
-/// Returns the combining mark of an accent that stands alone, such as `´`. ASCII characters are
-/// not accents here: they have other uses.
+/// Returns the combining mark of a spacing accent such as `´`. ASCII characters are excluded,
+/// because they have other uses.
 pub(crate) fn combining_mark(accent: char) -> Option<char> {
     Some(match accent {
         '\u{b4}' | '\u{2ca}' => '\u{301}',
@@ -38,8 +38,8 @@ pub(crate) fn combining_mark(accent: char) -> Option<char> {
     })
 }
 
-/// Returns the combining mark of an accent that is typed with a key of ASCII, as TeX, troff and
-/// Texinfo name them.
+/// Returns the combining mark of an accent that TeX, troff and Texinfo write with an ASCII
+/// character.
 pub(crate) fn typed_accent(key: char) -> Option<char> {
     Some(match key {
         '\'' => '\u{301}',

@@ -83,7 +83,7 @@ impl<R: Read> Read for ExpansionReader<R> {
     }
 }
 
-/// The content of a member of an archive, which must be as long as the archive says.
+/// The content of an archive member. Fails if it is shorter than the archive states.
 pub(crate) struct MemberReader<'r> {
     reader: &'r mut dyn BufRead,
     rest_bytes: u64,

@@ -19,26 +19,26 @@ const DETECTOR_CONTEXT_BYTES: usize = 512;
 /// bytes, but many pages do not comply.
 const DECLARATION_BYTES: usize = 4096;
 
-/// Bytes that are searched for the encoding in a comment of an editor.
+/// The number of bytes that are searched for an editor's declaration of the encoding.
 const CODING_BYTES: usize = 512;
 
 /// A text with a limited length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BoundedText {
     pub(crate) text: String,
-    /// The text was longer than the limit and was cut.
+    /// The text exceeded the limit and was truncated.
     pub(crate) truncated: bool,
 }
 
 impl BoundedText {
-    /// Creates a text without the white space at the end of `text`.
+    /// Creates a text without trailing white space.
     pub(crate) fn from_trimmed(mut text: String, truncated: bool) -> Self {
         text.truncate(text.trim_end().len());
         BoundedText { text, truncated }
     }
 }
 
-/// Returns `true` if `label` names a character encoding, as of the WHATWG standard.
+/// Returns `true` if `label` is the name of a character encoding in the WHATWG standard.
 ///
 /// ```
 /// assert!(windrow_extract::is_charset("latin1"));
@@ -86,8 +86,8 @@ pub(crate) fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> 
     })
 }
 
-/// Returns the encoding that a comment of an editor declares: `-*- coding: latin-1 -*-`, or
-/// `%!TEX encoding = latin1`.
+/// Returns the encoding that an editor's comment declares: `-*- coding: latin-1 -*-` or `%!TEX
+/// encoding = latin1`.
 pub(crate) fn find_coding_comment(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..CODING_BYTES).unwrap_or(bytes);
     let at = memchr::memmem::find(head, b"coding")? + b"coding".len();
@@ -102,8 +102,8 @@ pub(crate) fn find_coding_comment(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label)
 }
 
-/// Decodes bytes. Zeros become spaces: they are remains of damaged disks and of fields of a fixed
-/// length, and text is shown to people.
+/// Decodes bytes. NUL bytes become spaces: they come from damaged disks and from fixed-length
+/// fields.
 fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {
     let text = decode_characters(bytes, declared, cut);
     match memchr::memchr(0, text.as_bytes()) {
@@ -161,8 +161,8 @@ fn detect_encoding(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Returns `true` if the bytes are not text in any encoding: many of them are control characters.
-/// Single zeros do not make a file binary.
+/// Returns `true` if the bytes are not text in any encoding, because many are control characters.
+/// Single NUL bytes do not make a file binary.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let is_unicode = Encoding::for_bom(sample).is_some()
@@ -171,11 +171,11 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     // Formatted manual pages use backspace for bold, terminal output uses escape for colors.
     let is_control = |byte: &u8| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127);
     let controls = sample.iter().filter(|byte| is_control(byte)).count();
-    // Of compressed data, every tenth byte is a control character.
+    // Every tenth byte of compressed data is a control character.
     !is_unicode && controls * 20 > sample.len()
 }
 
-/// Cuts `text` to at most `bytes_max` bytes, at a character boundary. Returns `true` if it was
+/// Truncates `text` to at most `bytes_max` bytes at a character boundary. Returns `true` if it was
 /// longer.
 pub(crate) fn truncate(text: &mut String, bytes_max: usize) -> bool {
     if text.len() <= bytes_max {

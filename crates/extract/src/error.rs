@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a file or member could not be read. All are properties of the data.
+/// The reason why a file or member could not be read. All are properties of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtractError {
     /// The format has no text, or no extractor reads it. Contains its name, for example `font`.
@@ -17,13 +17,13 @@ pub enum ExtractError {
     },
     /// The file of this format is encrypted with a password or key.
     Encrypted(&'static str),
-    /// The file of this format consists of pictures of pages. Its document was emitted without text.
+    /// The file of this format consists of scanned pages. Its document was emitted without text.
     NoText(&'static str),
     /// A limit was exceeded.
     Limit {
-        /// Which limit.
+        /// The limit.
         limit: Limit,
-        /// Its value, in the limit's unit.
+        /// The value of the limit, in its unit.
         value_max: u64,
     },
     /// [`crate::Limits::deadline`] has passed.
@@ -44,7 +44,7 @@ pub enum ExtractError {
     },
 }
 
-/// What [`crate::Limits`] limit.
+/// The limits in [`crate::Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// The size of a file or member in bytes.
@@ -62,7 +62,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What is limited, as the subject of a sentence.
+    /// Returns the subject of the error message.
     fn subject(self) -> &'static str {
         match self {
             Limit::InputSize => "the size",
@@ -111,7 +111,8 @@ impl ExtractError {
         ExtractError::Limit { limit, value_max }
     }
 
-    /// Returns `true` if the error ends the whole file, `false` if only a member.
+    /// Returns `true` if the error ends the extraction of the whole file, `false` if only that of a
+    /// member.
     pub(crate) fn ends_file(&self) -> bool {
         matches!(
             self,

@@ -58,7 +58,8 @@ pub fn extract_with<'a>(
     Ok(extraction.counts)
 }
 
-/// Lets a converter read a file, see [`ReadMode::Convert`]. `head` are its first bytes.
+/// Extracts from a file by a converter, see [`ReadMode::Convert`]. `head` is the beginning of the
+/// file.
 ///
 /// # Errors
 /// Like [`extract_with`].
@@ -106,8 +107,8 @@ pub fn extract_stream<'a>(
     Ok(extraction.counts)
 }
 
-/// Like [`extract`], for a file of any size of which only parts are read: a picture, sound, video or data
-/// file of Outlook. [`Limits::input_bytes_max`] limits a document instead of the file.
+/// Like [`extract`], for a picture, sound, video or Outlook data file of any size, of which only
+/// parts are read. [`Limits::input_bytes_max`] limits each document instead of the file.
 ///
 /// # Errors
 /// Fails with [`ExtractError::Deadline`], and like [`extract`] for files with several documents.
@@ -128,7 +129,7 @@ pub fn extract_parts<'a>(
 pub enum ReadMode {
     /// Do not read it. Contains the name of its format, as [`ExtractError::Unsupported`] does.
     Skip(&'static str),
-    /// Call [`convert_file`]: a converter reads it.
+    /// Call [`convert_file`]: a converter must read the file.
     Convert,
     /// Pass a reader of the whole file to [`extract_stream`].
     Stream(StreamFormat),
@@ -136,8 +137,8 @@ pub enum ReadMode {
     Parts(PartsFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
-    /// The same, and [shares](Limits::share) divide it. They also divide streams and data files of Outlook.
-    /// Any other file belongs to the first share as a whole.
+    /// Like `WholeFile`, and [shares](Limits::share) divide the file. They also divide streams and
+    /// Outlook data files. Files in other modes belong to the first share.
     Archive,
 }
 

@@ -1,4 +1,5 @@
-//! One file a format. Each has a function `extract`, which the table in [`mod@crate::formats`] names.
+//! The extractors: a module for each format, with a function `extract` for the table in
+//! [`mod@crate::formats`].
 //!
 //! A new format:
 //!
@@ -11,10 +12,10 @@
 //! 4. Add a valid file to `mutation_tests.rs`, which damages it in many ways. If a real program can
 //!    make one, add it to `tests/fixtures`, and its text to `tests/formats.rs`.
 //!
-//! What an extractor must observe: it reads untrusted bytes, so nothing it does may panic, recurse
-//! without a limit, or allocate more than a few times the size of its input. It checks the deadline
-//! regularly, and cuts the text at [`crate::Limits::text_bytes_max`]. Errors are
-//! [`crate::ExtractError::Malformed`] with a reason, or [`crate::ExtractError::Encrypted`].
+//! Requirements on an extractor: it reads untrusted bytes, so it must not panic, recurse without a
+//! limit, or allocate more than a few times the size of its input. It checks the deadline
+//! regularly, and truncates the text to [`crate::Limits::text_bytes_max`]. Its errors are
+//! [`crate::ExtractError::Malformed`] with a reason, and [`crate::ExtractError::Encrypted`].
 
 pub(crate) mod ar;
 pub(crate) mod bibliography;

@@ -58,8 +58,8 @@ pub(crate) fn build_pdf(info: &str, pages: &[&str]) -> Vec<u8> {
     build_pdf_with(info, pages, "", "", &[])
 }
 
-/// Like [`build_pdf`], with these entries in the catalog and in each page. `others` are objects that
-/// follow the pages, which begin with number 5 and have two objects each.
+/// Like [`build_pdf`], with these entries in the catalog and in each page. `others` are objects
+/// after the pages. Pages begin with object 5 and consist of two objects each.
 pub(crate) fn build_pdf_with(
     info: &str,
     pages: &[&str],

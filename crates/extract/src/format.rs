@@ -1,6 +1,6 @@
-//! What a file format is, and how the format of a file is detected.
+//! File formats, and their detection.
 //!
-//! The formats are rows of the table in [`mod@crate::formats`]. This module knows none of them.
+//! The table in [`mod@crate::formats`] contains the formats. This module does not depend on it.
 
 pub(crate) mod extraction;
 
@@ -13,16 +13,16 @@ use crate::output::ExtractedDocument;
 use crate::zip_package::ZipPackage;
 use extraction::{Extraction, Location};
 
-/// A file or member whose format is detected or whose text is extracted.
+/// A file or member.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input<'a> {
-    /// The name, with or without folders. It is empty for a message of an mbox.
+    /// The name, with or without folders. Empty for a message of an mbox.
     pub(crate) name: &'a str,
-    /// The content. Its first 8 KB are enough to detect the format.
+    /// The content. The first 8 KB suffice to detect the format.
     pub(crate) bytes: &'a [u8],
 }
 
-/// A file format: its names, how it is detected, and how its text is extracted.
+/// A file format: its names, its detection and its extractor.
 ///
 /// ```
 /// let markdown = windrow_extract::formats().find(|format| format.name() == "Markdown");
@@ -34,27 +34,29 @@ pub(crate) struct Input<'a> {
 pub struct Format {
     /// The name in messages, which fits after "damaged": `PDF`, `zip archive`.
     pub(crate) name: &'static str,
-    /// Lower-case file extensions without the dot, the usual one first. No two formats share one.
+    /// Lower-case file extensions without the dot, the most common one first. Each belongs to one
+    /// format only.
     pub(crate) extensions: &'static [&'static str],
-    /// Media types as registered with IANA, the usual one first.
+    /// Media types as registered with IANA, the most common one first.
     pub(crate) mime_types: &'static [&'static str],
     pub(crate) detection: Detection,
     /// `None` if the crate cannot extract text from the format.
     pub(crate) extractor: Option<Extractor>,
 }
 
-/// How a format is detected. [`detect`] describes the order.
+/// The detection of a format. [`detect`] describes the order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Detection {
-    /// The format is binary: one of the signatures or the test identifies it. The extension does
-    /// not, because any file can have it.
+    /// A binary format: identified by one of the signatures or by the test. The extension does not
+    /// suffice, because any file can have it.
     Binary {
         signatures: &'static [Signature],
         test: Option<ContentTest>,
     },
-    /// The format is text: its extension or the test identifies it.
+    /// A text format: identified by its extension or by the test.
     Text { test: Option<ContentTest> },
-    /// Text of no other format. The extension does not identify it: a page can be named `.txt`.
+    /// Plain text: any text that is not of another format. The extension does not identify it,
+    /// because a web page can be named `.txt`.
     OtherText,
     /// The file is a zip archive that contains all of these members.
     ZipMembers(&'static [&'static str]),
@@ -69,10 +71,10 @@ pub(crate) struct Signature {
     pub(crate) bytes: &'static [u8],
 }
 
-/// Returns `true` if a file is of the format.
+/// Returns `true` if a file has the format.
 pub(crate) type ContentTest = fn(&Input<'_>) -> bool;
 
-/// How text is extracted from a format.
+/// The interface of an extractor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extractor {
     /// The file is a single document.
@@ -81,19 +83,19 @@ pub(crate) enum Extractor {
     Package(PackageExtractor),
     /// The file contains documents or other files, and may be a document itself.
     Container(ContainerExtractor),
-    /// The file contains documents or other files, which shares divide: see
+    /// The file contains documents or other files, and can be divided into shares, see
     /// [`Extraction::takes_member`].
     Archive(ContainerExtractor),
-    /// The file is a single document that is in small parts of it.
+    /// The file is a single document whose text is in small parts of the file.
     Parts(PartsExtractor),
-    /// The file contains documents, and only one of them has to be in memory.
+    /// The file contains documents and is read as a stream, with one document in memory.
     Stream(StreamExtractor),
-    /// The same, but the parts of a document are at many places of the file. Shares divide it.
+    /// The file contains documents and is read by random access. It can be divided into shares.
     Database(DatabaseExtractor),
 }
 
 /// Returns the text, title and metadata of a file. The caller sets
-/// [`ExtractedDocument::inner_path`]. A panic is an error of the file.
+/// [`ExtractedDocument::inner_path`]. A panic is converted to an error of the file.
 ///
 /// Checks [`Limits::check_deadline`] regularly and respects [`Limits::text_bytes_max`].
 pub(crate) type DocumentExtractor =
@@ -104,8 +106,8 @@ pub(crate) type PackageExtractor =
     fn(&mut ZipPackage<'_>) -> Result<ExtractedDocument, ExtractError>;
 
 /// Emits the documents of a file: passes the bytes of each member to
-/// [`Extraction::extract_member`]. An error of a member must not end the file. Calls of a parser
-/// library are inside [`extraction::catch_panic`].
+/// [`Extraction::extract_member`]. Errors of a member must not end the file. Calls of parser
+/// libraries must be inside [`extraction::catch_panic`].
 pub(crate) type ContainerExtractor =
     fn(&mut Extraction<'_>, &Location, &[u8]) -> Result<(), ExtractError>;
 
@@ -127,18 +129,18 @@ pub(crate) type DatabaseExtractor =
     fn(&mut Extraction<'_>, &Location, &mut dyn ReadSeek) -> Result<(), ExtractError>;
 
 impl Format {
-    /// The name as used in messages: `PDF`, `zip archive`.
+    /// Returns the name as used in messages: `PDF`, `zip archive`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The lower-case file extensions without the dot, the usual one first. Empty if names say
-    /// nothing about the format, or if it has a table of its own (source code).
+    /// Returns the lower-case file extensions without the dot, the most common one first. Empty if
+    /// the format is not identified by names, or has its own table (source code).
     pub fn extensions(&self) -> &'static [&'static str] {
         self.extensions
     }
 
-    /// The media types as registered with IANA, the usual one first.
+    /// Returns the media types as registered with IANA, the most common one first.
     pub fn mime_types(&self) -> &'static [&'static str] {
         self.mime_types
     }
@@ -174,15 +176,15 @@ impl Format {
     }
 }
 
-/// Returns the format of a file. The first of these steps that finds a format decides, and within
-/// a step the order of `formats`:
+/// Detects the format of a file by the first of these steps that succeeds, and within a step by the
+/// order of `formats`:
 ///
 /// 1. a signature
 /// 2. the test of a binary format
-/// 3. If the content is binary, there is no known format.
+/// 3. if the content is binary: unknown
 /// 4. the extension of a text format
 /// 5. the test of a text format
-/// 6. text of no other format
+/// 6. plain text
 ///
 /// # Errors
 /// Fails with [`ExtractError::Unsupported`] if there is no known format.
@@ -223,8 +225,8 @@ pub(crate) fn detect_zip_format(
     })
 }
 
-/// Returns the format of a compound file that has one of its own. `contains` returns `true` if the
-/// file has a stream with this name.
+/// Returns the format of a compound file that is identified by its streams. `contains` returns
+/// `true` if the file has a stream with this name.
 pub(crate) fn detect_compound_format(
     formats: &'static [Format],
     contains: &dyn Fn(&str) -> bool,
@@ -235,8 +237,7 @@ pub(crate) fn detect_compound_format(
     })
 }
 
-/// Returns the part after the last dot of the file name. A name that begins with its only dot has
-/// no extension.
+/// Returns the part after the last dot of the file name. A leading dot does not begin an extension.
 pub(crate) fn split_extension(name: &str) -> Option<&str> {
     let file_name = name.rsplit('/').next()?;
     let (stem, extension) = file_name.rsplit_once('.')?;

@@ -1,5 +1,5 @@
-//! The table of all formats. A new format is a row in one of the files of this module and an extractor
-//! in [`crate::extractors`].
+//! The table of all formats. A new format needs a row in one of the modules and an extractor in
+//! [`crate::extractors`].
 //!
 //! Sources: <https://en.wikipedia.org/wiki/List_of_file_signatures> for signatures,
 //! <https://www.iana.org/assignments/media-types> for MIME types.
@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 
 use crate::format::Format;
 
-/// All formats. If several formats match a file in the same step of [`crate::format::detect`], the
-/// first one counts.
+/// All formats. If several formats match in the same step of [`crate::format::detect`], the first
+/// one is used.
 pub(crate) static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
     let groups = [
         documents::FORMATS,

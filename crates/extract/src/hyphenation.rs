@@ -1,14 +1,14 @@
-//! Joins words that are divided at the end of a line.
+//! Joins words that are divided at the ends of lines.
 //!
-//! A hyphen at the end of a line is either that of a divided word (`infor-mation`) or belongs to the
-//! word (`well-known`). The other words of the document tell which:
+//! A hyphen at the end of a line either divides a word (`infor-mation`) or is part of it
+//! (`well-known`). The other words of the document help to decide:
 //!
-//! 1. After a soft hyphen, the word is divided.
-//! 2. If the document has the joined word elsewhere, it is divided.
-//! 3. If it has the word with its hyphen, the line break stays. Both parts can be found then, and a phrase
-//!    finds them together.
-//! 4. Otherwise nobody can tell. A soft hyphen stays between the parts: `windrow.words` has the whole word
-//!    and the parts.
+//! 1. A soft hyphen divides the word.
+//! 2. If the joined word occurs elsewhere, the word is divided.
+//! 3. If the hyphenated word occurs elsewhere, the line break remains. Both parts can be found,
+//!    and a phrase finds them together.
+//! 4. Otherwise it is undecided. A soft hyphen remains between the parts: `windrow.words` indexes
+//!    the whole word and the parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,17 +24,17 @@ struct LineBreak {
     second: String,
 }
 
-/// How to write a word that is divided at the end of a line.
+/// The decision about a divided word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Joined,
     SoftHyphen,
-    /// As it is.
+    /// Unchanged.
     Divided,
 }
 
-/// Returns the text with divided words joined. The soft hyphens in it are those of words of which it is not
-/// known whether they are divided.
+/// Returns the text with divided words joined. The remaining soft hyphens are in words for which it
+/// is unknown whether they are divided.
 pub(crate) fn join_divided_words(text: String) -> String {
     let breaks = find_breaks(&text);
     if breaks.is_empty() {
@@ -68,7 +68,7 @@ fn find_breaks(text: &str) -> Vec<LineBreak> {
     ends.filter_map(|end| find_break(text, end)).collect()
 }
 
-/// Returns the break at the line end `end` if there is one.
+/// Returns the line break at the line end `end`, if it divides a word.
 fn find_break(text: &str, end: usize) -> Option<LineBreak> {
     let line = text.get(..end)?.trim_end_matches(['\r', ' ']);
     let hyphen = line.chars().next_back()?;
@@ -100,7 +100,7 @@ fn first_word(text: &str) -> &str {
     text.get(..text.len() - rest.len()).unwrap_or_default()
 }
 
-/// Returns those words about which [`form`] asks that are elsewhere in the text.
+/// Returns the words relevant for [`form`] that occur elsewhere in the text.
 fn find_known_words(text: &str, breaks: &[LineBreak]) -> HashSet<String> {
     let mut words: HashMap<String, bool> = HashMap::new();
     for one in breaks.iter().filter(|one| !one.is_soft) {

@@ -1,9 +1,9 @@
-//! The kind of a file by its name alone, for files whose content was not read.
+//! The document kind of a file by its name, for files whose content is not read.
 
 use crate::format::split_extension;
 use crate::output::DocumentKind;
 
-/// Extensions and the kinds of the files that usually have them.
+/// Extensions and the usual kinds of their files.
 const EXTENSIONS: &[(DocumentKind, &[&str])] = &[
     (DocumentKind::Pdf, &["pdf"]),
     (DocumentKind::Djvu, &["djvu", "djv"]),
@@ -71,7 +71,7 @@ const EXTENSIONS: &[(DocumentKind, &[&str])] = &[
     ),
 ];
 
-/// Returns the kind that files with such a name usually have.
+/// Returns the usual kind of files with this name.
 ///
 /// ```
 /// use windrow_extract::{DocumentKind, kind_of_name};

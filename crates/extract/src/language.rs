@@ -1,12 +1,12 @@
-//! The natural language of a document: what it declares, checked against its words.
+//! Detects the natural language of a document, and checks the declared one.
 
 use std::sync::OnceLock;
 
 use whatlang::{Detector, Info, Lang};
 
-/// The languages of the Latin and Cyrillic scripts that are told apart: those with stemmers in
-/// Windrow. Each further one makes the detection slower and less sure. A language with a script of
-/// its own is detected by the script.
+/// The languages in Latin and Cyrillic script that are detected: those with stemmers in Windrow.
+/// Additional languages would make the detection slower and less reliable. Languages with their own
+/// script are detected by the script.
 const LANGUAGES: [(Lang, &str); 15] = [
     (Lang::Dan, "da"),
     (Lang::Deu, "de"),
@@ -25,7 +25,7 @@ const LANGUAGES: [(Lang, &str); 15] = [
     (Lang::Tur, "tr"),
 ];
 
-/// Languages with a script of their own.
+/// Languages with their own script.
 const SCRIPTS: [(Lang, &str); 10] = [
     (Lang::Ben, "bn"),
     (Lang::Cmn, "zh"),
@@ -39,14 +39,14 @@ const SCRIPTS: [(Lang, &str); 10] = [
     (Lang::Tha, "th"),
 ];
 
-/// So many characters are examined. More make the detection hardly surer.
+/// The maximum number of characters that are examined. More would hardly improve the detection.
 const SAMPLE_CHARACTERS: usize = 600;
 
-/// A declared language is replaced if a full sample is of another one with at least this confidence:
-/// many pages declare the language of the program that wrote them.
+/// A declared language is overridden if a full sample is in another language with at least this
+/// confidence. Many pages declare the language of the program that generated them.
 const CONFIDENCE_MIN: f64 = 0.9;
 
-/// The languages that the documents of a folder are in.
+/// The possible languages of the documents of a folder.
 ///
 /// ```
 /// use windrow_extract::Languages;
@@ -58,15 +58,15 @@ const CONFIDENCE_MIN: f64 = 0.9;
 pub struct Languages {
     /// Two-letter codes.
     codes: Vec<String>,
-    /// Knows these languages only. `None` if there is one or any.
+    /// The detector, restricted to these languages. `None` if there is only one language, or any.
     detector: Option<Detector>,
 }
 
 impl Languages {
-    /// The languages with these codes. Any language if there are none.
+    /// Creates a set of languages by their codes. If empty, any language is possible.
     ///
     /// # Errors
-    /// Returns the first code that is not known, see [`Languages::known`].
+    /// Fails with the first unknown code, see [`Languages::known`].
     pub fn new<T: AsRef<str>>(codes: &[T]) -> Result<Languages, String> {
         let find = |code: &T| {
             let mut known = LANGUAGES.iter().chain(&SCRIPTS);
@@ -81,7 +81,7 @@ impl Languages {
         })
     }
 
-    /// The codes of the languages that can be detected.
+    /// Returns the codes of the languages that can be detected.
     pub fn known() -> impl Iterator<Item = &'static str> {
         LANGUAGES.iter().chain(&SCRIPTS).map(|(_, code)| *code)
     }
@@ -98,9 +98,9 @@ impl Languages {
     }
 }
 
-/// Returns the two-letter code of a text's language, which is one of `languages`. `declared` is the
-/// lower-case code that the document states. Without one, returns `None` if the text is too short to
-/// tell. If there is only one language, every text is in it.
+/// Returns the two-letter code of the language of a text, which is one of `languages`. `declared`
+/// is the lower-case code that the document declares. Without it, returns `None` if the text is too
+/// short. If there is only one language, it is returned for every text.
 pub(crate) fn language_of(
     declared: Option<String>,
     text: &str,
@@ -122,8 +122,8 @@ pub(crate) fn language_of(
     }
 }
 
-/// Returns a part of a text. The first quarter of a long text is left out: titles, licences and tables
-/// of contents are there.
+/// Returns a sample of a text. The first quarter of a long text is skipped, because it often
+/// contains titles, licences and tables of contents.
 fn sample(text: &str) -> &str {
     let skipped = match text.len() / 4 {
         quarter if quarter < SAMPLE_CHARACTERS => 0,

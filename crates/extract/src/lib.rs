@@ -5,9 +5,9 @@
 //! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, RAR, ar, cpio), disk images
 //! and packages (Debian, RPM) that contain any of them.
 //!
-//! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
-//! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]
-//! in a process that can be killed.
+//! The crate neither walks folders nor stores documents. It does not handle failures of its parsers
+//! that a process cannot catch: endless loops, stack overflows and huge allocations. Call
+//! [`extract()`] in a process that can be killed.
 //!
 //! - [`extract()`] emits an [`ExtractedDocument`] for each document in the bytes. A plain file is a
 //!   single document, an mbox or a zip archive contains many. A member that fails is reported, and
@@ -33,16 +33,16 @@
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
 //! - `language`: the language of a text
-//! - `programs`: the interface to programs that read what this crate does not
+//! - `programs`: the interface to external programs
 //! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
-//! - `hyphenation`, `terminal_text`: divided words, and codes of terminals
-//! - `accents`: letters with accents that are written apart
+//! - `hyphenation`, `terminal_text`: divided words, and terminal escape sequences
+//! - `accents`: letters with separate accents
 //! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
-//! - `format`: what a format is, how it is detected, and what its extractor must return;
+//! - `format`: the definition of a format, its detection, and the interfaces of extractors;
 //!   `format/extraction`: the state of one extraction
-//! - `kind_of_name`: the kind of a file that is not read
-//! - `extractors`: one file a format, and how to add one
+//! - `kind_of_name`: the kind of a file whose content is not read
+//! - `extractors`: a module for each format, and how to add one
 //! - `formats`: the table of all formats
 //! - `extract`: the entry points
 #![deny(missing_docs)]

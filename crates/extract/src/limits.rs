@@ -10,40 +10,39 @@ use crate::error::{ExtractError, Limit};
 /// nesting and endless input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// The largest file, member or message in bytes.
+    /// The maximum size of a file, member or message in bytes.
     pub input_bytes_max: u64,
-    /// The longest text of a document in bytes. A longer text is cut.
+    /// The maximum length of the text of a document in bytes. Longer texts are truncated.
     pub text_bytes_max: usize,
-    /// The longest text of an emitted document in bytes. A longer text becomes several documents, see
-    /// [`crate::ExtractedDocument::inner_path`]. The default leaves room for metadata within the 16 MB of
-    /// a stored document.
+    /// The maximum length of the text of an emitted document in bytes. Longer texts are split into
+    /// several documents, see [`crate::ExtractedDocument::inner_path`]. The default leaves room for
+    /// metadata within the 16 MB of a stored document.
     pub part_bytes_max: usize,
-    /// The bytes that gzip, zip and mail members may decompress to, summed over the file at all
-    /// depths.
+    /// The maximum number of decompressed bytes, summed over all members of the file at all depths.
     pub expanded_bytes_max: u64,
-    /// The maximal ratio of a member's decompressed to its compressed size, applied from 16 MiB on.
+    /// The maximum ratio of a member's decompressed to its compressed size, checked from 16 MiB on.
     /// Text has a ratio of 3 to 20, logs up to 100, decompression bombs about 1,000.
     pub expansion_ratio_max: u64,
-    /// The maximal number of nested containers.
+    /// The maximum number of nested containers.
     pub depth_max: u32,
-    /// The maximal number of archive members and attachments in a file. Messages of an mbox do not
-    /// count: their number cannot grow faster than the file.
+    /// The maximum number of archive members and attachments in a file. Messages of an mbox are not
+    /// limited, because their number is bounded by the size of the file.
     pub members_max: u64,
-    /// The maximal number of pages of a PDF. Later pages are cut.
+    /// The maximum number of pages of a PDF. Further pages are omitted.
     pub pages_max: u32,
-    /// When the extraction must end. Checked between members, pages and blocks of text. The time
-    /// that the caller spends with the output does not count.
+    /// The time at which the extraction must end. It is checked between members, pages and blocks
+    /// of text. The time that the caller spends with the output does not count.
     pub deadline: Option<Instant>,
-    /// The members of the outermost mailbox or archive that are extracted.
+    /// The share of the members of the outermost mailbox or archive to extract.
     pub share: Share,
 }
 
-/// A part of the members of a mailbox or archive, so that several processes can read it together: those
-/// whose number has the remainder `index` when it is divided by `count`. Files of other formats belong
-/// to the share with `index` 0 as a whole, which reads the pages of a PDF with `count` threads.
+/// A share of the members of a mailbox or archive, so that several processes can read it together:
+/// the members whose number modulo `count` is `index`. Files of other formats belong to the share
+/// with `index` 0, which reads the pages of a PDF with `count` threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// From 0, less than `count`.
+    /// The index of the share, less than `count`.
     pub index: u32,
     /// The number of shares.
     pub count: u32,
@@ -92,7 +91,7 @@ impl Limits {
         }
     }
 
-    /// Checks the deadline at every few thousandth line of a text. `number` counts from 0.
+    /// Checks the deadline once every few thousand lines of a text. `number` is counted from 0.
     pub(crate) fn check_deadline_at_line(&self, number: usize) -> Result<(), ExtractError> {
         const LINES_PER_CHECK: usize = 4096;
         if number.is_multiple_of(LINES_PER_CHECK) {
@@ -123,7 +122,7 @@ impl Limits {
     }
 }
 
-/// Resources that a file has used so far, over all of its members.
+/// The resources that a file has used so far, summed over all its members.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceUsage {
     expanded: ExpansionCounter,
@@ -131,14 +130,14 @@ pub(crate) struct ResourceUsage {
 }
 
 impl ResourceUsage {
-    /// Counts a member of an archive or an attachment. Containers call it before they read one.
+    /// Counts an archive member or attachment. Containers call it before they read a member.
     pub(crate) fn count_member(&mut self, limits: &Limits) -> Result<(), ExtractError> {
         limits.check_deadline()?;
         self.members += 1;
         check_limit(Limit::Members, self.members, limits.members_max)
     }
 
-    /// Returns how far a member may decompress: the smallest of the limits that apply to it.
+    /// Returns the limit for decompressing a member: the smallest of the applicable limits.
     pub(crate) fn expansion_budget(
         &self,
         compressed_bytes: u64,
@@ -172,14 +171,14 @@ impl ResourceUsage {
         self.expanded.add(bytes, limits)
     }
 
-    /// Returns the counter for a reader of decompressed bytes, which counts while the members of
-    /// its content are extracted.
+    /// Returns the counter for a reader of decompressed bytes. It is shared, because the members of
+    /// the content are extracted meanwhile.
     pub(crate) fn expansion_counter(&self) -> ExpansionCounter {
         self.expanded.clone()
     }
 }
 
-/// Counts the bytes that a file has decompressed to, over all of its members.
+/// Counts the decompressed bytes of a file over all its members.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ExpansionCounter {
     total: Rc<Cell<u64>>,
@@ -193,7 +192,7 @@ impl ExpansionCounter {
     }
 }
 
-/// How many bytes a member may decompress to, and the error if it has more.
+/// The maximum number of decompressed bytes of a member, and the error if it is exceeded.
 pub(crate) struct ExpansionBudget {
     pub(crate) bytes_max: u64,
     pub(crate) error: ExtractError,

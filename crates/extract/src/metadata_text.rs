@@ -1,12 +1,13 @@
-//! Cleans the properties that documents declare: texts, keywords, languages and dates.
+//! Cleans declared metadata: texts, keywords, languages and dates.
 
 use crate::encoding::truncate;
 
-/// A longer property is cut: it is no use, and a stored document has a maximal size.
+/// The maximum length of a property. Longer ones are truncated, because stored documents have a
+/// maximum size.
 const PROPERTY_BYTES_MAX: usize = 4096;
 const KEYWORDS_MAX: usize = 200;
 
-/// Returns the text with its white space collapsed, or `None` if nothing is left.
+/// Returns the text with collapsed white space. `None` if it is empty.
 pub(crate) fn clean_property(text: &str) -> Option<String> {
     let mut cleaned = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c == '\0') {
@@ -24,7 +25,7 @@ pub(crate) fn clean_property(text: &str) -> Option<String> {
     (!cleaned.is_empty()).then_some(cleaned)
 }
 
-/// Appends the keywords in `text`, which are separated by commas or semicolons.
+/// Appends the keywords of a list that is separated by commas or semicolons.
 pub(crate) fn append_keywords(keywords: &mut Vec<String>, text: &str) {
     for keyword in text.split([',', ';']).filter_map(clean_property) {
         if keywords.len() < KEYWORDS_MAX && !keywords.contains(&keyword) {
@@ -135,7 +136,7 @@ fn parse_date_words(text: &str) -> Option<i64> {
     parsed.is_valid().then(|| parsed.to_unix_ms())
 }
 
-/// Returns the number of a month by its English name or the first three letters of it.
+/// Returns the number of a month by its English name or the first three letters of the name.
 fn parse_month(word: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

@@ -1,5 +1,5 @@
-//! Damaged files of all formats are read without a panic or hang. The files are made from valid
-//! ones by changing, cutting and repeating bytes, with a fixed seed.
+//! Damaged files of all formats must be read without a panic or hang. They are derived from valid
+//! files by changing, truncating and repeating bytes, with a fixed seed.
 
 use std::io::{Cursor, Read};
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use crate::extractors::outlook::data_file_tests::write_damaged;
 use crate::fixtures::{build_pdf, build_tar, build_tnef, build_zip, gzip};
 use crate::limits::Limits;
 
-/// Files that are read by other crates, whose panics are errors of the file. The one of Opus is an overflow,
-/// which only builds with assertions notice.
+/// Files that make libraries panic. Such panics are errors of the file. The Opus file causes an
+/// overflow, which only builds with overflow checks detect.
 const PANICKING_PARSERS: [&str; 2] = ["a.pdf", "sound.opus"];
 
 /// Marsaglia's xorshift generator.
@@ -45,7 +45,7 @@ fn damage(valid: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Damages the first bytes, where formats of media have the sizes and places of their parts.
+/// Damages the beginning of a file, which contains sizes and offsets in media formats.
 fn damage_head(valid: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = valid.to_vec();
     for _ in 0..=random.below(4) {
@@ -55,7 +55,8 @@ fn damage_head(valid: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Damages the members of a zip archive instead of the archive, whose checksums would reveal it.
+/// Damages the members of a zip archive. Damage of the archive itself would be detected by its
+/// checksums.
 fn damage_members(valid: &[u8], random: &mut Random) -> Vec<u8> {
     let mut archive = ZipArchive::new(Cursor::new(valid)).unwrap();
     let members: Vec<(String, Vec<u8>)> = (0..archive.len())
@@ -162,7 +163,7 @@ fn damaged_text_documents_are_read_without_a_panic_or_hang() {
     }
 }
 
-/// Disk images consist of zeros for the most part, so their fixtures are compressed.
+/// Disk images consist mostly of zeros, so their fixtures are compressed.
 fn decompress_fixture(name: &str) -> Vec<u8> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let compressed = std::fs::read(folder.join(format!("{name}.xz"))).unwrap();
@@ -239,7 +240,7 @@ fn damaged_mails_are_read_without_a_panic_or_hang() {
     check("winmail.dat", &tnef, damage);
 }
 
-/// The content of blocks is damaged as well, with checksums that are right.
+/// Also damages the content of blocks, with valid checksums.
 #[test]
 fn damaged_data_files_of_outlook_are_read_without_a_panic_or_hang() {
     for version in VERSIONS {
@@ -265,7 +266,7 @@ fn damaged_legacy_documents_are_read_without_a_panic_or_hang() {
     }
 }
 
-/// A valid file of each format of text with a structure.
+/// A valid file of each text format with structure.
 const STRUCTURED_TEXTS: &[(&str, &str)] = &[
     (
         "a.1",

@@ -16,12 +16,12 @@ pub enum Output {
 /// The text and metadata of one document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractedDocument {
-    /// The position inside the file, which follows the file's path: `#17` for message 17 of an
-    /// mbox, `!/docs/a.html` for a member of a zip archive, `!/2/report.pdf` for the second
-    /// attachment of a mail. Nested containers are concatenated (`#17!/2/report.pdf`). `None` if
-    /// the file itself is the document, with or without gzip. The parts of a text that is longer than
-    /// [`crate::Limits::part_bytes_max`] have `@2`, `@3` and so on behind it, from the second one on.
-    /// Unique within a file.
+    /// The position inside the file, which is appended to the file's path: `#17` for message 17 of
+    /// an mbox, `!/docs/a.html` for a member of a zip archive, `!/2/report.pdf` for the second
+    /// attachment of a mail. Those of nested containers are concatenated (`#17!/2/report.pdf`).
+    /// `None` if the file itself is the document, compressed or not. If a text is longer than
+    /// [`crate::Limits::part_bytes_max`], its parts from the second one on have the suffixes `@2`,
+    /// `@3` and so on. Unique within a file.
     pub inner_path: Option<String>,
     /// The document's own title: HTML title, first Markdown heading, mail subject, or
     /// the title among the properties of a PDF, Office document or book.
@@ -30,12 +30,12 @@ pub struct ExtractedDocument {
     pub text: String,
     /// The kind of the document.
     pub kind: DocumentKind,
-    /// The natural language that the document declares or that its words are in, as its lower-case
-    /// primary subtag (`de`, `en`). Programming languages are in [`DocumentMetadata::syntax`].
+    /// The natural language, declared or detected, as its lower-case primary subtag (`de`, `en`).
+    /// Programming languages are in [`DocumentMetadata::syntax`].
     pub language: Option<String>,
-    /// Other declared properties.
+    /// Other metadata.
     pub metadata: DocumentMetadata,
-    /// The text was longer than [`crate::Limits::text_bytes_max`] and was cut.
+    /// The text exceeded [`crate::Limits::text_bytes_max`] and was truncated.
     pub truncated: bool,
 }
 
@@ -54,7 +54,7 @@ impl ExtractedDocument {
     }
 }
 
-/// What a document declares about itself. Properties that it does not declare are `None` or empty.
+/// Metadata that a document declares. Missing properties are `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DocumentMetadata {
     /// The senders of a mail, as `Ada Lovelace <ada@example.org>`, in the order of the header.
@@ -77,17 +77,17 @@ pub struct DocumentMetadata {
     pub columns: Vec<String>,
     /// The Message-ID of a mail, without angle brackets.
     pub message_id: Option<String>,
-    /// The recipients of a mail that the others do not see. Only drafts and sent mails have them.
+    /// The blind carbon-copy recipients of a mail. Only drafts and sent mails have them.
     pub bcc: Vec<String>,
     /// The addresses for replies to a mail.
     pub reply_to: Vec<String>,
-    /// The Message-IDs of the mails that a mail answers.
+    /// The Message-IDs of the mails that a mail replies to.
     pub in_reply_to: Vec<String>,
-    /// The Message-IDs of the earlier mails of a mail's conversation, the oldest first.
+    /// The Message-IDs of the earlier mails of the conversation, the oldest first.
     pub references: Vec<String>,
     /// The mailing list of a mail, as `Words about bread <bread.example.org>`.
     pub list_id: Option<String>,
-    /// The mail that the document is attached to.
+    /// The mail to which the document is attached.
     pub attached_to: Option<MailReference>,
     /// The programming or markup language of source code, for example `rust`, `c` or `shell`.
     pub syntax: Option<String>,
@@ -96,7 +96,7 @@ pub struct DocumentMetadata {
     pub converter: Option<String>,
     /// The number of pages of a PDF.
     pub pages: Option<u32>,
-    /// The album of a piece of music, or the show of an episode.
+    /// The album of a piece of music, or the series of an episode.
     pub album: Option<String>,
     /// The camera of a picture.
     pub camera: Option<String>,
@@ -108,7 +108,7 @@ pub struct DocumentMetadata {
     pub height: Option<u32>,
 }
 
-/// The mail that a document is attached to.
+/// The mail to which a document is attached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailReference {
     /// The position of the mail inside the file, see [`ExtractedDocument::inner_path`].
@@ -152,7 +152,7 @@ pub enum DocumentKind {
     Notebook,
     /// A news feed: RSS, Atom.
     Feed,
-    /// A picture. Its text is what is written in it and about it.
+    /// A picture. Its text consists of its metadata and of recognized text.
     Image,
     /// Sound.
     Audio,
@@ -196,7 +196,7 @@ impl DocumentKind {
         DocumentKind::Other,
     ];
 
-    /// The kind as a lower-case word, for example `text` or `mail`.
+    /// Returns the kind as a lower-case word, for example `text` or `mail`.
     pub fn as_str(self) -> &'static str {
         match self {
             DocumentKind::Text => "text",
@@ -238,7 +238,7 @@ impl DocumentKind {
 pub struct MemberFailure {
     /// The member's position, see [`ExtractedDocument::inner_path`].
     pub inner_path: String,
-    /// Why it could not be read.
+    /// The error.
     pub error: ExtractError,
 }
 
@@ -251,14 +251,14 @@ pub struct SkippedMember {
     pub format: &'static str,
 }
 
-/// The number of documents and members in a file.
+/// The numbers of documents and members of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExtractionCounts {
-    /// Documents.
+    /// The number of documents.
     pub documents: u64,
-    /// Members that failed. Each was emitted as [`Output::Failure`].
+    /// The number of members that failed. Each was emitted as [`Output::Failure`].
     pub failures: u64,
-    /// Members whose format has no extractor, for example images. Each was emitted as
+    /// The number of members whose format has no extractor, for example images. Each was emitted as
     /// [`Output::Skipped`].
     pub skipped: u64,
 }

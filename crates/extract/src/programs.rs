@@ -1,6 +1,6 @@
-//! The interface to programs that read what this crate does not.
+//! The interface to external programs.
 //!
-//! The crate starts no processes. Its caller passes an implementation of [`Programs`], if it has one.
+//! The crate starts no processes. Its caller can pass an implementation of [`Programs`].
 
 use std::path::Path;
 
@@ -9,15 +9,14 @@ use crate::language::Languages;
 use crate::limits::Limits;
 use crate::output::DocumentKind;
 
-/// Programs outside of the process: converters of further formats, and one that recognizes the text
-/// of pictures.
+/// External programs: converters of further formats, and text recognition in pictures.
 pub trait Programs {
-    /// Returns the converter for a file with this lower-case extension, or for a format with these
-    /// media types. The extension counts first.
+    /// Returns the converter for a file with this lower-case extension, or for a format with one of
+    /// these media types. The extension takes precedence.
     fn find_converter(&self, extension: &str, media_types: &[&str]) -> Option<ConverterChoice>;
 
-    /// Returns the documents that a converter finds in a file or member. Their bytes have together
-    /// at most [`Limits::input_bytes_max`].
+    /// Converts a file or member to documents, which have at most [`Limits::input_bytes_max`] bytes
+    /// in total.
     ///
     /// # Errors
     /// Fails with [`ExtractError::MissingProgram`] or [`ExtractError::ProgramFailed`].
@@ -28,10 +27,10 @@ pub trait Programs {
         limits: &Limits,
     ) -> Result<Vec<ConvertedDocument>, ExtractError>;
 
-    /// Returns `true` if [`Programs::recognize_text`] should be called for pictures.
+    /// Returns `true` if text recognition is available.
     fn recognizes_text(&self) -> bool;
 
-    /// Returns the text that is visible in a picture or on the pages of a document.
+    /// Recognizes the text of a picture or of the pages of a document.
     fn recognize_text(
         &mut self,
         format: PictureFormat,
@@ -40,32 +39,32 @@ pub trait Programs {
     ) -> RecognizedText;
 }
 
-/// The text of a picture or of the pages of a document.
+/// The recognized text of a picture or of the pages of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecognizedText {
-    /// The text, up to the error if there is one.
+    /// The text that was recognized before an error.
     pub text: String,
-    /// There are more pages than are read.
+    /// The document has more pages than are read.
     pub truncated: bool,
-    /// Why the text is not complete: [`ExtractError::MissingProgram`] or
+    /// The error if the text is incomplete: [`ExtractError::MissingProgram`] or
     /// [`ExtractError::ProgramFailed`].
     pub error: Option<ExtractError>,
 }
 
-/// A converter and how it is used.
+/// A converter and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConverterChoice {
-    /// Its number among the converters.
+    /// The index of the converter.
     pub number: usize,
     /// The media type that it reads.
     pub media_type: String,
-    /// It reads only files in which the crate finds no text.
+    /// The converter reads only files without extractable text.
     pub is_fallback: bool,
     /// The kind of its documents.
     pub kind: DocumentKind,
 }
 
-/// What a program reads.
+/// The input of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramInput<'a> {
     /// The name of the file or member.
@@ -74,7 +73,7 @@ pub struct ProgramInput<'a> {
     pub content: ProgramContent<'a>,
 }
 
-/// The content that a program reads.
+/// The content of an input.
 #[derive(Debug, Clone, Copy)]
 pub enum ProgramContent<'a> {
     /// A file.
@@ -83,17 +82,17 @@ pub enum ProgramContent<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What [`Programs::recognize_text`] reads.
+/// The input of text recognition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureFormat {
     /// A picture.
     Picture,
-    /// A PDF whose pages are pictures.
+    /// A PDF with scanned pages.
     Pdf,
 }
 
 impl PictureFormat {
-    /// The first media types of the pictures whose text is recognized. Tesseract reads these.
+    /// The first media types of the pictures that Tesseract can read.
     pub const MEDIA_TYPES: [&str; 5] = [
         "image/png",
         "image/jpeg",
@@ -103,10 +102,10 @@ impl PictureFormat {
     ];
 }
 
-/// A document that a converter found.
+/// A document returned by a converter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConvertedDocument {
-    /// Its name inside the file. `None` if the file is the document.
+    /// Its name inside the file. `None` if the document is the file itself.
     pub inner_name: Option<String>,
     /// The media type of the bytes. `None` if it follows from the name and the bytes.
     pub media_type: Option<String>,
@@ -118,15 +117,15 @@ pub struct ConvertedDocument {
     pub properties: Vec<(String, String)>,
 }
 
-/// What an extraction may use besides the bytes of a file.
+/// The environment of an extraction, besides the bytes of the file.
 pub struct FileContext<'a> {
     /// The limits.
     pub limits: &'a Limits,
-    /// The path of the file, for programs. Without it they read a copy of the bytes.
+    /// The path of the file, for programs. If `None`, they read a copy of the bytes.
     pub path: Option<&'a Path>,
-    /// The languages of its documents. `None`: any.
+    /// The possible languages of its documents. `None` is any language.
     pub languages: Option<&'a Languages>,
-    /// Programs outside of the process.
+    /// The external programs.
     pub programs: Option<&'a mut dyn Programs>,
 }
 

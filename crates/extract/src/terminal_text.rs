@@ -1,9 +1,9 @@
-//! Removes what a terminal or printer executes and does not show: colors, and letters that are
-//! struck over each other for bold and underlined text.
+//! Removes terminal and printer control sequences: colors, and overstriking for bold and underlined
+//! text.
 
 use std::borrow::Cow;
 
-/// Returns the text as a terminal would show it. Sources: ECMA-48 for escape sequences, the manual
+/// Returns the text as a terminal displays it. Sources: ECMA-48 for escape sequences, the manual
 /// page of `col` for overstriking.
 pub(crate) fn remove_terminal_codes(text: &str) -> Cow<'_, str> {
     if memchr::memchr2(b'\x1b', b'\x08', text.as_bytes()).is_none() {
@@ -17,7 +17,7 @@ pub(crate) fn remove_terminal_codes(text: &str) -> Cow<'_, str> {
         rest = match code.strip_prefix('\x1b') {
             Some(code) => skip_escape_sequence(code),
             None => {
-                // The letter after a backspace is printed over the one before it.
+                // The character after a backspace replaces the one before it.
                 if !shown.ends_with('\n') {
                     shown.pop();
                 }
@@ -29,15 +29,15 @@ pub(crate) fn remove_terminal_codes(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns the text after an escape sequence whose escape character was read.
+/// Returns the text after an escape sequence whose escape character was consumed.
 fn skip_escape_sequence(text: &str) -> &str {
     let mut characters = text.chars();
     let end = match characters.next() {
-        // A control sequence: parameters and a final letter.
+        // A control sequence: parameters and a final character.
         Some('[') => text.find(|it| matches!(it, '@'..='~') && it != '['),
         // An operating system command, such as the title of the window.
         Some(']') => text.find(['\x07', '\x1b', '\n']),
-        // A character set.
+        // A character set selection.
         Some('(' | ')') => Some(1),
         Some(_) => Some(0),
         None => None,

@@ -11,7 +11,7 @@ pub(crate) struct TextBuilder {
     truncated: bool,
 }
 
-/// The separator before the next word. Of several requested separators the largest is used.
+/// The separator before the next word. The largest requested separator is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Separator {
     None,
@@ -58,17 +58,17 @@ impl TextBuilder {
         }
     }
 
-    /// Returns `true` if the length limit is reached.
+    /// Returns `true` if the maximum length is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.truncated
     }
 
-    /// Returns the text without white space at its end.
+    /// Returns the text without trailing white space.
     pub(crate) fn finish(self) -> BoundedText {
         BoundedText::from_trimmed(self.text, self.truncated)
     }
 
-    /// Returns a document with the text. `is_cut` says that its source was cut.
+    /// Returns a document with the text. `is_cut` is `true` if the source was truncated.
     pub(crate) fn into_document(self, kind: DocumentKind, is_cut: bool) -> ExtractedDocument {
         let text = self.finish();
         ExtractedDocument {
@@ -96,10 +96,11 @@ impl TextBuilder {
     }
 }
 
-/// Text of paragraphs and tables: a line for each paragraph and row, and tabs between cells.
+/// Builds text with paragraphs and tables: a line for each paragraph and row, and tabs between
+/// cells.
 pub(crate) struct FlowBuilder {
     builder: TextBuilder,
-    /// The next paragraph is the first one of its cell and stays in the line of the row.
+    /// The next paragraph is the first one of its cell and remains in the line of the row.
     begins_cell: bool,
 }
 
@@ -111,7 +112,7 @@ impl FlowBuilder {
         }
     }
 
-    /// Starts a page, a sheet, or another part that an empty line precedes.
+    /// Starts a page, a sheet, or another part that is preceded by an empty line.
     pub(crate) fn start_section(&mut self) {
         self.begins_cell = false;
         self.builder.separate(Separator::Paragraph);
@@ -153,19 +154,19 @@ impl FlowBuilder {
         self.builder.push_verbatim(text);
     }
 
-    /// Appends words that are not part of the text around them.
+    /// Appends words that are separate from the surrounding text.
     pub(crate) fn push_separate_words(&mut self, text: &str) {
         self.builder.separate(Separator::Space);
         self.builder.push_words(text);
         self.builder.separate(Separator::Space);
     }
 
-    /// Returns `true` if the length limit is reached.
+    /// Returns `true` if the maximum length is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.builder.is_full()
     }
 
-    /// Returns the text without white space at its end.
+    /// Returns the text without trailing white space.
     pub(crate) fn finish(self) -> BoundedText {
         self.builder.finish()
     }

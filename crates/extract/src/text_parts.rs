@@ -1,12 +1,12 @@
-//! Splits documents with long texts into several.
+//! Splits documents with long texts into several documents.
 
 use crate::output::ExtractedDocument;
 
-/// A part ends behind a line break or a space if one is in its last so many parts of 100.
+/// A part ends after a line break or space, if there is one in this last percentage of the part.
 const SEARCHED_PERCENT: usize = 10;
 
-/// Returns the document, or several with parts of its text, each of at most `part_bytes_max` bytes. All of
-/// them have the title and metadata of the document.
+/// Returns the document, or several documents with parts of its text of at most `part_bytes_max`
+/// bytes each. All have the title and metadata of the document.
 pub(crate) fn split_into_parts(
     document: ExtractedDocument,
     part_bytes_max: usize,
@@ -38,8 +38,8 @@ pub(crate) fn split_into_parts(
     parts
 }
 
-/// Returns the length of the first part of a text: up to a line break, a space or the end of a character.
-/// At least one character, so that the parts end.
+/// Returns the length of the first part of a text, up to a line break, a space or a character
+/// boundary. At least one character, so that splitting terminates.
 fn part_length(text: &str, bytes_max: usize) -> usize {
     if text.len() <= bytes_max {
         return text.len();

@@ -1,4 +1,4 @@
-//! A reader of XML of which only local names matter. Prefixes of names are ignored.
+//! An XML reader that ignores namespace prefixes.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,9 @@ pub(crate) fn decode_xml(bytes: &[u8]) -> String {
 #[derive(Debug)]
 pub(crate) enum XmlEvent<'x> {
     Start(XmlElement<'x>),
-    /// The local name of an element that ends. Empty elements have an end, too.
+    /// An end tag with its local name. Empty elements have one, too.
     End(Cow<'x, str>),
-    /// Text, CDATA, or a character that was escaped.
+    /// Text, CDATA, or a decoded reference.
     Text(Cow<'x, str>),
 }
 
@@ -54,7 +54,7 @@ impl XmlElement<'_> {
 
     fn find_attribute(&self, is_wanted: impl Fn(QName<'_>) -> bool) -> Option<String> {
         let mut attributes = self.0.attributes();
-        // The check for repeated attributes would be quadratic.
+        // The check for duplicate attributes would take quadratic time.
         let mut valid = attributes.with_checks(false).flatten();
         let attribute = valid.find(|attribute| is_wanted(attribute.key))?;
         let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?;
@@ -133,8 +133,7 @@ impl<'x> XmlReader<'x> {
         Ok(())
     }
 
-    /// Returns the text of an element whose start tag was just returned, without its white space
-    /// at both ends.
+    /// Returns the trimmed text of an element whose start tag was just returned.
     pub(crate) fn read_element_text(&mut self) -> Result<String, ExtractError> {
         let (mut text, mut depth) = (String::new(), 1u64);
         while depth > 0 {
@@ -153,7 +152,7 @@ impl<'x> XmlReader<'x> {
     }
 }
 
-/// Returns the text of a character reference or predefined entity. Others have no text.
+/// Returns the text of a character reference or predefined entity. Other references have no text.
 fn resolve_reference(reference: &BytesRef<'_>) -> Option<Cow<'static, str>> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Some(Cow::Owned(character.to_string()));

@@ -1,17 +1,17 @@
-//! XMP, the properties in XML that PDF files, pictures and others embed. Source: ISO 16684-1.
+//! XMP, the XML metadata that is embedded in PDF files, pictures and others. Source: ISO 16684-1.
 
 use crate::limits::Limits;
 use crate::metadata_text::{append_keywords, clean_property, parse_iso_date, parse_language};
 use crate::output::ExtractedDocument;
 use crate::xml::{XmlEvent, XmlReader, decode_xml};
 
-/// A longer packet is not read.
+/// The maximum size of a packet.
 const PACKET_BYTES_MAX: usize = 4 << 20;
-/// A property has no more parts.
+/// The maximum number of parts of a property.
 const PARTS_MAX: usize = 200;
 
-/// Fills in those properties of the document that are not set yet. Damaged packets are ignored: they
-/// are not part of the text.
+/// Sets the missing metadata of a document. Damaged packets are ignored, because they are not part
+/// of the text.
 pub(crate) fn read_xmp(packet: &[u8], limits: &Limits, document: &mut ExtractedDocument) {
     if packet.len() > PACKET_BYTES_MAX {
         return;
@@ -69,7 +69,7 @@ fn is_property(name: &str) -> bool {
     )
 }
 
-/// A property, and the text of its parts.
+/// A property with the texts of its parts.
 struct Property {
     name: String,
     parts: Vec<String>,
@@ -99,7 +99,7 @@ impl Property {
             .iter()
             .filter_map(|it| clean_property(it))
             .collect();
-        // Alternatives are translations, the first one is the default.
+        // Language alternatives. The first one is the default.
         let Some(first) = parts.first() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! A document that consists of members of a zip archive: an Office document or a book.
+//! A document that is a zip archive: an Office document or a book.
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read};
@@ -88,13 +88,13 @@ impl<'a> ZipPackage<'a> {
         Ok(Some(bytes))
     }
 
-    /// Returns `true` the first time it is called for a member. A document that refers to a part
-    /// several times contains its text once.
+    /// Returns `true` at the first call for a member. A document that refers to a part several
+    /// times contains its text once.
     pub(crate) fn is_first_use(&mut self, name: &str) -> bool {
         self.read_members.insert(name.to_string())
     }
 
-    /// An error of the whole document.
+    /// Returns an error of the whole document.
     pub(crate) fn malformed(&self, reason: impl std::fmt::Display) -> ExtractError {
         ExtractError::malformed(self.format, reason)
     }
@@ -110,8 +110,8 @@ pub(crate) fn convert_zip_error(format: &'static str, error: ZipError) -> Extrac
     }
 }
 
-/// Returns the member that `target` names, a path or URL relative to the member `source`. Percent
-/// escapes are decoded, and a fragment (`#…`) is cut.
+/// Resolves `target`, a path or URL relative to the member `source`, to the name of a member.
+/// Percent escapes are decoded, and a fragment (`#…`) is removed.
 pub(crate) fn resolve_target(source: &str, target: &str) -> String {
     let path = target.split('#').next().unwrap_or_default();
     let path = decode_percent(path);

@@ -1,4 +1,4 @@
-//! Archives of real programs, with the documents that are expected from each.
+//! Archives of real programs, with the expected documents.
 
 use std::path::Path;
 
@@ -31,8 +31,8 @@ const DEEP: &str = "!/deep/folder-00-with-a-long-name/folder-01-with-a-long-name
     folder-02-with-a-long-name/folder-03-with-a-long-name/folder-04-with-a-long-name/\
     folder-05-with-a-long-name/Größe.txt";
 
-/// Checks an archive of the same files: a page, Markdown, a picture, a long text, and, with
-/// `with_deep`, one in a folder with a long name.
+/// Checks an archive of the same files: a page, Markdown, a picture, a long text and, if
+/// `with_deep`, a file in a folder with a long name.
 fn check(name: &str, with_deep: bool) {
     let words = "Many words about bread, which are compressed. ".repeat(40);
     let expected = [

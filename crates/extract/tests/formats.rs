@@ -1,4 +1,4 @@
-//! Files of real programs, with their expected text and properties.
+//! Files of real programs, with the expected text and metadata.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn check(name: &str, kind: DocumentKind, text: &str) -> ExtractedDocument {
     document
 }
 
-/// Checks the properties of the files that were made by LibreOffice from the same source.
+/// Checks the metadata of files that LibreOffice created from the same source.
 fn check_properties(document: &ExtractedDocument, keywords: &[&str]) {
     assert_eq!(document.title.as_deref(), Some("Bread & salt"));
     let metadata = &document.metadata;

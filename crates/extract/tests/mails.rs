@@ -1,4 +1,4 @@
-//! Mails and mailboxes of real programs, with their expected text and properties.
+//! Mails and mailboxes of real programs, with the expected text and metadata.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn texts(values: &[&str]) -> Vec<String> {
     values.iter().map(|value| (*value).to_string()).collect()
 }
 
-/// The header that all mails of Python's `email` have.
+/// The header fields of all mails by Python's `email`.
 fn headers(number: u32, subject: &str) -> DocumentMetadata {
     DocumentMetadata {
         from: texts(&["Adéle Lovelace <ada@example.org>"]),

@@ -1,4 +1,4 @@
-//! Texts with a structure by real programs, with the text and properties that are expected from each.
+//! Markup files of real programs, with the expected text and metadata.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn check(name: &str, kind: DocumentKind, text: &str) -> ExtractedDocument {
     document
 }
 
-/// The words of the source of which pandoc made a file of each format.
+/// The words of the source that pandoc converted to each format.
 const WORDS: [&str; 16] = [
     "Größe der Brote",
     "code word",
@@ -38,7 +38,7 @@ const WORDS: [&str; 16] = [
     "ends it",
 ];
 
-/// The block quote of `pandoc.rst` was taken for the content of the empty comment before it.
+/// The block quote of `pandoc.rst` was treated as the content of the empty comment before it.
 #[test]
 fn pandoc_writes_the_same_text_in_each_format() {
     let names = [

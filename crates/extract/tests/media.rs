@@ -1,4 +1,4 @@
-//! Pictures, sound and video of real programs, with the properties that are expected from each.
+//! Pictures, sound and video of real programs, with the expected metadata.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Programs that read formats: when they are called, and what becomes of their output.
+//! Tests of external programs: when they are called, and how their output is used.
 
 use windrow_extract::{
     ConvertedDocument, ConverterChoice, DocumentKind, ExtractError, ExtractedDocument, FileContext,
@@ -6,8 +6,8 @@ use windrow_extract::{
     RecognizedText, convert_file, detect_read_mode, extract_with,
 };
 
-/// A converter of one extension or media type that returns its input in upper case, and a recognition of
-/// text that finds `seen`.
+/// A converter for an extension or media type that returns its input in upper case, and text
+/// recognition that returns `seen`.
 #[derive(Default)]
 struct Simulated {
     extension: &'static str,
@@ -126,7 +126,7 @@ fn build_pdf(content: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The head of a PNG with sides of this many pixels.
+/// The header of a PNG with these dimensions in pixels.
 fn build_png(side: u8) -> Vec<u8> {
     let header = [&b"IHDR\0\0\0"[..], &[side, 0, 0, 0, side, 8, 0, 0, 0, 0]].concat();
     let chunk = [&b"\0\0\0\x0d"[..], &header, b"\0\0\0\0"].concat();

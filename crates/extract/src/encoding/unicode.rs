@@ -87,7 +87,8 @@ pub(super) fn detect_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Returns the number of spaces, line ends and full stops, or `None` if a unit is not of a text.
+/// Returns the number of spaces, line ends and full stops. Returns `None` if a unit cannot occur in
+/// text.
 fn count_spaces(pairs: &[[u8; 2]], order: ByteOrder) -> Option<usize> {
     let mut spaces = 0;
     let units = pairs.iter().map(|pair| order.read_u16(*pair));
@@ -104,7 +105,7 @@ fn count_spaces(pairs: &[[u8; 2]], order: ByteOrder) -> Option<usize> {
     Some(spaces)
 }
 
-/// Returns the part of a file from which its encoding is detected.
+/// Returns the sample from which the encoding of a file is detected.
 fn sample(bytes: &[u8]) -> &[u8] {
     bytes.get(..SAMPLE_BYTES).unwrap_or(bytes)
 }

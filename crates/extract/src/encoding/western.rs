@@ -1,5 +1,5 @@
-//! Tells apart the encodings of Western Europe that the detector does not know: code page 850 of
-//! DOS, that of the Macintosh, and ISO 8859-15, which has `œ`.
+//! Distinguishes Western European encodings that the detector does not support: DOS code page 850,
+//! Mac Roman, and ISO 8859-15, which contains `œ`.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ const CODE_PAGE_850: &str = "\
     áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐\
     └┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀\
     ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";
-/// Letters within words of the languages of Western Europe, and the apostrophe.
+/// Letters that are frequent inside words of Western European languages, and the apostrophe.
 const FREQUENT_LETTERS: &str = "äöüßéèêëàâçôîïûùñíóáúòìåøæœãõÄÖÜÉÈÀÇÅØ’";
 
-/// Decodes text of Western Europe that is not UTF-8.
+/// Decodes Western European text that is not UTF-8.
 pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let windows = count_letters(bytes, |byte| decode_one(byte, WINDOWS_1252));
     let macintosh = count_letters(bytes, |byte| decode_one(byte, MACINTOSH));
@@ -31,8 +31,9 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Returns how many bytes outside ASCII are frequent letters between two others. Quotation marks
-/// and dashes stand at the ends of words. A capital follows only capitals.
+/// Returns the number of non-ASCII bytes that decode to frequent letters between two other letters.
+/// Quotation marks and dashes occur at the ends of words instead. A capital may only follow a
+/// capital.
 fn count_letters(bytes: &[u8], decode: impl Fn(u8) -> char) -> usize {
     let is_letter = |triple: &&[u8]| match triple {
         [before, byte, after] if !byte.is_ascii() => {

@@ -17,7 +17,7 @@ use crate::format::extraction::{Extraction, Location, is_metadata_member};
 const FORMAT: &str = "ar archive";
 const SIGNATURE_BYTES: u64 = 8;
 const HEADER_BYTES: usize = 60;
-/// The table of names and names at the start of a member up to this size are read.
+/// The maximum size of the name table, and of names in the content of a member.
 const NAMES_BYTES_MAX: u64 = 1 << 20;
 
 /// Extracts from all members.
@@ -45,12 +45,12 @@ pub(crate) fn extract(
         let name = header.get(..16).unwrap_or_default().trim_ascii_end();
         match name {
             b"//" => names = read_up_to(FORMAT, &mut content, size.min(NAMES_BYTES_MAX))?,
-            // Tables of symbols.
+            // Symbol tables.
             b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => {}
             _ => {
                 let name = read_name(name, &names, &mut content)?;
                 let name = String::from_utf8_lossy(&name).into_owned();
-                // The version of the format of a Debian package is no document.
+                // The format version of a Debian package.
                 if name != "debian-binary" && !is_metadata_member(&name) {
                     extraction.extract_archive_member(FORMAT, location, &name, &mut content)?;
                 }

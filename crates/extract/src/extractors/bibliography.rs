@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-/// Extracts the keys and the printed values of the fields.
+/// Extracts the keys and the field values of the entries.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -24,7 +24,7 @@ pub(crate) fn extract(
     Ok(text.into_document(DocumentKind::Document, source.truncated))
 }
 
-/// Reads an entry, and returns the text after it.
+/// Reads an entry. Returns the rest of the text.
 fn read_entry<'t>(
     entry: &'t str,
     limits: &Limits,
@@ -61,7 +61,7 @@ fn read_entry<'t>(
     }
 }
 
-/// Takes a value: parts in braces or quotes or plain words, joined by `#`.
+/// Consumes a value: parts in braces or quotes or plain words, joined by `#`.
 fn take_value(source: &str) -> (String, &str) {
     let (mut value, mut rest) = (String::new(), source);
     loop {
@@ -80,7 +80,7 @@ fn take_value(source: &str) -> (String, &str) {
     }
 }
 
-/// Returns the length of a part in braces or quotes, with them.
+/// Returns the length of a part in braces or quotes, including these.
 fn delimited_length(source: &str, close: u8) -> usize {
     let mut depth = 0u32;
     for (at, byte) in source.bytes().enumerate().skip(1) {

@@ -35,7 +35,7 @@ pub(crate) fn decode_utf16(bytes: &[u8]) -> String {
     UTF_16LE.decode_without_bom_handling(bytes).0.into_owned()
 }
 
-/// Decodes bytes that are the low halves of UTF-16, or the code page of Western Europe.
+/// Decodes the low bytes of UTF-16 code units, or Windows-1252.
 pub(crate) fn decode_latin(bytes: &[u8]) -> String {
     WINDOWS_1252
         .decode_without_bom_handling(bytes)

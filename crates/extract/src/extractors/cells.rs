@@ -11,7 +11,7 @@ const SERIAL_1904: i64 = 1_462;
 const SERIAL_MAX: f64 = 2_958_465.0;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The strings of all cells, in one allocation: a string can be shorter than a `String`.
+/// The strings of all cells, concatenated. Many are shorter than a `String` itself.
 #[derive(Debug, Default)]
 pub(super) struct SharedStrings {
     text: String,
@@ -68,7 +68,7 @@ impl CellFormats {
         self.custom_kinds.insert(format, classify_code(code));
     }
 
-    /// Returns a number as text, in the kind of its style.
+    /// Formats a number by its style.
     pub(super) fn format(&self, number: f64, style: Option<usize>) -> String {
         let kind = style.and_then(|style| self.kinds.get(style));
         let kind = kind.copied().unwrap_or(NumberKind::Number);
@@ -93,7 +93,7 @@ fn classify_code(code: &str) -> NumberKind {
     while let Some(character) = characters.next() {
         match character.to_ascii_lowercase() {
             '"' => while !matches!(characters.next(), Some('"') | None) {},
-            // Colors, conditions, currencies, or hours that exceed a day.
+            // Colors, conditions, currencies, or elapsed hours.
             '[' => {
                 let first = characters.next();
                 time |= matches!(first, Some('h' | 'H' | 's' | 'S'));
@@ -170,7 +170,8 @@ fn format_date(day: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Returns the words of a header like `&L&"Arial,Bold"&12Left&CPage &P`. Source: ECMA-376 part 1, 18.3.1.46.
+/// Returns the text of a header such as `&L&"Arial,Bold"&12Left&CPage &P`. Source: ECMA-376 part 1,
+/// 18.3.1.46.
 pub(super) fn strip_header_codes(header: &str) -> String {
     let mut characters = header.chars().peekable();
     let mut words = String::new();

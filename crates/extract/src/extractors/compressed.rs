@@ -1,6 +1,6 @@
-//! Decompresses files that contain a single file: gzip (RFC 1952), bzip2, xz, lzma, lzip,
-//! Zstandard (RFC 8878), LZ4 and compress. The content is extracted in its place, as a stream: a
-//! tar archive is never in memory as a whole.
+//! Decompresses files that contain a single file: gzip (RFC 1952), bzip2, xz, lzma, lzip, Zstandard
+//! (RFC 8878), LZ4 and compress. The content is extracted while it is decompressed, so a tar
+//! archive is never in memory as a whole.
 
 mod compress;
 mod frames;
@@ -178,8 +178,8 @@ fn derive_content_name(name: &str) -> String {
     format!("{stem}{content_suffix}")
 }
 
-/// Returns `true` for the header of lzma, which has no signature: the usual properties, a size of
-/// the dictionary that is a power of two or the sum of two, and a plausible size of the content.
+/// Detects lzma, which has no signature, by its header: the default properties, a dictionary size
+/// that is a power of two or the sum of two, and a plausible content size.
 pub(crate) fn is_lzma(input: &Input<'_>) -> bool {
     let Some((&[0x5d, d0, d1, d2, d3], rest)) = input.bytes.split_first_chunk::<5>() else {
         return false;
@@ -194,8 +194,8 @@ pub(crate) fn is_lzma(input: &Input<'_>) -> bool {
     is_size && starts_with_zero && size.is_some_and(|size| size == u64::MAX || size < 1 << 40)
 }
 
-/// Returns `true` if a Zstandard file begins with a skippable frame, whose signature LZ4 has, too:
-/// what follows it decides.
+/// Returns `true` if the file is Zstandard with a skippable frame at its start. LZ4 uses the same
+/// signature for such frames, so the frame after it is examined.
 pub(crate) fn is_skippable_frame(input: &Input<'_>) -> bool {
     let Some((&[0x50..=0x5f, 0x2a, 0x4d, 0x18], rest)) = input.bytes.split_first_chunk::<4>()
     else {
@@ -224,7 +224,7 @@ impl<R: BufRead> Frame<R> for GzipFrame<R> {
         self.0.into_inner()
     }
 
-    /// Other bytes at the end are ignored, as gzip does: zeros fill the last block of a tape.
+    /// Other trailing bytes are ignored, as by gzip: zeros fill the last block of a tape.
     fn starts_with(next: &[u8]) -> bool {
         take_prefix(next, 2) == take_prefix(b"\x1f\x8b", next.len())
     }

@@ -26,7 +26,7 @@ struct Header {
     mode: u64,
     name_bytes: u64,
     content_bytes: u64,
-    /// Zeros behind the name and the content.
+    /// The number of padding bytes after the name and after the content.
     name_padding: u64,
     content_padding: u64,
 }

@@ -1,5 +1,4 @@
-//! DjVu: scanned documents. Their text, if there is one, was recognized when the file was made, and
-//! lies beside the pictures of the pages.
+//! DjVu: scanned documents. A text layer, if present, was recognized when the file was created.
 
 use djvu_rs::DjVuDocument;
 use djvu_rs::metadata::DjVuMetadata;
@@ -13,7 +12,8 @@ use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 const FORMAT: &str = "DjVu document";
 
-/// Emits the document. One without text is emitted with its properties, and reported.
+/// Emits the document. If it has no text, it is emitted with its metadata, and
+/// [`ExtractError::NoText`] is returned.
 pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -36,12 +36,12 @@ fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError
     let (mut text, mut is_cut) = (String::new(), file.page_count() > pages_max);
     for number in 0..file.page_count().min(pages_max) {
         limits.check_deadline()?;
-        // The number of form feeds before a word tells its page.
+        // The number of form feeds before a word determines its page.
         if number > 0 {
             text.push('\x0c');
         }
         let page = file.page(number).and_then(|page| page.text());
-        // One damaged page does not take the text of the others.
+        // A damaged page is skipped; the other pages are read.
         if let Ok(Some(page)) = page {
             push_page(&page, &mut text);
         }
@@ -59,7 +59,8 @@ fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError
     Ok(document)
 }
 
-/// Appends the text of a page. Form feeds and other separators of lines and columns are lines.
+/// Appends the text of a page. Form feeds and other separators of lines and columns become line
+/// breaks.
 fn push_page(page: &str, text: &mut String) {
     let is_separator = |character| matches!(character, '\n' | '\x0b' | '\x0c' | '\x1d' | '\x1f');
     for line in page.split(is_separator).map(str::trim_end) {

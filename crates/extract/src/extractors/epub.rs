@@ -15,14 +15,13 @@ use crate::xml::{XmlElement, XmlEvent, XmlReader};
 use crate::zip_package::{ZipPackage, resolve_target};
 
 const ENCRYPTION: &str = "META-INF/encryption.xml";
-/// Algorithms that only hide fonts.
+/// Font obfuscation algorithms, which do not affect text.
 const FONT_ALGORITHMS: [&str; 2] = [
     "http://www.idpf.org/2008/embedding",
     "http://ns.adobe.com/pdf/enc#RC",
 ];
 
-/// Extracts the chapters in the order of the spine. Chapters that are not in the archive are
-/// skipped.
+/// Extracts the chapters in the order of the spine. Missing chapters are skipped.
 pub(crate) fn extract(package: &mut ZipPackage<'_>) -> Result<ExtractedDocument, ExtractError> {
     if has_encrypted_text(package)? {
         return Err(ExtractError::Encrypted(package.format));
@@ -111,7 +110,7 @@ fn find_package_document(
 }
 
 struct Book {
-    /// Title, language and metadata, still without a text.
+    /// Title, language and metadata. The text is added later.
     document: ExtractedDocument,
     /// The names of chapters in the archive, by their ids.
     manifest: HashMap<String, String>,
@@ -156,7 +155,7 @@ impl Book {
         }
     }
 
-    /// Sets a property. The first of several titles, languages and dates counts.
+    /// Sets a property. The first title, language and date take precedence.
     fn add_property(&mut self, name: &str, text: &str) {
         let document = &mut self.document;
         let metadata = &mut document.metadata;

@@ -67,7 +67,7 @@ pub(crate) fn extract(
     Ok(document)
 }
 
-/// Returns the text of a value that is HTML.
+/// Returns the text of an HTML value.
 fn extract_markup(value: &str, limits: &Limits) -> Result<String, ExtractError> {
     if !value.contains(['<', '&']) {
         return Ok(value.to_owned());

@@ -41,7 +41,7 @@ pub(crate) fn extract(
             "FictionBook" => has_root = true,
             "title-info" => read_properties(&mut reader, &mut document)?,
             "body" => append_body(&mut reader, &mut text)?,
-            // Pictures, and properties of the file.
+            // Pictures and file properties are skipped.
             "binary" | "document-info" | "publish-info" | "src-title-info" => {
                 reader.skip_element()?;
             }
@@ -135,7 +135,7 @@ fn read_property(
     Ok(())
 }
 
-/// Returns the name of an author, whose parts are elements.
+/// Returns the name of an author, which consists of several elements.
 fn read_name(reader: &mut XmlReader<'_>) -> Result<Option<String>, ExtractError> {
     let mut name = String::new();
     while let Some(event) = reader.next()? {

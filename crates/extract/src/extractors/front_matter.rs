@@ -1,12 +1,12 @@
-//! The front matter of a Markdown document: YAML before the text, as static site generators and note
-//! programs write it.
+//! The front matter of a Markdown document: YAML before the text, as used by static site generators
+//! and note-taking programs.
 
 use saphyr_parser::{Event, Parser};
 
 use crate::metadata_text::{append_keywords, clean_property, parse_iso_date, parse_language};
 use crate::output::ExtractedDocument;
 
-/// What front matter says about its document.
+/// The metadata in front matter.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FrontMatter {
     pub title: Option<String>,
@@ -15,7 +15,7 @@ pub(super) struct FrontMatter {
     description: Option<String>,
     date_ms: Option<i64>,
     language: Option<String>,
-    /// All values besides the title, a line each, with their keys.
+    /// All values except the title, one per line with their keys.
     pub text: String,
 }
 
@@ -26,7 +26,7 @@ enum Level {
 }
 
 impl FrontMatter {
-    /// Reads front matter. If it is not YAML, it becomes text as it is.
+    /// Parses front matter. If it is not YAML, its source becomes the text.
     pub fn read(yaml: &str) -> FrontMatter {
         let mut found = FrontMatter::default();
         let mut levels = Vec::new();

@@ -76,8 +76,8 @@ fn starts_with_ignoring_case(bytes: &[u8], start: &[u8]) -> bool {
         .is_some_and(|first| first.eq_ignore_ascii_case(start))
 }
 
-/// An emitter that is told no errors of the page. Looking for characters that are errors takes a tenth of
-/// the tokenizer's time.
+/// An emitter that does not report errors of the page. Detecting characters that are errors takes a
+/// tenth of the tokenizer's time.
 struct WithoutErrors<E>(E);
 
 impl<E: Emitter> ForwardingEmitter for WithoutErrors<E> {
@@ -93,7 +93,8 @@ impl<E: Emitter> ForwardingEmitter for WithoutErrors<E> {
     }
 }
 
-/// Returns bytes of the page as text. Valid text is checked faster than it is searched for errors.
+/// Converts bytes of the page to text. Checking whether text is valid is faster than decoding it
+/// with replacement.
 fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

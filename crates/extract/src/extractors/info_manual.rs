@@ -1,4 +1,4 @@
-//! Info files, the printed form of Texinfo. Each node is a document. Source:
+//! Info files, the compiled form of Texinfo. Each node is a document. Source:
 //! <https://www.gnu.org/software/texinfo/manual/texinfo/html_node/Info-Files.html>.
 
 use crate::encoding;
@@ -8,12 +8,12 @@ use crate::format::{Input, take_prefix};
 use crate::metadata_text::clean_property;
 use crate::output::{DocumentKind, ExtractedDocument};
 
-/// What precedes the header of each node.
+/// Precedes the header of each node.
 const SEPARATOR: char = '\x1f';
 /// Bytes that are searched for the first node.
 const DETECTION_BYTES: usize = 8192;
 
-/// Returns `true` if a node is near the beginning.
+/// Returns `true` if the beginning of the file contains a node.
 pub(crate) fn is_info(input: &Input<'_>) -> bool {
     let head = take_prefix(input.bytes, DETECTION_BYTES);
     memchr::memmem::find(head, b"\x1f\nFile: ").is_some()
@@ -35,7 +35,7 @@ pub(crate) fn extract(
     for part in source.text.split(SEPARATOR).skip(1) {
         extraction.limits.check_deadline()?;
         let (header, content) = part.trim_start().split_once('\n').unwrap_or((part, ""));
-        // Tables of positions have other headers.
+        // Tables of offsets are not nodes.
         let Some(name) = header
             .starts_with("File: ")
             .then(|| find_node_name(header))
@@ -54,7 +54,7 @@ pub(crate) fn extract(
     Ok(())
 }
 
-/// Returns the encoding in the variables at the end of the file.
+/// Returns the encoding that the local variables at the end of the file declare.
 fn find_declared_encoding(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let key = b"\ncoding: ";
     let at = memchr::memmem::rfind(bytes, key)? + key.len();

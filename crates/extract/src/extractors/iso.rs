@@ -31,7 +31,8 @@ const DEPTH_MAX: u32 = 64;
 const IS_DIRECTORY: u8 = 2;
 const RECORD_BYTES_MIN: usize = 34;
 
-/// The first descriptor is behind the bytes that detect a format, so the name must identify it.
+/// Returns `true` if the file is named as an image. The first descriptor lies after the bytes that
+/// are read to detect a format.
 pub(crate) fn is_image(input: &Input<'_>) -> bool {
     let extension = input.name.rsplit('.').next().unwrap_or_default();
     let signature = (FIRST_DESCRIPTOR * SECTOR_BYTES) as usize + 1;
@@ -57,7 +58,7 @@ pub(crate) fn extract(
     image.read_descriptors(extraction)?;
     while let Some((start, entry)) = image.pending.pop_first() {
         extraction.limits.check_deadline()?;
-        // The content of another name of a file was read already.
+        // The content was already read under another name of the same file.
         if start.offset < image.position {
             continue;
         }
@@ -71,7 +72,7 @@ pub(crate) fn extract(
     Ok(())
 }
 
-/// Where the names of the entries are.
+/// The source of the names of entries.
 #[derive(Clone, Copy, PartialEq)]
 enum NameKind {
     Plain,
@@ -131,7 +132,7 @@ impl Record {
         })
     }
 
-    /// Returns the name, or `None` for the directory itself and its parent.
+    /// Returns the name. `None` for the directory itself and for its parent.
     fn name(&self, kind: NameKind) -> Option<String> {
         if matches!(self.name.as_slice(), [] | [0 | 1]) {
             return None;
@@ -158,8 +159,8 @@ fn plain_name(name: &[u8]) -> String {
     name.trim_end_matches('.').to_string()
 }
 
-/// Returns the parts of the name in the fields `NM`. Parts in a continuation area are not read: it
-/// is elsewhere in the image.
+/// Returns the name in the fields `NM`. Parts in a continuation area are omitted, because it is
+/// elsewhere in the image.
 fn rock_ridge_name(system_use: &[u8]) -> Option<String> {
     let mut name = Vec::new();
     let mut rest = system_use;
@@ -179,7 +180,7 @@ fn rock_ridge_name(system_use: &[u8]) -> Option<String> {
 }
 
 impl Image<'_> {
-    /// Reads the volume descriptors, and makes the root directory pending.
+    /// Reads the volume descriptors and enqueues the root directory.
     fn read_descriptors(&mut self, extraction: &Extraction<'_>) -> Result<(), ExtractError> {
         self.skip_to(extraction, FIRST_DESCRIPTOR * SECTOR_BYTES)?;
         let mut root = None;
@@ -198,7 +199,7 @@ impl Image<'_> {
                 _ => {}
             }
         }
-        // Images of UDF alone have other descriptors.
+        // UDF images without ISO 9660 have other descriptors.
         let root = root.ok_or(ExtractError::Unsupported("disk image of another kind"))?;
         self.add(&root, String::new(), 0);
         Ok(())
@@ -252,7 +253,7 @@ impl Image<'_> {
         Ok(())
     }
 
-    /// Rock Ridge marks the first record of the root directory.
+    /// Selects the source of names. Rock Ridge marks the first record of the root directory.
     fn choose_names(&mut self, records: &[Record]) {
         let first = records.first().map_or(&[][..], |record| &record.system_use);
         if self.names == NameKind::Plain {
@@ -298,7 +299,7 @@ impl Image<'_> {
     }
 }
 
-/// Returns the records of a directory. They do not cross the ends of sectors.
+/// Parses the records of a directory. Records do not cross sector boundaries.
 fn parse_records(bytes: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     for sector in bytes.chunks(SECTOR_BYTES as usize) {

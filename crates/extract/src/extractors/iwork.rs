@@ -10,9 +10,9 @@
 //!           ArchiveInfo: 2 = MessageInfo for each object: 1 = type, 3 = length
 //! ```
 //!
-//! Lengths, `ArchiveInfo` and objects are in the encoding of protocol buffers. Texts, the words in
-//! tables, their names, and comments are read. Numbers in tables are not: they are packed by row in a
-//! form of their own.
+//! Lengths, `ArchiveInfo` and objects are encoded as protocol buffers. Texts, strings in tables,
+//! table names and comments are read. Numbers in tables are not read, because they are packed by
+//! row in a proprietary encoding.
 
 mod messages;
 
@@ -48,7 +48,7 @@ pub(crate) fn extract(package: &mut ZipPackage<'_>) -> Result<ExtractedDocument,
         name.starts_with("Index/") && name.ends_with(".iwa") && !is_skipped
     };
     names.retain(is_text);
-    // The root first, as it has the text of a Pages document.
+    // The root comes first, because it has the text of a Pages document.
     names.sort_by_key(|name| name != ROOT_MEMBER);
     let has_slides = names.iter().any(|name| name.starts_with("Index/Slide"));
     let mut reader = ObjectReader {
@@ -74,7 +74,7 @@ pub(crate) fn extract(package: &mut ZipPackage<'_>) -> Result<ExtractedDocument,
     Ok(reader.text.into_document(kind, false))
 }
 
-/// Why a member cannot be read.
+/// The reason why a member cannot be read.
 enum MemberError {
     Damaged(&'static str),
     Other(ExtractError),
@@ -161,13 +161,13 @@ impl ObjectReader {
         const STRINGS: u64 = 1;
         match object_type {
             PAGES_DOCUMENT => self.kind = DocumentKind::Document,
-            // Texts: of the body, text boxes, notes, and cells with formatted text.
+            // Texts of the body, text boxes, notes, and cells with formatted text.
             2001 | 2005 => self.push_strings(object, 3),
             // The text of a comment.
             3056 => self.push_strings(object, 1),
             // The name of a table.
             6001 => self.push_strings(object, 8),
-            // The words in a table. Other lists have formats, formulas and references.
+            // The strings of a table. Other lists contain formats, formulas and references.
             6005 | 6011 | 6201 if Fields::new(object).find_number(1) == Some(STRINGS) => {
                 for field in Fields::new(object) {
                     if let Field::Bytes(3, entry) = field {
@@ -190,7 +190,7 @@ impl ObjectReader {
             if let Ok(text) = std::str::from_utf8(bytes)
                 && found == number
             {
-                // Stands for a picture, table or note.
+                // A placeholder of a picture, table or note.
                 let text = text.replace('\u{fffc}', "");
                 for line in text.split(|letter| letter == '\n' || BREAKS.contains(&letter)) {
                     self.text.push_words(line);

@@ -1,7 +1,7 @@
 //! LaTeX and plain TeX: the printed text without commands and formulas, and the title.
 //!
-//! Commands are not executed. The arguments of unknown ones are printed, since most of them set
-//! words in another type.
+//! Commands are not executed. The arguments of unknown commands are printed, because most of these
+//! commands only change the font.
 
 mod commands;
 mod cursor;
@@ -18,9 +18,9 @@ use commands::{Command, Environment, find_command, find_environment};
 use cursor::Cursor;
 
 const STEPS_PER_CHECK: u32 = 4096;
-/// Groups in the arguments of commands can be nested so deep.
+/// The maximum nesting depth of groups in arguments.
 const DEPTH_MAX: u32 = 12;
-/// A longer formula within a line is no name.
+/// A longer inline formula is not part of a name.
 const NAME_FORMULA_BYTES_MAX: usize = 12;
 const PROPERTY_BYTES_MAX: usize = 8192;
 
@@ -61,7 +61,7 @@ pub(crate) fn extract(
     Ok(document)
 }
 
-/// Returns text of TeX as it is printed, for example a field of a bibliography.
+/// Returns TeX source as it is printed, for example a field of a bibliography.
 pub(crate) fn print(source: &str, limits: &Limits) -> Result<String, ExtractError> {
     let mut reader = LatexReader::new(limits, source.len().saturating_mul(2));
     reader.read(source, 0)?;
@@ -173,7 +173,7 @@ impl<'l> LatexReader<'l> {
         }
     }
 
-    /// A formula within a line is printed if it is a name: `$k$-means`.
+    /// Prints an inline formula if it is part of a name: `$k$-means`.
     fn push_formula(&mut self, formula: &str) {
         let is_name = formula.len() <= NAME_FORMULA_BYTES_MAX
             && formula.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -184,7 +184,7 @@ impl<'l> LatexReader<'l> {
         }
     }
 
-    /// Shorthands of the package `babel` for German.
+    /// Handles the shorthands of the package `babel` for German.
     fn read_shorthand(&mut self, cursor: &mut Cursor<'_>) {
         let Some(letter) = cursor.peek() else {
             return;

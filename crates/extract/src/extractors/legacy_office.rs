@@ -1,5 +1,6 @@
-//! Documents of Word, Excel and PowerPoint from 97 to 2003. Each is a compound file, which contains
-//! streams like a folder contains files. An Office document of today that is encrypted is one, too.
+//! Word, Excel and PowerPoint documents from 97 to 2003. Each is a compound file, which contains
+//! streams as a folder contains files. Encrypted documents of newer versions are compound files as
+//! well.
 //!
 //! Sources: MS-CFB, MS-DOC, MS-XLS, MS-PPT and MS-OLEPS,
 //! <https://learn.microsoft.com/en-us/openspecs/office_file_formats>.

@@ -1,6 +1,6 @@
-//! Extracts headers, body and attachments from a mail message: RFC 5322 and MIME, also damaged. A
-//! parser of its own, because mails declare wrong encodings, dates and structures, which a strict
-//! one loses.
+//! Extracts headers, body and attachments from a mail message (RFC 5322 and MIME). The parser is
+//! lenient: many mails declare wrong encodings, dates and structures, which a strict parser would
+//! reject.
 //!
 //! ```text
 //! Part          headers, type and body of a message or part      mail/part.rs
@@ -39,15 +39,15 @@ use headers::{Headers, count_known_fields};
 use lines::{split_line, trim_line_end};
 use part::Part;
 
-/// Returns `true` if the file begins with header fields, two of which are known ones. One is
-/// enough if the name is that of a message in a maildir or MH folder.
+/// Returns `true` if the file begins with header fields, of which two are known. One is sufficient
+/// if the file is named as in a maildir or MH folder.
 pub(crate) fn is_mail(input: &Input<'_>) -> bool {
     let bytes = skip_envelope(input.bytes);
     let fields_min = if has_message_name(input.name) { 1 } else { 2 };
     count_known_fields(bytes, fields_min) == fields_min
 }
 
-/// Returns `true` for `1700000000.M1P2.host:2,S` (maildir), and for a number alone (MH).
+/// Returns `true` for the file names of maildir (`1700000000.M1P2.host:2,S`) and MH (a number).
 fn has_message_name(path: &str) -> bool {
     let mut components = path.rsplit('/');
     let name = components.next().unwrap_or_default();
@@ -56,8 +56,8 @@ fn has_message_name(path: &str) -> bool {
     name.contains(":2,") || is_in_maildir || is_number
 }
 
-/// Skips what precedes the header in some mailboxes: the line `From …` of an mbox, and the length
-/// that Apple Mail writes.
+/// Skips the text before the header in some mailboxes: the `From …` line of an mbox, and the length
+/// in Apple Mail files.
 fn skip_envelope(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     loop {
@@ -72,8 +72,8 @@ fn skip_envelope(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the message of a file of Apple Mail, which begins with the length of the message. A
-/// property list follows it.
+/// Returns the message of an Apple Mail file. The file begins with the length of the message, and
+/// ends with a property list.
 fn cut_apple_mail(bytes: &[u8]) -> &[u8] {
     let (line, rest) = split_line(bytes);
     let length = std::str::from_utf8(line.trim_ascii())
@@ -127,8 +127,8 @@ fn build_document(
     }
 }
 
-/// Extracts from an attachment. Its bytes are a part of the message, so neither their size nor
-/// their number is limited.
+/// Extracts from an attachment. It is part of the message, so neither its size nor the number of
+/// attachments is limited further.
 fn read_attachment(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -182,7 +182,7 @@ fn extract_message(
 }
 
 /// Returns the bytes of an attachment. Text is converted to UTF-8, because its extractor does not
-/// know the encoding that the mail declares.
+/// know the encoding declared by the mail.
 fn decode_attachment<'m>(part: &Part<'m>) -> Cow<'m, [u8]> {
     let bytes = part.decode_body();
     let is_text = part.content_type.main_type() == "text";
@@ -241,7 +241,7 @@ fn read_metadata(headers: &Headers<'_>) -> DocumentMetadata {
     }
 }
 
-/// Sets properties that are not known yet from the header of a mail.
+/// Sets missing properties from the header of a mail.
 pub(super) fn complete_metadata(metadata: &mut DocumentMetadata, header: &[u8]) {
     let headers = Part::parse(header, "text/plain").headers;
     let found = read_metadata(&headers);
@@ -263,8 +263,8 @@ pub(super) fn complete_metadata(metadata: &mut DocumentMetadata, header: &[u8]) 
     metadata.date_ms = metadata.date_ms.or(found.date_ms);
 }
 
-/// Returns when the message was delivered: from the newest `Received` field, which ends in a date,
-/// or the line that separates it from others in an mbox.
+/// Returns the delivery date: that of the newest `Received` field, which ends with a date, or that
+/// of the `From …` line of an mbox.
 fn read_delivery_date(headers: &Headers<'_>, first_line: &[u8]) -> Option<i64> {
     let received = headers.values("received").find_map(|value| {
         let (_, date) = value.rsplit_once(';')?;

@@ -14,8 +14,8 @@ use escapes::Strings;
 
 const CONDITION_DEPTH_MAX: u32 = 16;
 
-/// Returns `true` if the file begins with a request or comment of roff, and has the extension of a
-/// section of the manual or declares the title of a page.
+/// Returns `true` if the file begins with a roff request or comment, and has the extension of a
+/// manual section or declares a page title.
 pub(crate) fn is_manual_page(input: &Input<'_>) -> bool {
     let head = take_prefix(input.bytes, 8192);
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -77,7 +77,7 @@ struct Page {
     mode: Mode,
     /// The number of open blocks in a branch that is not taken.
     skipped_blocks: usize,
-    /// The last `.ie` took its branch.
+    /// The condition of the last `.ie` was true.
     took_branch: bool,
     fills: bool,
     is_name_section: bool,
@@ -88,7 +88,7 @@ enum Mode {
     Text,
     /// The definition of a macro, up to `..`.
     Definition,
-    /// The description of the columns of a table, up to a line that ends with a full stop.
+    /// The column description of a table, up to a line that ends with a period.
     TableFormat,
     /// An equation, up to `.EN`.
     Equation,
@@ -255,7 +255,7 @@ impl Page {
                 }
                 self.push_named_macro(name, arguments);
             }
-            // Other requests in lower case set the type; others are macros of the page.
+            // Other lower-case requests change the font; the rest are macros of the page.
             _ if name.starts_with(|it: char| it.is_ascii_uppercase()) => {
                 self.push_named_macro(name, arguments);
             }
@@ -277,7 +277,7 @@ impl Page {
         self.push_words(&line);
     }
 
-    /// Appends words of a line of their own.
+    /// Appends words as a separate line.
     fn push_words(&mut self, words: &str) {
         if self.is_name_section {
             self.description.push_str(words);

@@ -14,8 +14,8 @@ use crate::text_builder::{Separator, TextBuilder};
 /// Parser events between two checks of the deadline.
 const EVENTS_PER_CHECK: usize = 4096;
 
-/// Reads a Markdown document. The title is that of the front matter, otherwise the first heading. The
-/// other values of the front matter are properties, and text before that of the document.
+/// Extracts a Markdown document. The title is that of the front matter, or else the first heading.
+/// The other values of the front matter become metadata, and text before that of the document.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -41,11 +41,11 @@ struct MarkdownReader<'a> {
     limits: &'a Limits,
     text: TextBuilder,
     block: BlockKind,
-    /// Lines of an HTML block, which is read when it is complete.
+    /// The lines of the current HTML block.
     html: String,
     heading: String,
     title: Option<String>,
-    /// The lines of the front matter, which is read when it is complete.
+    /// The lines of the front matter.
     yaml: String,
     front_matter: FrontMatter,
 }

@@ -1,5 +1,4 @@
-//! Lightweight markup languages of which lines have a meaning: AsciiDoc, reStructuredText, Org and
-//! POD.
+//! Line-based markup languages: AsciiDoc, reStructuredText, Org and POD.
 
 pub(crate) mod asciidoc;
 mod inline;

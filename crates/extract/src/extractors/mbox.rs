@@ -1,12 +1,12 @@
-//! Splits an mbox into messages, without reading it into memory. A message starts after a line
-//! `From ADDRESS DATE` at the beginning of the file or after an empty line, as RFC 4155 describes
-//! it: other lines that begin with `From ` are text. A line of one or more `>` followed by `From `
-//! is unescaped by removing a `>` (format "mboxrd", see
+//! Splits an mbox into messages, without reading it into memory. As in RFC 4155, a message starts
+//! with a line `From ADDRESS DATE` at the beginning of the file or after an empty line. Other lines
+//! that begin with `From ` are text. In a line of one or more `>` followed by `From `, one `>` is
+//! removed (format "mboxrd", see
 //! <https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml>).
 //!
-//! A `Content-Length` (format "mboxcl2") is used if a message starts or the file ends behind it:
-//! such a mailbox does not escape its text. Programs that change a mailbox often leave a wrong
-//! length.
+//! A `Content-Length` (format "mboxcl2") is used if a message starts or the file ends after it,
+//! because such a mailbox does not escape its text. Programs that change a mailbox often leave a
+//! wrong length.
 
 use std::io::{BufRead, Read};
 
@@ -17,8 +17,8 @@ use crate::format::extraction::{Extraction, Location};
 use crate::format::{Input, take_prefix};
 use crate::limits::ResourceUsage;
 
-/// Returns `true` if the file begins with a line `From …` and a header line. Prose can begin with
-/// "From ", but no header follows there.
+/// Returns `true` if the file begins with a line `From …` and a header line. Prose can also begin
+/// with "From ", but without a header.
 pub(crate) fn is_mbox(input: &Input<'_>) -> bool {
     let bytes = take_prefix(input.bytes, 4096).trim_ascii_start();
     let mut lines = bytes.split(|&byte| byte == b'\n');
@@ -37,7 +37,7 @@ pub(crate) fn extract(
     for number in 1.. {
         extraction.limits.check_deadline()?;
         if location.depth == 0 {
-            // A large mailbox is no decompression bomb: each message has the limits of a file.
+            // The size of a mailbox is not limited, because each message has the limits of a file.
             extraction.usage = ResourceUsage::default();
         }
         let location = location.for_message(number);
@@ -66,13 +66,13 @@ enum MboxMessage<'m> {
 struct MboxReader<'r> {
     reader: &'r mut dyn BufRead,
     bytes_max: u64,
-    /// The message with its line `From …`, which tells when it was delivered.
+    /// The message with its line `From …`, which contains the delivery date.
     message: Vec<u8>,
-    /// The last line that was read. Between two messages it is the first line of the next one.
+    /// The last line that was read. Between messages, it is the first line of the next one.
     line: Vec<u8>,
     has_message: bool,
-    /// Bytes that were read in order to check a `Content-Length`, and the number of those that
-    /// were used.
+    /// Bytes that were read to check a `Content-Length`, and the number of those that were
+    /// consumed.
     lookahead: Vec<u8>,
     lookahead_used: usize,
 }
@@ -90,8 +90,8 @@ impl<'r> MboxReader<'r> {
         }
     }
 
-    /// Reads the next message, up to the line that starts another. Reading is fast, so the deadline
-    /// is only checked between messages.
+    /// Reads the next message, up to the first line of another one. Reading is fast, so the
+    /// deadline is checked only between messages.
     fn next_message(&mut self) -> Result<Option<MboxMessage<'_>>, ExtractError> {
         self.message.clear();
         let mut too_long = false;
@@ -142,7 +142,7 @@ impl<'r> MboxReader<'r> {
         }
     }
 
-    /// Reads a body of this length, if a message or the end of the file follows it.
+    /// Reads a body of this length. Succeeds only if a message or the end of the file follows it.
     fn read_measured_body(&mut self, length: u64) -> Result<(), ExtractError> {
         self.message.extend_from_slice(&self.line);
         self.lookahead.drain(..self.lookahead_used);

@@ -1,8 +1,8 @@
-//! Pictures, sound and video: a document of the properties that are written in the file. Only those
-//! parts of the file are read that have them.
+//! Pictures, sound and video: a document with the metadata of the file. Only the parts of the file
+//! that contain metadata are read.
 //!
-//! A file without properties is a document without text, so that its name is found. Damaged
-//! properties do not count: the picture or the sound may be intact.
+//! A file without metadata becomes a document without text, so that it is found by its name.
+//! Damaged metadata is ignored, because the picture or the sound may be intact.
 
 mod bounded;
 mod exif;
@@ -30,7 +30,7 @@ pub(crate) fn is_chunked(input: &Input<'_>, kind: &[u8], contents: &[&[u8]]) -> 
     input.bytes.starts_with(kind) && contents.iter().any(|it| content.starts_with(it))
 }
 
-/// Returns `true` if a file begins with ID3 tags or with a frame of MPEG sound: layer 2 or 3, or AAC.
+/// Returns `true` if a file begins with ID3 tags or with an MPEG audio frame: layer 2 or 3, or AAC.
 pub(crate) fn is_mpeg_audio(input: &Input<'_>) -> bool {
     match input.bytes {
         [b'I', b'D', b'3', ..] => true,
@@ -106,7 +106,7 @@ fn extract(
     read: ReadProperties,
 ) -> Extracted {
     let mut properties = Properties::new(kind, limits);
-    // An error ends the properties, not the document.
+    // An error ends the reading of metadata, but is not an error of the document.
     let _ = read(&mut BoundedReader::new(reader, limits), &mut properties);
     limits.check_deadline()?;
     Ok(properties.finish())

@@ -83,7 +83,7 @@ pub(crate) fn extract_compiled(
                     "a message is outside the file",
                 ));
             };
-            // Forms of the plural are separated by zeros.
+            // Plural forms are separated by NUL.
             let decoded =
                 encoding::decode_with(bytes, declared.or(Some(encoding_rs::UTF_8)), bytes.len());
             push_message(&mut text, &mut language, &decoded.text);
@@ -98,7 +98,7 @@ pub(crate) fn extract_compiled(
     Ok(document)
 }
 
-/// Appends a message. The first one is the header.
+/// Appends a message. The first message is the header.
 fn push_message(text: &mut TextBuilder, language: &mut Option<String>, message: &str) {
     if message.contains("Content-Type: text/plain") && message.contains("charset=") {
         let field = message

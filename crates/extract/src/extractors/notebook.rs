@@ -20,7 +20,7 @@ pub(crate) fn extract(
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
     let decoded = encoding::decode(input.bytes, usize::MAX);
-    // Nesting is limited by the parser.
+    // The parser limits the nesting.
     let notebook: Value = serde_json::from_str(&decoded.text)
         .map_err(|error| ExtractError::malformed(FORMAT, error))?;
     // Version 3 has worksheets.

@@ -1,8 +1,9 @@
 //! Office Open XML: documents of Word, Excel and PowerPoint since 2007. Source: ECMA-376,
 //! <https://ecma-international.org/publications-and-standards/standards/ecma-376>.
 //!
-//! A file is a zip archive of parts. `_rels/.rels` names the main part, and a part `a/b.xml` names
-//! others in `a/_rels/b.xml.rels`. The root element of the main part tells the kind of document.
+//! A file is a zip archive of parts. `_rels/.rels` names the main part, and the parts that
+//! `a/b.xml` refers to are named in `a/_rels/b.xml.rels`. The root element of the main part
+//! determines the kind of document.
 
 mod properties;
 mod relationships;

@@ -2,8 +2,8 @@
 //! <https://docs.oasis-open.org/office/OpenDocument/v1.3/>.
 //!
 //! A file is a zip archive. `content.xml` contains the text with its notes and comments,
-//! `styles.xml` headers and footers, `meta.xml` the properties. `META-INF/manifest.xml` tells which
-//! members are encrypted.
+//! `styles.xml` headers and footers, `meta.xml` the metadata. `META-INF/manifest.xml` lists
+//! encrypted members.
 
 mod content;
 

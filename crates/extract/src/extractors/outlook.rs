@@ -1,5 +1,5 @@
-//! Items of Outlook: message files (`.msg`), data files (`.pst`, `.ost`), and `winmail.dat`, which Outlook
-//! attaches to mails.
+//! Items of Outlook: message files (`.msg`), data files (`.pst`, `.ost`), and `winmail.dat`
+//! attachments of mails.
 
 mod compressed_rtf;
 mod data_file;

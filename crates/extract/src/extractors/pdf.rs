@@ -1,4 +1,4 @@
-//! Extracts text from PDF. The page interpreter draws into a device that records glyphs.
+//! Extracts text from PDF. The page interpreter draws to a device that records glyphs.
 
 mod interactive;
 mod layout;
@@ -27,20 +27,20 @@ use crate::xmp::read_xmp;
 use text_device::TextDevice;
 
 const FORMAT: &str = "PDF";
-/// PDF readers accept other bytes before the header, up to this many.
+/// The maximum number of bytes before the header, which PDF readers accept.
 const HEADER_BYTES_MAX: usize = 1024;
-/// A longer note or value of a form is cut.
+/// The maximum length of a note or form value. Longer ones are truncated.
 const TEXT_STRING_BYTES_MAX: usize = 64 << 10;
 
-/// Returns `true` if the file has the extension of PDF, and other bytes before its header.
+/// Returns `true` if the file has the extension of PDF and bytes before its header.
 pub(crate) fn has_late_header(input: &Input<'_>) -> bool {
     let extension = split_extension(input.name).unwrap_or_default();
     let head = take_prefix(input.bytes, HEADER_BYTES_MAX);
     extension.eq_ignore_ascii_case("pdf") && memchr::memmem::find(head, b"%PDF-").is_some()
 }
 
-/// Emits the document and its attachments. A document that consists of pictures is emitted without
-/// text, and reported.
+/// Emits the document and its attachments. A scanned document is emitted without text, and
+/// [`ExtractError::NoText`] is returned.
 pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -92,11 +92,11 @@ fn extract_attachments(
 
 struct PdfContent {
     document: ExtractedDocument,
-    /// The pages are pictures.
+    /// The pages are scanned.
     is_scan: bool,
 }
 
-/// Reads the text of all pages, the fields and notes, and the properties.
+/// Reads the text of all pages, form fields, notes and metadata.
 fn read(pdf: &Pdf, limits: &Limits, threads: usize) -> Result<PdfContent, ExtractError> {
     let page_count = pdf.pages().len();
     if page_count == 0 {
@@ -136,10 +136,10 @@ fn convert_load_error(error: LoadPdfError) -> ExtractError {
     }
 }
 
-/// The stack of a thread that reads pages: that of a main thread.
+/// The stack size of threads that read pages: that of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Reads pages with so many threads, each of which reads consecutive ones.
+/// Reads the pages in `threads` threads, each of which reads consecutive pages.
 fn read_pages(
     pages: &[Page<'_>],
     limits: &Limits,
@@ -156,9 +156,9 @@ fn read_pages(
         let mut reader = interpret_pages(first, limits)?;
         for (part, thread) in others {
             let read = match thread {
-                // The caller converts panics.
+                // A panic is converted by the caller.
                 Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // The process may have no more threads or memory.
+                // The thread could not be created, because of limits on threads or memory.
                 Err(_) => interpret_pages(part, limits),
             };
             let next = read?;
@@ -216,8 +216,8 @@ fn decode_property(bytes: Option<&[u8]>) -> Option<String> {
     clean_property(&decode_text_string(bytes?)?)
 }
 
-/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding, which
-/// Windows-1252 approximates. The encoding detector would have too few bytes.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else PDFDocEncoding, which
+/// Windows-1252 approximates. The text is too short for the encoding detector.
 fn decode_text_string(bytes: &[u8]) -> Option<String> {
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
     let declared = (!marked).then_some(encoding_rs::WINDOWS_1252);

@@ -54,7 +54,7 @@ pub(crate) fn extract_calendar(
     )
 }
 
-/// Emits a document for each component of these names.
+/// Emits a document for each component with one of these names.
 fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -83,7 +83,7 @@ fn extract(
                     extraction.emit_document(&place, document);
                 }
             }
-            // Alarms and other parts of an event.
+            // Alarms and other nested components.
             "BEGIN" => entry.iter_mut().for_each(|entry| entry.depth += 1),
             "END" => entry
                 .iter_mut()
@@ -159,8 +159,7 @@ impl Entry {
     }
 }
 
-/// Parses `20240506` or `20240506T070809Z`. The offset of a named time zone is not known, so such a
-/// time counts as UTC.
+/// Parses `20240506` or `20240506T070809Z`. Times in named time zones are treated as UTC.
 fn parse_date(text: &str) -> Option<i64> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let part = |start: usize, end: usize| digits.get(start..end)?.parse().ok();

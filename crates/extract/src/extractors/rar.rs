@@ -1,5 +1,5 @@
-//! Reads the members of a RAR archive, of all versions from 1.3 to 7. In a solid archive each member
-//! depends on those before it, so all are decompressed.
+//! Reads the members of a RAR archive of versions 1.3 to 7. In a solid archive each member depends
+//! on those before it, so all are decompressed.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -15,9 +15,9 @@ use crate::format::extraction::{Extraction, Location, catch_panic, is_metadata_m
 use crate::limits::{ExpansionCounter, Limits};
 
 const FORMAT: &str = "RAR archive";
-/// The maximal dictionary. The programs that write archives take 32 MB if nothing else is asked for.
+/// The maximum dictionary size. Archivers use 32 MB by default.
 const DICTIONARY_BYTES_MAX: u64 = 128 << 20;
-/// The maximal memory of a decompressor.
+/// The maximum memory of a decompressor.
 const WORKSPACE_BYTES_MAX: u64 = 192 << 20;
 const HEADER_BYTES_MAX: u64 = 64 << 20;
 
@@ -31,7 +31,7 @@ pub(crate) fn extract(
         .with_max_header_bytes(HEADER_BYTES_MAX)
         .with_max_reader_workspace_bytes(WORKSPACE_BYTES_MAX)
         .with_rar50_dictionary_size_limit(DICTIONARY_BYTES_MAX);
-    // Buffers of whole members are not needed: the members are written to one.
+    // All members are written to the same buffer.
     options.rar50_buffered_decode_limit = Some(0);
     let archive = catch_panic(FORMAT, || {
         ArchiveReader::read_with_options(bytes, options).map_err(|error| convert_error(&error))
@@ -61,18 +61,18 @@ fn read_members(
     let outcome = archive.extract_with_control_and_errors(options, decide, on_error);
     match outcome {
         Ok(_) => Ok(()),
-        // A member of a solid archive, and with it all later ones.
+        // A member of a solid archive failed, so the later ones cannot be read.
         Err(error) => reader.borrow_mut().archive_failed(&error),
     }
 }
 
-/// What is done with the members, in their order.
+/// Receives the members in the order of the archive.
 struct MembersReader<'r, 'e> {
     extraction: &'r mut Extraction<'e>,
     archive_location: &'r Location,
     is_solid: bool,
     current: Option<CurrentMember>,
-    /// The error that ended the archive.
+    /// The error that ended the extraction of the archive.
     failure: Option<ExtractError>,
 }
 
@@ -84,7 +84,7 @@ struct CurrentMember {
 }
 
 impl MembersReader<'_, '_> {
-    /// Extracts from the member before, and decides about the next one.
+    /// Extracts from the preceding member, and decides whether the next one is decompressed.
     fn begin_member(&mut self, member: &ArchiveMember) -> ExtractionDecision {
         let decision = self
             .finish_member()
@@ -115,7 +115,7 @@ impl MembersReader<'_, '_> {
             let error = ExtractError::Encrypted(FORMAT);
             self.extraction
                 .record_result(&location, Err(error.clone()))?;
-            // The other members depend on it.
+            // Later members depend on it, so it must be decompressed.
             return if self.is_solid {
                 Err(error)
             } else {
@@ -138,7 +138,7 @@ impl MembersReader<'_, '_> {
         ))))
     }
 
-    /// Leaves a member out, or decompresses it without keeping it.
+    /// Skips a member, or decompresses it without keeping its content.
     fn drop_content(&mut self, compressed_bytes: u64) -> ExtractionDecision {
         if self.is_solid {
             let content = self.open_content(compressed_bytes, false);
@@ -162,7 +162,7 @@ impl MembersReader<'_, '_> {
         }))
     }
 
-    /// Extracts from the member that was decompressed, if there is one.
+    /// Extracts from the decompressed member, if there is one.
     fn finish_member(&mut self) -> Result<(), ExtractError> {
         let Some(member) = self.current.take() else {
             return Ok(());
@@ -174,7 +174,7 @@ impl MembersReader<'_, '_> {
         self.extraction.record_result(location, result)
     }
 
-    /// Keeps the error of the current member. Only members of solid archives depend on others.
+    /// Records the error of the current member. In solid archives it also affects later members.
     fn member_failed(&mut self, error: &Error) -> ExtractionErrorAction {
         if let Some(current) = &mut self.current {
             current.result = Err(current.error_of(error));
@@ -182,7 +182,7 @@ impl MembersReader<'_, '_> {
         ExtractionErrorAction::Continue
     }
 
-    /// Records the error that ended the archive at the current member, too.
+    /// Records the error that ended the archive, also for the current member.
     fn archive_failed(&mut self, error: &Error) -> Result<(), ExtractError> {
         if self.failure.is_some() {
             return Ok(());
@@ -196,7 +196,7 @@ impl MembersReader<'_, '_> {
 }
 
 impl CurrentMember {
-    /// The error of an extraction, which can be that of the limits of its content.
+    /// The error of reading a member, which may be that of a limit on its content.
     fn error_of(&self, error: &Error) -> ExtractError {
         let own = self.content.borrow().error.clone();
         own.unwrap_or_else(|| convert_error(error))
@@ -209,7 +209,7 @@ struct MemberContent {
     bytes: Vec<u8>,
     /// `false` if the bytes are only counted.
     is_kept: bool,
-    /// How many more bytes there can be, and the error if there are more.
+    /// The remaining number of bytes, and the error if it is exceeded.
     rest_bytes: u64,
     exceeded: Option<ExtractError>,
     error: Option<ExtractError>,
@@ -256,8 +256,8 @@ impl Write for ContentWriter {
     }
 }
 
-/// Returns the name of a member with `/` between folders. Names of old archives are in a code page
-/// that the archive does not name.
+/// Returns the name of a member with `/` as the separator. Names in old archives are in an
+/// unspecified code page.
 fn read_name(member: &ArchiveMember) -> String {
     let bytes = member.decoded_name(None);
     let bytes = bytes.as_deref().unwrap_or(&member.meta.name);

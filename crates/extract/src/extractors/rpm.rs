@@ -20,7 +20,7 @@ const FORMAT: &str = "RPM package";
 const LEAD_BYTES: u64 = 96;
 const HEADER_MAGIC: &[u8] = &[0x8e, 0xad, 0xe8, 0x01];
 const ENTRY_BYTES: u64 = 16;
-/// The largest headers, of packages with many files, have some megabytes.
+/// The maximum size of a header. Packages with many files have headers of some megabytes.
 const HEADER_BYTES_MAX: u64 = 32 << 20;
 
 /// Tags of values. Source: `rpmtag.h`.
@@ -48,7 +48,7 @@ pub(crate) fn extract(
     extraction.skip_bytes(FORMAT, reader, padding)?;
     let header = Header::read(reader)?;
     extraction.emit_document(location, build_document(&header));
-    // The payload's own signature tells how it is compressed.
+    // The compression is detected by the signature of the payload.
     let result = extraction.extract_reader(FORMAT, &location.for_content(""), reader);
     match result {
         // An empty package has no payload.
@@ -92,7 +92,7 @@ fn build_document(header: &Header) -> ExtractedDocument {
     }
 }
 
-/// A header: entries, and the values to which they point.
+/// A header: entries that refer to values.
 struct Header {
     entries: Vec<u8>,
     values: Vec<u8>,
@@ -128,7 +128,7 @@ impl Header {
         usize::try_from(read_number(entry, 8)?).ok()
     }
 
-    /// Returns the text of a tag. Of several languages, the first one is used.
+    /// Returns the text of a tag, in the first language.
     fn text(&self, tag: u32) -> Option<String> {
         let rest = self.values.get(self.offset(tag)?..)?;
         let text = rest.split(|byte| *byte == 0).next()?;

@@ -1,7 +1,7 @@
 //! RTF (Rich Text Format). Source: Rich Text Format Specification 1.9.1.
 //!
-//! A file consists of nested groups (`{…}`), control words (`\par`) and text. A group that begins
-//! with the name of a destination (`\info`) contains something else than text of the body.
+//! A file consists of nested groups (`{…}`), control words (`\par`) and text. A group whose first
+//! control word is a destination (`\info`) contains something other than body text.
 
 mod destination;
 mod tokenizer;
@@ -23,7 +23,7 @@ const FORMAT: &str = "RTF document";
 const DEPTH_MAX: usize = 10_000;
 const FONTS_MAX: usize = 10_000;
 const TOKENS_PER_CHECK: u32 = 4096;
-/// A longer property is cut later.
+/// The maximum size of a property. Longer ones are truncated later.
 const PROPERTY_BYTES_MAX: usize = 64 << 10;
 
 /// Extracts the body with its notes, comments and headers, and the properties.
@@ -46,37 +46,38 @@ pub(crate) fn extract(
     Ok(reader.finish())
 }
 
-/// What applies within a group. It is restored at the end of the group.
+/// The formatting state of a group, restored at its end.
 #[derive(Clone, Copy)]
 struct GroupState {
     destination: Destination,
     encoding: &'static Encoding,
-    /// The number of characters after `\u`, for programs that do not know it.
+    /// The number of fallback characters after `\u`.
     fallback_count: u8,
     is_deleted: bool,
 }
 
 struct RtfReader {
     body: FlowBuilder,
-    /// Notes, comments and headers. They would interrupt the sentences of the body.
+    /// Notes, comments and headers. They are separate, because they would interrupt the sentences
+    /// of the body.
     blocks: FlowBuilder,
     document: ExtractedDocument,
     state: GroupState,
     groups: Vec<GroupState>,
-    /// The next control word can be a destination.
+    /// The next control word may be a destination.
     begins_group: bool,
-    /// The group begins with `\*`: a reader that does not know its destination must skip it.
+    /// The group begins with `\*`: unknown destinations are skipped.
     is_optional: bool,
-    /// Bytes that are not decoded yet. A character can have several.
+    /// Bytes that were not decoded yet. A character can consist of several bytes.
     bytes: Vec<u8>,
-    /// The first half of a character that `\u` writes as two.
+    /// The high surrogate of a character that `\u` writes as two code units.
     high_surrogate: Option<u16>,
-    /// Characters to skip after `\u`.
+    /// The number of fallback characters to skip after `\u`.
     skip_count: u8,
     property: String,
     date: CalendarTime,
     default_encoding: &'static Encoding,
-    /// The font that the table of fonts describes now.
+    /// The font whose entry in the font table is being read.
     font: i32,
     fonts: Vec<(i32, &'static Encoding)>,
 }
@@ -202,7 +203,7 @@ impl RtfReader {
         }
     }
 
-    /// A control word that stands for a character or a break.
+    /// A control word that represents a character or a break.
     fn handle_symbol(&mut self, name: &str) {
         let character = match name {
             "emdash" => "—",
@@ -257,7 +258,7 @@ impl RtfReader {
         self.flush_surrogate();
     }
 
-    /// Replaces the first half of a character whose second half is missing.
+    /// Replaces a high surrogate without a low surrogate.
     fn flush_surrogate(&mut self) {
         if self.high_surrogate.take().is_some() {
             self.push_decoded("\u{fffd}");
@@ -287,7 +288,7 @@ impl RtfReader {
         }
     }
 
-    /// Returns the text that the current group belongs to.
+    /// Returns the text to which the current group belongs.
     fn visible_text(&mut self) -> Option<&mut FlowBuilder> {
         match self.state.destination {
             _ if self.state.is_deleted => None,
@@ -351,7 +352,7 @@ impl RtfReader {
         self.state.encoding = encoding.map_or(self.default_encoding, |(_, encoding)| encoding);
     }
 
-    /// Sets the encoding of the font that the table of fonts describes.
+    /// Sets the encoding of the font whose entry is being read.
     fn set_font_charset(&mut self, charset: i32) {
         if self.state.destination != Destination::Fonts || self.fonts.len() >= FONTS_MAX {
             return;

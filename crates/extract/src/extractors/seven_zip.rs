@@ -1,5 +1,5 @@
 //! Reads the members of a 7z archive. Several members can be compressed as one block, so all are
-//! decompressed in their order.
+//! decompressed in order.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Cursor, Read};
@@ -12,7 +12,7 @@ use crate::error::ExtractError;
 use crate::format::extraction::{Extraction, Location, catch_panic, is_metadata_member};
 
 const FORMAT: &str = "7z archive";
-/// The maximal memory of a decompressor: twice what `7z -mx=9` needs.
+/// The maximum memory of a decompressor: twice what `7z -mx=9` needs.
 const MEMORY_KB_MAX: usize = 192 << 10;
 
 /// Extracts from all members.
@@ -28,7 +28,7 @@ pub(crate) fn extract(
         let mut archive =
             ArchiveReader::new_with_memory_limit(source, Password::empty(), MEMORY_KB_MAX)
                 .map_err(convert_error)?;
-        // The process has one core's share of the work.
+        // Single-threaded, because each core runs its own worker.
         archive.set_thread_count(1);
         let read = archive.for_each_entries_with_decision(|entry, content| {
             if entry.is_directory || is_metadata_member(&entry.name) {
@@ -74,7 +74,7 @@ fn extract_member(
     extraction.skip_bytes(FORMAT, &mut content, u64::MAX)
 }
 
-/// Decompresses what is not read, because the next member may depend on it.
+/// Decompresses the rest of a member, because later members of the block depend on it.
 fn drain(
     extraction: &mut Extraction<'_>,
     content: &mut dyn Read,

@@ -1,5 +1,5 @@
-//! Source code in any encoding. Its text is the whole file; comments and strings are not separated.
-//! Escape sequences in files of data are decoded, since people search for the words.
+//! Source code in any encoding. The text is the whole file, including comments and strings. Escape
+//! sequences in data files are decoded, so that their words can be found.
 
 mod escapes;
 mod syntax;

@@ -9,16 +9,16 @@ use crate::metadata_text::clean_property;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-/// Returns `true` for subtitles of frames, and for WebVTT of any name.
+/// Returns `true` for MicroDVD, and for WebVTT with any name.
 pub(crate) fn is_subtitles(input: &Input<'_>) -> bool {
-    // The extension alone says nothing: it is also that of pictures.
+    // The extension is ambiguous: it is also that of pictures.
     let is_named = split_extension(input.name).is_some_and(|it| it.eq_ignore_ascii_case("sub"));
     let head = take_prefix(input.bytes, 64);
     let is_frame = matches!(head, [b'{', digit, ..] if digit.is_ascii_digit());
     (is_named && is_frame) || head.starts_with(b"WEBVTT")
 }
 
-/// Extracts the lines that are spoken.
+/// Extracts the spoken lines.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -51,7 +51,7 @@ pub(crate) fn extract(
             if is_hidden { "" } else { line }
         };
         let shown = remove_styles(shown);
-        // Subtitles of speech that is typed repeat the line before.
+        // Captions that appear word by word repeat the preceding line.
         if !shown.is_empty() && shown != last {
             text.push_words(&shown);
             text.separate(Separator::Line);
@@ -63,7 +63,7 @@ pub(crate) fn extract(
     Ok(document)
 }
 
-/// Removes elements, and codes in braces. `\N` and `|` are line ends.
+/// Removes tags, and codes in braces. `\N` and `|` are line breaks.
 fn remove_styles(line: &str) -> String {
     let (mut shown, mut close) = (String::new(), None);
     let line = line

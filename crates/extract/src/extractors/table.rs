@@ -1,4 +1,4 @@
-//! Tables as text: CSV with any of the usual separators, and TSV. Source: RFC 4180.
+//! Tables as text: CSV with any common separator, and TSV. Source: RFC 4180.
 
 use crate::encoding;
 use crate::error::ExtractError;
@@ -9,7 +9,7 @@ use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
-/// Lines of which the separator is detected.
+/// The number of lines from which the separator is detected.
 const SAMPLE_LINES: usize = 20;
 const SAMPLE_BYTES: usize = 64 << 10;
 const COLUMNS_MAX: usize = 1000;
@@ -52,8 +52,8 @@ pub(crate) fn extract(
     Ok(document)
 }
 
-/// Returns `true` if the fields of the first row can be names of columns: none is empty or a
-/// number, and none repeats.
+/// Returns `true` if the fields of the first row may be column names: none is empty, a number or a
+/// duplicate.
 fn is_header(fields: &[String]) -> bool {
     let names = fields.iter().map(|field| field.trim());
     let is_name = |name: &str| !name.is_empty() && name.parse::<f64>().is_err();
@@ -61,8 +61,8 @@ fn is_header(fields: &[String]) -> bool {
     names.clone().all(is_name) && unique.len() == fields.len()
 }
 
-/// Returns the separator that divides most of the first lines into as many fields as the line
-/// before. Separators within quotes do not count.
+/// Returns the separator that splits most of the first lines into the same number of fields as the
+/// preceding line. Quoted separators are ignored.
 fn detect_separator(name: &str, text: &str) -> char {
     let extension = split_extension(name).unwrap_or_default();
     if ["tsv", "tab"]
@@ -82,7 +82,7 @@ fn detect_separator(name: &str, text: &str) -> char {
             .count();
         (equal, lines.first().copied().unwrap_or(0))
     };
-    // Of equal separators the first one counts.
+    // Of equally good separators, the first one is used.
     let rates = SEPARATORS
         .iter()
         .rev()
@@ -112,10 +112,10 @@ fn count_separators(sample: &str, separator: char) -> Vec<usize> {
     lines
 }
 
-/// A field without its quotes.
+/// An unquoted field.
 struct Field {
     text: String,
-    /// It is the last one of its row.
+    /// The field is the last one of its row.
     ends_row: bool,
 }
 
@@ -133,7 +133,7 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Takes the text up to the first of the characters that `is_end` accepts.
+    /// Consumes the text up to the first character for which `is_end` is true.
     fn take_until(&mut self, is_end: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(is_end).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
@@ -148,7 +148,7 @@ impl<'t> Fields<'t> {
         character
     }
 
-    /// Takes the content of a field after its opening quote. Two quotes stand for one.
+    /// Consumes the content of a field after its opening quote. Two quotes represent one.
     fn take_quoted(&mut self) -> String {
         let mut text = String::new();
         loop {
@@ -178,7 +178,7 @@ impl Iterator for Fields<'_> {
             text = self.take_quoted();
         }
         let separator = self.separator;
-        // After a closing quote, nothing is left in a valid file.
+        // In a valid file, the closing quote ends the field.
         text.push_str(self.take_until(|character| character == separator || character == '\n'));
         let ends_row = self.take_char() != Some(separator);
         Some(Field { text, ends_row })

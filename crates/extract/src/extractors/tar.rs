@@ -16,13 +16,13 @@ use crate::format::Input;
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
 
 const BLOCK_BYTES: usize = 512;
-/// Names and pax headers up to this size are read.
+/// The maximum size of names and pax headers.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 const FORMAT: &str = "tar archive";
 
 type Block = [u8; BLOCK_BYTES];
 
-/// Returns `true` if the file begins with a header whose checksum is right. Archives of V7 have no
+/// Returns `true` if the file begins with a header whose checksum is correct. V7 archives have no
 /// signature.
 pub(crate) fn is_tar(input: &Input<'_>) -> bool {
     let block = input.bytes.first_chunk::<BLOCK_BYTES>();
@@ -67,7 +67,7 @@ pub(crate) fn extract(
     Ok(())
 }
 
-/// Properties of the next member that do not fit into its header.
+/// Properties of the next member from extension headers.
 #[derive(Default)]
 struct ExtendedHeader {
     name: Option<Vec<u8>>,
@@ -119,7 +119,7 @@ fn extract_member(
     extraction.extract_archive_member(FORMAT, location, name, content)
 }
 
-/// Returns the next header, or `None` at the end: two blocks of zeros, or the end of the stream.
+/// Returns the next header, or `None` at two zero blocks or the end of the stream.
 fn read_header(reader: &mut dyn BufRead) -> Result<Option<Block>, ExtractError> {
     let mut zero_blocks = 0;
     while let Some(block) = read_block(reader)? {
@@ -172,7 +172,7 @@ fn trim_zeros(bytes: &[u8]) -> &[u8] {
     bytes.get(..end).unwrap_or(bytes)
 }
 
-/// Returns the name with its prefix. GNU has other fields in place of the prefix.
+/// Returns the name with its prefix. In GNU archives, the prefix field has another meaning.
 fn join_name(block: &Block) -> Vec<u8> {
     let name = trim_zeros(field(block, 0, 100));
     let prefix = trim_zeros(field(block, 345, 155));
@@ -182,7 +182,8 @@ fn join_name(block: &Block) -> Vec<u8> {
     [prefix, b"/", name].concat()
 }
 
-/// The sum of all bytes, in which the checksum counts as spaces. Old programs added signed bytes.
+/// Returns the sum of all bytes, with spaces in the checksum field. Some old programs add signed
+/// bytes.
 fn has_valid_checksum(block: &Block) -> bool {
     let Some(expected) = parse_number(field(block, 148, 8)) else {
         return false;
@@ -201,7 +202,7 @@ fn has_valid_checksum(block: &Block) -> bool {
     expected == unsigned || i64::try_from(expected) == Ok(signed)
 }
 
-/// Parses octal digits, or a binary number if the highest bit is set (GNU). No digits are zero.
+/// Parses octal digits, or a binary number if the highest bit is set (GNU). An empty field is zero.
 fn parse_number(field: &[u8]) -> Option<u64> {
     let (first, rest) = field.split_first()?;
     if first & 0x80 != 0 {

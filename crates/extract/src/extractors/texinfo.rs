@@ -9,10 +9,10 @@ use crate::metadata_text::{clean_property, parse_language};
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-/// Commands with braces can be nested so deep.
+/// The maximum nesting depth of commands with braces.
 const DEPTH_MAX: u32 = 8;
 
-/// Returns `true` if the file begins with the line that loads Texinfo.
+/// Returns `true` if the file begins by loading Texinfo.
 pub(crate) fn is_texinfo(input: &Input<'_>) -> bool {
     let head = take_prefix(input.bytes, 512);
     memchr::memmem::find(head, b"\\input texinfo").is_some()
@@ -58,7 +58,7 @@ struct Reader {
     title: Option<String>,
     authors: Vec<String>,
     language: Option<String>,
-    /// The environment whose content is not printed, up to its end.
+    /// The current environment whose content is not printed.
     hidden: Option<String>,
     is_verbatim: bool,
 }
@@ -197,7 +197,7 @@ fn show(source: &str, depth: u32) -> String {
     shown
 }
 
-/// Appends a command of one mark, and returns the text after it.
+/// Appends a command of one punctuation mark. Returns the rest of the text.
 fn show_mark<'t>(mark: char, after: &'t str, shown: &mut String) -> &'t str {
     let accent = match mark {
         ',' => Some('\u{327}'),
@@ -222,7 +222,7 @@ fn show_mark<'t>(mark: char, after: &'t str, shown: &mut String) -> &'t str {
     }
 }
 
-/// Returns the position of the brace that closes an argument.
+/// Returns the position of the closing brace of an argument.
 fn find_end(source: &str) -> usize {
     let (mut depth, mut is_escaped) = (0u32, false);
     for (at, character) in source.char_indices() {

@@ -10,10 +10,10 @@ use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
 const FORMAT: &str = "torrent";
-/// A longer string is a list of checksums.
+/// The maximum length of a string. Longer ones are checksums.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Returns `true` if the file begins with a dictionary whose first key is one of a torrent.
+/// Returns `true` if the file begins with a dictionary whose first key is that of a torrent.
 pub(crate) fn is_torrent(input: &Input<'_>) -> bool {
     let starts: [&[u8]; 5] = [
         b"d8:announce",
@@ -25,7 +25,7 @@ pub(crate) fn is_torrent(input: &Input<'_>) -> bool {
     starts.iter().any(|start| input.bytes.starts_with(start))
 }
 
-/// Extracts the texts of the known keys. The nesting does not matter, so tokens are read in order.
+/// Extracts the texts of known keys. Tokens are read in order, because the nesting is irrelevant.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -100,7 +100,7 @@ pub(crate) fn extract(
     })
 }
 
-/// Splits a string with its length before it: `4:name`.
+/// Splits a length-prefixed string: `4:name`.
 fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = memchr::memchr(b':', bytes.get(..12).unwrap_or(bytes))?;
     let length: usize = std::str::from_utf8(bytes.get(..colon)?)

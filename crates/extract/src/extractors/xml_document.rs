@@ -1,5 +1,5 @@
-//! XML of any vocabulary: the text content. Titles, authors and dates are read if elements of common
-//! names have them: DocBook, TEI, AbiWord, Gnumeric, SVG, and Dublin Core.
+//! XML of any vocabulary: the text content. Titles, authors and dates are taken from elements with
+//! common names: DocBook, TEI, AbiWord, Gnumeric, SVG and Dublin Core.
 
 use crate::encoding;
 use crate::error::ExtractError;
@@ -12,11 +12,11 @@ use crate::xml::{XmlElement, XmlEvent, XmlReader, decode_xml};
 
 const FORMAT: &str = "XML document";
 const DETECTION_BYTES: usize = 4096;
-/// A longer element is not a title or author.
+/// The maximum length of a title or author.
 const PROPERTY_BYTES_MAX: usize = 1024;
 
-/// Returns `true` if the file begins with an XML declaration, or has the extension of XML and begins
-/// with an element.
+/// Returns `true` if the file begins with an XML declaration, or if it has the extension of XML and
+/// begins with an element.
 pub(crate) fn is_xml(input: &Input<'_>) -> bool {
     let head = take_prefix(input.bytes, DETECTION_BYTES);
     let head = head
@@ -38,7 +38,7 @@ pub(crate) fn extract_svg(
     Ok(reader.finish(DocumentKind::Image))
 }
 
-/// Extracts the text. Damaged XML is read as the text of its source.
+/// Extracts the text. Malformed XML is treated as plain text.
 pub(crate) fn extract(
     input: &Input<'_>,
     limits: &Limits,
@@ -66,7 +66,7 @@ struct Reader {
     text: TextBuilder,
     document: ExtractedDocument,
     has_text: bool,
-    /// The element that is a property, and its text so far.
+    /// The open metadata element, and its text so far.
     property: Option<(String, String)>,
     authors: Vec<String>,
 }
@@ -156,7 +156,7 @@ impl Reader {
     }
 }
 
-/// Returns `true` for elements whose text is not for people.
+/// Returns `true` for elements whose text is not meant to be read.
 fn is_hidden(element: &XmlElement<'_>) -> bool {
     matches!(
         element.name(),
@@ -183,7 +183,7 @@ fn is_property(name: &str) -> bool {
     )
 }
 
-/// Elements within a line, which do not separate words: those of DocBook, TEI, AbiWord and SVG.
+/// Inline elements, which do not separate words: those of DocBook, TEI, AbiWord and SVG.
 fn separator(name: &str) -> Separator {
     match name {
         "emphasis" | "literal" | "command" | "filename" | "option" | "a" | "b" | "i" | "c"

@@ -1,5 +1,5 @@
-//! Extracts from the members of a zip archive, or from a format that is a zip archive with certain
-//! members.
+//! Extracts from the members of a zip archive, or from a document format that is a zip archive with
+//! certain members.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Cursor, Read};
@@ -16,13 +16,13 @@ use crate::format::take_prefix;
 use crate::zip_package::convert_zip_error;
 
 const FORMAT: &str = "zip archive";
-/// Bytes of a member that precede its data if it is compressed by lzma: the version of the
-/// compressor, and the length of the properties.
+/// The number of bytes before the data of an lzma member: the version of the compressor, and the
+/// length of the properties.
 const LZMA_PREFIX_BYTES: usize = 4;
 
 type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
 
-/// Returns `true` for a script whose rest is a zip archive, for example of Python's `zipapp`.
+/// Returns `true` for a script with an appended zip archive, for example of Python's `zipapp`.
 pub(crate) fn is_script_archive(input: &Input<'_>) -> bool {
     let (line, rest) = match memchr::memchr(b'\n', take_prefix(input.bytes, 1024)) {
         Some(at) => input.bytes.split_at_checked(at + 1).unwrap_or_default(),
@@ -31,7 +31,7 @@ pub(crate) fn is_script_archive(input: &Input<'_>) -> bool {
     line.starts_with(b"#!") && rest.starts_with(b"PK\x03\x04")
 }
 
-/// Extracts from all members in the order of the archive's directory.
+/// Extracts from all members in the order of the central directory.
 pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -60,8 +60,8 @@ pub(crate) fn extract(
     Ok(())
 }
 
-/// Returns the name of a member. Names are UTF-8 if they are valid in it, because many programs do
-/// not set the flag for it; otherwise they are in the code page of DOS or in an extra field.
+/// Returns the name of a member. Valid UTF-8 is decoded as such, because many programs do not set
+/// its flag. Other names are in the DOS code page or in an extra field.
 fn read_name(archive: &mut Archive<'_>, index: usize) -> String {
     let Ok(member) = archive.by_index_raw(index) else {
         return format!("{index}");
@@ -73,7 +73,7 @@ fn read_name(archive: &mut Archive<'_>, index: usize) -> String {
             Err(_) => String::from_utf8_lossy(member.name_raw()).into_owned(),
         },
     };
-    // Old programs of Windows write its separator.
+    // Old Windows programs use backslashes.
     if name.contains('/') {
         name
     } else {
@@ -98,7 +98,7 @@ fn extract_member(
     extraction.extract_reader(FORMAT, location, &mut content?)
 }
 
-/// Returns the decompressed content of a member, and its compressed size.
+/// Returns the decompressed content of a member and its compressed size.
 fn open_member<'a>(
     archive: &'a mut Archive<'_>,
     index: usize,
@@ -132,7 +132,7 @@ fn open_member<'a>(
     Ok((decompressor, compressed_bytes))
 }
 
-/// Opens a member that is compressed by lzma. Its header has no size, unlike that of a file.
+/// Opens an lzma member. Unlike that of a file, its header has no size.
 fn open_lzma<'r>(mut raw: impl Read + 'r, bytes: u64) -> io::Result<Box<dyn Read + 'r>> {
     let mut prefix = [0; LZMA_PREFIX_BYTES];
     raw.read_exact(&mut prefix)?;

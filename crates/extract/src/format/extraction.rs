@@ -27,21 +27,21 @@ use crate::zip_package::ZipPackage;
 use conversion::HeldDocument;
 pub(crate) use conversion::is_converted;
 
-/// Bytes that suffice to detect a format.
+/// The number of bytes that suffice to detect a format.
 const DETECTION_BYTES: u64 = 8192;
-/// Bytes that are read between two checks of the deadline.
+/// The number of bytes between two checks of the deadline.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The location of some bytes in the file.
+/// The location of bytes in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Location {
     /// The name of the file or member, which helps to detect the format.
     pub(crate) name: String,
-    /// See [`ExtractedDocument::inner_path`].
+    /// The inner path, see [`ExtractedDocument::inner_path`].
     pub(crate) inner_path: Option<String>,
-    /// The number of containers around it.
+    /// The number of enclosing containers.
     pub(crate) depth: u32,
-    /// The innermost mail that contains it as an attachment or within one.
+    /// The innermost enclosing mail.
     pub(crate) mail: Option<Arc<MailReference>>,
 }
 
@@ -55,7 +55,8 @@ impl Location {
         }
     }
 
-    /// The content of a compressed file: the same inner path, one container deeper.
+    /// Returns the location of the content of a compressed file: the same inner path, one level
+    /// deeper.
     pub(crate) fn for_content(&self, name: &str) -> Self {
         Location {
             name: name.to_string(),
@@ -65,7 +66,7 @@ impl Location {
         }
     }
 
-    /// A message of an mbox. Messages are numbered from 1.
+    /// Returns the location of a message of an mbox. Messages are numbered from 1.
     pub(crate) fn for_message(&self, number: u64) -> Self {
         let outer = self.inner_path.as_deref().unwrap_or("");
         Location {
@@ -76,7 +77,7 @@ impl Location {
         }
     }
 
-    /// An item of a file with folders in it, by the path of its folder and its number in the file.
+    /// Returns the location of an item by the path of its folder and its number in the file.
     pub(crate) fn for_item(&self, folder: &str, number: u64) -> Self {
         let mut folder_location = self.clone();
         if !folder.is_empty() {
@@ -101,30 +102,30 @@ impl Location {
     }
 }
 
-/// The container whose members the shares divide.
+/// The container that the shares divide.
 struct Division {
     depth: u32,
-    /// The number of its next member.
+    /// The index of its next member.
     next: u64,
 }
 
-/// One call of [`crate::extract()`].
+/// The state of one call of [`crate::extract()`].
 pub(crate) struct Extraction<'a> {
-    /// A copy, because the deadline is extended by the time that the caller spends with the output.
+    /// The limits. The deadline is extended by the time that the caller spends with the output.
     pub(crate) limits: Limits,
-    /// What the file and its members have used so far. A container counts its members and the bytes
-    /// that they decompress to.
+    /// The resources that the file and its members have used. A container counts its members and
+    /// their decompressed bytes.
     pub(crate) usage: ResourceUsage,
     pub(crate) counts: ExtractionCounts,
-    /// The known formats, passed in because their table is above the extractors.
+    /// The known formats. They are passed in, because their table depends on this module.
     formats: &'static [Format],
-    /// The inner paths of all members so far, which must be unique.
+    /// The inner paths of all members so far. They must be unique.
     member_paths: HashSet<String>,
-    /// The path of the file, for programs.
+    /// The path of the file, for converters.
     path: Option<&'a Path>,
     languages: Languages,
     programs: Option<&'a mut dyn Programs>,
-    /// A document that programs may complete.
+    /// A document that is held back until programs have completed it.
     held: Option<HeldDocument>,
     division: Option<Division>,
     emit: &'a mut dyn FnMut(Output),
@@ -165,7 +166,8 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Lets a converter read the file, which is not read here. `head` are its first bytes.
+    /// Extracts from the file by a converter, without reading it. `head` is the beginning of the
+    /// file.
     pub(crate) fn convert_file(
         &mut self,
         location: &Location,
@@ -179,8 +181,8 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Detects the format of a stream and extracts from it. `format` is the format's name in
-    /// messages about failures to read. A document is read into memory, a stream of documents is not.
+    /// Detects the format of a stream and extracts from it. `format` is the name of the format in
+    /// read errors. A single document is read into memory; a stream of documents is not.
     pub(crate) fn extract_reader(
         &mut self,
         format: &'static str,
@@ -232,8 +234,9 @@ impl<'a> Extraction<'a> {
         self.record_result(&location, result)
     }
 
-    /// Returns whether a member belongs to the [share](Limits::share) of this extraction. Mailboxes and
-    /// archives call it for each of their members in order. The outermost of them is divided.
+    /// Returns `true` if a member belongs to the [share](Limits::share) of this extraction.
+    /// Mailboxes and archives call it for each of their members in order. Only the outermost
+    /// container is divided.
     pub(crate) fn takes_member(&mut self, member: &Location) -> bool {
         let depth = member.depth;
         let division = self.division.get_or_insert(Division { depth, next: 0 });
@@ -245,8 +248,8 @@ impl<'a> Extraction<'a> {
         self.limits.share.contains(number)
     }
 
-    /// Returns how many threads may extract from the document: as many as processes have a share of the
-    /// file, if the others have nothing to do because the file is a single document.
+    /// Returns the number of threads that may extract from the document. If the file is a single
+    /// document, the processes of the other shares are idle, so it is the number of shares.
     pub(crate) fn thread_count(&self) -> usize {
         match self.division {
             None => self.limits.share.count.max(1) as usize,
@@ -254,13 +257,13 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Returns whether what is extracted now belongs to another share: it is not a member of a divided
-    /// mailbox or archive, and belongs to the first share as a whole.
+    /// Returns `true` if the current document belongs to another share: it is not a member of a
+    /// divided container, and belongs to the first share.
     fn is_of_other_share(&self) -> bool {
         self.division.is_none() && self.limits.share.index > 0
     }
 
-    /// Appends at most `bytes_max` bytes of a reader.
+    /// Appends at most `bytes_max` bytes from a reader.
     fn read_bytes(
         &self,
         format: &'static str,
@@ -282,7 +285,7 @@ impl<'a> Extraction<'a> {
         Ok(())
     }
 
-    /// Skips bytes of a reader. Fewer bytes are no error.
+    /// Skips bytes of a reader. Reaching the end is not an error.
     pub(crate) fn skip_bytes(
         &self,
         format: &'static str,
@@ -303,7 +306,7 @@ impl<'a> Extraction<'a> {
         Ok(())
     }
 
-    /// Extracts from bytes of a known format, with programs that read it.
+    /// Extracts from bytes of a known format, by an extractor or by programs.
     pub(crate) fn extract_format(
         &mut self,
         format: &Format,
@@ -353,7 +356,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Extracts from a file of which only parts are read. Fails if it is of another format.
+    /// Extracts from a file that is read in parts. Fails if it has another format.
     pub(crate) fn extract_parts(
         &mut self,
         format: &Format,
@@ -410,7 +413,7 @@ impl<'a> Extraction<'a> {
         detect_zip_format(self.formats, contains)
     }
 
-    /// Returns the format of a compound file that has one of its own.
+    /// Returns the format of a compound file that is identified by its streams.
     pub(crate) fn detect_compound_format(
         &self,
         contains: &dyn Fn(&str) -> bool,
@@ -418,8 +421,8 @@ impl<'a> Extraction<'a> {
         detect_compound_format(self.formats, contains)
     }
 
-    /// Emits the document at `location`. Sets its `inner_path`, and its language unless it is in a
-    /// programming language.
+    /// Emits the document at `location`. Sets its `inner_path`. Sets its language unless it is
+    /// source code.
     pub(crate) fn emit_document(&mut self, location: &Location, document: ExtractedDocument) {
         let Some(mut document) = self.hold(location, document) else {
             return;
@@ -452,8 +455,8 @@ impl<'a> Extraction<'a> {
         let outer = location.inner_path.as_deref().unwrap_or("");
         let path = format!("{outer}!/{member}");
         let numbered = (2u64..).map(|number| format!("{path}~{number}"));
-        // Names can repeat in damaged or malicious archives, but each inner path must identify one
-        // document.
+        // Names can be repeated in damaged or malicious archives, but each inner path must identify
+        // one document.
         let unique = std::iter::once(path.clone())
             .chain(numbered)
             .find(|candidate| !self.member_paths.contains(candidate))
@@ -509,8 +512,8 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// Returns `true` if a member of an archive describes the archive or is of the system that wrote
-/// it, and is no document of its user.
+/// Returns `true` if an archive member is metadata of the archive or of the operating system, and
+/// not a file of the user.
 pub(crate) fn is_metadata_member(path: &str) -> bool {
     const PATHS: [&str; 3] = ["mimetype", "META-INF/manifest.xml", "META-INF/MANIFEST.MF"];
     const NAMES: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];

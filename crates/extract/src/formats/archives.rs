@@ -83,7 +83,7 @@ pub(super) const FORMATS: &[Format] = &[
         extensions: &["zip", "jar", "pyz"],
         mime_types: &["application/zip", "application/java-archive"],
         detection: Detection::Binary {
-            // The third one is that of an archive in parts, which may have only one.
+            // The third signature is that of a split archive, which may consist of one part.
             signatures: &[
                 at_start(b"PK\x03\x04"),
                 at_start(b"PK\x05\x06"),

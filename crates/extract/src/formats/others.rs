@@ -14,7 +14,7 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
     // Documents.
-    // Converters can read it.
+    // Converters can read this format.
     Format {
         name: "PostScript document",
         extensions: &["ps", "eps"],

@@ -1,4 +1,4 @@
-//! Short forms of what many rows of the table have.
+//! Shared constructors of table rows.
 
 use crate::format::Extractor::Parts;
 use crate::format::{ContentTest, Detection, Format, PartsExtractor, Signature};
@@ -39,7 +39,7 @@ pub(super) const fn media(
     }
 }
 
-/// A picture, sound or video that no fixed bytes identify.
+/// A picture, sound or video that is not identified by a signature.
 pub(super) const fn media_by_test(
     name: &'static str,
     extensions: &'static [&'static str],

@@ -53,7 +53,7 @@ fn the_name_selects_the_text_format() {
     check("a.txt", b"", "plain text");
 }
 
-/// A duplicate would make the order of the rows decide.
+/// Otherwise the order of the rows would decide about a duplicate.
 #[test]
 fn names_extensions_and_mime_types_are_unique_and_lower_case() {
     let mut words = HashSet::new();

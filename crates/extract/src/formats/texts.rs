@@ -69,7 +69,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "Info manual",
-        // Parts are named `gawk.info-1`.
+        // Split files are named `gawk.info-1`.
         extensions: &["info"],
         mime_types: &["application/x-info"],
         detection: text(info_manual::is_info),
@@ -140,7 +140,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "manual page",
-        // The extensions are numbers.
+        // The extensions are section numbers.
         extensions: &["man", "mdoc"],
         mime_types: &["text/troff", "text/x-troff-man"],
         detection: text(manual_page::is_manual_page),
@@ -156,7 +156,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "mbox",
-        // A mailbox can have any name.
+        // Mailboxes can have any name.
         extensions: &[],
         mime_types: &["application/mbox"],
         detection: text(mbox::is_mbox),
@@ -178,7 +178,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "XML document",
-        // Formats with other extractors are XML, too, so the extension `xml` says nothing.
+        // Several other formats are XML, so the extension `xml` is ambiguous.
         extensions: &["dbk", "docbook", "tei", "abw", "gnumeric", "dia"],
         mime_types: &["application/xml", "text/xml", "application/docbook+xml"],
         detection: text(xml_document::is_xml),

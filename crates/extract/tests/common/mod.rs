@@ -1,10 +1,10 @@
-//! Reading the fixtures.
+//! Reads the fixtures.
 
 use std::path::Path;
 
 use windrow_extract::{ExtractedDocument, Limits, Output, extract};
 
-/// Returns the documents of a fixture, of which nothing may fail or be skipped.
+/// Returns the documents of a fixture. Panics if any member fails or is skipped.
 pub fn read_documents(name: &str) -> Vec<ExtractedDocument> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let bytes = std::fs::read(folder.join(name)).expect(name);

@@ -5,7 +5,7 @@
 //! 1f 9d │ flags: bits of the longest codes (0–4), codes can be cleared (7) │ codes, low bit first
 //! ```
 //!
-//! Codes are written in groups of eight. When their length changes, the rest of a group is filled.
+//! Codes are written in groups of eight. If the code length changes, the current group is padded.
 
 use std::io::{self, BufRead, Read};
 
@@ -22,14 +22,14 @@ pub(super) struct CompressReader<R> {
     /// The prefix and the last byte of each code from 256 on.
     entries: Vec<(u16, u8)>,
     bits: u32,
-    /// Codes of the current group that were read.
+    /// The number of codes of the current group that were read.
     group_codes: u32,
     previous: Option<u32>,
     first_byte: u8,
-    /// Bits that were read from the source but not used.
+    /// Bits that were read from the source but not consumed.
     buffer: u64,
     buffer_bits: u32,
-    /// Decoded bytes, the last one first.
+    /// Decoded bytes in reverse order.
     pending: Vec<u8>,
 }
 
@@ -57,7 +57,8 @@ impl<R: BufRead> CompressReader<R> {
         })
     }
 
-    /// The first code that is not in the table. With the code that clears it, 256 is taken.
+    /// Returns the first code that is not in the table. If codes can be cleared, 256 is the clear
+    /// code.
     fn next_code(&self) -> u32 {
         256 + u32::from(self.can_clear) + self.entries.len() as u32
     }
@@ -79,7 +80,7 @@ impl<R: BufRead> CompressReader<R> {
         Ok(Some(code as u32))
     }
 
-    /// Skips the rest of a group and changes the length of codes.
+    /// Skips the padding of the current group and sets the code length.
     fn set_bits(&mut self, bits: u32) -> io::Result<()> {
         while self.group_codes != 0 {
             if self.read_code()?.is_none() {
@@ -129,7 +130,7 @@ impl<R: BufRead> CompressReader<R> {
                 return Err(invalid("a code is not in its table"));
             };
             self.pending.push(byte);
-            // Prefixes are older codes, so this ends.
+            // Terminates, because the prefix of a code is always an older code.
             current = prefix.into();
         }
         self.first_byte = current as u8;

@@ -1,4 +1,4 @@
-//! Files that consist of several compressed frames, one after the other.
+//! Files that consist of several consecutive compressed frames.
 
 use std::io::{self, BufRead, Read};
 use std::marker::PhantomData;
@@ -8,13 +8,13 @@ pub(super) trait Frame<R>: Sized {
     /// Starts a frame. Returns `None` if the input ends before one.
     fn start(source: R) -> io::Result<Option<Self>>;
 
-    /// Returns 0 at the end of the frame.
+    /// Reads decompressed bytes. Returns 0 at the end of the frame.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns the input behind the frame.
+    /// Returns the input, positioned after the frame.
     fn into_source(self) -> R;
 
-    /// Returns `true` if these bytes behind a frame are another one.
+    /// Returns `true` if these bytes after a frame are the start of another one.
     fn starts_with(next: &[u8]) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! Messages in the encoding of protocol buffers, without their definitions.
-//! Source: <https://protobuf.dev/programming-guides/encoding/>
+//! A schema-less reader of protocol buffers. Source:
+//! <https://protobuf.dev/programming-guides/encoding/>
 
 /// A field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) enum Field<'m> {
     Bytes(u32, &'m [u8]),
 }
 
-/// The fields of a message in their order. Ends at a field that cannot be read.
+/// Iterates over the fields of a message. Ends at the first malformed field.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'m> {
     rest: &'m [u8],

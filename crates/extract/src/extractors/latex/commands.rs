@@ -1,17 +1,17 @@
-//! What commands of LaTeX print.
+//! The effects of LaTeX commands and environments.
 
 /// How the arguments of a command are read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Command {
-    /// So many arguments are not printed.
+    /// Has this number of arguments, which are not printed.
     Drop(u32),
     /// A heading, in a paragraph of its own.
     Heading,
-    /// The argument is printed, set off by spaces.
+    /// The argument is printed between spaces.
     Aside,
-    /// It prints this text.
+    /// Prints this text.
     Prints(&'static str),
-    /// It sets an accent on its argument.
+    /// Puts an accent on its argument.
     Accent(char),
     Verb,
     Link,
@@ -26,7 +26,7 @@ pub(super) enum Command {
     Paragraph,
     Math(&'static str),
     Comment(&'static str),
-    /// Any other: its arguments are printed.
+    /// Any other command: its arguments are printed.
     Other,
 }
 
@@ -124,11 +124,11 @@ fn find_symbol(name: &str) -> Option<&'static str> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Environment {
     Text,
-    /// Its text stays as it is.
+    /// The text is printed unchanged.
     Verbatim,
     Math,
     Comment,
-    /// It has an argument that is not printed.
+    /// Has an argument that is not printed.
     TextAfterArgument,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the parts of TeX's syntax: control sequences, groups and optional arguments.
+//! Parses TeX's syntax: control sequences, groups and optional arguments.
 
 /// A position in the source.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl<'t> Cursor<'t> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 
-    /// Takes the name of a control sequence whose backslash was read: letters, or one other
+    /// Consumes the name of a control sequence after its backslash: letters, or a single other
     /// character. Spaces after letters belong to the name.
     pub(super) fn take_name(&mut self) -> &'t str {
         let letters = self
@@ -57,7 +57,7 @@ impl<'t> Cursor<'t> {
         name
     }
 
-    /// Takes a group in braces, or one character or control sequence in its place.
+    /// Consumes a group in braces. Without braces, consumes one character or control sequence.
     pub(super) fn take_argument(&mut self) -> &'t str {
         self.skip_spaces();
         match self.peek() {

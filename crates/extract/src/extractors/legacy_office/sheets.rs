@@ -125,7 +125,7 @@ fn read_sheet(content: &[u8]) -> Option<Sheet> {
     })
 }
 
-/// Reads the strings of all cells. They can go on in `CONTINUE` records.
+/// Reads the strings of all cells. They can continue in `CONTINUE` records.
 fn read_strings(
     record: &Record<'_>,
     stream: &[u8],
@@ -157,7 +157,7 @@ fn append_sheet(
         if number % RECORDS_PER_CHECK == 0 {
             limits.check_deadline()?;
         }
-        // Charts are sequences of records within the one of the sheet.
+        // Charts are nested sequences of records.
         match record.kind {
             BOF => depth += 1,
             EOF if depth <= 1 => break,
@@ -202,7 +202,7 @@ fn append_record(
             .and_then(|index| workbook.strings.get(index))
             .map(str::to_string),
         LABEL | RSTRING => content.get(6..).and_then(read_string),
-        // The result of the formula before.
+        // The result of the preceding formula.
         STRING => read_string(content),
         NUMBER => format(number_at(6)),
         RK => format(u32_at(content, 6).map(decode_rk)),

@@ -31,7 +31,7 @@ const TEXT_LATIN: u16 = 0x0fa8;
 /// Names and, within comments, words.
 const STRING: u16 = 0x0fba;
 const COMMENT: u16 = 0x2ee0;
-/// The instances of slide lists. 1 are the masters.
+/// The instances of slide lists. Instance 1 is that of masters.
 const SLIDES: u16 = 0;
 const NOTES: u16 = 2;
 
@@ -116,7 +116,7 @@ fn push_text(record: &Record<'_>, in_comment: bool, text: &mut FlowBuilder) {
     let words = match record.kind {
         TEXT_UTF16 => decode_utf16(record.content),
         TEXT_LATIN => decode_latin(record.content),
-        // Of the strings of a comment, the second is its text; the first is its author.
+        // The first string of a comment is its author, the second its text.
         STRING if in_comment && record.instance == 1 => decode_utf16(record.content),
         _ => return,
     };
@@ -145,7 +145,7 @@ impl Directory {
         loop {
             directory.add(Record::read(main, length_at(edit.content, 12)?)?);
             let before = length_at(edit.content, 8)?;
-            // Edits are appended, so a reference to a later one is damaged and could be a circle.
+            // Edits are appended, so a reference to a later edit is damaged and could form a cycle.
             if before == 0 || before >= offset {
                 return Some(directory);
             }
@@ -162,7 +162,7 @@ impl Directory {
         {
             let first = head & 0x000f_ffff;
             for (id, offset) in (first..).zip(entries.by_ref().take((head >> 20) as usize)) {
-                // The directory of a later edit was read before.
+                // The directories of later edits take precedence, and were read before.
                 self.offsets.entry(id).or_insert(offset as usize);
             }
         }
@@ -200,7 +200,7 @@ impl<'a> Record<'a> {
 /// A sequence of records. It ends at the first damaged one.
 struct Records<'a> {
     rest: &'a [u8],
-    /// The records within a container follow the container.
+    /// The records inside a container are visited after the container.
     is_flat: bool,
 }
 

@@ -20,7 +20,7 @@ const FLAG_ENCRYPTED: u16 = 0x0100;
 const FLAG_TABLE_1: u16 = 0x0200;
 const PIECES_OFFSET_AT: usize = 0x01a2;
 const PIECES_LENGTH_AT: usize = 0x01a6;
-/// In the offset of a piece: it has one byte a character, at half the offset.
+/// A flag in the offset of a piece: its characters have one byte each, at half the offset.
 const FLAG_COMPRESSED: u32 = 0x4000_0000;
 
 /// Appends the text of all pieces. `main` is the stream `WordDocument`, `tables` are the streams
@@ -68,7 +68,7 @@ pub(super) fn append_document(
     Ok(())
 }
 
-/// Returns the list of pieces. Before it are changes of properties, with the tag 1.
+/// Returns the list of pieces. It follows property changes, which have the tag 1.
 fn find_pieces(mut list: &[u8]) -> Option<&[u8]> {
     loop {
         match u8_at(list, 0)? {
@@ -102,8 +102,8 @@ fn read_piece(main: &[u8], pieces: &[u8], index: usize, count: usize) -> Option<
 #[derive(Default)]
 struct TextWriter {
     words: String,
-    /// The number of fields whose code is being read. A field is: U+0013, code, U+0014, result,
-    /// U+0015.
+    /// The number of open fields whose code is being read. A field consists of U+0013, code,
+    /// U+0014, result and U+0015.
     field_codes: u32,
     /// The last character was the end of a cell. A second one ends the row.
     ends_cell: bool,

@@ -1,12 +1,12 @@
-//! Addresses of mails (RFC 5322), also damaged ones.
+//! Parses mail addresses (RFC 5322), including malformed ones.
 
 use super::encoded_words;
 use super::headers::collapse_spaces;
 use crate::encoding::truncate;
 
-/// Addresses that are kept of a field. Mails to more recipients are rare.
+/// The maximum number of addresses of a field.
 const ADDRESSES_MAX: usize = 1000;
-/// Longer addresses and identifiers are cut: they are damaged.
+/// The maximum length of an address or identifier. Longer ones are malformed and truncated.
 const ADDRESS_BYTES_MAX: usize = 500;
 
 /// An address under construction.
@@ -38,7 +38,8 @@ impl Mailbox {
         }
     }
 
-    /// A comma in a display name without quotes has split it: `Lovelace, Ada <ada@example.org>`.
+    /// Returns `true` if the mailbox is only a name: an unquoted comma in a display name has split
+    /// it, as in `Lovelace, Ada <ada@example.org>`.
     fn is_part_of_name(&self) -> bool {
         self.address.is_none() && !self.phrase.contains('@') && !self.phrase.trim().is_empty()
     }

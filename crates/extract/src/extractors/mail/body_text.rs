@@ -6,11 +6,11 @@ use super::parameters::Parameterized;
 #[derive(Debug, PartialEq)]
 pub(crate) struct PlainText {
     pub(crate) text: String,
-    /// Parts of it are encrypted by PGP and were removed.
+    /// Encrypted PGP blocks were removed.
     pub(crate) has_encrypted: bool,
 }
 
-/// Joins flowed lines, and removes the armour of PGP.
+/// Joins flowed lines, and removes PGP armour.
 pub(crate) fn clean_plain_text(text: &str, content_type: &Parameterized) -> PlainText {
     let flowed = content_type.parameter("format");
     let mut text = text.replace("\r\n", "\n");
@@ -69,8 +69,8 @@ fn end_flow(joined: &mut String, flows: bool) {
     joined.push('\n');
 }
 
-/// Removes encrypted blocks, keys and signatures, and keeps what is signed. Also returns whether
-/// there was an encrypted block.
+/// Removes encrypted blocks, keys and signatures. Signed text is kept. Also returns whether there
+/// was an encrypted block.
 fn remove_armour(text: &str) -> (String, bool) {
     let mut kept = String::new();
     let mut block: Option<&str> = None;
@@ -104,7 +104,7 @@ fn armour_line<'l>(line: &'l str, start: &str) -> Option<&'l str> {
     line.strip_prefix(start)?.strip_suffix("-----")
 }
 
-/// Returns the properties of a calendar that people read, one a line.
+/// Returns the readable properties of a calendar, one per line.
 pub(crate) fn read_calendar(text: &str) -> String {
     const PROPERTIES: [&str; 8] = [
         "SUMMARY",
@@ -144,7 +144,7 @@ pub(crate) fn read_calendar(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Splits `NAME;PARAMETER="a:b":VALUE` at the colon that is not quoted.
+/// Splits `NAME;PARAMETER="a:b":VALUE` at the unquoted colon.
 fn split_property(line: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let colon = line.char_indices().find(|(_, character)| {

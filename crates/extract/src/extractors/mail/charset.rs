@@ -13,7 +13,7 @@ pub(crate) fn decode(bytes: &[u8], declared: Option<&'static Encoding>) -> Strin
     encoding::decode_with(bytes, declared, bytes.len().saturating_mul(4)).text
 }
 
-/// Decodes text of an encoding that is given by its name.
+/// Decodes text in an encoding that is given by its label.
 pub(crate) fn decode_label(bytes: &[u8], label: &str) -> String {
     let label = clean_label(label);
     if ["utf-7", "unicode-1-1-utf-7", "x-unicode-2-0-utf-7"].contains(&label.as_str())
@@ -29,10 +29,10 @@ pub(crate) fn decode_label(bytes: &[u8], label: &str) -> String {
     decode(bytes, find_encoding(&label))
 }
 
-/// Returns the encoding with this name, or `None` if it must be detected.
+/// Returns the encoding with this label. Returns `None` if the encoding must be detected.
 pub(crate) fn find_encoding(label: &str) -> Option<&'static Encoding> {
     let label = clean_label(label);
-    // Mails that declare ASCII and have 8-bit bytes are in any encoding.
+    // Mails that declare ASCII but contain 8-bit bytes can be in any encoding.
     if label.is_empty() || label.contains("ascii") || label.contains("ansi_x3.4") {
         return None;
     }
@@ -57,14 +57,14 @@ pub(crate) fn find_encoding(label: &str) -> Option<&'static Encoding> {
     found.filter(|encoding| *encoding != REPLACEMENT && *encoding != UTF_8)
 }
 
-/// Removes quotes, and the language that RFC 2231 allows behind the encoding.
+/// Removes quotes, and the language that RFC 2231 allows after the encoding.
 fn clean_label(label: &str) -> String {
     let label = label.split('*').next().unwrap_or_default();
     let label = label.trim().trim_matches(['"', '\'']);
     label.to_ascii_lowercase()
 }
 
-/// The upper halves of the code pages of DOS, which no standard of the web contains.
+/// The upper halves of the DOS code pages, which are not in the WHATWG standard.
 /// Source: <https://www.unicode.org/Public/MAPPINGS/VENDORS/MICSFT/PC/>.
 const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 const CODE_PAGE_850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";

@@ -1,4 +1,4 @@
-//! The text and the attachments of a message: walks its parts, and chooses between alternatives.
+//! Walks the parts of a message, selects between alternatives, and collects text and attachments.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,9 +12,9 @@ use crate::extractors::html;
 use crate::format::extraction::catch_panic;
 use crate::limits::Limits;
 
-/// The maximal depth of multipart bodies within a message. Deeper ones are attachments.
+/// The maximum nesting depth of multipart bodies in a message. Deeper ones are attachments.
 const MULTIPART_DEPTH_MAX: u32 = 30;
-/// A plain body is a stub up to this length, if an HTML body has several times its text.
+/// A plain body up to this length is a stub if the HTML body has several times its text.
 const STUB_BYTES_MAX: usize = 1000;
 const STUB_RATIO: usize = 4;
 
@@ -25,15 +25,15 @@ pub(crate) struct MessageContent<'m> {
     pub(crate) attachments: Vec<Attachment<'m>>,
 }
 
-/// What is attached to a message.
+/// An attachment of a message.
 pub(crate) enum Attachment<'m> {
     /// A part of the message.
     Part(Part<'m>),
-    /// A file within the text of the message.
+    /// A file embedded in the text of the message (uuencode, yEnc).
     File(EmbeddedFile),
     /// An encrypted body.
     Encrypted,
-    /// A message within a signature.
+    /// A message inside a signature.
     Signed(Vec<u8>),
 }
 
@@ -71,7 +71,7 @@ impl<'m> MessageContent<'m> {
             return self.read_body(&part, limits);
         }
         match part.content_type.value.as_str() {
-            // They only have meaning for the part that they sign or accompany.
+            // They are only meaningful together with the part that they sign or accompany.
             "application/pgp-signature"
             | "application/pkcs7-signature"
             | "application/x-pkcs7-signature"
@@ -93,8 +93,7 @@ impl<'m> MessageContent<'m> {
         Ok(())
     }
 
-    /// Reads the message within a signature. If it has attachments, it is also a document of its
-    /// own.
+    /// Reads the message inside a signature. If it has attachments, it is also a document.
     fn read_signed(
         &mut self,
         bytes: Vec<u8>,
@@ -147,8 +146,8 @@ impl<'m> MessageContent<'m> {
         Ok(())
     }
 
-    /// Reads the plain alternative, or the HTML one if the plain one is missing, empty or a stub. If they
-    /// differ in another way, both are text.
+    /// Reads the plain alternative. Reads the HTML alternative instead if the plain one is missing,
+    /// empty or a stub. If their words differ otherwise, both are read.
     fn read_alternatives(
         &mut self,
         children: impl Iterator<Item = Part<'m>>,
@@ -187,7 +186,7 @@ impl<'m> MessageContent<'m> {
                 is_html: false,
             });
         }
-        // A second plain or HTML alternative repeats the first one.
+        // Further plain or HTML alternatives repeat the first one.
         others.retain(|body| is_html == body.is_html || !body.is_html);
         self.bodies.append(&mut others);
         Ok(())
@@ -226,8 +225,8 @@ impl<'m> MessageContent<'m> {
     }
 }
 
-/// Returns `true` if the part is text for the reader of the message, not a file. Many programs
-/// name the only part of a message.
+/// Returns `true` if the part is text of the message and not a file. Many programs give a file name
+/// to the only part of a message.
 fn is_body(part: &Part<'_>, depth: u32) -> bool {
     let is_report = [
         "message/delivery-status",
@@ -237,12 +236,12 @@ fn is_body(part: &Part<'_>, depth: u32) -> bool {
     .any(|it| part.is(it));
     let is_text = part.content_type.main_type() == "text" && !part.is("text/rtf");
     let is_file = part.is_attachment() || part.file_name().is_some() && depth > 0;
-    // A multipart body without boundaries.
+    // A multipart type without boundaries.
     let is_damaged = part.content_type.main_type() == "multipart";
     is_damaged || (is_text && !is_file) || is_report
 }
 
-/// A picture of the body has an identifier, by which the body refers to it.
+/// Inline pictures have a Content-ID, by which the body refers to them.
 fn is_inline_image(part: &Part<'_>) -> bool {
     part.content_type.main_type() == "image"
         && part.headers.value("content-id").is_some()
@@ -256,8 +255,8 @@ fn is_stub(plain: &str, html: &str) -> bool {
             || plain.len() <= STUB_BYTES_MAX && html.len() / STUB_RATIO > plain.len())
 }
 
-/// Returns `true` if a text has less than half of the different words of an HTML text. It is no version of
-/// that text then, for example a request to use another program, which can be as long as a short message.
+/// Returns `true` if a text has less than half of the distinct words of an HTML text. It is then
+/// not a version of that text, but for example a request to use another program.
 fn lacks_most_words(plain: &str, html: &str) -> bool {
     let words = |text| str::split(text, |it: char| !it.is_alphanumeric());
     let known: HashSet<String> = words(plain).map(str::to_lowercase).collect();

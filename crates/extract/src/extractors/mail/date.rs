@@ -1,11 +1,11 @@
-//! Dates of mails: RFC 5322 and the forms that programs write instead.
+//! Parses dates of mails: RFC 5322 and other forms that programs write.
 
 use crate::metadata_text::{CalendarTime, parse_iso_date};
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
-/// Months in German, as some programs write them.
+/// German month names, which some programs write.
 const OTHER_MONTHS: [(&str, i64); 6] = [
     ("mär", 3),
     ("mrz", 3),
@@ -14,7 +14,7 @@ const OTHER_MONTHS: [(&str, i64); 6] = [
     ("dez", 12),
     ("fév", 2),
 ];
-/// Time zones with their hours from UTC. Source: RFC 5322, section 4.3, and common abbreviations.
+/// Time zones with their offsets in hours. Source: RFC 5322, section 4.3, and common abbreviations.
 const ZONES: [(&str, i64); 25] = [
     ("utc", 0),
     ("gmt", 0),
@@ -43,7 +43,7 @@ const ZONES: [(&str, i64); 25] = [
     ("jst", 9),
 ];
 
-/// What was found in a date so far.
+/// The components of a date that were parsed.
 #[derive(Default)]
 struct DateParts {
     day: Option<i64>,
@@ -54,7 +54,7 @@ struct DateParts {
     afternoon: Option<bool>,
 }
 
-/// Returns the milliseconds since 1970-01-01 UTC. A date without a zone is UTC.
+/// Returns milliseconds since 1970-01-01 UTC. A date without a zone is in UTC.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = remove_comments(text);
     let iso = text.trim();
@@ -71,7 +71,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i64> {
     parts.finish()
 }
 
-/// Removes the white space before the offset of an ISO date: `2024-01-02 03:04:05 +0100`.
+/// Removes the space before the offset of an ISO date: `2024-01-02 03:04:05 +0100`.
 fn join_iso_offset(text: &str) -> String {
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -82,7 +82,7 @@ fn join_iso_offset(text: &str) -> String {
     } else {
         format!("{first}{rest}")
     };
-    // `+0100` is written `+01:00` there.
+    // ISO 8601 writes `+0100` as `+01:00`.
     match time.char_indices().rev().nth(4) {
         Some((at, '+' | '-')) if time.len() > 15 && time.is_ascii() => {
             let (clock, offset) = time.split_at(at);
@@ -134,7 +134,7 @@ impl DateParts {
             return;
         };
         self.clock = Some([hour, minute, second]);
-        // With a clock, this is no second one.
+        // If there is a time already, this is not another one.
         if !rest.is_empty() {
             self.add(rest);
         }
@@ -150,7 +150,7 @@ impl DateParts {
                 self.add_word(second);
                 split.for_each(|part| self.add_number(part));
             } else if token.contains('.') && self.clock.is_none() && self.month.is_some() {
-                // A time with dots: `03.04.05`.
+                // A time with periods: `03.04.05`.
                 self.add_clock(&token.replace('.', ":"));
             }
             return;

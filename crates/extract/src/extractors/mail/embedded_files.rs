@@ -1,19 +1,21 @@
-//! Files within text: uuencode (POSIX) and yEnc (<http://www.yenc.org/yenc-draft.1.3.txt>).
+//! Extracts files that are embedded in text: uuencode (POSIX) and yEnc
+//! (<http://www.yenc.org/yenc-draft.1.3.txt>).
 
 use super::charset;
 use super::lines::{split_line, trim_line_end};
 
-/// The line behind a file in yEnc. Without one, the lines are text.
+/// The line after a yEnc file. Without it, the lines are text.
 const YENC_END: &[u8] = b"=yend";
 
-/// A file within a text.
+/// A file embedded in a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct EmbeddedFile {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Takes the files in uuencode and yEnc out of a text. Returns `None` if there are none.
+/// Removes uuencoded and yEnc files from a text. Returns the remaining text and the files, or
+/// `None` if there are none.
 pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedFile>)> {
     let mut files = Vec::new();
     let mut others = Vec::new();
@@ -41,7 +43,7 @@ pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedF
     (!files.is_empty()).then_some((others, files))
 }
 
-/// Parses `begin MODE NAME`, encoded lines, and `end`, which may be cut off.
+/// Parses `begin MODE NAME`, encoded lines, and `end`. The end can be missing.
 fn parse_uuencoded<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8])> {
     let header = trim_line_end(line).strip_prefix(b"begin ")?;
     let (mode, name) = header.split_at_checked(header.iter().position(|b| *b == b' ')?)?;
@@ -71,14 +73,14 @@ fn parse_uuencoded<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'
     (!bytes.is_empty()).then_some((EmbeddedFile { name, bytes }, rest))
 }
 
-/// Appends the bytes of a line. Returns `false` if it is none.
+/// Appends the decoded bytes of a line. Returns `false` if the line is not uuencoded.
 fn append_uudecoded(bytes: &mut Vec<u8>, line: &[u8]) -> bool {
     let value = |byte: u8| u32::from(byte.wrapping_sub(b' ') & 63);
     let Some((&first, digits)) = line.split_first() else {
         return false;
     };
     let length = value(first) as usize;
-    // Programs remove spaces from the end of lines, and some append a checksum.
+    // Some programs remove trailing spaces, and some append a checksum.
     let expected = length.div_ceil(3) * 4;
     let valid = line.iter().all(|byte| (b' '..=b'`').contains(byte));
     if !valid || length == 0 || digits.len() > expected + 2 || digits.len() + 6 < expected {

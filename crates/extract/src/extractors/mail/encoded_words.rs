@@ -1,4 +1,4 @@
-//! Encoded words of headers (RFC 2047): `=?utf-8?Q?Gr=C3=BC=C3=9Fe?=`.
+//! Encoded words in headers (RFC 2047): `=?utf-8?Q?Gr=C3=BC=C3=9Fe?=`.
 
 use super::{charset, transfer};
 
@@ -12,8 +12,8 @@ struct EncodedWord {
     bytes: Vec<u8>,
 }
 
-/// Decodes all encoded words in a text, also inside of quotes and next to other characters. White
-/// space between two encoded words is removed, and characters may be split between them.
+/// Decodes all encoded words in a text, including those in quotes and next to other characters.
+/// White space between two encoded words is removed. A character can be split between them.
 pub(crate) fn decode(text: &str) -> String {
     if !text.contains("=?") {
         return text.to_string();
@@ -57,8 +57,8 @@ fn flush(decoded: &mut String, word: Option<EncodedWord>) {
     }
 }
 
-/// Parses the encoded word at the start of the text, and returns the text after it. The end may be
-/// missing if the text ends there.
+/// Parses the encoded word at the start of a text. Returns the rest of the text. The terminator can
+/// be missing at the end of the text.
 fn parse_word(text: &str) -> Option<(EncodedWord, &str)> {
     let text = text.strip_prefix("=?")?;
     let head = text.get(..text.floor_char_boundary(LABEL_BYTES_MAX + 1))?;

@@ -1,4 +1,4 @@
-//! The header fields of a message or part (RFC 5322), also damaged ones.
+//! Parses the header fields of a message or part (RFC 5322), including malformed ones.
 
 use encoding_rs::Encoding;
 
@@ -6,7 +6,7 @@ use super::lines::{split_line, trim_line_end};
 use super::{charset, encoded_words};
 use crate::format::take_prefix;
 
-/// Header fields of a message that are common enough to identify one.
+/// Header fields that are common enough to identify a message.
 const KNOWN_FIELDS: [&str; 20] = [
     "from",
     "to",
@@ -29,11 +29,11 @@ const KNOWN_FIELDS: [&str; 20] = [
     "x-mozilla-status",
     "x-original-to",
 ];
-/// Lines after a damaged line in which the next field is searched.
+/// The number of lines after a malformed line in which the next field is searched.
 const LINES_SEARCHED: usize = 3;
 const FIELD_NAME_BYTES_MAX: usize = 80;
 
-/// A field: its name as written, and its value with the line breaks of folding.
+/// A field: its name as written, and its unparsed value.
 struct Field<'m> {
     name: &'m [u8],
     value: &'m [u8],
@@ -47,15 +47,15 @@ pub(crate) struct Headers<'m> {
     fallback: Option<&'static Encoding>,
 }
 
-/// A header and what follows its empty line.
+/// A header and the bytes after its empty line.
 pub(crate) struct HeadersAndBody<'m> {
     pub(crate) headers: Headers<'m>,
     pub(crate) body: &'m [u8],
 }
 
 impl<'m> HeadersAndBody<'m> {
-    /// Splits a message or part. A line that is no field ends the header, unless a known field
-    /// follows shortly: then it is a folded line that lost its indentation.
+    /// Splits a message or part. A line that is not a field ends the header, unless a known field
+    /// follows shortly. Such a line is a folded line that lost its indentation.
     pub(crate) fn split(bytes: &'m [u8]) -> Self {
         let mut headers = Headers::default();
         let mut rest = bytes;
@@ -93,31 +93,30 @@ impl<'m> HeadersAndBody<'m> {
 }
 
 impl<'m> Headers<'m> {
-    /// Sets the encoding of 8-bit bytes that are not UTF-8. Without it, the encoding is detected.
+    /// Sets the encoding of bytes that are not UTF-8. Otherwise it is detected.
     pub(crate) fn set_fallback(&mut self, encoding: Option<&'static Encoding>) {
         self.fallback = encoding;
     }
 
-    /// Returns the values of all fields with a name, as they are in the message.
+    /// Returns the values of all fields with a name, unparsed.
     pub(crate) fn raw_values<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'m [u8]> + 'h {
         let same = move |field: &&Field<'m>| field.name.eq_ignore_ascii_case(name.as_bytes());
         self.fields.iter().filter(same).map(|field| field.value)
     }
 
-    /// Returns the first value that is not empty, as text on a single line. Encoded words are not
-    /// decoded.
+    /// Returns the first non-empty value as a single line. Encoded words are not decoded.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         self.values(name).next()
     }
 
-    /// Returns all values that are not empty, see [`Headers::value`].
+    /// Returns all non-empty values, see [`Headers::value`].
     pub(crate) fn values<'h>(&'h self, name: &'h str) -> impl Iterator<Item = String> + 'h {
         self.raw_values(name)
             .map(|value| unfold(&charset::decode(value, self.fallback)))
             .filter(|value| !value.is_empty())
     }
 
-    /// Returns the first value that is not empty, with its encoded words decoded.
+    /// Returns the first non-empty value with its encoded words decoded.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let decoded = self.values(name).map(|value| encoded_words::decode(&value));
         decoded
@@ -187,8 +186,8 @@ fn is_folded(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t'))
 }
 
-/// Returns the length of the first field with its folded lines. A folded line of white space alone
-/// belongs to the field, as in the obsolete syntax.
+/// Returns the length of the first field including its folded lines. A folded line of only white
+/// space belongs to the field (obsolete syntax).
 fn field_length(bytes: &[u8]) -> usize {
     let mut length = split_line(bytes).0.len();
     loop {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{charset, encoded_words};
 
-/// Parameters that are read of a field.
+/// The maximum number of parameters of a field.
 const PARAMETERS_MAX: usize = 200;
 
 /// A header field with parameters: `Content-Type` or `Content-Disposition`.
@@ -17,8 +17,8 @@ pub(crate) struct Parameterized {
 }
 
 impl Parameterized {
-    /// Parses a value. Continuations and encodings of RFC 2231 are resolved, as are encoded words,
-    /// which many programs write although the standard does not allow them there.
+    /// Parses a value. Decodes continuations and encodings of RFC 2231, and encoded words, which
+    /// many programs write although the standard forbids them here.
     pub(crate) fn parse(text: &str) -> Self {
         let mut parts = split_unquoted(text, ';').into_iter();
         let value = parts.next().unwrap_or_default();
@@ -75,8 +75,8 @@ impl RawParameter {
     }
 }
 
-/// Returns the parameters with their continuations joined. The encoded form of a parameter
-/// replaces the plain one, which is there for old programs.
+/// Joins the continuations of parameters. The encoded form of a parameter replaces its plain form,
+/// which exists for old programs.
 fn join_continuations(raw: Vec<RawParameter>) -> Vec<(String, String)> {
     let mut joined: Vec<(String, String)> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -102,7 +102,7 @@ fn join_continuations(raw: Vec<RawParameter>) -> Vec<(String, String)> {
     joined
 }
 
-/// Decodes `charset'language'percent-encoded`, whose sections may be encoded or not.
+/// Decodes `charset'language'percent-encoded`. Each section may be encoded or plain.
 fn decode_extended(sections: &[&RawParameter]) -> String {
     let mut bytes = Vec::new();
     let mut label = String::new();
@@ -163,7 +163,7 @@ pub(crate) fn split_unquoted(text: &str, separator: char) -> Vec<String> {
     parts
 }
 
-/// Returns the content of a quoted string. A value that is not quoted is returned as it is.
+/// Returns the content of a quoted string. An unquoted value is returned unchanged.
 fn unquote(value: &str) -> Cow<'_, str> {
     let Some(quoted) = value.strip_prefix('"') else {
         return Cow::Borrowed(value);
@@ -173,7 +173,8 @@ fn unquote(value: &str) -> Cow<'_, str> {
     while let Some(character) = characters.next() {
         match character {
             '"' => break,
-            // Only quotes and backslashes are escaped: a Windows path must keep its backslashes.
+            // Only escaped quotes and backslashes are decoded, because Windows paths contain
+            // backslashes.
             '\\' => match characters.clone().next() {
                 Some(next @ ('"' | '\\')) => {
                     text.push(next);

@@ -9,7 +9,7 @@ use super::parameters::Parameterized;
 use super::{charset, transfer};
 use crate::format::take_prefix;
 
-/// A message or part, whose body is not yet decoded.
+/// A message or part with an undecoded body.
 pub(crate) struct Part<'m> {
     pub(crate) headers: Headers<'m>,
     pub(crate) content_type: Parameterized,
@@ -25,7 +25,7 @@ impl<'m> Part<'m> {
             Parameterized::parse(&headers.value(name).unwrap_or_default())
         };
         let mut content_type = parse(&headers, "content-type");
-        // `text` is a type of old programs.
+        // Old programs declare the type `text`.
         if !content_type.value.contains('/') {
             content_type.value = default_type.to_string();
         }
@@ -94,7 +94,7 @@ impl<'m> Part<'m> {
         )
     }
 
-    /// Returns the parts of a multipart body. Returns `None` if it has no boundaries: then it is
+    /// Returns the parts of a multipart body. Returns `None` if it has no boundaries, so it is
     /// text.
     pub(crate) fn split_multipart(&self) -> Option<Vec<&'m [u8]>> {
         let declared = self.content_type.parameter("boundary").map(str::trim_end);
@@ -106,14 +106,15 @@ impl<'m> Part<'m> {
     }
 }
 
-/// Returns the last component of a path of any system.
+/// Returns the last component of a Unix or Windows path.
 pub(crate) fn clean_file_name(name: &str) -> Option<String> {
     let name = name.rsplit(['/', '\\']).next()?.trim();
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
     (!name.is_empty()).then_some(name)
 }
 
-/// Returns the first line that looks like a boundary: it begins with `--`, and a header follows.
+/// Returns the first line that looks like a boundary: it begins with `--` and is followed by a
+/// header.
 fn find_boundary(body: &[u8]) -> Option<&[u8]> {
     let mut rest = body;
     while !rest.is_empty() {
@@ -131,7 +132,7 @@ fn find_boundary(body: &[u8]) -> Option<&[u8]> {
 }
 
 /// Splits a body at the lines `--boundary`, up to `--boundary--`. The line break before a boundary
-/// belongs to it. The last boundary may be missing.
+/// belongs to it. The last boundary can be missing.
 fn split_at_boundaries<'m>(body: &'m [u8], boundary: &[u8]) -> Option<Vec<&'m [u8]>> {
     let mut parts = Vec::new();
     let mut start = None;

@@ -1,12 +1,12 @@
-//! Takes the content out of a signed message (S/MIME). The encoding is BER, whose lengths can be
+//! Extracts the content of a signed message (S/MIME). The encoding is BER, whose lengths can be
 //! indefinite. Source: RFC 5652.
 
-/// What a message of S/MIME is.
+/// The kind of an S/MIME message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum CryptographicMessage {
-    /// A message with its signature.
+    /// A signed message. Contains the message.
     Signed(Vec<u8>),
-    /// A message that only a key can open.
+    /// An encrypted message.
     Encrypted,
     /// Certificates, or damaged bytes.
     Other,
@@ -19,7 +19,7 @@ const OCTET_STRING: u8 = 0x04;
 const OCTET_STRING_PARTS: u8 = 0x24;
 const END_OF_CONTENTS: u8 = 0x00;
 const SIGNED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02];
-/// The maximal depth of values without a length, whose end must be searched.
+/// The maximum nesting depth of values with indefinite lengths.
 const DEPTH_MAX: u32 = 16;
 
 /// Reads `ContentInfo`.
@@ -74,8 +74,8 @@ struct Value<'b> {
     rest: &'b [u8],
 }
 
-/// Splits the value at the start: its tag, content and what follows. A message that is cut off
-/// ends its values.
+/// Splits the value at the start into tag, content and rest. If the message is truncated, its
+/// values end there.
 fn split_value(bytes: &[u8], depth: u32) -> Option<(u8, Value<'_>)> {
     let (&tag, after) = bytes.split_first()?;
     let (&first, after) = after.split_first()?;
@@ -96,7 +96,7 @@ fn split_value(bytes: &[u8], depth: u32) -> Option<(u8, Value<'_>)> {
     Some((tag, Value { content, rest }))
 }
 
-/// Splits a value that ends at the end-of-contents marker of its level.
+/// Splits a value of indefinite length at its end-of-contents marker.
 fn split_indefinite(bytes: &[u8], depth: u32) -> Option<Value<'_>> {
     if depth == DEPTH_MAX {
         return None;

@@ -2,7 +2,7 @@
 
 use super::lines::split_line;
 
-/// Decodes Base64. Other characters are skipped, and padding may be missing or in the middle.
+/// Decodes Base64. Other characters are skipped. Padding can be missing or in the middle.
 pub(crate) fn decode_base64(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len() / 4 * 3);
     let (mut bits, mut count) = (0u32, 0);
@@ -29,8 +29,8 @@ pub(crate) fn decode_base64(bytes: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Decodes the Base64 of a body. Decoding ends at a line of other characters after the padding: a
-/// mailing list has appended its footer. A body that starts with such a line is not encoded.
+/// Decodes the Base64 of a body. Stops at a line of other characters after the padding, such as the
+/// footer of a mailing list. A body that begins with such a line is not encoded.
 pub(crate) fn decode_base64_body(bytes: &[u8]) -> Vec<u8> {
     let mut rest = bytes;
     let mut is_padded = false;
@@ -53,7 +53,7 @@ pub(crate) fn decode_base64_body(bytes: &[u8]) -> Vec<u8> {
     decode_base64(encoded)
 }
 
-/// Decodes quoted-printable. Invalid escapes remain as they are.
+/// Decodes quoted-printable. Invalid escapes remain unchanged.
 pub(crate) fn decode_quoted_printable(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -86,8 +86,8 @@ fn decode_hex_byte(bytes: &[u8]) -> Option<(u8, &[u8])> {
     Some((byte, after))
 }
 
-/// Returns the bytes after a soft line break, whose `=` is already read. Some servers add white
-/// space before the line break.
+/// Returns the bytes after a soft line break whose `=` was read. Some servers insert white space
+/// before the line break.
 fn skip_soft_break(bytes: &[u8]) -> Option<&[u8]> {
     let spaces = bytes
         .iter()

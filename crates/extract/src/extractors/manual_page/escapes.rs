@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::accents::{add_accent, typed_accent};
 
-/// Strings can contain strings.
+/// The maximum nesting depth of strings.
 const STRING_DEPTH_MAX: u32 = 4;
 const STRING_BYTES_MAX: usize = 1000;
 const STRINGS_MAX: usize = 1000;
@@ -37,7 +37,7 @@ impl Strings {
         printed.push_str(rest);
     }
 
-    /// Appends what the escape sequence prints, and returns the text after it.
+    /// Appends the output of an escape sequence. Returns the rest of the text.
     fn append_escape<'t>(&self, text: &'t str, depth: u32, printed: &mut String) -> &'t str {
         let mut characters = text.chars();
         let Some(kind) = characters.next() else {
@@ -85,7 +85,7 @@ impl Strings {
             }
             'h' | 'v' | 'w' | 'l' | 'L' | 'D' | 'X' | 'Z' | 'b' | 'x' | 'A' | 'B' | 'H' | 'N'
             | 'R' | 'S' => return split_quoted(rest).1,
-            // Characters without width, and the end of a block.
+            // Zero-width characters, and the end of a block.
             _ => {}
         }
         rest
@@ -175,7 +175,7 @@ fn append_special(name: &str, printed: &mut String) {
     }
 }
 
-/// Names in the order of their bytes.
+/// In the order of the names' bytes, for binary search.
 #[rustfmt::skip]
 const SPECIAL_CHARACTERS: [(&str, &str); 72] = [
     ("!=", "≠"), ("%0", "‰"), ("'A", "Á"), ("+-", "±"), ("->", "→"), ("-D", "Ð"), ("/L", "Ł"),

@@ -6,11 +6,11 @@ pub(super) struct MacroText {
     pub(super) text: String,
     /// The next word follows without a space.
     joins: bool,
-    /// What precedes each argument.
+    /// The prefix of each argument.
     prefix: &'static str,
 }
 
-/// What encloses the arguments of a macro.
+/// Returns the strings around the arguments of a macro.
 fn enclosure(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "Op" | "Bq" | "Oo" => ("[", "]"),
@@ -24,13 +24,13 @@ fn enclosure(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Macros that print their arguments as they are.
+/// Macros that print their arguments unchanged.
 const PLAIN: [&str; 30] = [
     "Ar", "Pa", "Em", "Sy", "Li", "Cm", "Ic", "Ev", "Dv", "Er", "Va", "Vt", "Ft", "Fa", "Ad", "An",
     "Tn", "Ms", "No", "Nd", "Lk", "Mt", "Cd", "Ux", "St", "Lb", "In", "%T", "%A", "%D",
 ];
 
-/// Returns `true` if a word is the name of a macro that may stand within a line.
+/// Returns `true` if a word is the name of a macro that can occur inside a line.
 fn is_callable(word: &str) -> bool {
     enclosure(word).is_some()
         || PLAIN.contains(&word)
@@ -58,7 +58,7 @@ pub(super) fn render_line(words: &[String], page_name: &str) -> String {
         if let Some((open, close)) = enclosure(word) {
             line.push(open);
             line.joins = true;
-            // Those that end with `o` are closed by a macro of their own.
+            // Macros that end with `o` are closed by a separate macro.
             if !word.ends_with('o') {
                 closing.push(close);
             }
@@ -113,7 +113,7 @@ pub(super) fn render_line(words: &[String], page_name: &str) -> String {
     line.text
 }
 
-/// Returns `true` for punctuation, which follows the word before it without a space.
+/// Returns `true` for punctuation, which follows the preceding word without a space.
 fn is_mark(word: &str) -> bool {
     matches!(word, "." | "," | ":" | ";" | ")" | "]" | "?" | "!")
 }

@@ -49,13 +49,13 @@ pub(crate) fn extract(
     })
 }
 
-/// Returns the length of the indentation that a literal block has at least.
+/// Returns the minimum indentation of a literal block.
 fn literal_margin(line: &str, literal_indent: Option<usize>) -> usize {
     let indent = line.len() - line.trim_start().len();
     indent.min(literal_indent.unwrap_or(0) + 3)
 }
 
-/// Returns `true` for a line of one repeated punctuation mark, and for borders of tables.
+/// Returns `true` for a line of one repeated punctuation mark, and for table borders.
 fn is_underline(line: &str) -> bool {
     let line = line.trim();
     let mark = line.chars().next().unwrap_or(' ');
@@ -73,11 +73,11 @@ struct Reader {
     document: ExtractedDocument,
     /// Lines that are indented deeper than this are skipped.
     skipped_indent: Option<usize>,
-    /// Lines that are indented deeper than this are kept as they are.
+    /// Lines that are indented deeper than this are kept unchanged.
     literal_indent: Option<usize>,
     /// The options of a directive follow, up to an empty line.
     is_in_options: bool,
-    /// The line before was `..` alone. If an empty line follows, no block belongs to it.
+    /// The preceding line was `..` alone. If an empty line follows, it has no block.
     is_empty_comment: bool,
 }
 
@@ -233,7 +233,7 @@ impl Reader {
     }
 }
 
-/// Returns a line without marks, roles and the targets of links.
+/// Returns a line without markup, roles and link targets.
 fn show(line: &str) -> String {
     let line = replace_links(line, "``", "``", |code| code.to_owned());
     let line = replace_links(&line, "`", "`", |link| match link.rsplit_once('<') {

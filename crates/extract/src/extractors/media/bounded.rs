@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::format::ReadSeek;
 use crate::limits::Limits;
 
-/// The properties of a file are smaller. Pictures on the covers of albums are among them.
+/// The maximum number of bytes that are read. Metadata is smaller, including album covers.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// Fails after [`BYTES_MAX`] bytes and at the deadline.
@@ -24,7 +24,7 @@ impl<'r> BoundedReader<'r> {
         }
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads exactly `length` bytes.
     pub(super) fn read_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.take(length as u64).read_to_end(&mut bytes)?;
@@ -40,7 +40,7 @@ impl<'r> BoundedReader<'r> {
         Ok(bytes)
     }
 
-    /// Moves forward. Moving behind the end is an error of the next read.
+    /// Skips bytes. Seeking beyond the end fails at the next read.
     pub(super) fn skip(&mut self, length: u64) -> io::Result<()> {
         let length = i64::try_from(length).map_err(io::Error::other)?;
         self.seek(SeekFrom::Current(length)).map(|_| ())

@@ -36,7 +36,7 @@ pub(super) fn read_container(
     Ok(())
 }
 
-/// Reads the block of another format.
+/// Reads the Exif block of another format.
 pub(super) fn read_block(block: Vec<u8>, properties: &mut Properties<'_>) {
     if let Ok(found) = accept_partial(tolerant_reader().read_raw(block)) {
         add_all(&found, properties);
@@ -114,7 +114,7 @@ fn add_facts(found: &Exif, properties: &mut Properties<'_>) {
 fn parse_date(bytes: &[u8], offset: Option<&Field>) -> Option<i64> {
     let mut parsed = exif::DateTime::from_ascii(bytes).ok()?;
     if let Some(offset) = offset.and_then(text_bytes) {
-        // A damaged offset does not make the date useless.
+        // A damaged offset is ignored.
         let _ = parsed.parse_offset(offset);
     }
     let time = CalendarTime {

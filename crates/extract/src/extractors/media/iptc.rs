@@ -1,4 +1,4 @@
-//! IPTC-IIM, the properties that agencies write. Source:
+//! IPTC-IIM, the metadata of press agencies. Source:
 //! <https://www.iptc.org/std/IIM/4.2/specification/IIMV4.2.pdf>.
 
 use super::properties::{Properties, Property};

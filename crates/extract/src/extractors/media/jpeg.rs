@@ -18,7 +18,7 @@ pub(super) fn read(
             return Ok(());
         }
         match kind {
-            // Padding, and marks without content.
+            // Padding, and markers without content.
             0xff => {
                 reader.seek(io::SeekFrom::Current(-1))?;
                 continue;

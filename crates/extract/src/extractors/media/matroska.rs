@@ -21,11 +21,11 @@ const CONTAINERS: [u32; 12] = [
     0x80,        // display of a chapter
 ];
 const HEADER: u32 = 0x1a45_dfa3;
-/// A longer text is not read.
+/// The maximum length of a text.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// Elements that are read at most: a file of an hour has some thousand.
+/// The maximum number of elements. A file of an hour has a few thousand.
 const ELEMENTS_MAX: u32 = 200_000;
-/// Milliseconds from 1970 to 2001, with which dates begin.
+/// Milliseconds from 1970-01-01 to 2001-01-01, the epoch of dates.
 const EPOCH_MS: i64 = 978_307_200_000;
 
 pub(super) fn read(
@@ -41,7 +41,7 @@ pub(super) fn read(
             continue;
         }
         let Some(size) = size else {
-            // A part of unknown length that is no container: a live stream.
+            // A segment of unknown length that is not a container: a live stream.
             return Ok(());
         };
         if is_read(id) && size <= TEXT_BYTES_MAX {
@@ -66,7 +66,7 @@ fn is_read(id: u32) -> bool {
 struct State {
     tag_name: String,
     duration: Option<f64>,
-    /// Nanoseconds in a unit of time.
+    /// The number of nanoseconds of a time unit.
     scale: Option<u64>,
     width: u32,
 }
@@ -127,7 +127,7 @@ fn parse_float(content: &[u8]) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value)
 }
 
-/// Reads an id, whose first byte tells its length.
+/// Reads an id, whose length depends on its first byte.
 fn read_id(reader: &mut BoundedReader<'_>) -> io::Result<u32> {
     let [first] = reader.read_array()?;
     let length = first.leading_zeros();
@@ -142,7 +142,7 @@ fn read_id(reader: &mut BoundedReader<'_>) -> io::Result<u32> {
     Ok(id)
 }
 
-/// Reads a size. All bits are set if it is not known.
+/// Reads a size. If all bits are set, the size is unknown.
 fn read_size(reader: &mut BoundedReader<'_>) -> io::Result<Option<u64>> {
     let [first] = reader.read_array()?;
     let length = first.leading_zeros();

@@ -8,7 +8,7 @@ use super::bounded::BoundedReader;
 use super::exif;
 use super::properties::{Properties, Property};
 
-/// A longer chunk of text is not read.
+/// The maximum size of a text chunk.
 const CHUNK_BYTES_MAX: u32 = 16 << 20;
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 

@@ -1,4 +1,4 @@
-//! Collects the properties of a file.
+//! Collects the metadata of a file.
 
 use crate::encoding;
 use crate::limits::Limits;
@@ -6,11 +6,11 @@ use crate::metadata_text::{append_keywords, clean_property};
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::xmp::read_xmp;
 
-/// A longer text, for example the words of a song, is cut.
+/// The maximum length of a text, for example of lyrics. Longer ones are truncated.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 const LINES_MAX: usize = 1000;
 
-/// What a text says about a file.
+/// The meaning of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Property {
     Title,
@@ -26,7 +26,7 @@ pub(super) enum Property {
 pub(super) struct Properties<'l> {
     pub(super) document: ExtractedDocument,
     pub(super) limits: &'l Limits,
-    /// Each text once.
+    /// Distinct texts.
     lines: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl<'l> Properties<'l> {
         }
     }
 
-    /// Adds a text. The first title, author, album and description count.
+    /// Adds a text. The first title, author, album and description take precedence.
     pub(super) fn add(&mut self, property: Property, text: &str) {
         let metadata = &mut self.document.metadata;
         let slot = match property {
@@ -87,7 +87,7 @@ impl<'l> Properties<'l> {
         }
     }
 
-    /// Returns the document. Its text is all properties, so a search for any of them finds it.
+    /// Returns the document. Its text consists of all metadata, so that a search finds any of it.
     pub(super) fn finish(mut self) -> ExtractedDocument {
         let metadata = self.document.metadata.clone();
         let others = [

@@ -7,7 +7,7 @@ use super::bounded::BoundedReader;
 use super::exif;
 use super::properties::{Properties, Property};
 
-/// A larger chunk of properties is not read.
+/// The maximum size of a metadata chunk.
 const CHUNK_BYTES_MAX: u32 = 16 << 20;
 
 /// Reads WebP.
@@ -62,8 +62,8 @@ pub(super) fn read_avi(
     })
 }
 
-/// Calls `visit` with each small chunk that can have properties. Lists are entered, except that of
-/// the video.
+/// Calls `visit` with each small chunk that may have metadata. Lists are entered, except that of
+/// the video frames.
 fn walk(
     reader: &mut BoundedReader<'_>,
     visit: &mut dyn FnMut(&[u8; 4], Vec<u8>),

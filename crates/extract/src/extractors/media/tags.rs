@@ -11,7 +11,7 @@ use super::bounded::BoundedReader;
 use super::properties::{Properties, Property};
 use crate::metadata_text::parse_iso_date;
 
-/// The tags that are read, and what they say.
+/// The supported tags and their meanings.
 const KEYS: [(ItemKey, Property); 22] = [
     (ItemKey::TrackTitle, Property::Title),
     (ItemKey::TrackSubtitle, Property::Other),
@@ -41,7 +41,7 @@ pub(super) fn read(
     reader: &mut BoundedReader<'_>,
     properties: &mut Properties<'_>,
 ) -> io::Result<()> {
-    // A file without sound has tags, but no properties of sound.
+    // A file without sound can have tags, but no audio properties.
     if read_with(reader, true, properties).is_err() {
         read_with(reader, false, properties)?;
     }

@@ -1,5 +1,5 @@
-//! Text of a part in the markup of Word or DrawingML. Both call a paragraph `p`, its text `t`, and
-//! the rows and cells of a table `tr` and `tc`.
+//! Text of a part in WordprocessingML or DrawingML. In both, a paragraph is `p`, its text `t`, and
+//! the rows and cells of a table are `tr` and `tc`.
 
 use super::relationships::read_relationships;
 use crate::error::ExtractError;
@@ -72,7 +72,7 @@ fn contains_text(name: &str) -> bool {
     matches!(name, "t" | "text")
 }
 
-/// Properties, deleted text, codes of fields, and a second version of shapes for old programs.
+/// Properties, deleted text, field codes, and alternative versions of shapes for old programs.
 fn is_hidden(element: &XmlElement<'_>) -> bool {
     match element.name() {
         "pPr" | "rPr" | "tblPr" | "tblGrid" | "trPr" | "tcPr" | "sectPr" | "sdtPr" | "Fallback"

@@ -5,11 +5,12 @@ use crate::text_builder::{FlowBuilder, Separator};
 use crate::xml::{XmlElement, XmlEvent, XmlReader};
 use crate::zip_package::ZipPackage;
 
-/// Which part of the XML to read.
+/// The part of the XML to read.
 pub(super) struct ContentPart {
     /// The element that contains it.
     pub(super) element: &'static str,
-    /// Tables are sheets, whose names users see. The names of other tables are mostly numbers.
+    /// Tables are sheets, whose names are visible to users. The names of other tables are mostly
+    /// numbers.
     pub(super) has_table_names: bool,
 }
 
@@ -58,8 +59,8 @@ fn contains_text(name: &str) -> bool {
     matches!(name, "p" | "h" | "desc")
 }
 
-/// Deleted text, declarations, numbers of pages, and the authors of comments. Notes and comments
-/// are read as parts of their own.
+/// Deleted text, declarations, page numbers, and the authors of comments. Notes and comments are
+/// read as separate parts.
 fn is_hidden(name: &str) -> bool {
     matches!(
         name,

@@ -11,14 +11,14 @@
 
 const HEADER_BYTES: usize = 16;
 const WINDOW_BYTES: usize = 4096;
-/// The window starts with these words, which are common in RTF.
+/// The initial content of the window: strings that are common in RTF.
 const INITIAL_WINDOW: &[u8] =
     b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \
     \\fswiss \\fmodern \\fscript \\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\
     \\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx";
 
-/// Returns the RTF, or `None` if the bytes are not valid. Content that is cut off is returned up to
-/// there.
+/// Returns the RTF, or `None` if the bytes are invalid. If the content is truncated, returns the
+/// part before.
 pub(super) fn decompress(bytes: &[u8]) -> Option<Vec<u8>> {
     let (header, content) = bytes.split_at_checked(HEADER_BYTES)?;
     match header.get(8..12)? {

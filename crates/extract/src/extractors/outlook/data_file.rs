@@ -9,8 +9,8 @@
 //! subnodes  of an item: long properties, the table of recipients, attachments
 //! ```
 //!
-//! The index of nodes names all items with their folders, so the tables of folders are not needed. Only one
-//! item is in memory at a time.
+//! The index of nodes contains all items with their folders, so the tables of folders are not
+//! needed. Only one item is in memory at a time.
 
 mod block;
 mod checksum;
@@ -40,14 +40,14 @@ use file::DataFile;
 use index::{Node, NodeId, NodeWalk};
 
 const FORMAT: &str = "Outlook data file";
-/// Folders in folders.
+/// The maximum nesting depth of folders.
 const FOLDER_DEPTH_MAX: usize = 64;
-/// The longest property of a folder or of a recipient.
+/// The maximum size of a property of a folder or a recipient.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-/// Identifiers of properties from here on have another meaning in each file.
+/// Identifiers of properties from here on are assigned individually in each file.
 const FIRST_NAMED_ID: u16 = 0x8000;
-/// The property of the message store with the folder that contains the folders of the user, and the
-/// offset of its node there.
+/// The property of the message store that identifies the root folder of the user, and the offset of
+/// its node in the value.
 const USER_FOLDER: u16 = 0x35e0;
 const USER_FOLDER_NODE_OFFSET: usize = 20;
 /// The property that lists named properties: number (4) │ interface (2) │ position (2).
@@ -141,7 +141,7 @@ impl Folders {
     }
 }
 
-/// Returns properties of a node of the file. Missing and damaged ones are left out.
+/// Returns properties of a node of the file. Missing and damaged ones are skipped.
 fn read_properties(file: &mut DataFile<'_>, node: NodeId, ids: &[u16]) -> Properties {
     let mut properties = Properties::default();
     if let Ok(Some(entry)) = file.find_node(node)
@@ -154,7 +154,7 @@ fn read_properties(file: &mut DataFile<'_>, node: NodeId, ids: &[u16]) -> Proper
     properties
 }
 
-/// Returns the own numbers of the named properties that are read, by their identifiers in this file.
+/// Returns the numbers of the supported named properties, by their identifiers in this file.
 fn read_named_ids(file: &mut DataFile<'_>) -> HashMap<u16, u16> {
     let list = read_properties(file, NodeId::NAMED_PROPERTIES, &[NAMED_PROPERTY_ENTRIES]);
     let entries = list.bytes(NAMED_PROPERTY_ENTRIES).unwrap_or_default();
@@ -175,7 +175,7 @@ fn read_named_ids(file: &mut DataFile<'_>) -> HashMap<u16, u16> {
     ids
 }
 
-/// Reads items.
+/// Reads the items of a file.
 struct ItemReader<'f, 'r> {
     file: &'f mut DataFile<'r>,
     named_ids: &'f HashMap<u16, u16>,
@@ -317,13 +317,13 @@ impl ItemReader<'_, '_> {
     }
 }
 
-/// The beginnings of the classes of items in which Outlook stores its own state.
+/// Prefixes of the classes of items in which Outlook stores its own state.
 const INTERNAL_CLASSES: [&str; 2] = ["IPM.Microsoft.", "IPM.Configuration."];
-/// The methods of attachments that are in another file, and of those that are items.
+/// The methods of attachments that are in another file, and of attachments that are items.
 const LINKED_FILE: [u64; 4] = [2, 3, 4, 7];
 const EMBEDDED_ITEM: u64 = 5;
 
-/// A subject begins with U+0001 and a character that tells how long its prefix (`Re: `) is.
+/// A subject can begin with U+0001 and a character that encodes the length of its prefix (`Re: `).
 fn cut_subject_prefix(id: u16, value: PropertyValue) -> PropertyValue {
     match value {
         PropertyValue::Unicode(bytes) if id == id::SUBJECT && bytes.starts_with(&[1, 0]) => {

@@ -1,4 +1,4 @@
-//! The document that an item of Outlook becomes: a mail, contact or event.
+//! Creates the document of an Outlook item: a mail, contact or event.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ const TO: u64 = 1;
 const CC: u64 = 2;
 const BCC: u64 = 3;
 
-/// The texts of a contact: names, companies, addresses and numbers.
+/// The properties of a contact that become text: names, companies, addresses and numbers.
 const CONTACT_IDS: std::ops::RangeInclusive<u16> = 0x3a00..=0x3a6f;
 
-/// Emits the document of an item. Returns the location that contains its attachments.
+/// Emits the document of an item. Returns the location of its attachments.
 pub(super) fn emit_item(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -69,7 +69,7 @@ pub(super) fn build_document(
     let mut lines = Vec::new();
     match kind {
         DocumentKind::Contact => {
-            // The sender is the owner of the address book.
+            // The sender of a contact is the owner of the address book, so it is omitted.
             metadata.from.clear();
             metadata.subject = metadata.subject.or_else(|| item.text(id::DISPLAY_NAME));
             lines = read_contact(item);
@@ -91,7 +91,8 @@ pub(super) fn build_document(
     })
 }
 
-/// Returns the kind of an item by its class, for example `IPM.Note` or `IPM.Appointment.Live Meeting`.
+/// Returns the kind of an item by its message class, for example `IPM.Note` or
+/// `IPM.Appointment.Live Meeting`.
 fn document_kind(item: &Properties) -> DocumentKind {
     let class = item.text(id::MESSAGE_CLASS).unwrap_or_default();
     let mut words = class.split('.').skip(1);
@@ -102,7 +103,7 @@ fn document_kind(item: &Properties) -> DocumentKind {
     }
 }
 
-/// Returns the different texts of a contact.
+/// Returns the distinct texts of a contact.
 fn read_contact(item: &Properties) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let names = [id::DISPLAY_NAME];
@@ -163,7 +164,7 @@ fn read_metadata(item: &Properties, recipients: &[Properties]) -> DocumentMetada
     }
 }
 
-/// Returns the plain body, otherwise that of the HTML or RTF body.
+/// Returns the plain body, or else the text of the HTML or RTF body.
 fn read_body(item: &Properties, limits: &Limits) -> Result<String, ExtractError> {
     if let Some(text) = item.text(id::BODY) {
         return Ok(text.replace("\r\n", "\n").trim_end().to_string());

@@ -23,11 +23,12 @@ const VALUE_PREFIX: &str = "__substg1.0_";
 const RECIPIENT_PREFIX: &str = "__recip_version1.0_";
 const ATTACHMENT_PREFIX: &str = "__attach_version1.0_";
 const ENTRY_BYTES: usize = 16;
-/// The bytes before the entries in a file, in an item within it, and in a recipient or attachment.
+/// The number of bytes before the entries in a file, in an embedded item, and in a recipient or
+/// attachment.
 const FILE_HEADER_BYTES: usize = 32;
 const ITEM_HEADER_BYTES: usize = 24;
 const PART_HEADER_BYTES: usize = 8;
-/// Identifiers from here on have another meaning in each file.
+/// Identifiers from here on are assigned individually in each file.
 const FIRST_NAMED_ID: u16 = 0x8000;
 
 type File<'b> = CompoundFile<Cursor<&'b [u8]>>;
@@ -109,7 +110,7 @@ fn extract_attachment(
     }
 }
 
-/// Returns the names in a folder, in order.
+/// Returns the names in a folder in order.
 fn list_folder(file: &mut File<'_>, folder: &str) -> Result<Vec<String>, ExtractError> {
     let entries = file.read_storage(format!("/{folder}"));
     let entries = entries.map_err(|error| ExtractError::malformed(FORMAT, error))?;
@@ -173,7 +174,7 @@ fn parse_value_name(name: &str) -> Option<(u16, u16)> {
     is_whole.then_some(((tag >> 16) as u16, tag as u16))
 }
 
-/// Returns the content of a stream. A missing one is empty.
+/// Returns the content of a stream. Empty if the stream does not exist.
 fn read_stream(
     extraction: &mut Extraction<'_>,
     file: &mut File<'_>,
@@ -189,7 +190,7 @@ fn read_stream(
         let read = stream.and_then(|stream| stream.take(bytes_max).read_to_end(&mut bytes));
         read.map_err(|error| ExtractError::malformed(FORMAT, error))
     })?;
-    // Damaged streams can share their content.
+    // In damaged files, streams can share their content.
     extraction
         .usage
         .add_expanded(bytes.len(), &extraction.limits)?;

@@ -46,7 +46,8 @@ pub(super) mod id {
     pub const SENDER_SMTP_ADDRESS: u16 = 0x5d01;
     pub const SENT_REPRESENTING_SMTP_ADDRESS: u16 = 0x5d02;
 
-    // Named properties have another identifier in each file. These are their own numbers, see MS-OXPROPS.
+    // Named properties have different identifiers in each file. These are their own numbers, see
+    // MS-OXPROPS.
     pub const CONTACT_ADDRESSES: [u16; 4] = [0x801b, 0x8083, 0x8093, 0x80a3];
     pub const LOCATION: u16 = 0x8208;
 }
@@ -66,7 +67,7 @@ const UNIX_EPOCH_INTERVALS: u64 = 116_444_736_000_000_000;
 
 /// The value of a property.
 pub(super) enum PropertyValue {
-    /// An integer, time or truth value.
+    /// An integer, time or Boolean.
     Number(u64),
     /// Text in the code page of the item.
     Text8(Vec<u8>),
@@ -84,7 +85,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    /// Adds a property. The first of several with one identifier counts.
+    /// Adds a property. The first one with an identifier takes precedence.
     pub(super) fn insert(&mut self, id: u16, value: PropertyValue) {
         self.values.entry(id).or_insert(value);
     }
@@ -96,7 +97,7 @@ impl Properties {
         }
     }
 
-    /// Returns a text that is not empty.
+    /// Returns a non-empty text.
     pub(super) fn text(&self, id: u16) -> Option<String> {
         let text = match self.values.get(&id)? {
             PropertyValue::Unicode(bytes) => UTF_16LE.decode_without_bom_handling(bytes).0.into(),
@@ -118,7 +119,7 @@ impl Properties {
         }
     }
 
-    /// Sets the encoding from the code page that the item declares, if it is not known.
+    /// Sets the encoding from the code page of the item, unless it is already known.
     pub(super) fn read_code_page(&mut self) {
         let code_page = self
             .number(id::MESSAGE_CODE_PAGE)
@@ -134,7 +135,7 @@ impl Properties {
         clean_property(name.rsplit(['/', '\\']).next()?)
     }
 
-    /// A picture of the body has an identifier, by which the body refers to it.
+    /// Inline pictures have a Content-ID, by which the body refers to them.
     pub(super) fn is_inline_image(&self) -> bool {
         let media_type = self.text(id::ATTACH_MEDIA_TYPE).unwrap_or_default();
         media_type.starts_with("image/") && self.text(id::ATTACH_CONTENT_ID).is_some()
@@ -146,8 +147,8 @@ impl Properties {
         i64::try_from(intervals / 10_000).ok()
     }
 
-    /// Returns `Name <address>` of these properties. Addresses of Exchange (`/O=…`) mean nothing to
-    /// people.
+    /// Returns `Name <address>` of these properties. Exchange addresses (`/O=…`) are omitted,
+    /// because they are internal.
     pub(super) fn address(&self, names: &[u16], addresses: &[u16]) -> Option<String> {
         let first = |ids: &[u16]| ids.iter().find_map(|id| self.text(*id));
         let is_internet = |address: &String| address.contains('@');

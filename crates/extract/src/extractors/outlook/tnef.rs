@@ -19,7 +19,7 @@ use crate::output::MailReference;
 
 const FORMAT: &str = "TNEF attachment";
 const SIGNATURE_BYTES: usize = 6;
-/// Properties of an item and values of a property that are read.
+/// The maximum number of properties of an item, and of values of a property.
 const PROPERTIES_MAX: u32 = 20_000;
 const FIRST_NAMED_ID: u16 = 0x8000;
 const MULTIPLE_VALUES: u16 = 0x1000;
@@ -35,7 +35,7 @@ const MESSAGE_PROPERTIES: u16 = 0x9003;
 const ATTACHMENT_PROPERTIES: u16 = 0x9005;
 const CODE_PAGE: u16 = 0x9007;
 
-/// Extracts the body, if there is one, and the attachments.
+/// Extracts the body, if present, and the attachments.
 pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
@@ -44,7 +44,7 @@ pub(crate) fn extract(
     let item = Item::read(bytes, &extraction.limits)?;
     let document = build_document(&item.message, &[], &extraction.limits)?;
     let mut inner = location.clone();
-    // Without a text, the mail that contains it is the document.
+    // If there is no text, only the containing mail is a document.
     if document.title.is_some() || !document.text.is_empty() {
         inner.mail = Some(Arc::new(MailReference {
             inner_path: location.inner_path.clone(),
@@ -133,7 +133,7 @@ struct Attribute<'b> {
     data: &'b [u8],
 }
 
-/// Returns the next attribute. A file that is cut off ends there.
+/// Returns the next attribute. Returns `None` at the end of a truncated file.
 fn read_attribute<'b>(reader: &mut ByteReader<'b>) -> Option<Attribute<'b>> {
     reader.u8().filter(|level| (1..=2).contains(level))?;
     let id = reader.u16()?;
@@ -144,7 +144,7 @@ fn read_attribute<'b>(reader: &mut ByteReader<'b>) -> Option<Attribute<'b>> {
     Some(Attribute { id, data })
 }
 
-/// Reads properties up to the first one that is damaged.
+/// Reads properties up to the first damaged one.
 fn read_properties(bytes: &[u8], properties: &mut Properties) {
     let mut reader = ByteReader(bytes);
     let count = reader.u32().unwrap_or(0).min(PROPERTIES_MAX);
@@ -179,7 +179,7 @@ fn read_property(reader: &mut ByteReader<'_>, properties: &mut Properties) -> Op
     };
     for _ in 0..values {
         let value = read_value(reader, base)?;
-        // The value of an object begins with its interface.
+        // An object value begins with its interface id.
         let value = match value {
             PropertyValue::Binary(bytes) if base == kind::OBJECT => {
                 PropertyValue::Binary(bytes.get(INTERFACE_ID_BYTES..)?.to_vec())
@@ -204,7 +204,7 @@ fn read_value(reader: &mut ByteReader<'_>, kind: u16) -> Option<PropertyValue> {
             PropertyValue::Number(low | u64::from(reader.u32()?) << 32)
         }
         0x0048 => PropertyValue::Binary(reader.take(INTERFACE_ID_BYTES)?.to_vec()),
-        // Integers, truth values, floats and errors.
+        // Integers, Booleans, floats and errors.
         0x0002 | 0x0003 | 0x0004 | 0x000a | 0x000b => PropertyValue::Number(reader.u32()?.into()),
         _ => return None,
     })
@@ -236,7 +236,7 @@ impl<'b> ByteReader<'b> {
             .map(|bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// Returns bytes with their length before them, filled to four bytes.
+    /// Returns bytes that are preceded by their length and padded to four bytes.
     fn sized(&mut self) -> Option<&'b [u8]> {
         let length = usize::try_from(self.u32()?).ok()?;
         let bytes = self.take(length)?;

@@ -1,4 +1,4 @@
-//! What readers can fill in and add: the values of form fields, notes, and embedded files.
+//! Interactive parts of a PDF: form fields, notes and embedded files.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::decode_text_string;
 use crate::error::ExtractError;
 use crate::limits::Limits;
 
-/// Fields, notes and names that are read at most. Damaged trees can contain themselves.
+/// The maximum number of fields, notes and names. Damaged trees can be cyclic.
 const NODES_MAX: usize = 20_000;
 const DEPTH_MAX: u32 = 32;
 
-/// Returns a line for each form field that has a value, and for each note.
+/// Returns a line for each form field with a value and for each note.
 pub(super) fn read_notes(
     pdf: &Pdf,
     pages_max: usize,
@@ -75,7 +75,7 @@ pub(super) fn find_attachments<'p>(
     Ok(found)
 }
 
-/// Returns the properties of the document in XML.
+/// Returns the XMP metadata of the document.
 pub(super) fn read_metadata_stream(pdf: &Pdf) -> Option<Vec<u8>> {
     let stream = catalog(pdf)?.get::<Stream<'_>>("Metadata")?;
     Some(stream.decoded().ok()?.into_owned())
@@ -96,7 +96,7 @@ impl<'l> Walk<'l> {
         Walk { limits, nodes: 0 }
     }
 
-    /// Returns `false` if the walk ends here.
+    /// Returns `false` if the limit is reached.
     fn enter(&mut self, depth: u32) -> Result<bool, ExtractError> {
         self.limits.check_deadline()?;
         self.nodes += 1;
@@ -114,7 +114,7 @@ impl<'l> Walk<'l> {
             if !self.enter(depth)? {
                 return Ok(());
             }
-            // The name for people, otherwise that for programs.
+            // The display name takes precedence over the internal name.
             let label = read_text(&field, "TU").or_else(|| read_text(&field, "T"));
             let label = label.unwrap_or_else(|| parent.to_owned());
             if let Some(value) = read_value(&field) {
@@ -164,7 +164,8 @@ fn read_file<'p>(file: &Dict<'p>) -> Option<(String, Stream<'p>)> {
     Some((name.unwrap_or_else(|| "attachment".into()), stream))
 }
 
-/// Returns the value of a field: a text, or the name of a choice. A box without a tick has none.
+/// Returns the value of a field: a text, or the name of the selected option. `None` for an
+/// unchecked box.
 fn read_value(field: &Dict<'_>) -> Option<String> {
     match field.get::<Object<'_>>("V")? {
         Object::String(text) => decode_text_string(text.as_bytes()),

@@ -53,8 +53,8 @@ impl GlyphBox {
         }
     }
 
-    /// Corrects the size of a glyph in a bitmap font, whose nominal size can be a small part of that of
-    /// its glyphs. `factor` is its size by its width, in nominal sizes.
+    /// Corrects the size of a glyph of a bitmap font, whose nominal size can be a fraction of the
+    /// size of its glyphs. `factor` is the ratio of height to width, in nominal sizes.
     pub(crate) fn enlarge(&mut self, factor: f64) {
         if factor > CREDIBLE_SIZE_MAX {
             self.size *= factor;
@@ -103,7 +103,7 @@ struct Accent {
     character: char,
     mark: char,
     position: GlyphBox,
-    /// The glyph before it, and the distance to it.
+    /// The preceding glyph, and the distance to it.
     before: Option<GlyphBox>,
     gap: GlyphGap,
     /// The next glyph is below it.
@@ -128,7 +128,7 @@ impl TextLayout {
     pub(crate) fn place_glyph(&mut self, glyph: GlyphBox) {
         if let Some(accent) = &mut self.accent {
             if glyph.is_below(&accent.position) {
-                // The letter takes the place of the accent.
+                // The letter replaces the accent.
                 accent.is_above_next = true;
                 self.last_glyph = Some(glyph);
                 self.gap = match accent.before {
@@ -167,7 +167,7 @@ impl TextLayout {
         }
     }
 
-    /// Adds an accent to the letter before it, or keeps it for the letter after it.
+    /// Adds an accent to the preceding letter, or keeps it for the next one.
     fn push_accent(&mut self, character: char, mark: char, position: GlyphBox) {
         let before = self.previous_glyph;
         let letter = self
@@ -205,7 +205,7 @@ impl TextLayout {
             if self.gap == GlyphGap::Page {
                 return;
             }
-            // A drawn space is a space, however close the next glyph is.
+            // A drawn space always separates words, however close the next glyph is.
             self.close_gap();
             if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
                 self.text.push(' ');
@@ -228,7 +228,7 @@ impl TextLayout {
         self.ended_pages += 1;
     }
 
-    /// Appends the text of the pages that follow, which were read by themselves. The last page here has
+    /// Appends the text of further pages, which were read by another thread. The last page has
     /// ended.
     pub(crate) fn append_pages(&mut self, next: TextLayout) {
         let TextLayout {
@@ -248,8 +248,8 @@ impl TextLayout {
         self.truncated
     }
 
-    /// Returns the text without white space at its end, with divided words joined. Each page but the
-    /// first begins with a form feed, so the number of form feeds before a word tells its page.
+    /// Returns the text without trailing white space, with divided words joined. Pages are
+    /// separated by form feeds, so the number of form feeds before a word determines its page.
     pub(crate) fn finish(mut self) -> BoundedText {
         self.flush_accent();
         BoundedText::from_trimmed(join_divided_words(self.text), self.truncated)
@@ -276,8 +276,8 @@ impl TextLayout {
     }
 }
 
-/// Returns the combining mark of a character that can be an accent over a letter. The ASCII ones
-/// are also characters of their own.
+/// Returns the combining mark of a character that can be an accent over a letter. ASCII accents are
+/// also ordinary characters.
 fn find_mark(character: char) -> Option<char> {
     let typed = typed_accent(character).filter(|_| matches!(character, '`' | '^' | '~'));
     combining_mark(character).or(typed)

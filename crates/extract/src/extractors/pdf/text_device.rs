@@ -12,7 +12,7 @@ use super::layout::{GlyphBox, TextLayout};
 /// A drawing device that records glyphs and ignores everything else.
 pub(super) struct TextDevice {
     pub(super) layout: TextLayout,
-    /// A page shows a picture.
+    /// The page contains a picture.
     pub(super) has_images: bool,
     last_run: Option<RunPosition>,
 }
@@ -33,7 +33,7 @@ impl TextDevice {
         }
     }
 
-    /// Ends the page. What the next one draws at the same position is not drawn twice.
+    /// Ends the page. Duplicate glyphs are detected only within a page.
     pub(super) fn end_page(&mut self) {
         self.last_run = None;
         self.layout.end_page();
@@ -64,7 +64,7 @@ impl<'a> Device<'a> for TextDevice {
             origin: (props.transform * first.transform()).translation(),
             glyph_count: run.glyphs().len(),
         };
-        // Text that is filled and stroked, or emboldened artificially, is drawn twice at the same
+        // Text that is filled and stroked, or artificially emboldened, is drawn twice at the same
         // position.
         if self.last_run.as_ref() == Some(&position) {
             return;
@@ -96,10 +96,10 @@ impl<'a> Device<'a> for TextDevice {
     fn pop_transparency_group(&mut self) {}
 }
 
-/// Returns the character of a glyph in a bitmap font without glyph names. Such fonts are made by
-/// TeX. Most of their codes are ASCII, with ligatures and accents among the control characters.
-/// Those of Cork's encoding have Latin letters in the upper half. Ligatures are returned as Unicode
-/// ligatures, which the layout splits.
+/// Returns the character of a glyph in a bitmap font without glyph names, as created by TeX. Most
+/// codes are ASCII, with ligatures and accents instead of control characters. Fonts in the Cork
+/// encoding have Latin letters in the upper half. Ligatures are returned as Unicode ligatures,
+/// which the layout splits.
 fn decode_bitmap_font_code(code: u32) -> Option<char> {
     Some(match code {
         0x0b | 0x1b => '\u{fb00}',
@@ -134,7 +134,7 @@ fn measure_advance(glyph: &Glyph<'_>) -> f64 {
     width.map_or(0.0, f64::from)
 }
 
-/// Returns the width of a character in most typefaces, in parts of the size.
+/// Returns the typical width of a character, as a fraction of the font size.
 fn typical_width(code: u32) -> f64 {
     match char::from_u32(code) {
         Some('i' | 'j' | 'l' | '.' | ',' | '\'' | ':' | ';' | '!' | '|' | 'I') => 0.28,

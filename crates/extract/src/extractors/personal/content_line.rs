@@ -8,8 +8,8 @@ pub(super) struct ContentLine {
     pub(super) value: String,
 }
 
-/// Joins lines that were folded: the next one begins with a space. Lines in quoted-printable end
-/// with `=`.
+/// Joins folded lines: a continuation begins with a space. In quoted-printable, a continued line
+/// ends with `=`.
 pub(super) fn unfold(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -48,7 +48,7 @@ impl ContentLine {
         })
     }
 
-    /// Returns the value as text. The parts of a value are separated by spaces.
+    /// Returns the value as text. The components of a value are separated by spaces.
     pub(super) fn text(&self) -> String {
         let is_quoted = self
             .parameters
@@ -78,7 +78,7 @@ impl ContentLine {
         text.trim().to_owned()
     }
 
-    /// Returns the person of an address with a name: `Ada <ada@example.org>`.
+    /// Returns a calendar user with name and address: `Ada <ada@example.org>`.
     pub(super) fn person(&self) -> String {
         let value = self.text();
         let has_scheme = value

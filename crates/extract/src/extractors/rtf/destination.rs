@@ -1,18 +1,18 @@
-//! Destinations: what a group contains.
+//! Destinations: the kinds of content of groups.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Destination {
     Body,
     /// A note, comment, header or text box. It is separate from the text around it.
     Block,
-    /// Text that belongs to the text around it, within something that is skipped.
+    /// Text that is part of the surrounding text, inside a skipped group.
     Inline,
-    /// The table of fonts, which have encodings.
+    /// The font table, which contains encodings.
     Fonts,
     /// The properties of the document.
     Properties,
     Property(Property),
-    /// Pictures, styles, codes of fields and everything unknown.
+    /// Pictures, styles, field codes and unknown destinations.
     Skipped,
 }
 
@@ -27,11 +27,11 @@ pub(super) enum Property {
 }
 
 impl Destination {
-    /// Returns the destination of a group that begins with the control word `name`, within this
-    /// destination. `is_optional` if `\*` precedes the word.
+    /// Returns the destination of a nested group that begins with the control word `name`.
+    /// `is_optional` is `true` after `\*`.
     pub(super) fn enter(self, name: &str, is_optional: bool) -> Destination {
         match (self, name) {
-            // A property in a code page, and again in Unicode.
+            // A property is repeated in Unicode.
             (Destination::Properties, "upr" | "ud") => self,
             (Destination::Properties, name) => find_property(name),
             (Destination::Property(_), _) => self,
@@ -64,7 +64,7 @@ fn find_property(name: &str) -> Destination {
     })
 }
 
-/// Destinations without text that do not need `\*`.
+/// Destinations without text that are not preceded by `\*`.
 fn is_skipped(name: &str) -> bool {
     matches!(
         name,

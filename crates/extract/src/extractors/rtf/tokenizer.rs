@@ -1,6 +1,6 @@
 //! Splits RTF into tokens.
 
-/// The longest name of a control word in the specification has 32 letters.
+/// The longest control word in the specification has 32 letters.
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug, PartialEq)]
@@ -40,7 +40,7 @@ impl<'a> Tokenizer<'a> {
         taken
     }
 
-    /// Reads what follows a backslash. Returns `None` for a symbol without a meaning.
+    /// Reads a token after its backslash. Returns `None` for symbols without a meaning.
     fn read_control(&mut self) -> Option<Token<'a>> {
         let first = *self.rest.first()?;
         if first.is_ascii_alphabetic() {
@@ -121,7 +121,7 @@ impl<'a> Iterator for Tokenizer<'a> {
                         return Some(token);
                     }
                 }
-                // Line breaks of the file have no meaning.
+                // Line breaks in the source are ignored.
                 b'\r' | b'\n' | b'\0' => {
                     self.advance(1);
                 }

@@ -1,7 +1,6 @@
 //! Escape sequences in the strings of JSON, YAML, TOML and Java properties.
 
-/// Returns the source with the characters that escape sequences stand for. `\"` and `\\` are
-/// decoded, too: the text is for people, not for a parser.
+/// Decodes the escape sequences of a source, including `\"` and `\\`: the text is not parsed again.
 pub(super) fn decode_escapes(source: String) -> String {
     if !source.contains('\\') {
         return source;
@@ -15,7 +14,7 @@ pub(super) fn decode_escapes(source: String) -> String {
     decoded
 }
 
-/// Appends what an escape sequence stands for, and returns the text after it.
+/// Appends the decoded escape sequence. Returns the rest of the text.
 fn decode_escape<'t>(text: &'t str, decoded: &mut String) -> &'t str {
     let Some(kind) = text.chars().next() else {
         decoded.push('\\');
@@ -53,7 +52,7 @@ fn decode_escape<'t>(text: &'t str, decoded: &mut String) -> &'t str {
     rest
 }
 
-/// Returns the character of the code units at the start of the text, and the text after them.
+/// Decodes the code units at the start of the text. Returns the character and the rest of the text.
 fn decode_utf16(text: &str) -> Option<(char, &str)> {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let (first, rest) = (unit(text)?, text.get(4..)?);

@@ -1,5 +1,5 @@
-//! Detection of a programming or markup language by file name or `#!` line. The word for it is
-//! "syntax", because the language of a document is a natural one.
+//! Detects the programming or markup language by file name or `#!` line. It is called "syntax",
+//! because the language of a document is a natural one.
 
 use crate::format::{Input, split_extension, take_prefix};
 
@@ -158,7 +158,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("sh", "shell"),
 ];
 
-/// Bytes of a `#!` line that are searched for an interpreter.
+/// The number of bytes of a `#!` line that are searched for an interpreter.
 const SHEBANG_BYTES_MAX: usize = 200;
 
 /// Returns the language of a file.

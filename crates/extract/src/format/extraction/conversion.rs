@@ -1,7 +1,7 @@
-//! Formats that programs read, see [`Programs`](crate::programs::Programs).
+//! Extraction by programs, see [`Programs`](crate::programs::Programs).
 //!
-//! A converter that is no fallback replaces the extractor of its format. Before a fallback or the
-//! recognition of text, the extractor reads, and its document is held back:
+//! A converter that is not a fallback replaces the extractor of its format. If there is a fallback
+//! converter or text recognition, the extractor runs first and its document is held back:
 //!
 //! ```text
 //! extractor ── has text ─────────────────────────────────▶ emit
@@ -25,25 +25,25 @@ use crate::programs::{
     RecognizedText,
 };
 
-/// A document that was held back, see the module.
+/// A document that is held back, see the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct HeldDocument {
     inner_path: Option<String>,
     document: Option<ExtractedDocument>,
 }
 
-/// How programs take part in reading a file or member.
+/// The programs for a file or member.
 struct Reading {
     converter: Option<ConverterChoice>,
     picture: Option<PictureFormat>,
 }
 
-/// Smaller pictures are icons.
+/// The minimum size of pictures in pixels. Smaller ones are icons.
 const PICTURE_PIXELS_MIN: u32 = 32;
 
 impl Extraction<'_> {
-    /// Reads a file or member of a known format, with the programs that read it. `read` calls the
-    /// format's extractor. `bytes` are absent if only parts of the file are read.
+    /// Reads a file or member of a known format. `read` calls the extractor of the format. `bytes`
+    /// is `None` if only parts of the file are read.
     pub(super) fn read_with_programs(
         &mut self,
         format: &Format,
@@ -56,7 +56,7 @@ impl Extraction<'_> {
         if let Some(converter) = converter.filter(|it| !it.is_fallback) {
             return self.convert(converter, location, bytes, None);
         }
-        // A format within another one, at the same location: the outer call has the programs.
+        // A nested format at the same location: the outer call runs the programs.
         let is_held = |held: &HeldDocument| held.inner_path == location.inner_path;
         if (converter.is_none() && reading.picture.is_none())
             || self.held.as_ref().is_some_and(is_held)
@@ -86,13 +86,13 @@ impl Extraction<'_> {
         }
     }
 
-    /// Returns `true` if a converter reads a file or member instead of an extractor.
+    /// Returns `true` if a converter replaces the extractor for a file or member.
     pub(super) fn is_converted(&self, format: Option<&Format>, location: &Location) -> bool {
         let programs = self.programs.as_deref();
         programs.is_some_and(|programs| is_converted(programs, format, &location.name))
     }
 
-    /// Keeps a document back that programs may complete. Returns it otherwise.
+    /// Holds back a document that programs may complete. Returns other documents.
     pub(super) fn hold(
         &mut self,
         location: &Location,
@@ -128,7 +128,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Emits what an extractor found, after programs have read what it did not.
+    /// Emits the result of an extractor after programs have completed it.
     fn complete(
         &mut self,
         reading: &Reading,
@@ -147,7 +147,7 @@ impl Extraction<'_> {
             match self.convert(converter, location, bytes, document.as_ref()) {
                 Ok(()) => return Ok(()),
                 Err(error @ ExtractError::MissingProgram { .. }) => result = Err(error),
-                // The reason of the extractor says more about the file.
+                // The error of the extractor is more informative.
                 Err(_) if result.is_err() => {}
                 Err(error) => result = Err(error),
             }
@@ -176,8 +176,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// Returns `true` if a picture, or the pages of a document, may show text that the extractor did
-    /// not find.
+    /// Returns `true` if a picture, or the pages of a document, may contain text that the extractor
+    /// did not find.
     fn shows_text(
         &self,
         format: PictureFormat,
@@ -207,7 +207,7 @@ impl Extraction<'_> {
         })
     }
 
-    /// Emits what a converter finds. `found` is what the extractor found.
+    /// Emits the result of a converter. `found` is the result of the extractor.
     fn convert(
         &mut self,
         converter: &ConverterChoice,
@@ -241,7 +241,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Calls a program. Its time does not count: it has a limit of its own.
+    /// Calls a program. Its time does not count towards the deadline, because it has its own limit.
     fn run_program<T>(
         &mut self,
         location: &Location,
@@ -269,7 +269,7 @@ impl Extraction<'_> {
         result
     }
 
-    /// Reads the text or HTML that a converter returned for a file.
+    /// Extracts from the output of a converter: text or HTML.
     fn read_converted(
         &self,
         converter: &ConverterChoice,
@@ -329,7 +329,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Reads plain text or HTML with the extractor of its format.
+    /// Extracts from plain text or HTML with the extractor of that format.
     fn read_text(
         &self,
         converter: &ConverterChoice,
@@ -355,7 +355,7 @@ impl Extraction<'_> {
     }
 }
 
-/// Returns `true` if a converter reads a file with this name instead of an extractor.
+/// Returns `true` if a converter replaces the extractor for files with this name.
 pub(crate) fn is_converted(programs: &dyn Programs, format: Option<&Format>, name: &str) -> bool {
     let has_extractor = format.is_some_and(|format| format.extractor.is_some());
     let converter = find_converter(programs, format, name);
@@ -380,7 +380,7 @@ fn is_unread(document: Option<&ExtractedDocument>, result: &Result<(), ExtractEr
     }
 }
 
-/// Returns the bytes as UTF-8 if the converter names another encoding.
+/// Converts the bytes to UTF-8 if the converter declares another encoding.
 fn recode(converted: &ConvertedDocument) -> Option<Vec<u8>> {
     let encoding = Encoding::for_label(converted.charset.as_deref()?.as_bytes())?;
     let (text, _, _) = encoding.decode(&converted.bytes);

@@ -37,7 +37,7 @@ pub(super) fn decode_characters(content: &[u8], length: usize) -> Option<String>
     })
 }
 
-/// Reads strings from a record and the ones that continue it. If the characters of a string go on
+/// Reads strings from a record and its continuation records. If the characters of a string continue
 /// in the next record, their flags are repeated there.
 pub(super) struct StringReader<'a> {
     segments: std::vec::IntoIter<&'a [u8]>,

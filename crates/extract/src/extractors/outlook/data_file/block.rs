@@ -25,16 +25,17 @@ const DATA_TREE: u8 = 1;
 const SUBNODES: u8 = 2;
 const DATA_HEADER_BYTES: usize = 8;
 const DATA_LEVELS_MAX: u8 = 2;
-/// The bytes that a block fills at least.
+/// The minimum size of a block.
 const BLOCK_BYTES_MIN: usize = 64;
-/// Subnodes of a node that are read.
+/// The maximum number of subnodes of a node.
 const SUBNODES_MAX: usize = 100_000;
 
 /// The subnodes of a node.
 pub(super) type Subnodes = BTreeMap<NodeId, Node>;
 
 impl DataFile<'_> {
-    /// Reads and decodes a block. A wrong checksum is noted, and the data is used.
+    /// Reads and decodes a block. If the checksum is wrong, the damage is recorded and the data is
+    /// used.
     fn read_block(&mut self, id: BlockId) -> Result<Vec<u8>, ExtractError> {
         let layout = self.layout;
         let entry = self.find_block(id)?;
@@ -82,7 +83,7 @@ impl DataFile<'_> {
         Ok(blocks)
     }
 
-    /// Like [`DataFile::read_blocks`], in one piece.
+    /// Like [`DataFile::read_blocks`], concatenated.
     pub(super) fn read_data(
         &mut self,
         id: BlockId,
@@ -103,7 +104,8 @@ impl DataFile<'_> {
         blocks: &mut Vec<Vec<u8>>,
     ) -> Result<(), ExtractError> {
         let block = self.read_block(id)?;
-        // Empty blocks count as well: a damaged tree can refer to one of them millions of times.
+        // Empty blocks are counted as well: a damaged tree can refer to one block millions of
+        // times.
         let Some(left) = rest.checked_sub(block.len().max(BLOCK_BYTES_MIN) as u64) else {
             return Err(ExtractError::limit(Limit::InputSize, 0));
         };

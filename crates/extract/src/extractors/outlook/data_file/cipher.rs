@@ -1,21 +1,21 @@
-//! How blocks are encoded. Neither way needs a key: they only hide words from other programs. Source:
-//! MS-PST, sections 5.1 to 5.3.
+//! The encodings of blocks. They are obfuscations without a key. Source: MS-PST, sections 5.1 to
+//! 5.3.
 
 use super::FORMAT;
 use crate::error::ExtractError;
 
-/// How the blocks of a file are encoded.
+/// The encoding of the blocks of a file.
 #[derive(Clone, Copy)]
 pub(super) enum Cipher {
     None,
-    /// Each byte stands for another one.
+    /// Each byte is substituted by another one.
     Permute,
-    /// The same, with a key that is made of the identifier of the block.
+    /// Substitution with a key that is derived from the block identifier.
     Cyclic,
 }
 
 impl Cipher {
-    /// Returns the way that the header names.
+    /// Returns the encoding that the header declares.
     pub(super) fn from_code(code: u8) -> Result<Self, ExtractError> {
         match code {
             0 => Ok(Cipher::None),
@@ -79,7 +79,7 @@ const INVERSE: [u8; 256] = {
     inverse
 };
 
-/// What each byte is encoded as.
+/// The substitution table for encoding.
 #[rustfmt::skip]
 const PERMUTATION: [u8; 256] = [
     0x41, 0x36, 0x13, 0x62, 0xa8, 0x21, 0x6e, 0xbb, 0xf4, 0x16, 0xcc, 0x04, 0x7f, 0x64, 0xe8, 0x5d,
@@ -100,7 +100,7 @@ const PERMUTATION: [u8; 256] = [
     0xa2, 0x01, 0xf7, 0x2e, 0xbc, 0x24, 0x68, 0x75, 0x0d, 0xfe, 0xba, 0x2f, 0xb5, 0xd0, 0xda, 0x3d,
 ];
 
-/// What a byte becomes while the key is added. It is its own inverse.
+/// The substitution of a byte between the additions of the key. It is its own inverse.
 #[rustfmt::skip]
 const MIXTURE: [u8; 256] = [
     0x14, 0x53, 0x0f, 0x56, 0xb3, 0xc8, 0x7a, 0x9c, 0xeb, 0x65, 0x48, 0x17, 0x16, 0x15, 0x9f, 0x02,

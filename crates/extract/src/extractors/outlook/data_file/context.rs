@@ -18,14 +18,14 @@ use crate::error::ExtractError;
 use crate::extractors::bytes::{u8_at, u16_at, u32_at, u64_at};
 use crate::extractors::outlook::properties::{Properties, PropertyValue, kind};
 
-/// Properties of a node that are read.
+/// The maximum number of properties of a node.
 const PROPERTIES_MAX: usize = 20_000;
-/// Rows of a table that are read.
+/// The maximum number of rows of a table.
 const ROWS_MAX: usize = 100_000;
 const COLUMNS_OFFSET: usize = 22;
 const COLUMN_BYTES: usize = 8;
 
-/// A property of a node, whose value may have to be read.
+/// A property of a node. Its value may be stored elsewhere.
 #[derive(Clone, Copy)]
 pub(super) struct PropertyRecord {
     pub(super) id: u16,
@@ -63,7 +63,7 @@ impl PropertyContext {
         })
     }
 
-    /// Returns the value of a property, which is at most `bytes_max` bytes long. Damage is noted.
+    /// Returns the value of a property, truncated to `bytes_max` bytes. Damage is recorded.
     pub(super) fn value(
         &self,
         file: &mut DataFile<'_>,
@@ -84,7 +84,7 @@ impl PropertyContext {
         })
     }
 
-    /// Adds the property with this identifier, if the node has it.
+    /// Adds the property with this identifier if the node has it.
     pub(super) fn add_to(
         &self,
         file: &mut DataFile<'_>,
@@ -98,7 +98,7 @@ impl PropertyContext {
         }
     }
 
-    /// Returns the subnode that an object is in.
+    /// Returns the subnode that contains an object.
     pub(super) fn object_node(&self, id: u16) -> Option<Node> {
         let record = self.records.iter().find(|record| record.id == id)?;
         if record.kind != kind::OBJECT {
@@ -109,7 +109,7 @@ impl PropertyContext {
     }
 }
 
-/// Reads a value. Returns `None` for types that have no text, and for empty values.
+/// Reads a value. Returns `None` for types without text and for empty values.
 fn read_value(
     file: &mut DataFile<'_>,
     heap: &Heap,
@@ -144,7 +144,7 @@ fn read_value(
     Ok(Some(to_value(bytes)))
 }
 
-/// Reads a table: the properties of each row.
+/// Reads the properties of each row of a table.
 pub(super) fn read_table(
     file: &mut DataFile<'_>,
     node: Node,
@@ -169,7 +169,7 @@ pub(super) fn read_table(
         }
     };
     let mut table = Vec::new();
-    // A block ends with bytes that are too few for a row.
+    // The last bytes of a block are too few for a row.
     let all_rows = blocks
         .iter()
         .flat_map(|block| block.chunks_exact(row_bytes.max(1)));
@@ -189,7 +189,7 @@ pub(super) fn read_table(
     Ok(table)
 }
 
-/// Returns the cell of a row, if it exists and has four bytes: longer numbers and truth values are not
+/// Returns a cell of a row if it exists and has four bytes. Longer numbers and Booleans are not
 /// needed.
 fn read_cell(row: &[u8], column: &[u8], bits_offset: usize) -> Option<PropertyRecord> {
     let offset = usize::from(u16_at(column, 4)?);

@@ -1,4 +1,4 @@
-//! A file and what was read of it.
+//! A data file and its state while it is read.
 
 use std::io::SeekFrom;
 
@@ -16,9 +16,9 @@ pub(super) struct DataFile<'r> {
     node_index: u64,
     block_index: u64,
     pub(super) pages: PageCache,
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     pub(super) bytes: u64,
-    /// The first damage or limit since [`DataFile::take_damage`], which made something incomplete.
+    /// The first damage or limit since [`DataFile::take_damage`]. It made the output incomplete.
     damage: Option<ExtractError>,
 }
 
@@ -63,7 +63,7 @@ impl<'r> DataFile<'r> {
         Ok(buffer)
     }
 
-    /// Records why a part of an item is missing or wrong.
+    /// Records the reason why a part of an item is missing or wrong.
     pub(super) fn note_damage(&mut self, error: ExtractError) {
         self.damage.get_or_insert(error);
     }

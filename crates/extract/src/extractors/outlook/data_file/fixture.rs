@@ -1,5 +1,5 @@
-//! Writes data files for tests, in all versions. Programs that read items without the tables of their
-//! folders read them: `readpst` of libpst 0.6.76 does.
+//! Writes data files of all versions for tests. `readpst` of libpst 0.6.76 and other programs that
+//! do not need the tables of folders can read them.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ pub(crate) struct Version {
     pub(crate) cipher: u8,
 }
 
-/// All versions with all ways to encode blocks.
+/// All versions with all encodings of blocks.
 pub(crate) const VERSIONS: [Version; 5] = [
     Version {
         number: 15,
@@ -90,15 +90,15 @@ pub(crate) struct Attachment {
     pub(crate) item: Option<Item>,
 }
 
-/// A folder: its name, its parent as a number in the list of folders, its items. The first one is the
-/// folder of the user.
+/// A folder: its name, the index of its parent in the list of folders, and its items. The first
+/// folder is that of the user.
 pub(crate) struct Folder {
     pub(crate) name: &'static str,
     pub(crate) parent: usize,
     pub(crate) items: Vec<Item>,
 }
 
-/// Writes a file. `damage` can change the content of each block before its checksum is made.
+/// Writes a file. `damage` can change the content of each block before its checksum is computed.
 pub(crate) fn write_file(
     version: Version,
     folders: &[Folder],
@@ -229,7 +229,7 @@ impl<'d> FileWriter<'d> {
         word.to_le_bytes()[..if self.layout.is_wide() { 8 } else { 4 }].to_vec()
     }
 
-    /// Adds data that may need several blocks.
+    /// Adds data, in several blocks if necessary.
     fn add_data(&mut self, bytes: &[u8]) -> u64 {
         const BLOCK_BYTES: usize = 8000;
         if bytes.len() <= BLOCK_BYTES {
@@ -280,7 +280,7 @@ impl<'d> FileWriter<'d> {
         self.add_block(&block, true)
     }
 
-    /// Adds an item: the identifiers of its data and of its subnodes.
+    /// Adds an item. Returns the identifiers of its data and of its subnodes.
     fn add_item(&mut self, item: &Item) -> (u64, u64) {
         let mut subnodes = Vec::new();
         let data = self.add_properties(&item.properties, None, &mut subnodes);

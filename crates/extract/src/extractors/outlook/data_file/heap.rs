@@ -19,12 +19,12 @@ const SIGNATURE: u8 = 0xec;
 const TREE_SIGNATURE: u8 = 0xb5;
 const TREE_LEVELS_MAX: u8 = 8;
 const ITEM_ID_BYTES: usize = 4;
-/// Bytes of the data of a node that is a heap. Longer values are in subnodes.
+/// The maximum size of a heap. Longer values are in subnodes.
 const HEAP_BYTES_MAX: u64 = 64 << 20;
-/// Items of branches that are followed in a tree.
+/// The maximum number of branches that are followed in a tree.
 const BRANCHES_MAX: usize = 100_000;
 
-/// What a heap contains.
+/// The kind of a heap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeapKind {
     Properties = 0xbc,

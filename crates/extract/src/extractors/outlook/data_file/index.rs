@@ -15,7 +15,7 @@ use super::page::{Index, Page};
 use crate::error::ExtractError;
 use crate::extractors::bytes::{u8_at, u16_at, u32_at};
 
-/// Indexes have at most 8 levels. With 15 entries a page, that is more than a file can have.
+/// The maximum level of an index. With 15 entries per page, 8 levels exceed any file.
 const LEVELS_MAX: u8 = 8;
 
 /// The identifier of a node. Its five low bits are its kind.
@@ -35,23 +35,23 @@ impl NodeId {
         self.0 & 0x1f
     }
 
-    /// The number among the nodes of its kind.
+    /// The number among the nodes of the same kind.
     pub(super) fn number(self) -> u64 {
         u64::from(self.0 >> 5)
     }
 }
 
-/// The identifier of a block. 0 is none.
+/// The identifier of a block. 0 means none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockId(pub(super) u64);
 
 impl BlockId {
-    /// The lowest bit has no meaning.
+    /// The lowest bit is reserved.
     pub(super) fn key(self) -> u64 {
         self.0 & !1
     }
 
-    /// Returns `true` if the block contains identifiers of blocks. It is not encoded.
+    /// Returns `true` if the block contains block identifiers. Such blocks are not encoded.
     pub(super) fn is_internal(self) -> bool {
         self.0 & 2 != 0
     }
@@ -112,7 +112,7 @@ impl DataFile<'_> {
         })
     }
 
-    /// Returns the leaf page with a key, and the number of its entry there.
+    /// Returns the leaf page that contains a key, and the index of its entry there.
     fn find(&mut self, index: Index, key: u64) -> Result<Option<(Rc<Page>, usize)>, ExtractError> {
         let mut page = self.read_page(index, self.root(index), None)?;
         loop {
@@ -137,7 +137,7 @@ impl DataFile<'_> {
         }
     }
 
-    /// Returns the key of an entry: nodes and blocks are found without bits that have no meaning.
+    /// Returns the key of an entry: its identifier without reserved bits.
     fn entry_key(&self, index: Index, page: &Page, number: usize) -> Option<u64> {
         let key = self.layout.word(page.entry(number)?, 0)?;
         Some(match index {
@@ -158,8 +158,8 @@ impl DataFile<'_> {
         self.read_page(index, position, Some(page.level))
     }
 
-    /// Reads a page. The level of a page is one less than that of the page that refers to it, so no page
-    /// can contain itself.
+    /// Reads a page. Its level must be one less than that of the page that refers to it, so there
+    /// are no cycles.
     fn read_page(
         &mut self,
         index: Index,
@@ -184,14 +184,15 @@ impl DataFile<'_> {
     }
 }
 
-/// Goes through all nodes in the order of their identifiers. Damaged pages are skipped.
+/// Iterates over all nodes in the order of their identifiers. Damaged pages are skipped.
 pub(super) struct NodeWalk {
     /// The pages from the root to a leaf, and the next entry of each.
     levels: Vec<(Rc<Page>, usize)>,
     last: Option<NodeId>,
-    /// Damaged pages can refer to the same pages often.
+    /// The number of pages that were read. It is limited, because damaged pages can refer to the
+    /// same page many times.
     pages_left: u64,
-    /// Why nodes are missing.
+    /// The reason why nodes are missing.
     pub(super) damage: Option<ExtractError>,
 }
 
@@ -216,7 +217,7 @@ impl NodeWalk {
             } else if page.level > 0 {
                 self.descend(file, &page, number);
             } else if let Some(entry) = page.entry(number).and_then(|it| file.parse_node(it)) {
-                // A node that occurs twice would have two documents with one position.
+                // A repeated node would create two documents with the same position.
                 if self.last.is_none_or(|last| last < entry.id) {
                     self.last = Some(entry.id);
                     return Some(entry);

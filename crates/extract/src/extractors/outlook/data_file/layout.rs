@@ -10,13 +10,13 @@ use super::cipher::Cipher;
 use crate::error::ExtractError;
 use crate::extractors::bytes::{u8_at, u16_at, u32_at, u64_at};
 
-/// Bytes of the longest header.
+/// The size of the largest header.
 pub(super) const HEADER_BYTES: usize = 564;
 const VERSION_OFFSET: usize = 10;
 
-/// Where things are in the files of a version. All numbers are little-endian.
+/// The layout of a version of the format. All numbers are little-endian.
 pub(super) struct Layout {
-    /// The bytes of identifiers and positions.
+    /// The size of identifiers and positions in bytes.
     word_bytes: usize,
     pub(super) page_bytes: usize,
     /// Offsets in a page of an index: the number of entries, the bytes of an entry, the level, the trailer
@@ -25,15 +25,16 @@ pub(super) struct Layout {
     pub(super) entry_bytes_offset: usize,
     pub(super) page_trailer_offset: usize,
     pub(super) page_checksum_offset: usize,
-    /// Blocks and their trailers fill a multiple of these bytes.
+    /// Blocks with their trailers are padded to a multiple of this size.
     pub(super) block_alignment: usize,
     pub(super) block_trailer_bytes: usize,
     /// Offsets in the trailer of a block.
     pub(super) block_id_offset: usize,
     pub(super) block_checksum_offset: usize,
-    /// Blocks can be compressed, and the trailer has their true size at this offset.
+    /// If set, blocks can be compressed, and the trailer contains the decompressed size at this
+    /// offset.
     pub(super) expanded_bytes_offset: Option<usize>,
-    /// The bits of the number of an item in a block of a heap.
+    /// The number of bits of an item number within a heap block.
     pub(super) heap_item_bits: u32,
     /// Offsets in the header.
     node_index_offset: usize,
@@ -142,7 +143,7 @@ impl Layout {
     }
 }
 
-/// What the header of a file says.
+/// The contents of a file header.
 pub(super) struct Header {
     pub(super) layout: &'static Layout,
     pub(super) cipher: Cipher,

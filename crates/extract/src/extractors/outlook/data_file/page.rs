@@ -9,10 +9,10 @@ use super::{FORMAT, damaged};
 use crate::error::ExtractError;
 use crate::extractors::bytes::{u8_at, u32_at};
 
-/// Bytes of pages that are in memory. They suffice for the upper levels of the indexes of large files.
+/// The size of the page cache in bytes. It holds the upper levels of the indexes of large files.
 const PAGE_CACHE_BYTES_MAX: usize = 4 << 20;
 
-/// An index of a file, as the kind of its pages.
+/// An index of a file, identified by the kind of its pages.
 #[derive(Clone, Copy)]
 pub(super) enum Index {
     Blocks = 0x80,

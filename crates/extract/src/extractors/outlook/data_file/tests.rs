@@ -186,7 +186,7 @@ fn items_are_read_with_their_folders_and_attachments() {
     }
 }
 
-/// The files that the tests of `windrow index` read.
+/// The files for the tests of `windrow index`.
 #[test]
 fn the_fixtures_are_files_that_this_module_writes() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -261,7 +261,7 @@ fn shares_divide_the_items() {
     assert_eq!(found, whole);
 }
 
-/// A byte of a text is damaged: the mail is there, and so is the failure.
+/// A damaged byte of a text: the mail is emitted together with a failure.
 #[test]
 fn damaged_items_are_documents_and_failures() {
     let mut file = write(VERSIONS[1]);
@@ -291,7 +291,7 @@ fn damaged_items_are_documents_and_failures() {
     assert!(texts.into_iter().any(|text| text.ends_with("Fring flour.")));
 }
 
-/// A page of the index of nodes is damaged: the other items are there, and so is the failure.
+/// A damaged page of the index of nodes: the other items are emitted together with a failure.
 #[test]
 fn damaged_indexes_are_failures_of_the_file() {
     let mut file = write(VERSIONS[1]);
