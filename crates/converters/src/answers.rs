@@ -1,5 +1,5 @@
-//! The protocol of converters that stay running. It is that of Recoll's input handlers of the kind
-//! `execm`, so those can be used:
+//! The protocol of persistent converters. It is that of Recoll's `execm` input handlers, so that
+//! those can be used:
 //! <https://www.recoll.org/usermanual/webhelp/docs/RCL.PROGRAM.FILTERS.html>
 //!
 //! A message is a sequence of elements and an empty line. An element is a name, a colon, the length of
@@ -42,7 +42,7 @@ use std::os::unix::ffi::OsStrExt;
 const ELEMENTS_MAX: usize = 200;
 const LINE_BYTES_MAX: usize = 1024;
 
-/// What a converter answers.
+/// An answer of a converter.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) document: ConvertedDocument,
@@ -53,19 +53,19 @@ pub(crate) struct Answer {
     pub(crate) failure: Option<AnswerFailure>,
 }
 
-/// What a converter reports.
+/// A failure that a converter reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerFailure {
     Document,
     File,
 }
 
-/// Why an answer cannot be read.
+/// The reason why an answer cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AnswerError {
-    /// The bytes are not of the protocol.
+    /// The bytes violate the protocol.
     Invalid(String),
-    /// The converter needs this program.
+    /// The converter reports that this program is missing.
     MissingProgram(String),
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// What the placeholders of a command line stand for.
+/// The values of the placeholders in a command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placeholders<'a> {
     /// `%f`
@@ -17,7 +17,8 @@ pub(crate) struct Placeholders<'a> {
     pub(crate) folder: &'a Path,
 }
 
-/// Checks a command line: a program, known placeholders, and a file unless the converter is persistent.
+/// Checks a command line: it must have a program and only known placeholders, and it must name the
+/// file unless the converter is persistent.
 pub(crate) fn check_command(command: &[String], persistent: bool) -> Result<(), String> {
     if command.first().is_none_or(|program| program.is_empty()) {
         return Err("command: a program is missing".to_owned());
@@ -69,7 +70,7 @@ pub(crate) fn expand(word: &str, placeholders: &Placeholders<'_>) -> OsString {
     OsString::from_vec(expanded)
 }
 
-/// Returns the path of a program, which is searched in the folders of `PATH` unless it has a slash.
+/// Returns the path of a program. A name without a slash is searched in the folders of `PATH`.
 pub fn find_program(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| is_executable(path));
@@ -83,14 +84,15 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Returns the absolute paths of files among the arguments of a command, such as a script.
+/// Returns the arguments that are absolute paths, such as scripts.
 pub(crate) fn named_files(command: &[String]) -> impl Iterator<Item = PathBuf> {
     let words = command.iter().skip(1).map(Path::new);
     let files = words.filter(|path| path.is_absolute() && path.is_file());
     files.map(Path::to_path_buf)
 }
 
-/// Returns the extension of a name for a copy of it, if it is harmless in every command line.
+/// Returns the extension of a name if it is safe in every command line. It becomes the extension of
+/// a copy.
 pub(crate) fn safe_extension(name: &str) -> Option<&str> {
     const BYTES_MAX: usize = 12;
     let extension = Path::new(name).extension().and_then(OsStr::to_str)?;

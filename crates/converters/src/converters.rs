@@ -1,4 +1,4 @@
-//! All converters, as the extraction calls them.
+//! Implements `windrow_extract::Programs` with the configured converters.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -21,23 +21,23 @@ use crate::recognition::{ProgramError, recognize};
 use crate::sandbox::Permissions;
 use crate::settings::{Converter, OutputFormat, ProgramSettings, Recognition};
 
-/// The number of processes and threads of a converter.
+/// The maximum number of processes and threads of a converter.
 const PROCESSES_MAX: u64 = 256;
 
-/// Learns when programs run, because their time is not that of the worker.
+/// Observes when programs run. Their time does not count as time of the worker.
 pub trait ProgramMonitor {
-    /// A program starts that may run for this long.
+    /// A program starts. It may run for `time_max`.
     fn program_started(&self, time_max: Duration);
 
-    /// It has ended.
+    /// The program has ended.
     fn program_ended(&self);
 }
 
-/// The converters of a worker. Those that stay running are killed on drop.
+/// The converters of a worker. Persistent converters are killed on drop.
 pub struct Converters<'m> {
     settings: ProgramSettings,
     monitor: &'m dyn ProgramMonitor,
-    /// The time that the programs of the current file have left.
+    /// The remaining time for programs of the current file.
     time_left: Duration,
     running: HashMap<usize, PersistentConverter>,
 }
@@ -53,12 +53,12 @@ impl<'m> Converters<'m> {
         }
     }
 
-    /// Gives the programs of the next file their full time.
+    /// Resets the time for programs at the start of a file.
     pub fn begin_file(&mut self) {
         self.time_left = Duration::from_millis(self.settings.file_ms_max);
     }
 
-    /// Runs `work` with the time that a program has, and counts what it takes.
+    /// Runs `work` with the remaining time of a program, and subtracts the time that it takes.
     fn with_time<T>(
         &mut self,
         program: &str,
@@ -90,11 +90,13 @@ impl<'m> Converters<'m> {
             mode: self.settings.sandbox,
             read,
             write: Some(work),
-            // The limit of the worker. Its maximum may be that of another converter.
+            // The worker's soft limit. The hard limit may be higher, for another converter.
             memory_bytes_max: getrlimit(Resource::As).current,
             cpu_seconds_max: time_max.map(|time| (time.as_secs() + 1) * cores + 1),
             file_bytes_max: Some(FILE_BYTES_MAX),
-            // A converter that stays running would fail when the user starts other programs.
+            // Applies only to converters that end with their file. The kernel counts all processes
+            // of the user, so a persistent converter would fail when the user starts other
+            // programs.
             processes_max: time_max.map(|_| PROCESSES_MAX),
         }
     }
@@ -143,7 +145,8 @@ impl<'m> Converters<'m> {
         }])
     }
 
-    /// Converts with a process that stays running. One that failed is started again for the next file.
+    /// Converts with a persistent converter. A converter that failed is restarted for the next
+    /// file.
     fn convert_persistently(
         &mut self,
         number: usize,
@@ -202,7 +205,7 @@ impl<'m> Converters<'m> {
             program,
             arguments: words.map(|word| expand(word, &placeholders)).collect(),
             folder: &work,
-            // What Recoll's handlers expect.
+            // Recoll's handlers read this variable.
             environment: vec![
                 ("RECOLL_CONFDIR", work.clone().into()),
                 ("RECOLL_TMPDIR", work.clone().into()),
@@ -212,7 +215,7 @@ impl<'m> Converters<'m> {
         PersistentConverter::start(&command, folder)
     }
 
-    /// Runs one of the programs that recognize text.
+    /// Runs a program of the text recognition.
     fn run_recognition(
         &mut self,
         name: &'static str,
@@ -235,7 +238,7 @@ impl<'m> Converters<'m> {
             program: &program,
             arguments,
             folder: files.work,
-            // The workers use all cores already.
+            // Each core already runs a worker, so Tesseract must not use several threads.
             environment: vec![("OMP_THREAD_LIMIT", "1".into())],
         };
         let output = command.run(time_max, limits.input_bytes_max);
@@ -248,7 +251,7 @@ impl<'m> Converters<'m> {
 struct RecognitionFiles<'a> {
     file: &'a Path,
     work: &'a Path,
-    /// The time for a picture or page.
+    /// The time limit for a picture or page.
     time_max: Duration,
 }
 
@@ -327,7 +330,7 @@ impl Programs for Converters<'_> {
 }
 
 impl OutputFormat {
-    /// The media type.
+    /// Returns the media type.
     pub fn as_media_type(self) -> &'static str {
         match self {
             OutputFormat::Text => "text/plain",
@@ -336,8 +339,8 @@ impl OutputFormat {
     }
 }
 
-/// Sets what a document of a converter that stays running does not say. Recoll's handlers return HTML
-/// for a file that is a single document.
+/// Adds the properties that the answer of a persistent converter omits. Recoll's handlers return
+/// HTML for a file that is a single document.
 fn complete(document: &mut ConvertedDocument, converter: &Converter) {
     if document.inner_name.is_none() && document.media_type.is_none() {
         let output = converter.output.unwrap_or(OutputFormat::Html);
@@ -348,8 +351,8 @@ fn complete(document: &mut ConvertedDocument, converter: &Converter) {
     }
 }
 
-/// Returns what a converter may read besides its file: its program, scripts among its arguments, and
-/// what its settings name.
+/// Returns the files that a converter may read besides its input: its program, scripts among its
+/// arguments, and the files in its settings.
 fn readable(converter: &Converter, program: &Path) -> Vec<PathBuf> {
     let files = named_files(&converter.command);
     let own = converter.read.iter().cloned();

@@ -1,13 +1,14 @@
-//! The disk space that a converter uses while it runs.
+//! Measures the disk space that a converter uses while it runs.
 //!
-//! The limit of one file is the kernel's. The sum is measured, because a converter can write many files.
+//! The kernel limits the size of each file. The sum is measured, because a converter can write many
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The largest temporary file of a converter, and the sum of all.
+/// The maximum size of a temporary file of a converter, and of all its temporary files together.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
-/// More files and folders are not measured.
+/// The maximum number of files and folders that are measured.
 const ENTRIES_MAX: usize = 10_000;
 const INTERVAL: Duration = Duration::from_millis(250);
 
@@ -26,7 +27,8 @@ impl FolderUsage {
         }
     }
 
-    /// Returns `true` if there are too many bytes or files. Measures only after an interval.
+    /// Returns `true` if the folder has too many bytes or files. Measures at most once per
+    /// interval.
     pub(crate) fn exceeds_limit(&mut self) -> bool {
         if self.measured.elapsed() < INTERVAL {
             return false;
@@ -41,7 +43,7 @@ fn exceeds(folder: &Path, bytes_max: u64, entries_max: usize) -> bool {
     let (mut bytes, mut entries) = (0u64, 0);
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        // Files can vanish meanwhile.
+        // Files can be removed meanwhile.
         for entry in folder.read_dir().into_iter().flatten().flatten() {
             entries += 1;
             if entries > entries_max {

@@ -1,13 +1,15 @@
 //! Runs converters: programs that turn a file of a format that `windrow-extract` does not read into
 //! text or HTML, or that recognize the text of pictures.
 //!
-//! Not for: formats with an extractor, or the choice of files. Converters read untrusted files and are
-//! not written for that, so each one runs in a sandbox, see [`sandbox`].
+//! Formats with an extractor are read by `windrow-extract`, and `windrow-ingest` selects the files.
+//! Converters read untrusted files and are not hardened, so each one runs in a sandbox, see
+//! [`sandbox`].
 //!
-//! - [`ProgramSettings`] has the converters and their limits.
+//! - [`ProgramSettings`] contains the converters and their limits.
 //! - [`Converters`] implements [`windrow_extract::Programs`] with them.
-//! - [`launch`] is the program that enters the sandbox and then becomes the converter. A binary that
-//!   uses the crate needs a hidden command that calls it, named by [`ProgramSettings::launcher`].
+//! - [`launch`] is the program that enters the sandbox and then executes the converter. A binary
+//!   that uses the crate needs a hidden command that calls it, named by
+//!   [`ProgramSettings::launcher`].
 //!
 //! ```
 //! use windrow_converters::{Converter, ProgramSettings};
@@ -25,14 +27,14 @@
 //!
 //! Modules in reading order:
 //!
-//! - `settings`: what runs; `command`: its command line
-//! - `system_calls`, `sandbox`: what a converter must not do
+//! - `settings`: the converters; `command`: their command lines
+//! - `system_calls`, `sandbox`: the restrictions of a converter
 //! - `folder_usage`: the disk space of a converter
-//! - `process`: a converter that ends after a file
-//! - `answers`, `persistent`: a converter that reads file after file
-//! - `private_folder`: the files of a converter
-//! - `recognition`: the text of pictures
-//! - `converters`: all of them
+//! - `process`: a converter that ends with its file
+//! - `answers`, `persistent`: a converter that reads several files
+//! - `private_folder`: the temporary files of a converter
+//! - `recognition`: text recognition in pictures
+//! - `converters`: all converters, for the extraction
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! A converter that stays running and reads file after file, see `answers`.
+//! A persistent converter, which reads several files in one process, see `answers`.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -17,14 +17,14 @@ use crate::process::{
     Deadline, ERROR_BYTES_MAX, PipeReader, ProcessGroup, RunError, SandboxedCommand, wait,
 };
 
-/// Why a file was not converted.
+/// The reason why a file was not converted.
 #[derive(Debug)]
 pub(crate) enum ConversationError {
-    /// The process cannot be used any more.
+    /// The process must be restarted.
     Broken(String),
     /// The process reported that it cannot read the file.
     File(String),
-    /// It needs a program that is not installed.
+    /// A program that the converter needs is not installed.
     MissingProgram(String),
 }
 
@@ -43,16 +43,16 @@ impl From<std::io::Error> for ConversationError {
 /// The running process. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct PersistentConverter {
-    /// Keeps the process and kills it on drop.
+    /// Owns the process, which is killed on drop.
     _group: ProcessGroup,
     requests: ChildStdin,
     answers: PipeReader,
-    /// The end of its error output.
+    /// The end of the error output.
     errors: PipeReader,
     folder: PrivateFolder,
 }
 
-/// The limits of a file.
+/// The limits for a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConversationLimits {
     pub(crate) time_max: Duration,
@@ -139,9 +139,10 @@ impl PersistentConverter {
         deadline: Deadline,
         bytes_max: u64,
     ) -> Result<Answer, ConversationError> {
-        // Names and lengths come in addition to the document.
+        // The protocol adds names and lengths to the document.
         const OVERHEAD_BYTES: u64 = 1 << 20;
-        // A request is shorter than a pipe, and the answers to all earlier ones were read.
+        // Cannot block: a request is smaller than a pipe, and the answers to all earlier requests
+        // were read.
         let sent = self
             .requests
             .write_all(request)
@@ -152,7 +153,8 @@ impl PersistentConverter {
         let mut checked_bytes = 0;
         let mut usage = FolderUsage::new(&self.folder.work());
         loop {
-            // An answer is parsed again only when its length has doubled, or its end may be there.
+            // Parsing starts at the beginning of the answer. To keep the total time linear, it is
+            // repeated only when the length has doubled or the last bytes may end the answer.
             let bytes = &self.answers.bytes;
             if bytes.len() >= checked_bytes && bytes.ends_with(b"\n")
                 || bytes.len() >= 2 * checked_bytes
@@ -189,7 +191,7 @@ impl PersistentConverter {
         }
     }
 
-    /// Returns the error of a process that has ended, with the last line of its error output.
+    /// Returns the error of a process that has exited, with the last line of its error output.
     fn describe_end(&mut self, deadline: Deadline) -> ConversationError {
         while self.errors.pipe.is_some() {
             match wait(&mut [&mut self.errors], None, deadline) {

@@ -1,4 +1,4 @@
-//! The files of a converter: a folder for copies that it reads, and one that it may write.
+//! The temporary files of a converter: a folder for its input, and one that it may write.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use windrow_extract::{ProgramContent, ProgramInput};
 
 use crate::command::safe_extension;
 
-/// Two folders that are removed on drop:
+/// Two folders, removed on drop:
 ///
 /// ```text
-/// windrow-converter-…/input   copies of files; the converter reads it
-/// windrow-converter-…/work    temporary files; the converter writes it
+/// windrow-converter-…/input   copies of files; read-only for the converter
+/// windrow-converter-…/work    temporary files; writable for the converter
 /// ```
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
@@ -38,8 +38,8 @@ impl PrivateFolder {
         self.folder.path().join("work")
     }
 
-    /// Copies a file or member into the folder that the converter reads. Its name does not matter to
-    /// converters, but often its extension.
+    /// Copies a file or member into the input folder. The copy keeps the extension, because many
+    /// converters depend on it, but not the name.
     pub(crate) fn copy(&self, input: &ProgramInput<'_>) -> io::Result<PathBuf> {
         let name = match safe_extension(input.name) {
             Some(extension) => format!("file.{extension}"),
@@ -58,8 +58,7 @@ impl PrivateFolder {
         Ok(path)
     }
 
-    /// Returns the path at which a converter that ends after the file reads it: its own, or that of a
-    /// copy.
+    /// Returns the path at which a converter reads its input: the path of the file, or of a copy.
     pub(crate) fn provide(&self, input: &ProgramInput<'_>) -> io::Result<PathBuf> {
         match input.content {
             ProgramContent::File(file) if file.is_absolute() => Ok(file.to_path_buf()),
@@ -67,7 +66,7 @@ impl PrivateFolder {
         }
     }
 
-    /// Removes the files between two files of a converter that stays running.
+    /// Removes the files of the previous file of a persistent converter.
     pub(crate) fn clear(&self) {
         for folder in [self.input(), self.work()] {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -77,7 +76,7 @@ impl PrivateFolder {
     }
 }
 
-/// Removes a file or folder. What cannot be removed goes with the private folder, or stays.
+/// Removes a file or folder. An error is ignored: the private folder is removed on drop.
 fn remove(path: &Path) {
     let is_folder = path.symlink_metadata().is_ok_and(|it| it.is_dir());
     let _ = if is_folder {

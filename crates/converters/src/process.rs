@@ -1,4 +1,5 @@
-//! A converter as a process group: started in the sandbox, read with a deadline, and killed whole.
+//! Runs a converter as a process group: starts it in the sandbox, reads its output until a
+//! deadline, and kills all its processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,17 +18,17 @@ use crate::folder_usage::{FILE_BYTES_MAX, FolderUsage};
 use crate::sandbox::Permissions;
 
 const READ_BYTES: usize = 64 << 10;
-/// The end of the error output that is kept.
+/// The number of bytes that are kept of the end of the error output.
 pub(crate) const ERROR_BYTES_MAX: usize = 2048;
-/// The longest wait before other limits are checked.
+/// The interval at which the limits are checked while the process runs.
 const WAIT_TIME: Duration = Duration::from_millis(250);
-/// How long the output of a process is read after it was killed.
+/// The time for which the output is read after the process was killed.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
-/// How a converter is started.
+/// A command that is run in the sandbox.
 #[derive(Debug)]
 pub(crate) struct SandboxedCommand<'a> {
-    /// The arguments with which this program is the launcher.
+    /// The arguments with which the current program acts as the launcher.
     pub(crate) launcher: &'a [String],
     pub(crate) permissions: Permissions,
     pub(crate) program: &'a Path,
@@ -37,17 +38,17 @@ pub(crate) struct SandboxedCommand<'a> {
     pub(crate) environment: Vec<(&'static str, OsString)>,
 }
 
-/// Why a converter did not end well.
+/// The reason why a converter failed.
 #[derive(Debug)]
 pub(crate) enum RunError {
     Io(io::Error),
-    /// It did not end in time.
+    /// It exceeded its time limit.
     TimedOut(Duration),
     /// Its output exceeds the limit.
     OutputLimit(u64),
     /// Its temporary files exceed the limit.
     FilesLimit,
-    /// It failed. Has the end of its error output.
+    /// It exited with an error. Contains the end of its error output.
     Failed(ExitStatus, String),
 }
 
@@ -97,7 +98,8 @@ impl std::fmt::Display for RunError {
 }
 
 impl SandboxedCommand<'_> {
-    /// Starts the launcher. Its variables are few, because those of the user have secrets.
+    /// Starts the launcher. Only a few environment variables are passed, because those of the user
+    /// may contain secrets.
     pub(crate) fn start(&self, input: Stdio, errors: Stdio) -> io::Result<ProcessGroup> {
         const VARIABLES: [&str; 6] = [
             "PATH",
@@ -131,7 +133,7 @@ impl SandboxedCommand<'_> {
         ProcessGroup::new(command.spawn()?)
     }
 
-    /// Runs the converter and returns its output.
+    /// Runs the converter to its end. Returns its output.
     pub(crate) fn run(&self, time_max: Duration, bytes_max: u64) -> Result<Vec<u8>, RunError> {
         let mut group = self.start(Stdio::null(), Stdio::piped())?;
         let deadline = Deadline::new(time_max);
@@ -147,7 +149,7 @@ impl SandboxedCommand<'_> {
                 return Err(RunError::FilesLimit);
             }
         }
-        // Other processes of the group may have the pipes open.
+        // Descendants of the process may still have the pipes open, so the pipes may never end.
         group.kill();
         let drain = Deadline::new(DRAIN_TIME);
         while output.pipe.is_some() && output.bytes.len() as u64 <= bytes_max {
@@ -168,11 +170,11 @@ impl SandboxedCommand<'_> {
     }
 }
 
-/// A process and everything that it starts. It is killed on drop.
+/// A process and all its descendants in its process group. They are killed on drop.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     pub(crate) child: Child,
-    /// Readable when the process has ended.
+    /// A pidfd, which is readable when the process has exited.
     end: OwnedFd,
     is_reaped: bool,
 }
@@ -196,7 +198,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Reads pipes until the process has ended. Returns `true` if it has.
+    /// Reads pipes until the process has exited or the deadline has passed. Returns `true` if it
+    /// has exited.
     fn has_ended(
         &self,
         output: &mut PipeReader,
@@ -207,13 +210,13 @@ impl ProcessGroup {
         ended.ok_or(RunError::TimedOut(deadline.time_max))
     }
 
-    /// Kills all processes of the group. The first one remains as a zombie, so its number is not that of
-    /// another group.
+    /// Kills all processes of the group. The first one remains a zombie until it is waited for, so
+    /// the id of the group cannot be reused.
     pub(crate) fn kill(&self) {
         if !self.is_reaped
             && let Some(group) = Pid::from_raw(self.child.id().cast_signed())
         {
-            // It fails only if the group has ended.
+            // Fails only if no process of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -234,7 +237,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// A time limit and its end.
+/// A time limit and the time at which it ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) time_max: Duration,
@@ -250,10 +253,10 @@ impl Deadline {
     }
 }
 
-/// The unread bytes of a pipe.
+/// Reads a pipe into memory.
 #[derive(Debug)]
 pub(crate) struct PipeReader {
-    /// `None` after its end.
+    /// `None` after the end of the pipe.
     pub(crate) pipe: Option<OwnedFd>,
     pub(crate) bytes: Vec<u8>,
 }
@@ -297,8 +300,8 @@ impl PipeReader {
     }
 }
 
-/// Waits for a moment until pipes have bytes or end, and reads them. Returns `None` at the deadline, and
-/// otherwise whether `end` is readable.
+/// Waits until a pipe has bytes or ends, at most for [`WAIT_TIME`], and reads the bytes. Returns
+/// `None` at the deadline, otherwise whether `end` is readable.
 pub(crate) fn wait(
     pipes: &mut [&mut PipeReader],
     end: Option<BorrowedFd<'_>>,

@@ -1,4 +1,4 @@
-//! The text of pictures and of pages that are pictures, by Tesseract.
+//! Recognizes the text of pictures and of scanned pages with Tesseract.
 //!
 //! ```text
 //! picture ───────────────────────▶ tesseract ─▶ text
@@ -15,22 +15,22 @@ use crate::command::find_program;
 use crate::process::RunError;
 use crate::settings::Recognition;
 
-/// Dots per inch of a page. Tesseract's manual recommends 300; letters of a usual size are read at 200 as
-/// well, in half the time.
+/// The resolution of rendered pages in dots per inch. Tesseract's manual recommends 300. At 200,
+/// letters of the usual size are recognized as well, in half the time.
 const PAGE_RESOLUTION: &str = "200";
 
-/// Runs one of the two programs in the sandbox.
+/// Runs a program in the sandbox.
 pub(crate) type RunProgram<'r> =
     dyn FnMut(&'static str, Vec<OsString>) -> Result<Vec<u8>, ProgramError> + 'r;
 
-/// Why a program has no result.
+/// The reason why a program failed.
 #[derive(Debug)]
 pub(crate) enum ProgramError {
     Missing,
     Failed(RunError),
 }
 
-/// Returns the text of the picture or PDF `file`. `work` is a folder for pages.
+/// Returns the text of the picture or PDF `file`. `work` is a folder for rendered pages.
 pub(crate) fn recognize(
     recognition: &Recognition,
     format: PictureFormat,
@@ -58,7 +58,7 @@ fn recognize_picture(
     let arguments = vec![file.into(), "stdout".into(), "-l".into(), languages.into()];
     let output = run(Recognition::PROGRAM, arguments)
         .map_err(|error| convert_error(error, Recognition::PROGRAM, "image/*"))?;
-    // A form feed ends each page.
+    // Tesseract ends each page with a form feed.
     let text = String::from_utf8_lossy(&output).replace('\u{c}', "\n");
     recognized.text.push_str(&text);
     Ok(())
@@ -76,7 +76,7 @@ fn recognize_pages(
         let page = match rendered {
             Ok(Some(page)) => page,
             Ok(None) => return Ok(()),
-            // Beyond the last page, the program fails.
+            // The renderer fails after the last page.
             Err(ProgramError::Failed(RunError::Failed(..))) if number > 1 => return Ok(()),
             Err(error) => {
                 return Err(convert_error(
@@ -91,13 +91,13 @@ fn recognize_pages(
             break;
         }
         recognize_picture(recognition, &page, run, recognized)?;
-        // What cannot be removed is overwritten by the next page, or goes with the folder.
+        // If this fails, the next page overwrites the file, or the folder is removed.
         let _ = std::fs::remove_file(&page);
     }
     Ok(())
 }
 
-/// Makes a picture of a page. Returns `None` if there is no such page.
+/// Renders a page as a picture. Returns `None` if the page does not exist.
 fn render_page(
     file: &Path,
     work: &Path,
@@ -128,14 +128,14 @@ fn convert_error(error: ProgramError, program: &str, media_type: &str) -> Extrac
 }
 
 impl Recognition {
-    /// Returns the languages that Tesseract does not have.
+    /// Returns the configured languages that Tesseract has not installed.
     ///
     /// # Errors
-    /// Returns a sentence if Tesseract cannot be asked.
+    /// Fails with a message if Tesseract cannot be run.
     pub fn missing_languages(&self) -> Result<Vec<String>, String> {
         let program = find_program(Self::PROGRAM);
         let program = program.ok_or_else(|| format!("{} is not installed", Self::PROGRAM))?;
-        // It reads no file, so it runs outside of the sandbox.
+        // It reads no untrusted file, so it runs without the sandbox.
         let listed = Command::new(program)
             .arg("--list-langs")
             .stdin(Stdio::null())

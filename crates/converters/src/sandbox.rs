@@ -1,15 +1,15 @@
-//! The sandbox of a converter, and the program that enters it.
+//! The sandbox of a converter, and the launcher that enters it.
 //!
-//! A converter is started through this program, because a process can only restrict itself:
+//! A converter is started through the launcher, because a process can only restrict itself:
 //!
 //! ```text
-//! worker ── starts ─▶ windrow (launcher) ── limits, Landlock, seccomp ─▶ becomes the converter
+//! worker ── starts ─▶ windrow (launcher) ── limits, Landlock, seccomp ─▶ executes the converter
 //! ```
 //!
-//! - *Landlock*: it reads the folders of the system and the one file, and writes one private folder.
-//! - *seccomp*: it has no sockets, and cannot leave its process group, see `system_calls`.
-//! - *limits*: memory, processor time, size of files, number of files and processes.
-//! - It is a process group of its own, which is killed at the deadline.
+//! - *Landlock*: it can read the system folders and its input file, and write one private folder.
+//! - *seccomp*: it cannot create sockets or leave its process group, see `system_calls`.
+//! - *Resource limits*: memory, processor time, file size, number of open files and processes.
+//! - *Process group*: all its processes are killed at the deadline.
 //!
 //! If the worker is killed, the kernel kills the converter. Processes that the converter has started
 //! remain until they reach their own limits.
@@ -30,7 +30,7 @@ use rustix::process::{Resource, Rlimit, Signal, getrlimit, getuid, setrlimit};
 use crate::settings::SandboxMode;
 use crate::system_calls;
 
-/// Folders that every converter may read: programs, libraries, their settings and data.
+/// Folders that every converter may read: programs, libraries, and their configuration and data.
 const READ_FOLDERS: &[&str] = &[
     "/usr",
     "/bin",
@@ -48,7 +48,7 @@ const READ_FOLDERS: &[&str] = &[
     "/var/lib/ghostscript",
     "/var/cache/fontconfig",
 ];
-/// What programs read about the machine and themselves.
+/// Files that programs read about the machine and themselves.
 const READ_FILES: &[&str] = &[
     "/dev/zero",
     "/dev/random",
@@ -62,29 +62,29 @@ const READ_FILES: &[&str] = &[
 ];
 const NULL_DEVICE: &str = "/dev/null";
 
-/// The newest interface of Landlock whose rights are used. Older kernels have some of them.
+/// The newest Landlock ABI whose rights are used. Older kernels support a subset.
 const LANDLOCK: ABI = ABI::V6;
 const OPEN_FILES_MAX: u64 = 256;
-/// The exit code of a launcher that did not become the converter.
+/// The exit code if the launcher failed to execute the converter.
 pub(crate) const LAUNCH_FAILED: i32 = 125;
 
-/// What a converter may use.
+/// The permissions of a converter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Permissions {
     pub(crate) mode: SandboxMode,
-    /// Files and folders that it may read, besides those of the system.
+    /// Files and folders that it may read besides those of the system.
     pub(crate) read: Vec<PathBuf>,
     /// The folder that it may write.
     pub(crate) write: Option<PathBuf>,
     pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) cpu_seconds_max: Option<u64>,
     pub(crate) file_bytes_max: Option<u64>,
-    /// The number of processes and threads that it may have.
+    /// The maximum number of processes and threads.
     pub(crate) processes_max: Option<u64>,
 }
 
 impl Permissions {
-    /// Sets the memory if it has a limit of its own.
+    /// Sets the memory limit, if the converter has its own.
     pub(crate) fn with_memory(self, bytes_max: Option<u64>) -> Self {
         Permissions {
             memory_bytes_max: bytes_max.or(self.memory_bytes_max),
@@ -92,7 +92,7 @@ impl Permissions {
         }
     }
 
-    /// Returns the arguments of the launcher.
+    /// Returns the permissions as arguments for the launcher.
     pub(crate) fn to_arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         if self.mode == SandboxMode::Required {
@@ -117,7 +117,8 @@ impl Permissions {
         arguments
     }
 
-    /// Parses what [`Permissions::to_arguments`] returns. The rest is the command.
+    /// Parses the arguments of [`Permissions::to_arguments`]. The remaining arguments are the
+    /// command.
     fn from_arguments(
         arguments: &mut dyn Iterator<Item = OsString>,
     ) -> Result<Permissions, String> {
@@ -146,12 +147,12 @@ impl Permissions {
     }
 }
 
-/// What the kernel offers for the sandbox.
+/// The support of the kernel for the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxStatus {
-    /// The interface of Landlock, or why there is none.
+    /// The Landlock ABI, or the reason why Landlock is not available.
     pub landlock: Result<String, String>,
-    /// Why there is no filter of system calls.
+    /// The reason why seccomp filters are not available. `None` if they are.
     pub seccomp: Result<(), String>,
 }
 
@@ -175,7 +176,7 @@ impl fmt::Display for SandboxStatus {
     }
 }
 
-/// Finds out what the kernel offers, in a thread that ends afterwards.
+/// Detects the support of the kernel. Enters the sandbox in a thread that ends afterwards.
 pub fn probe() -> SandboxStatus {
     let restricted = std::thread::spawn(|| {
         let landlock = restrict_files(&Permissions::default());
@@ -190,8 +191,8 @@ pub fn probe() -> SandboxStatus {
     })
 }
 
-/// The launcher: enters the sandbox and becomes the command that `arguments` name. It returns only with
-/// the reason why it did not.
+/// Runs the launcher: enters the sandbox and executes the command in `arguments`. Returns only if
+/// that fails: the exit code and the reason.
 pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> (i32, String) {
     let reason = match try_launch(&mut arguments.into_iter()) {
         Ok(error) => error.to_string(),
@@ -203,7 +204,7 @@ pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> (i32, String) {
 fn try_launch(arguments: &mut dyn Iterator<Item = OsString>) -> Result<std::io::Error, String> {
     let permissions = Permissions::from_arguments(arguments)?;
     let program = arguments.next().ok_or("a command is missing")?;
-    // The converter must not outlive the worker.
+    // Kills the converter when the worker dies.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -236,7 +237,7 @@ fn limit_resources(permissions: &Permissions) -> Result<(), String> {
     Ok(())
 }
 
-/// Lowers a limit. A limit that is lower already stays.
+/// Lowers a resource limit. Lower limits are unchanged.
 fn lower_limit(resource: Resource, limit: u64) -> Result<(), String> {
     let maximum = getrlimit(resource).maximum;
     let value = Some(maximum.map_or(limit, |maximum| maximum.min(limit)));
@@ -247,7 +248,8 @@ fn lower_limit(resource: Resource, limit: u64) -> Result<(), String> {
     setrlimit(resource, limit).map_err(|error| format!("the limit {resource:?}: {error}"))
 }
 
-/// Returns the number of threads of this user. The kernel counts all of them against the limit.
+/// Returns the number of threads of this user. The kernel counts all of them against
+/// `RLIMIT_NPROC`.
 fn count_threads() -> u64 {
     const OWN_LINKS: u64 = 2;
     let user = getuid().as_raw();
@@ -259,8 +261,8 @@ fn count_threads() -> u64 {
     threads.sum()
 }
 
-/// Restricts which files this thread, and everything that it starts, can open. Returns the interface of
-/// Landlock, or why there is none.
+/// Restricts the files that this thread and its descendants can open. Returns the Landlock ABI, or
+/// the reason why it is not available.
 fn restrict_files(permissions: &Permissions) -> Result<String, String> {
     let describe = |error: landlock::RulesetError| format!("Landlock: {error}");
     let read = AccessFs::from_read(LANDLOCK);

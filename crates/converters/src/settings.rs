@@ -7,29 +7,29 @@ use windrow_extract::{DocumentKind, PictureFormat};
 
 use crate::command::{check_command, find_program};
 
-/// The converters, and what they may use.
+/// The converters and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProgramSettings {
-    /// The arguments of the running program with which it calls [`crate::launch`].
+    /// The arguments with which the current program calls [`crate::launch`].
     pub launcher: Vec<String>,
-    /// What to do if the kernel has no sandbox.
+    /// The action if the kernel does not support the sandbox.
     pub sandbox: SandboxMode,
-    /// The time that the programs of one file may take together, in milliseconds.
+    /// The time limit for all programs of a file together, in milliseconds.
     pub file_ms_max: u64,
-    /// The converters. If several read a file, the first one counts.
+    /// The converters. The first one that reads a file is used.
     pub converters: Vec<Converter>,
-    /// How the text of pictures is recognized. `None`: not at all.
+    /// The text recognition. `None` disables it.
     pub recognition: Option<Recognition>,
 }
 
-/// What to do if the kernel has no sandbox.
+/// The action if the kernel does not support the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
-    /// Use what the kernel has.
+    /// Use the parts that the kernel supports.
     #[default]
     BestEffort,
-    /// Run no program.
+    /// Run no programs.
     Required,
 }
 
@@ -41,28 +41,28 @@ pub struct Converter {
     /// The program and its arguments. `%f` is the file, `%m` the media type, `%d` a folder for
     /// temporary files, and `%%` a percent sign.
     pub command: Vec<String>,
-    /// The extensions of the files that it reads, in lower case without the dot. Without any, it
-    /// reads the files of a format that Windrow detects with this media type.
+    /// The extensions of the files that it reads, in lower case without the dot. If empty, it reads
+    /// the files of the format that is detected by this media type.
     pub extensions: Vec<String>,
-    /// The format of its output. `None`: that of its kind of converter.
+    /// The format of its output. `None` is the default of its kind of converter.
     pub output: Option<OutputFormat>,
     /// The character encoding of its output, if it is not UTF-8.
     pub charset: Option<String>,
     /// The kind of its documents.
     pub kind: Option<String>,
-    /// The time for a file in milliseconds.
+    /// The time limit for a file, in milliseconds.
     pub ms_max: u64,
-    /// It stays running and gets file after file, see `persistent`.
+    /// It is persistent: one process reads several files, see `persistent`.
     pub persistent: bool,
-    /// It reads only files in which Windrow finds no text.
+    /// It reads only files in which no text was found.
     pub fallback: bool,
-    /// Further files and folders that it may read.
+    /// Additional files and folders that it may read.
     pub read: Vec<PathBuf>,
-    /// Its address space in bytes. `None`: that of a worker.
+    /// Its maximum address space in bytes. `None` is that of a worker.
     pub memory_bytes_max: Option<u64>,
 }
 
-/// The format of the output of a converter.
+/// An output format of converters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutputFormat {
     /// Plain text.
@@ -73,45 +73,45 @@ pub enum OutputFormat {
     Html,
 }
 
-/// How the text of pictures is recognized.
+/// The settings of text recognition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recognition {
-    /// The languages by their names in Tesseract (`eng`, `deu`), the most frequent first.
+    /// The languages by their Tesseract names (`eng`, `deu`), the most frequent first.
     pub languages: Vec<String>,
-    /// The time for a picture or page in milliseconds.
+    /// The time limit for a picture or page, in milliseconds.
     pub ms_max: u64,
-    /// The number of pages of a PDF that are read.
+    /// The maximum number of pages of a PDF that are read.
     pub pages_max: u32,
 }
 
 /// A program that is not installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingProgram {
-    /// The program.
+    /// The name of the program.
     pub program: String,
-    /// The media type that it reads.
+    /// A media type that needs it.
     pub media_type: String,
 }
 
-/// One of the settings that decide how files are read. If it differs from that of the last run, the
-/// files that it affects are read again.
+/// A setting that determines how files are read. If it differs from that of the last run, the
+/// affected files are read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingsEntry {
-    /// The media type of a converter, `ocr`, or `languages`.
+    /// The name: the media type of a converter, `ocr`, or `languages`.
     pub name: String,
-    /// The extensions of the files that it affects.
+    /// The extensions of the affected files.
     pub extensions: Vec<String>,
-    /// The names of the formats that it affects.
+    /// The names of the affected formats.
     pub formats: Vec<String>,
-    /// The path of the folder whose files it all affects.
+    /// The path of the folder whose files are affected.
     pub folder: Option<String>,
-    /// The settings as text. It differs if the program was installed or removed.
+    /// The value as text. It changes if the program is installed or removed.
     pub text: String,
 }
 
-/// The time for a file that a converter without a limit of its own has.
+/// The default time limit of a converter for a file.
 const MS_MAX: u64 = 30_000;
-/// The time for all programs of a file.
+/// The default time limit of all programs of a file.
 const FILE_MS_MAX: u64 = 600_000;
 
 impl Default for ProgramSettings {
@@ -129,21 +129,21 @@ impl Default for ProgramSettings {
 impl ProgramSettings {
     /// Returns the settings as text for [`ProgramSettings::from_text`].
     pub fn to_text(&self) -> String {
-        // Paths that are not Unicode do not come from a configuration.
+        // Fails only for paths that are not Unicode, which a configuration cannot contain.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the settings with this text, or `None` if it is invalid.
+    /// Parses settings. Returns `None` if the text is invalid.
     pub fn from_text(text: &str) -> Option<ProgramSettings> {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns `true` if there are no programs.
+    /// Returns `true` if no programs are configured.
     pub fn is_empty(&self) -> bool {
         self.converters.is_empty() && self.recognition.is_none()
     }
 
-    /// Returns the programs that are not installed, each with a media type that needs it.
+    /// Returns the programs that are not installed.
     pub fn missing_programs(&self) -> Vec<MissingProgram> {
         let converters = self
             .converters
@@ -161,13 +161,13 @@ impl ProgramSettings {
             .collect()
     }
 
-    /// Returns the largest address space of a program in bytes, or 0 if none has one of its own.
+    /// Returns the largest address space of a converter in bytes, or 0 if none has its own limit.
     pub fn memory_bytes_max(&self) -> u64 {
         let bytes = self.converters.iter().filter_map(|it| it.memory_bytes_max);
         bytes.max().unwrap_or(0)
     }
 
-    /// Returns the settings that decide how files are read.
+    /// Returns the settings that determine how files are read.
     pub fn entries(&self) -> Vec<SettingsEntry> {
         let converters = self.converters.iter().map(Converter::entry);
         converters
@@ -177,10 +177,10 @@ impl ProgramSettings {
 }
 
 impl Converter {
-    /// A converter of a media type with the usual limits.
+    /// Creates a converter with the default limits.
     ///
     /// # Errors
-    /// Fails with a sentence if the command line is invalid.
+    /// Fails with a message if the command line is invalid.
     pub fn new(media_type: &str, command: &[&str]) -> Result<Converter, String> {
         let converter = Converter {
             media_type: media_type.to_owned(),
@@ -202,12 +202,12 @@ impl Converter {
     /// Checks the command line.
     ///
     /// # Errors
-    /// Fails with a sentence.
+    /// Fails with a message.
     pub fn check(&self) -> Result<(), String> {
         check_command(&self.command, self.persistent)
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)
     }
@@ -253,14 +253,14 @@ impl Converter {
 impl Recognition {
     /// The program that recognizes text.
     pub const PROGRAM: &str = "tesseract";
-    /// The program that makes pictures of the pages of a PDF.
+    /// The program that renders the pages of a PDF as pictures.
     pub const RENDERER: &str = "pdftoppm";
     const PROGRAMS: [(&str, &str); 2] = [
         (Self::PROGRAM, "image/*"),
         (Self::RENDERER, "application/pdf"),
     ];
 
-    /// Recognition of these languages with the usual limits.
+    /// Creates recognition of these languages with the default limits.
     pub fn new(languages: Vec<String>) -> Recognition {
         Recognition {
             languages,
@@ -299,7 +299,7 @@ fn formats_with_type(media_type: &str) -> KnownFormats {
     }
 }
 
-/// Appends which programs are installed.
+/// Appends whether each program is installed.
 fn describe_availability(mut text: String, programs: &[&str]) -> String {
     for program in programs {
         let installed = find_program(program).is_some();

@@ -1,8 +1,8 @@
-//! The system calls that a converter must not make: a filter of seccomp.
+//! The system calls that a converter must not make: a seccomp filter.
 //!
-//! Converters are arbitrary programs, so the filter names what is refused and not what is allowed. It
-//! refuses everything that leads out of the process group and its files: sockets, other processes,
-//! mounts, namespaces, and parts of the kernel with many errors.
+//! Converters are arbitrary programs, so the filter is a deny list. It refuses the calls that reach
+//! beyond the process group and its files: sockets, other processes, mounts, namespaces, and kernel
+//! interfaces with a large attack surface.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Refused with "operation not permitted".
+/// These calls fail with `EPERM`.
 const REFUSED: &[libc::c_long] = &[
-    // Sockets. `socketpair` connects only relatives, and is allowed.
+    // Sockets. `socketpair` is allowed, because it connects only related processes.
     libc::SYS_socket,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // Other processes, and leaving the group that is killed at the deadline.
+    // Other processes, and calls that leave the process group, which is killed at the deadline.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -40,7 +40,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Files without their paths.
+    // Access to files without their paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // The kernel and the machine.
@@ -68,14 +68,14 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setdomainname,
 ];
 
-/// On x86-64, each call has a second number, that of the interface x32.
+/// On x86-64, each call has a second number, for the x32 ABI.
 #[cfg(target_arch = "x86_64")]
 const X32: libc::c_long = 0x4000_0000;
 
-/// Applies the filter to this thread and to everything that it starts.
+/// Applies the filter to this thread and to its descendants.
 ///
 /// # Errors
-/// Fails with a sentence if the kernel or the processor has no filters.
+/// Fails with a message if the kernel or the processor architecture is not supported.
 pub(crate) fn refuse() -> Result<(), String> {
     let target = TargetArch::try_from(std::env::consts::ARCH).map_err(describe)?;
     for filter in [build_refused(target), build_clone3(target)] {
@@ -95,7 +95,7 @@ fn build_refused(target: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
         #[cfg(target_arch = "x86_64")]
         rules.insert(call | X32, Vec::new());
     }
-    // A new user namespace would have all capabilities.
+    // A process has all capabilities in a new user namespace.
     let flag = libc::CLONE_NEWUSER as u64;
     let condition = SeccompCondition::new(
         0,
@@ -109,8 +109,8 @@ fn build_refused(target: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     Ok(filter.try_into()?)
 }
 
-/// The flags of `clone3` are in memory, where a filter does not see them. Libraries use `clone` if it
-/// does not exist.
+/// Refuses `clone3` with `ENOSYS`, so that libraries fall back to `clone`. The flags of `clone3`
+/// are in memory, which a filter cannot read.
 fn build_clone3(target: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
