@@ -7,8 +7,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::pipeline::StageTimes;
 
-/// A queue whose items have at most a number of bytes together. A larger item is taken if the queue is
-/// empty.
+/// A queue with a limit on the sum of the sizes of its items. An empty queue accepts an item of any
+/// size.
 pub(crate) struct ByteQueue<T> {
     state: Mutex<QueueState<T>>,
     /// Wakes the consumer.
@@ -38,8 +38,8 @@ impl<T> ByteQueue<T> {
         }
     }
 
-    /// Appends an item, and waits before for space. Returns `false` if the queue is closed: then the
-    /// item is dropped. `producer` gets the time of the wait, and the depth of the queue.
+    /// Appends an item. Waits while the queue is full. Returns `false` and drops the item if the
+    /// queue is closed. Records the waiting time and the fill level in `producer`.
     pub fn push(&self, item: T, bytes: usize, producer: &StageTimes) -> bool {
         let mut state = self.state.lock();
         if state.is_full(bytes, self.bytes_max) && !state.is_closed {
@@ -60,8 +60,8 @@ impl<T> ByteQueue<T> {
         true
     }
 
-    /// Takes the oldest item, and waits for one. Returns `None` if the queue is closed and empty.
-    /// `consumer` gets the time of the wait.
+    /// Removes the oldest item. Waits while the queue is empty. Returns `None` if it is closed and
+    /// empty. Records the waiting time in `consumer`.
     pub fn pop(&self, consumer: &StageTimes) -> Option<T> {
         let mut state = self.state.lock();
         if state.items.is_empty() && !state.is_closed {
@@ -78,7 +78,7 @@ impl<T> ByteQueue<T> {
         Some(item)
     }
 
-    /// Lets no further item in. Those that are there can still be taken.
+    /// Closes the queue. Further items are refused; the remaining ones can still be removed.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.filled.notify_all();

@@ -1,4 +1,4 @@
-//! The difference between the stored documents and the files: a pure function of both.
+//! Computes the difference between the stored documents and the files: a pure function of both.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,11 +13,11 @@ use crate::stored_document::{extension, file_name};
 use crate::walk::{FileEntry, FileStamp, WalkResult};
 use crate::worker_pool::ReadTask;
 
-/// What is stored of a file.
+/// The stored state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredFile {
-    /// The stamp that all of its documents have. `None` if they differ, or if the file must be read again:
-    /// it was not stored completely, or failed for a reason that can disappear.
+    /// The stamp of all its documents. `None` if they differ or if the file must be read again: it
+    /// was not stored completely, or it failed for a reason that may no longer apply.
     pub stamp: Option<FileStamp>,
 }
 
@@ -28,7 +28,7 @@ impl StoredFile {
     }
 }
 
-/// What is stored, by the paths of the files as text.
+/// The stored state of all files, by their paths as text.
 pub type StoredFiles = BTreeMap<String, StoredFile>;
 
 /// The result of [`find_changes`].
@@ -40,7 +40,7 @@ pub struct Changes<'w> {
     pub replace: Vec<&'w FileEntry>,
     /// Files whose documents are stored under another path.
     pub moved: Vec<MovedFile<'w>>,
-    /// Stored paths of files that do not exist any more, without those that moved.
+    /// Stored paths of deleted files, without those that were moved.
     pub remove: Vec<String>,
     /// The number of files that are stored with their current stamp.
     pub unchanged: u64,
@@ -49,7 +49,7 @@ pub struct Changes<'w> {
 }
 
 impl Changes<'_> {
-    /// Makes new files of the moved files that had these paths.
+    /// Converts the moved files with these old paths to new files.
     pub(crate) fn read_instead_of_moving(&mut self, from: &HashSet<String>) {
         let is_read = |moved: &mut MovedFile<'_>| from.contains(&moved.from);
         for moved in self.moved.extract_if(.., is_read) {
@@ -68,8 +68,8 @@ pub struct MovedFile<'w> {
     pub file: &'w FileEntry,
 }
 
-/// A given folder that is missing or empty, although files below it are stored: probably a disk that is not
-/// connected. Its documents are kept.
+/// A given folder that is missing or empty although files below it are stored, probably because its
+/// disk is not connected. Its documents are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptFolder {
     /// The folder's path as text.
@@ -78,10 +78,10 @@ pub struct KeptFolder {
     pub files: u64,
 }
 
-/// Compares the files that were found with what is stored.
+/// Compares the files of a walk with the stored state.
 ///
-/// Only paths below the walked folders are removed. Paths below a folder that is empty or could not be read
-/// are kept, because a disk that is not connected must not empty the database.
+/// Only paths below the walked folders are removed. Paths below a folder that is empty or could not
+/// be read are kept: a disk that is not connected must not remove all its documents.
 ///
 /// ```
 /// use windrow_ingest::{StoredFiles, WalkOptions, find_changes, walk};
@@ -139,7 +139,8 @@ fn find_kept_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<KeptFolde
     for folder in empty.chain(&walked.missing_roots) {
         let path = path_to_text(folder);
         let is_missing = walked.missing_roots.contains(folder);
-        // What is stored of an empty folder itself is an error that it had.
+        // An empty folder may have a stored failure under its own path. It is not a file below the
+        // folder.
         let stored =
             stored_below(stored, &path).filter(|(stored, _)| is_missing || **stored != path);
         let files = stored.count() as u64;
@@ -150,19 +151,19 @@ fn find_kept_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<KeptFolde
     kept
 }
 
-/// Returns what is stored at and below a path.
+/// Returns the stored files at and below a path.
 pub(crate) fn stored_below<'s>(
     stored: &'s StoredFiles,
     path: &str,
 ) -> impl Iterator<Item = (&'s String, &'s StoredFile)> + use<'s> {
     let folder = format!("{}/", path.trim_end_matches('/'));
-    // The character behind the slash ends the range of the paths below the folder.
+    // `0` is the character after `/`, so this range contains all paths below the folder.
     let end = format!("{}0", path.trim_end_matches('/'));
     let own = stored.get_key_value(path);
     own.into_iter().chain(stored.range(folder..end))
 }
 
-/// Finds the files among the new ones that are deleted ones under another path.
+/// Pairs new files with deleted files that have the same stamp: these were moved.
 fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
     let mut gone: HashMap<u64, (&String, FileStamp)> = HashMap::new();
     for path in &changes.remove {
@@ -171,7 +172,7 @@ fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
         }
     }
     let (mut moved, mut sources) = (Vec::new(), HashSet::new());
-    // A file can be of another format under a name with another extension.
+    // Files with different extensions may have different formats, so they are read again.
     let extension_of = |path: &str| extension(&file_name(path, None));
     changes.add.retain(|file| {
         let from = gone.get(&file.stamp.inode);
@@ -192,7 +193,7 @@ fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
 #[derive(Debug, Clone)]
 pub(crate) struct ReadJob<'w> {
     pub file: &'w FileEntry,
-    /// The file has stored documents, which must be removed first.
+    /// The file has stored documents, which must be removed before.
     pub replaces: bool,
     pub share: Share,
     /// The state of the file if it is read in several shares.
@@ -202,9 +203,9 @@ pub(crate) struct ReadJob<'w> {
 /// The state of a large file that several workers read together.
 #[derive(Debug)]
 pub(crate) struct SharedFile {
-    /// The shares that are not read.
+    /// The number of shares that were not read yet.
     unread: AtomicU32,
-    /// The shares that are not stored.
+    /// The number of shares that were not stored yet.
     unstored: AtomicU32,
     has_failed: AtomicBool,
 }
@@ -218,17 +219,17 @@ impl SharedFile {
         }
     }
 
-    /// Counts a share as read. Returns `true` for the last one.
+    /// Records that a share was read. Returns `true` for the last one.
     pub fn end_read(&self) -> bool {
         self.unread.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Counts a share as stored. Returns `true` for the last one.
+    /// Records that a share was stored. Returns `true` for the last one.
     pub fn end_store(&self) -> bool {
         self.unstored.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Returns `true` for the first failure: each share can meet the same one.
+    /// Returns `true` for the first failure, because each share can report the same failure.
     pub fn is_first_failure(&self) -> bool {
         !self.has_failed.swap(true, Ordering::AcqRel)
     }
@@ -244,14 +245,15 @@ impl ReadTask for ReadJob<'_> {
     }
 }
 
-/// Files from this size on are read by all workers together, if their format allows it.
+/// Larger files are split into shares if their format supports it.
 const SHARED_BYTES_MIN: u64 = 8 << 20;
 
-/// The maximal number of shares of a file. Each worker reads the whole file, and extracts from its share.
+/// The maximum number of shares of a file. The worker of each share reads the whole file, but
+/// extracts only its share.
 const SHARES_MAX: usize = 16;
 
-/// Returns what to read, in this order: shares of large files, other files. The largest files come first, so
-/// that no worker is left alone with one at the end.
+/// Returns the jobs: first the shares of large files, then the other files, the largest first.
+/// Otherwise a single worker could be busy with a large file at the end.
 pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>, workers: usize) -> Vec<ReadJob<'w>> {
     let replaced = changes.replace.iter().map(|file| (*file, true));
     let added = changes.add.iter().map(|file| (*file, false));
@@ -282,8 +284,8 @@ pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>, workers: usize) -> Vec<ReadJo
     jobs
 }
 
-/// Returns `true` if `path` is one of `folders` or below one. Converting a path to text preserves
-/// its components.
+/// Returns `true` if `path` equals a folder or is below one. The conversion of a path to text
+/// preserves its components.
 fn is_below(path: &str, folders: &[String]) -> bool {
     folders
         .iter()

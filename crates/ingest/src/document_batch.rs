@@ -30,8 +30,8 @@ impl DocumentBatch {
         self.count
     }
 
-    /// Returns the batch and starts an empty one. The result has no spare capacity, because the
-    /// store may keep it for long.
+    /// Returns the batch and starts an empty one. The result has no unused capacity, because the
+    /// store may retain it.
     pub fn take(&mut self) -> Bytes {
         self.count = 0;
         let next = Vec::with_capacity(self.bytes.len());
@@ -66,7 +66,7 @@ impl DocumentBatch {
         });
     }
 
-    /// Adds a stored document of any collection with the path of a file that was moved.
+    /// Adds a stored document of a moved file, with its new path.
     pub fn push_moved(
         &mut self,
         document: Document<'_>,
@@ -164,7 +164,7 @@ fn append_stamp(builder: &mut DocumentBuilder, stamp: FileStamp) {
     builder.append("inode", ValueRef::Int64(stamp.inode.cast_signed()));
 }
 
-/// Appends a stamp, and the proof that a file with this path had it when it was read.
+/// Appends a stamp and the signature of path and stamp.
 fn append_signed_stamp(
     builder: &mut DocumentBuilder,
     stamp: FileStamp,
@@ -237,7 +237,7 @@ fn append_mail_headers(builder: &mut DocumentBuilder, metadata: &DocumentMetadat
     append_optional(builder, "list_id", metadata.list_id.as_deref());
 }
 
-/// Appends the mail that a document of the file `path` is attached to.
+/// Appends a reference to the mail to which a document is attached.
 fn append_mail_reference(builder: &mut DocumentBuilder, path: &str, mail: &MailReference) {
     builder.begin_document("attached_to");
     let id = format_document_id(path, mail.inner_path.as_deref());
@@ -246,7 +246,7 @@ fn append_mail_reference(builder: &mut DocumentBuilder, path: &str, mail: &MailR
     builder.end();
 }
 
-/// Appends a stored reference of a file that was moved from one path to another.
+/// Appends the mail reference of a document whose file was moved.
 fn append_moved_reference(
     builder: &mut DocumentBuilder,
     reference: ValueRef<'_>,

@@ -1,4 +1,4 @@
-//! A store whose data folder is open in this process.
+//! A store whose data folder is open in the same process.
 
 use std::sync::Arc;
 
@@ -56,9 +56,8 @@ impl EngineStore {
 }
 
 impl EngineStore {
-    /// Returns the search index that a collection should have, unless it has one with this definition
-    /// and the analyzers of this program. An older version of the program may have made another one,
-    /// which the new one replaces.
+    /// Returns the search index that a collection needs. `None` if it exists with the current
+    /// definition and analyzers. An index of an older version of the program is replaced.
     fn missing_search_index(
         &self,
         collection: StoreCollection,
@@ -208,8 +207,8 @@ impl Store for EngineStore {
         })
     }
 
-    /// Also folds the tails into sections. Otherwise the next process to open the folder would
-    /// replay the log to rebuild the entries of the text index.
+    /// Also folds the tails into sections. Otherwise the next start of an engine would replay the
+    /// log to rebuild the entries of the text index.
     fn finish(&self) -> Result<(), StoreError> {
         self.engine.fold()?;
         Ok(self.engine.sync()?)

@@ -1,4 +1,4 @@
-//! Why a file or a member of it could not be read.
+//! Failures of files and of their members.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ pub enum FailureClass {
     Malformed,
     /// The file is encrypted with a password or key.
     Encrypted,
-    /// The file consists of pictures of pages. Its document is stored without text.
+    /// The file consists of scanned pages. Its document is stored without text.
     NoText,
     /// A limit on size, nesting, members or decompression was exceeded.
     Limit,
     /// Reading the file took too long.
     Deadline,
-    /// The worker process died: out of memory, or an error of a library.
+    /// The worker process died: it exceeded the memory limit, or a library crashed.
     Crashed,
     /// The program that reads the format is not installed.
     MissingConverter,
@@ -93,7 +93,7 @@ impl From<&ExtractError> for FailureClass {
             ExtractError::Deadline => FailureClass::Deadline,
             ExtractError::MissingProgram { .. } => FailureClass::MissingConverter,
             ExtractError::ProgramFailed { .. } => FailureClass::Converter,
-            // Files and members of other formats are skipped, they do not fail.
+            // Unsupported formats are recorded as skipped, not as failures.
             ExtractError::Unsupported(_) | ExtractError::Malformed { .. } => {
                 FailureClass::Malformed
             }

@@ -1,5 +1,5 @@
-//! Signatures of files that were indexed. A client with write access to `files.documents` can store any
-//! path in a document. A server that sends files sends only those with a signature of this module.
+//! Signatures of indexed files. A client that can write to `files.documents` can store a document
+//! with any path. A server sends only files whose document has a valid signature.
 //!
 //! The key is a file in the data folder, `indexed-files.key`, which only its owner can read.
 
@@ -13,13 +13,13 @@ use sha2::Sha256;
 
 use crate::walk::FileStamp;
 
-/// The name of the file with the key.
+/// The name of the key file.
 const KEY_FILE: &str = "indexed-files.key";
 const KEY_BYTES: usize = 32;
 /// A signature is the beginning of an HMAC-SHA-256.
 pub const SIGNATURE_BYTES: usize = 16;
 
-/// Signs files that were indexed, and checks signatures.
+/// Creates and verifies signatures of indexed files.
 #[derive(Clone)]
 pub struct FileSigner {
     hmac: Hmac<Sha256>,
@@ -35,7 +35,8 @@ impl FileSigner {
     /// Reads the key of a data folder.
     ///
     /// # Errors
-    /// Fails if there is none yet: then nothing was indexed there. Fails if it is damaged.
+    /// Fails if the key does not exist, which means that nothing was indexed there, or if it is
+    /// damaged.
     pub fn open(data_folder: &Path) -> io::Result<FileSigner> {
         let key = fs::read(data_folder.join(KEY_FILE))?;
         if key.len() != KEY_BYTES {
@@ -56,7 +57,8 @@ impl FileSigner {
         }
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        // The file appears with its content, also beside another process that creates it.
+        // The file is linked when it is complete, so another process that creates it at the same
+        // time cannot read a part.
         let own = data_folder.join(format!("{KEY_FILE}.{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -77,7 +79,7 @@ impl FileSigner {
         Ok(FileSigner { hmac })
     }
 
-    /// Returns the signature of the file with this path, as stored in documents, in this state.
+    /// Returns the signature of a file with this path, as stored in documents, and this stamp.
     pub fn sign(&self, path: &str, stamp: &FileStamp) -> [u8; SIGNATURE_BYTES] {
         let full = self.hmac_of(path, stamp).finalize().into_bytes();
         let mut signature = [0; SIGNATURE_BYTES];
@@ -88,7 +90,7 @@ impl FileSigner {
         signature
     }
 
-    /// Returns `true` if [`sign`](Self::sign) has returned this signature for the file.
+    /// Returns `true` if the signature is valid for the file.
     pub fn verify(&self, path: &str, stamp: &FileStamp, signature: &[u8]) -> bool {
         signature.len() == SIGNATURE_BYTES
             && self
@@ -103,7 +105,7 @@ impl FileSigner {
         hmac.update(&stamp.modified_ns.to_le_bytes());
         hmac.update(&stamp.changed_ns.to_le_bytes());
         hmac.update(&stamp.inode.to_le_bytes());
-        // The last part, because it has no fixed length.
+        // The path comes last, because its length is not fixed.
         hmac.update(path.as_bytes());
         hmac
     }

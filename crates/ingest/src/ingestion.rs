@@ -44,16 +44,16 @@ use crate::writers::{WriterOptions, WriterQueues, Writers};
 pub struct IngestOptions {
     /// The workers.
     pub pool: WorkerPool,
-    /// Also read files that failed or were skipped and have not changed.
+    /// Also read unchanged files that failed or were skipped before.
     pub retry_failures: bool,
-    /// How files are read. If it differs from that of the last run, the files that it affects are
-    /// read again. `None`: the last run's is not compared.
+    /// The settings that determine how files are read. The files that are affected by a difference
+    /// from those of the last run are read again. `None` disables the comparison.
     pub settings: Option<Vec<SettingsEntry>>,
-    /// How documents go from the workers to the store.
+    /// The stage that writes the documents.
     pub writers: WriterOptions,
 }
 
-/// Why an ingestion failed.
+/// The reason why an ingestion failed.
 #[derive(Debug)]
 pub enum IngestError {
     /// A given folder does not exist, and nothing below it is stored.
@@ -98,7 +98,7 @@ pub fn ingest(
     ingest_folders(store, folders, options, progress).map(|(summary, _)| summary)
 }
 
-/// As [`ingest()`]. Also returns what is stored then.
+/// Like [`ingest()`]. Also returns the new stored state.
 pub(crate) fn ingest_folders(
     store: &dyn Store,
     folders: &[WalkRoot],
@@ -141,7 +141,7 @@ pub(crate) fn ingest_folders(
     Ok((summary, stored))
 }
 
-/// Updates the documents of `store`, and `stored`, to the files that were found.
+/// Reads the changed files of a walk into `store`, and updates `stored`.
 pub(crate) fn update(
     store: &dyn Store,
     stored: &mut StoredFiles,
@@ -163,7 +163,7 @@ pub(crate) fn update(
     Ok(summary)
 }
 
-/// Removes everything that is stored of the files at or below `folder`. Returns the number of files.
+/// Removes all documents of the files at or below `folder`. Returns the number of files.
 ///
 /// # Errors
 /// Fails if the store fails.
@@ -177,9 +177,9 @@ pub fn remove_folder(store: &dyn Store, folder: &Path) -> Result<u64, IngestErro
     Ok(paths.len() as u64)
 }
 
-/// Returns what is stored of all files. With `retry_failures`, a path with a failure or with something
-/// skipped has no stamp. Neither has one without documents: an ingestion was killed before it stored the
-/// name of the file.
+/// Returns the stored state of all files. A path without documents has no stamp, because an
+/// ingestion was killed before it stored the document with the file's name. With `retry_failures`,
+/// paths with failures or skipped members have none either.
 pub(crate) fn read_stored_files(
     store: &dyn Store,
     retry_failures: bool,
@@ -205,7 +205,7 @@ pub(crate) fn read_stored_files(
     Ok(stored)
 }
 
-/// Updates `stored` to changes that were made.
+/// Updates `stored` after changes were written.
 fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
     for path in &changes.remove {
         stored.remove(path);
@@ -245,8 +245,8 @@ fn store_walk_failures(
     Ok(())
 }
 
-/// Reads files in the workers and writes their documents: in threads of their own, to each of which a queue
-/// leads, or in the thread of each worker.
+/// Reads files in the workers and writes their documents, in writer threads with queues or in the
+/// thread of each worker.
 fn read_files(
     store: &dyn Store,
     jobs: &[ReadJob<'_>],

@@ -1,7 +1,7 @@
 //! Stores the text of files below folders as documents, and updates the documents when files
 //! change.
 //!
-//! Not for: reading file formats (`windrow-extract` does) or searching.
+//! File formats are read by `windrow-extract`, and searches are done by `windrow-file-search`.
 //!
 //! - [`ingest()`] updates the documents of a [`Store`] to the files.
 //! - [`walk()`] finds files, [`find_changes`] compares them with what is stored.
@@ -34,13 +34,14 @@
 //! Modules in reading order:
 //!
 //! - `path_text`, `walk`: files
-//! - `changes`: what to read and what to remove
+//! - `changes`: the files to read and to remove
 //! - `failure`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`: extraction in worker
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
 //! - `pipeline`, `byte_queue`, `markers`, `store_writer`, `writers`: the stages and the queues between them
-//! - `summary`, `progress`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: the whole ingestion
+//! - `summary`, `progress`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: whole
+//!   runs
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),

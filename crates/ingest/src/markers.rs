@@ -1,4 +1,5 @@
-//! Markers among the failures: as long as one is stored, its file counts as changed.
+//! Markers of unfinished files. They are stored among the failures: while a file has one, it counts
+//! as changed.
 
 use crate::changes::ReadJob;
 use crate::document_batch::DocumentBatch;
@@ -6,8 +7,9 @@ use crate::store::{Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, now_ms};
 use crate::walk::FileEntry;
 
-/// Marks the files that are read in shares, after their old documents are removed. Several writers store
-/// their documents, so none of them can do it. The last one to store a share removes the marker.
+/// Stores markers for files that are read in shares, after their old documents were removed.
+/// Several writers store the documents of such a file, so no single writer can do it. The writer of
+/// the last share removes the marker.
 pub(crate) fn mark_shared(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(), StoreError> {
     let shared = |job: &&ReadJob<'_>| job.shared.is_some() && job.share.index == 0;
     let replaced: Vec<&FileEntry> = jobs
@@ -21,8 +23,8 @@ pub(crate) fn mark_shared(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(),
     insert_markers(store, unfinished(&files))
 }
 
-/// Removes what is stored of files. A file counts as changed while its marker is stored, and the failures,
-/// to which markers belong, are removed last.
+/// Removes all documents of files. They are marked first, and the collection of failures, which
+/// contains the markers, is cleared last.
 pub(crate) fn remove_marked(store: &dyn Store, files: &[&FileEntry]) -> Result<(), StoreError> {
     if files.is_empty() {
         return Ok(());
@@ -41,7 +43,7 @@ fn unfinished(files: &[&FileEntry]) -> impl Iterator<Item = FailureDocument> {
         .map(|file| FailureDocument::new_unfinished(file, now_ms()))
 }
 
-/// Stores markers, unless they are stored already, as by an earlier ingestion that was killed.
+/// Stores markers. An ingestion that was killed may already have stored some.
 pub(crate) fn insert_markers(
     store: &dyn Store,
     markers: impl IntoIterator<Item = FailureDocument>,
@@ -51,7 +53,7 @@ pub(crate) fn insert_markers(
         batch.push_failure(&marker);
     }
     if batch.count() > 0 {
-        // Duplicates are refused, which is harmless.
+        // Duplicates are refused, and are not errors.
         store.insert(StoreCollection::Failures, batch.take())?;
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Gives the documents of moved files their new paths, without reading the files.
 //!
-//! What is stored is inserted under its new path before it is removed under the old one, the rows about
-//! failures first. If an ingestion is killed in between, the next one removes what has the old path. It
-//! finds the file unchanged under the new path if its documents were inserted, and otherwise reads it.
+//! All documents are inserted under the new path before those with the old path are removed,
+//! failures first. If an ingestion is killed in between, the next one removes the documents with
+//! the old path. It finds the file unchanged under the new path if its documents were inserted;
+//! otherwise it reads the file.
 
 use std::collections::HashSet;
 
@@ -13,8 +14,8 @@ use crate::store::{Store, StoreCollection, StoreError, remove_files};
 use crate::store_writer::BatchLimits;
 use crate::stored_document::now_ms;
 
-/// Moves the documents of files. Returns the old paths of those that have more documents than one write
-/// may have; they were not moved.
+/// Moves the documents of files. Returns the old paths of the files that were not moved, because
+/// their documents exceed the size of one write.
 pub(crate) fn move_files(
     store: &dyn Store,
     files: &[MovedFile<'_>],
@@ -39,7 +40,7 @@ pub(crate) fn move_files(
     Ok(too_large)
 }
 
-/// What is stored of moved files, with their new paths.
+/// The documents of moved files, with their new paths.
 #[derive(Default)]
 struct MovedBatches {
     documents: DocumentBatch,
@@ -48,7 +49,7 @@ struct MovedBatches {
 }
 
 impl MovedBatches {
-    /// Reads what is stored of a file, up to a number of bytes.
+    /// Reads the documents of a file. `None` if they exceed a number of bytes.
     fn read(
         store: &dyn Store,
         moved: &MovedFile<'_>,
@@ -86,7 +87,7 @@ impl MovedBatches {
         self.failures.append(other.failures);
     }
 
-    /// Inserts everything, and removes the files at their old paths.
+    /// Inserts the documents, and removes those with the old paths.
     fn write(
         &mut self,
         store: &dyn Store,
@@ -100,7 +101,7 @@ impl MovedBatches {
                 continue;
             }
             let errors = store.insert(collection, batch.take())?;
-            // The new paths are not stored, so a refused document is an error of the store.
+            // The new paths are not in use, so a refused document is an error of the store.
             if let Some(error) = errors.first() {
                 return Err(format!("a moved document was refused: {}", error.reason).into());
             }

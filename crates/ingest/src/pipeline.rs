@@ -1,18 +1,18 @@
-//! Where the time of an ingestion goes: its stages, and the queues between them.
+//! Measures the time that each stage of an ingestion works and waits.
 //!
 //! ```text
 //! walk → extract (worker processes) → queue → write → make entries of indexes → fold and merge → finish
 //! ```
 //!
-//! A stage that is behind makes the one before wait, by a full queue or by delayed writes, and the cores
-//! are then free for it. So cores move to the stage that is behind by themselves.
+//! A slow stage makes the stage before it wait, by a full queue or by delayed writes. The cores are
+//! then free for the slow stage, so no scheduling is needed.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
-/// What the threads of a stage did. All times are sums over its threads.
+/// The counters of a stage. All times are sums over its threads.
 #[derive(Debug, Default)]
 pub struct StageTimes {
     threads: AtomicUsize,
@@ -31,7 +31,7 @@ impl StageTimes {
         self.threads.store(threads, Ordering::Relaxed);
     }
 
-    /// Counts items that took so long together.
+    /// Counts items and the time that they took together.
     pub(crate) fn add_items(&self, count: usize, busy: Duration) {
         self.items.fetch_add(count as u64, Ordering::Relaxed);
         add(&self.busy_ns, busy);
@@ -45,7 +45,7 @@ impl StageTimes {
         add(&self.output_wait_ns, wait);
     }
 
-    /// Notes how many bytes wait for the next stage.
+    /// Records the fill level of the queue to the next stage.
     pub(crate) fn note_queue(&self, bytes: usize) {
         self.queue_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.queue_count.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +79,7 @@ fn add(counter: &AtomicU64, time: Duration) {
     counter.fetch_add(nanos, Ordering::Relaxed);
 }
 
-/// The times of the stages of this process.
+/// The counters of the stages in this process.
 #[derive(Debug, Default)]
 pub struct PipelineTimes {
     pub(crate) walk: StageTimes,
@@ -87,12 +87,12 @@ pub struct PipelineTimes {
     pub(crate) write: StageTimes,
 }
 
-/// How long the database worked in the background, and how long it delayed writes to catch up.
+/// The time that the database worked in the background, and the time that it delayed writes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundTimes {
-    /// Making the entries of indexes.
+    /// Creating index entries.
     pub entries: Duration,
-    /// Writing entries to sections, and merging sections.
+    /// Folding and merging sections.
     pub merges: Duration,
     /// Delaying writes.
     pub delays: Duration,
@@ -108,16 +108,16 @@ impl BackgroundTimes {
     }
 }
 
-/// What a stage did.
+/// A report about a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageReport {
-    /// The stage.
+    /// The name.
     pub name: &'static str,
-    /// Its threads or worker processes.
+    /// The number of threads or worker processes.
     pub threads: usize,
-    /// What it has handled, in `unit`s.
+    /// The number of processed items.
     pub items: u64,
-    /// What an item is; empty if items are not counted.
+    /// The unit of the items. Empty if items are not counted.
     pub unit: &'static str,
     /// The time of work, summed over the threads.
     pub busy: Duration,
@@ -129,7 +129,7 @@ pub struct StageReport {
     pub queue: Option<QueueDepth>,
 }
 
-/// How full a queue was when items were added.
+/// The fill level of a queue, measured when items were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueDepth {
     /// The mean, in bytes.
@@ -139,7 +139,7 @@ pub struct QueueDepth {
 }
 
 impl PipelineTimes {
-    /// Returns what the stages of this process have done by now.
+    /// Returns the reports of the stages in this process.
     pub fn stages(&self) -> Vec<StageReport> {
         vec![
             self.walk.report("walk", "files"),
@@ -149,12 +149,12 @@ impl PipelineTimes {
     }
 }
 
-/// Where the time of an ingestion went.
+/// A report about the stages of an ingestion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PipelineReport {
     /// The stages in the order of the work.
     pub stages: Vec<StageReport>,
-    /// From the start to the end.
+    /// The time from start to end.
     pub elapsed: Duration,
 }
 
@@ -183,7 +183,7 @@ impl PipelineReport {
         PipelineReport { stages, elapsed }
     }
 
-    /// Returns the stages with times in whole milliseconds (`busy_ms`), as `files.runs` has them.
+    /// Returns the stages with times in milliseconds (`busy_ms`), as stored in `files.runs`.
     pub(crate) fn stages_in_milliseconds(&self) -> ArrayBuf {
         let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         self.encode_stages("_ms", &|time| Value::Int64(millis(time)))
@@ -201,7 +201,7 @@ impl PipelineReport {
 }
 
 impl StageReport {
-    /// `suffix`: the end of the names of times.
+    /// `suffix` is the end of the names of the time fields.
     fn encode(&self, suffix: &str, time: &dyn Fn(Duration) -> Value) -> DocumentBuf {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let mut document = doc! {
@@ -225,7 +225,7 @@ impl StageReport {
     }
 }
 
-/// A stage of the database, which has a thread of its own.
+/// Returns the report of a background stage of the database, which has one thread.
 fn background_stage(name: &'static str, busy: Duration) -> StageReport {
     StageReport {
         name,

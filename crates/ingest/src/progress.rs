@@ -9,21 +9,21 @@ use crate::walk::FileEntry;
 /// Counters of an ingestion. They only grow, and any thread can read them.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The files to read. 0 until the folders are walked.
+    /// The number of files to read. 0 until the folders are walked.
     pub files_total: AtomicU64,
-    /// The files that were read.
+    /// The number of files that were read.
     pub files_read: AtomicU64,
     /// The size of the files to read, in bytes.
     pub bytes_total: AtomicU64,
     /// The size of the files that were read, in bytes.
     pub bytes_read: AtomicU64,
-    /// The documents that were stored.
+    /// The number of documents that were stored.
     pub documents: AtomicU64,
-    /// Failures of files and members.
+    /// The number of failures of files and members.
     pub failures: AtomicU64,
-    /// Files whose format has no extractor.
+    /// The number of files whose format has no extractor.
     pub files_skipped: AtomicU64,
-    /// Where the time goes.
+    /// The counters of the stages.
     pub pipeline: PipelineTimes,
 }
 

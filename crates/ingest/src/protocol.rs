@@ -15,9 +15,9 @@
 //!                                       E  the file failed: class, reason
 //! ```
 //!
-//! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D, M and K, followed by T, U or E. The owner does not trust a
-//! worker, because a malicious file may control it: lengths are checked, and an invalid frame ends
-//! the worker.
+//! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D,
+//! M and K, followed by T, U or E. The owner does not trust a worker, because a malicious file may
+//! control it: lengths are checked, and an invalid frame ends the worker.
 
 use windrow_extract::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits, MailReference,
@@ -33,9 +33,9 @@ pub(crate) enum Request {
     File {
         /// The path's bytes.
         path: Vec<u8>,
-        /// The codes of the languages that its documents are in.
+        /// The codes of the languages of its documents.
         languages: Vec<String>,
-        /// Which members are wanted.
+        /// The share of its members to extract.
         share: Share,
     },
 }
@@ -62,7 +62,7 @@ pub(crate) enum Reply {
         inner: String,
         format: String,
     },
-    /// A program starts that may run for so many milliseconds.
+    /// A program starts. Contains its time limit in milliseconds.
     Program(u64),
     Done(ExtractionCounts),
     Unsupported(String),
@@ -350,8 +350,8 @@ impl Encoder {
     }
 }
 
-/// The limits of an extraction bound texts and lists far below 4 GB. A receiver refuses the frame
-/// of a longer one.
+/// The limits of an extraction keep texts and lists far below 4 GB. The receiver refuses a frame
+/// with a greater length.
 fn to_length(length: usize) -> u32 {
     let encoded = u32::try_from(length);
     debug_assert!(encoded.is_ok(), "a frame has a part of {length} bytes");

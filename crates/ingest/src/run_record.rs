@@ -1,10 +1,10 @@
-//! The document that a run of an ingestion leaves.
+//! The document of a run in `files.runs`.
 //!
 //! ```text
 //! files.runs
 //! _id                 ObjectId
 //! started, ended      dates
-//! folders             their absolute paths, without links, as documents have them
+//! folders             their absolute paths without symbolic links, as in documents
 //! files_found, files_unchanged, files_added, files_replaced, files_moved, files_removed,
 //! files_read, bytes_read, documents, failures, files_skipped
 //!                     counts, see `IngestSummary`
@@ -55,7 +55,8 @@ pub(crate) fn build(
     run
 }
 
-/// Returns the path that documents of a folder begin with. A missing folder has no links to follow.
+/// Returns the path with which the paths of the folder's files begin. Symbolic links are resolved,
+/// unless the folder is missing.
 pub(crate) fn absolute_path(folder: &Path) -> String {
     let path = folder
         .canonicalize()

@@ -1,10 +1,11 @@
-//! Files to read again because of other settings: a converter was added, removed, installed, or changed,
-//! or the languages of a folder changed.
+//! Finds the files to read again because settings changed: a converter was added, removed,
+//! installed or changed, or the languages of a folder changed.
 //!
-//! A run records the settings in its document in `files.runs`. If those of the next run differ, all files
-//! that the difference affects get the marker of an unfinished file, whether or not they are below the
+//! The document of a run in `files.runs` contains its settings. If those of the next run differ,
+//! all affected files get the marker of an unfinished file, whether or not they are below the
 //! folders of this run. A file with a marker counts as changed until it is read. The settings are
-//! recorded at the end of the run: if it is interrupted, the next one sets the same markers again.
+//! stored at the end of the run: if the run is interrupted, the next one sets the same markers
+//! again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,13 +17,13 @@ use crate::markers::insert_markers;
 use crate::store::{RUNS_NAME, Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, now_ms};
 
-/// The field of a run with the settings.
+/// The field of a run that contains the settings.
 pub(crate) const FIELD: &str = "settings";
 
-/// The name of the settings of a folder's languages.
+/// The name of the setting with the languages of a folder.
 pub const LANGUAGES: &str = "languages";
 
-/// Marks the files that the changes since the last run affect.
+/// Marks the files that are affected by the changes since the last run.
 pub(crate) fn mark_affected_files(
     store: &dyn Store,
     entries: &[SettingsEntry],
@@ -72,7 +73,7 @@ pub(crate) fn encode(entries: &[SettingsEntry]) -> ArrayBuf {
     entries.iter().map(encode).collect()
 }
 
-/// Returns the settings of the newest run that has some.
+/// Returns the settings of the newest run that has any.
 fn read_entries(store: &dyn Store) -> Result<Vec<SettingsEntry>, StoreError> {
     let (mut newest, mut entries) = (i64::MIN, Vec::new());
     store.visit_all(RUNS_NAME, &["started", FIELD], &mut |run| {
@@ -111,7 +112,7 @@ fn decode(entry: Document<'_>) -> Option<SettingsEntry> {
     })
 }
 
-/// The files that changed settings affect.
+/// The files that are affected by changed settings.
 #[derive(Debug, Default)]
 struct AffectedFiles {
     /// Media types of converters, or `ocr`.
@@ -140,7 +141,7 @@ impl AffectedFiles {
         self.names.iter().any(|name| name != LANGUAGES)
     }
 
-    /// Returns `true` if a stored document, failure or skipped file may become another one.
+    /// Returns `true` if reading the file of a stored document may have another result now.
     fn affects(&self, document: Document<'_>) -> bool {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let has = |set: &BTreeSet<String>, name| text(name).is_some_and(|it| set.contains(it));
@@ -160,8 +161,8 @@ impl AffectedFiles {
     }
 }
 
-/// Returns the lower-case extension of a file or member. Parts of a document (`@2`) and members with the
-/// same name (`~2`) have numbers behind it.
+/// Returns the lower-case extension of a file or member. The numbers of parts (`@2`) and of members
+/// with the same name (`~2`) are ignored.
 fn find_extension(name: &str) -> Option<String> {
     let (_, extension) = name.rsplit('/').next()?.rsplit_once('.')?;
     let end = extension.find(['@', '~']).unwrap_or(extension.len());

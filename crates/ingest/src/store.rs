@@ -11,7 +11,7 @@ use crate::walk::FileStamp;
 /// The database of all collections.
 pub const DATABASE_NAME: &str = "files";
 
-/// The name of the collection with a document for each run of an ingestion.
+/// The name of the collection that contains a document for each run.
 pub const RUNS_NAME: &str = "runs";
 
 /// The collections that an ingestion writes.
@@ -28,7 +28,7 @@ pub enum StoreCollection {
 /// An error of a store. Its text is a sentence.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A document that was refused.
+/// A document that the store refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InsertError {
     /// The position of the document in the batch.
@@ -37,7 +37,7 @@ pub struct InsertError {
     pub reason: String,
 }
 
-/// Receives the path of a document and its stamp, if it has one.
+/// Receives the path of a document and its stamp. `None` if it has no stamp.
 pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 
 /// Receives a stored document.
@@ -51,8 +51,7 @@ pub trait Store: Sync {
     /// Signs the files whose documents are stored.
     fn file_signer(&self) -> &FileSigner;
 
-    /// Creates the collections and their indexes if they
-    /// do not exist.
+    /// Creates the collections and their indexes if they do not exist.
     fn prepare(&self) -> Result<(), StoreError>;
 
     /// Calls `visit` for every document of a collection.
@@ -70,8 +69,8 @@ pub trait Store: Sync {
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError>;
 
-    /// Calls `visit` for all documents of the collection with this name, which need not exist. They have at
-    /// least `fields`.
+    /// Calls `visit` for all documents of the collection with this name, if it exists. The
+    /// documents contain at least `fields`.
     fn visit_all(
         &self,
         collection: &str,
@@ -96,7 +95,8 @@ pub trait Store: Sync {
     /// Adds a document to the collection [`RUNS_NAME`].
     fn record_run(&self, run: &DocumentBuf) -> Result<(), StoreError>;
 
-    /// Returns how long the database has worked in the background so far, if it is in this process.
+    /// Returns the time that the database has worked in the background. `None` if it runs in
+    /// another process.
     fn background_times(&self) -> Option<BackgroundTimes> {
         None
     }
@@ -105,7 +105,7 @@ pub trait Store: Sync {
     fn finish(&self) -> Result<(), StoreError>;
 }
 
-/// Paths that are removed with one call.
+/// The maximum number of paths in one call of `remove`.
 const REMOVE_PATHS_MAX: usize = 1_000;
 
 /// Removes all documents of files from all collections.
@@ -119,8 +119,8 @@ pub(crate) fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), St
 }
 
 impl StoreCollection {
-    /// All collections, in the order in which the documents of a file are removed: as long as the marker
-    /// among the failures is stored, the file counts as changed.
+    /// All collections, in the order in which the documents of a file are removed. The failures
+    /// come last: the file counts as changed while its marker is stored.
     pub const ALL: [StoreCollection; 3] = [
         StoreCollection::Documents,
         StoreCollection::Skipped,
@@ -150,7 +150,7 @@ impl StoreCollection {
     }
 }
 
-/// The name of the index that finds the documents of a file, and returns stamps without reading
+/// The name of the index that finds the documents of a file and returns stamps without reading
 /// documents.
 pub const STAMP_INDEX_NAME: &str = "stamp";
 

@@ -15,10 +15,10 @@ use crate::stored_document::{FailureDocument, FileDocument, SkippedDocument, mem
 use crate::walk::FileEntry;
 use crate::worker::{FileEvent, FileOutcome};
 
-/// Why a file has no text if all of its documents are members.
+/// The reason why a file has no text if all its documents are members.
 const CONTAINER: &str = "the file has no text of its own; its members are documents";
 
-/// When a batch is written.
+/// The limits of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
     /// A batch of this many bytes is written. Larger batches are not faster, and a killed ingestion
@@ -74,7 +74,7 @@ pub(crate) struct StoreWriter<'s, 'w> {
 struct DocumentOrigin<'w> {
     file: &'w FileEntry,
     inner: Option<String>,
-    /// The document has no text and does not count.
+    /// The document has no text and is not counted.
     is_unread: bool,
 }
 
@@ -85,14 +85,15 @@ struct FileState {
     has_documents: bool,
     has_failures: bool,
     has_skipped: bool,
-    /// A document has the name of the file.
+    /// The file has a document under its own name.
     has_name: bool,
     is_marked_unfinished: bool,
 }
 
 impl FileState {
-    /// Returns `true` if the file has documents in several collections, besides the one that only has its
-    /// name. That one is stored last, and a file without documents is read again.
+    /// Returns `true` if the documents of the file are in several collections, apart from the
+    /// document that has only its name. That one is stored last, and a file without documents is
+    /// read again.
     fn needs_several_writes(&self) -> bool {
         let kinds = [self.has_documents, self.has_failures, self.has_skipped];
         kinds.into_iter().filter(|has_any| *has_any).count() > 1
@@ -242,7 +243,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         self.progress.add(&self.progress.failures, 1);
     }
 
-    /// Returns why the file or member was skipped.
+    /// Adds a skipped file or member. Returns the reason.
     fn add_skipped(&mut self, file: &FileEntry, inner: Option<String>, format: String) -> String {
         let skipped = SkippedDocument::new(file, inner, format, now_ms());
         self.skipped.push_skipped(&skipped);
@@ -274,7 +275,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             self.insert_documents()?;
         }
         let mut completed = std::mem::take(&mut self.completed_files);
-        // All other writers have stored their shares before.
+        // The other writers have stored their shares before.
         for (file, shared) in self.completed_shares.drain(..) {
             completed.extend(shared.end_store().then_some(file));
         }
@@ -310,7 +311,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         remove_marked(self.store, &replaced)
     }
 
-    /// Stores why documents were refused, and documents with their names in their place.
+    /// Stores failures for refused documents, and documents that have only their names instead.
     fn store_refused(
         &mut self,
         refused: Vec<(DocumentOrigin<'w>, String)>,
@@ -333,7 +334,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         self.progress.add(&self.progress.failures, failures.count());
         self.store
             .insert(StoreCollection::Failures, failures.take())?;
-        // Those that are refused again have a failure.
+        // A document that is refused again already has a failure.
         self.store
             .insert(StoreCollection::Documents, names.take())?;
         Ok(())

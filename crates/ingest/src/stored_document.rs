@@ -34,12 +34,12 @@
 //!              absent
 //! ```
 //!
-//! Each file has a document in `files.documents`, so that it is found by its name. If nothing of the file
-//! could be read, or if its members are the only documents, then the document has the field `unread`, an
-//! empty text and no title. The same is true of members with a name. What was not read also has a row in
-//! one of the other collections.
+//! Each file has a document in `files.documents`, so that it can be found by its name. If nothing
+//! of the file could be read, or if all its documents are members, that document has the field
+//! `unread`, an empty text and no title. The same applies to members with a name. Files and members
+//! that were not read also have a document in one of the other collections.
 //!
-//! Failures that can disappear without a change of the file (permissions) have no size and dates.
+//! Failures that may not recur although the file is unchanged (permissions) have no size and dates.
 //! The next ingestion tries these files again.
 //!
 //! `_id` is unique: a path with something below it is a folder, and a folder has no members.
@@ -62,8 +62,8 @@ pub struct FileDocument {
     pub path: String,
     /// The position inside the file, see [`ExtractedDocument::inner_path`].
     pub inner: Option<String>,
-    /// The document's own title, otherwise the last component of its path or inner path. `None` for a
-    /// document that is `unread`: its name is not worth as much as a title.
+    /// The title of the document, or else the last component of its path or inner path. `None` for
+    /// an `unread` document, because matches in titles are weighted more than its name deserves.
     pub title: Option<String>,
     /// The name of the file or, for a member with a name of its own, of the member.
     pub file_name: String,
@@ -77,11 +77,11 @@ pub struct FileDocument {
     pub stamp: FileStamp,
     /// When the document was created.
     pub indexed_ms: i64,
-    /// The text was cut.
+    /// The text was truncated.
     pub truncated: bool,
     /// Other properties that the document declares.
     pub metadata: DocumentMetadata,
-    /// Why there is no text, as a sentence. `None` for a document that was read.
+    /// The reason why there is no text, as a sentence. `None` for a document that was read.
     pub unread: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl FileDocument {
         }
     }
 
-    /// Creates the document of a file or of a member that has no text, by which it is found.
+    /// Creates the document of a file or member without text, by which its name can be found.
     pub fn new_unread(
         file: &FileEntry,
         inner: Option<String>,
@@ -218,7 +218,7 @@ impl FailureDocument {
         }
     }
 
-    /// Creates the marker of a file that has to be read again because of other settings.
+    /// Creates the marker of a file that must be read again because settings changed.
     pub(crate) fn new_outdated(path: String, now_ms: i64) -> Self {
         FailureDocument {
             id: format!("{path}//unfinished"),
@@ -252,7 +252,7 @@ impl SkippedDocument {
         }
     }
 
-    /// Why there is no text, as a sentence.
+    /// Returns the reason why there is no text, as a sentence.
     pub fn reason(&self) -> String {
         format!("no text can be extracted from this format: {}", self.format)
     }
@@ -277,19 +277,19 @@ fn take_last_component(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_string()
 }
 
-/// Returns the name of a member, or that of the file if the part has only a number.
+/// Returns the name of a member, or the name of the file if the member has only a number.
 pub(crate) fn file_name(path: &str, inner: Option<&str>) -> String {
     let member = inner.and_then(member_name);
     member.unwrap_or_else(|| take_last_component(path))
 }
 
-/// Returns the name of the member at an inner path, if it is more than a number.
+/// Returns the name of a member. `None` if it has only a number.
 pub(crate) fn member_name(inner: &str) -> Option<String> {
     let name = take_last_component(without_part(inner));
     (!name.is_empty() && !name.starts_with('#')).then_some(name)
 }
 
-/// Returns an inner path without the number of the part of a long text.
+/// Returns an inner path without the number of a part.
 fn without_part(inner: &str) -> &str {
     match inner.rsplit_once('@') {
         Some((whole, number)) if number.parse::<u32>().is_ok() => whole,
@@ -303,7 +303,7 @@ pub(crate) fn extension(file_name: &str) -> Option<String> {
     (!stem.is_empty() && !extension.is_empty()).then(|| extension.to_lowercase())
 }
 
-/// Returns the folders that a path is in, the innermost first.
+/// Returns the folders of a path, the innermost first.
 pub(crate) fn folders(path: &str) -> impl Iterator<Item = &str> {
     let parent = |path: &str| path.rfind('/').filter(|_| path.len() > 1);
     std::iter::successors(Some(path), move |path| {

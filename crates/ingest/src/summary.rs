@@ -1,11 +1,11 @@
-//! What an ingestion did.
+//! The result of an ingestion.
 
 use std::path::PathBuf;
 
 use crate::changes::KeptFolder;
 use crate::pipeline::PipelineReport;
 
-/// What an ingestion did.
+/// The result of an ingestion: numbers of files and documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IngestSummary {
     /// Files below the folders.
@@ -18,7 +18,7 @@ pub struct IngestSummary {
     pub files_replaced: u64,
     /// Deleted files.
     pub files_removed: u64,
-    /// Files that were moved: their documents have the new paths.
+    /// Files that were moved, whose documents got the new paths.
     pub files_moved: u64,
     /// Files that were read.
     pub files_read: u64,
@@ -30,16 +30,16 @@ pub struct IngestSummary {
     pub failures: u64,
     /// Files whose format has no extractor.
     pub files_skipped: u64,
-    /// Folders that are missing or empty, and whose documents are kept.
+    /// Folders that are missing or empty and whose documents are kept.
     pub folders_kept: Vec<KeptFolder>,
-    /// Folders that are missing, and of which nothing is stored.
+    /// Folders that are missing and have no documents.
     pub folders_missing: Vec<PathBuf>,
-    /// Where the time went. Without stages for a part of a watch.
+    /// The report about the stages. Empty for a round of a watch.
     pub pipeline: PipelineReport,
 }
 
 impl IngestSummary {
-    /// Returns `true` if anything that is stored was changed.
+    /// Returns `true` if any document was changed.
     pub fn has_changes(&self) -> bool {
         self.files_read + self.files_removed + self.files_moved > 0
     }

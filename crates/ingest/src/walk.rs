@@ -14,8 +14,8 @@ use ignore::{DirEntry, WalkBuilder};
 
 use crate::path_text::path_to_text;
 
-/// Which files below a folder are found. Patterns are those of .gitignore files: a pattern without a slash
-/// in front or inside is compared with names at every depth.
+/// Selects the files below a folder. Patterns have the syntax of .gitignore files: a pattern
+/// without a slash at its start or inside matches names at every depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkOptions {
     /// Also find files and folders whose names begin with a dot. Folders of version control systems
@@ -24,29 +24,29 @@ pub struct WalkOptions {
     /// Follow symbolic links below the given folders. A circular link is a failure, and a file with
     /// two paths is found twice. The given folders themselves can always be links.
     pub follow_links: bool,
-    /// Skip what .gitignore and .ignore files name, also those in the folders above.
+    /// Skip the files that .gitignore and .ignore files exclude, including those in parent folders.
     pub gitignore: bool,
-    /// Patterns of the files to find. All files if there are none.
+    /// Patterns of the files to find. If empty, all files are found.
     pub include: Vec<String>,
     /// Patterns of files and folders to skip.
     pub skip: Vec<String>,
     /// Folders to skip, by their canonical paths.
     pub exclude: Vec<PathBuf>,
-    /// The codes of the languages that the documents of the files are in. Any language if there are none.
+    /// The codes of the languages of the documents. If empty, any language is possible.
     pub languages: Vec<String>,
 }
 
-/// A folder to walk. It can also be a file.
+/// A folder or file to walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalkRoot {
     /// Its path.
     pub path: PathBuf,
-    /// Which files below it are found.
+    /// Selects the files below it.
     pub options: WalkOptions,
 }
 
 impl WalkOptions {
-    /// Returns the folders with these options.
+    /// Returns roots with these options.
     pub fn roots(&self, folders: &[PathBuf]) -> Vec<WalkRoot> {
         let root = |path: &PathBuf| WalkRoot {
             path: path.clone(),
@@ -73,7 +73,7 @@ impl WalkOptions {
             .include
             .iter()
             .map(|pattern| (pattern, pattern.clone()));
-        // In an override, an exclamation mark excludes.
+        // In the crate `ignore`, an exclamation mark in an override excludes files.
         let skip = self
             .skip
             .iter()
@@ -97,28 +97,28 @@ pub struct FileEntry {
     pub path: PathBuf,
     /// The file's stamp.
     pub stamp: FileStamp,
-    /// See [`WalkOptions::languages`].
+    /// The languages of its documents, see [`WalkOptions::languages`].
     pub languages: Arc<[String]>,
 }
 
 impl FileEntry {
-    /// The path as stored in documents, see [`path_to_text`].
+    /// Returns the path as stored in documents, see [`path_to_text`].
     pub fn path_text(&self) -> String {
         path_to_text(&self.path)
     }
 }
 
-/// The properties of a file that change with its content.
+/// The properties of a file that show whether it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     /// The size in bytes.
     pub size: u64,
     /// The time of the last modification, in nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i64,
-    /// The time of the last change of content or properties (`ctime`), in the same unit. Programs cannot
-    /// set it, so it tells that a file was replaced by one of the same size and time of modification.
+    /// The status change time (`ctime`), in the same unit. Programs cannot set it, so it detects
+    /// that a file was replaced by one of the same size and modification time.
     pub changed_ns: i64,
-    /// The number of the file in its file system. A file that is moved keeps it.
+    /// The inode. A file that is moved within its file system keeps it.
     pub inode: u64,
 }
 
@@ -139,15 +139,15 @@ impl FileStamp {
         })
     }
 
-    /// Returns `true` if a file with these two stamps was not changed between them. The inode does not
-    /// count: some network file systems number files anew each time.
+    /// Returns `true` if a file with these two stamps has not changed. The inode is ignored,
+    /// because some network file systems assign new ones on each mount.
     pub fn is_unchanged(&self, other: &FileStamp) -> bool {
         let times = |stamp: &FileStamp| (stamp.size, stamp.modified_ns, stamp.changed_ns);
         times(self) == times(other)
     }
 
-    /// Returns `true` if the files with these stamps are the same under two paths. To move a file changes
-    /// the time of its last change.
+    /// Returns `true` if the files with these stamps are the same file under two paths. The status
+    /// change time is ignored, because moving a file changes it.
     pub fn is_moved(&self, other: &FileStamp) -> bool {
         let content = |stamp: &FileStamp| (stamp.inode, stamp.size, stamp.modified_ns);
         content(self) == content(other)
@@ -174,14 +174,14 @@ pub struct WalkResult {
     pub failures: Vec<WalkFailure>,
     /// The absolute paths of the given folders that do not exist.
     pub missing_roots: Vec<PathBuf>,
-    /// The roots are the paths that `walk_changed` was asked for, so an empty one was deleted.
+    /// The roots are the changed paths of `walk_changed`, so an empty one was deleted.
     pub is_partial: bool,
 }
 
 /// Finds the files below folders.
 ///
-/// A folder below another one is walked by its own options only. Sockets, devices and pipes are not
-/// returned. No file is opened, except for .gitignore files.
+/// A given folder inside another one is walked only with its own options. Sockets, devices and
+/// pipes are skipped. No file is opened, except for .gitignore files.
 ///
 /// ```
 /// use windrow_ingest::{WalkOptions, walk};
@@ -195,14 +195,15 @@ pub fn walk(folders: &[WalkRoot]) -> WalkResult {
     for root in &roots {
         walk_root(root, &roots, None, &mut walked);
     }
-    // The files of an inner folder stand between those of the outer one.
+    // The files of a nested root belong between those of the outer one.
     walked.files.sort_by(|one, other| one.path.cmp(&other.path));
     walked.roots = roots.into_iter().map(|root| root.path).collect();
     walked
 }
 
-/// Returns the folders with their canonical paths, in order, without those below another one with the same
-/// options. Those that cannot be found are failures of the result.
+/// Returns the folders with their canonical paths in ascending order, without those inside another
+/// one with the same options. Folders that cannot be resolved are added to the result as missing or
+/// failed.
 pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> (Vec<WalkRoot>, WalkResult) {
     let mut walked = WalkResult::default();
     let mut roots: Vec<WalkRoot> = Vec::new();
@@ -234,8 +235,8 @@ pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> (Vec<WalkRoot>, WalkResul
     (roots, walked)
 }
 
-/// Finds the files at and below changed paths, as [`walk`] of the folders would. The folders have canonical
-/// paths. Paths outside of them are ignored.
+/// Finds the files at and below changed paths, as [`walk`] of the folders would. The folders have
+/// canonical paths. Changed paths outside of them are ignored.
 pub(crate) fn walk_changed(folders: &[WalkRoot], changed: BTreeSet<PathBuf>) -> WalkResult {
     let is_below = |path: &&PathBuf| folders.iter().any(|root| path.starts_with(&root.path));
     let mut walked = WalkResult {
@@ -254,11 +255,11 @@ pub(crate) fn walk_changed(folders: &[WalkRoot], changed: BTreeSet<PathBuf>) -> 
     walked
 }
 
-/// The paths of a partial walk.
+/// The changed paths of a partial walk.
 struct ChangedPaths(BTreeSet<PathBuf>);
 
 impl ChangedPaths {
-    /// Returns `true` if the path is changed, is below a changed folder, or has changed paths below it.
+    /// Returns `true` if the path is changed, is below a changed folder, or contains changed paths.
     fn concern(&self, path: &Path) -> bool {
         let ChangedPaths(changed) = self;
         let mut from_here = changed.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
@@ -267,7 +268,7 @@ impl ChangedPaths {
     }
 }
 
-/// Adds the files of a folder, without those of the other folders, which are walked by themselves.
+/// Adds the files of a folder. Nested roots are skipped, because they are walked separately.
 fn walk_root(
     root: &WalkRoot,
     folders: &[WalkRoot],
@@ -347,7 +348,7 @@ fn file_entry(
     }))
 }
 
-/// Describes an error. `path` is that of the folder that was walked.
+/// Converts an error. `path` is the root that was walked.
 fn walk_failure(path: &Path, error: &ignore::Error) -> WalkFailure {
     let (mut path, mut error) = (path.to_path_buf(), error);
     loop {
@@ -373,7 +374,7 @@ fn walk_failure(path: &Path, error: &ignore::Error) -> WalkFailure {
     }
 }
 
-/// Returns the message of the operating system without the path that a library put around it.
+/// Returns the message of the operating system without the path that the library adds.
 fn io_reason(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|wrapper| wrapper.source());
     inner.map_or_else(|| error.to_string(), ToString::to_string)

@@ -1,8 +1,8 @@
 //! Keeps the documents of a store up to date while files change.
 //!
-//! The system reports changed paths. Those that are reported shortly after each other are one round: it
-//! walks to these paths, compares what it finds with what is stored, and reads the files that changed. If
-//! the system cannot watch so many folders, or loses reports, the folders are walked whole.
+//! The system reports changed paths. Reports in short succession form a round, which walks these
+//! paths, compares the files with the stored state, and reads the changed files. If the system
+//! cannot watch all folders, or loses reports, the folders are walked completely.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,16 +20,16 @@ use crate::store::Store;
 use crate::summary::IngestSummary;
 use crate::walk::{WalkRoot, canonical_roots, walk, walk_changed};
 
-/// When a watch reads what changed.
+/// The timing of a watch.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchOptions {
-    /// A round begins when no change was reported for this long,
+    /// A round begins when no change was reported for this time …
     pub quiet: Duration,
-    /// or this long after the first one.
+    /// … or this time after its first change.
     pub delay_max: Duration,
-    /// The folders are walked whole this long after the last time.
+    /// The interval of complete walks.
     pub rescan: Duration,
-    /// The same if the system cannot watch them.
+    /// The interval of complete walks if the system cannot watch the folders.
     pub rescan_unwatched: Duration,
 }
 
@@ -44,30 +44,29 @@ impl Default for WatchOptions {
     }
 }
 
-/// How the caller of [`watch`] follows and ends it.
+/// The callbacks of [`watch`].
 pub struct WatchControl<'c> {
     /// Returns `true` to end the watch. Called several times a second.
     pub should_stop: &'c dyn Fn() -> bool,
-    /// Returns `true` while files must not be read: neither all of them at the beginning nor those that
-    /// changed. Changes are remembered.
+    /// Returns `true` while no files must be read, neither in the first ingestion nor in a round.
+    /// Changes are collected meanwhile.
     pub is_paused: &'c dyn Fn() -> bool,
-    /// Receives what a round did, and the first whole ingestion.
+    /// Receives the summary of the first ingestion and of each round.
     pub on_round: &'c dyn Fn(&IngestSummary),
-    /// Receives a sentence about something that is worse than it could be.
+    /// Receives warnings, as sentences.
     pub on_problem: &'c dyn Fn(&str),
-    /// The progress of the first whole ingestion.
+    /// The progress of the first ingestion.
     pub progress: &'c Progress,
 }
 
-/// More changed paths than this are not walked to: the folders are walked whole.
+/// With more changed paths, the folders are walked completely.
 const PATHS_MAX: usize = 20_000;
-/// How often the watch asks whether to stop.
+/// The interval at which the watch checks for an interrupt.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the watch looks if its folders are still the ones that are watched.
+/// The interval at which the watch checks whether its folders were replaced.
 const REPLACED_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Ingests the folders as soon as files may be read, then keeps their documents up to date until it is told
-/// to stop.
+/// Ingests the folders, then keeps their documents up to date until it is interrupted.
 ///
 /// # Errors
 /// As [`ingest`](crate::ingest()).
@@ -78,7 +77,7 @@ pub fn watch(
     watch_options: &WatchOptions,
     control: &WatchControl<'_>,
 ) -> Result<(), IngestError> {
-    // Changes during the first ingestion are reported, too.
+    // The watcher starts before the first ingestion, so that changes during it are reported.
     let mut changes = ReportedChanges::start(folders, control.on_problem);
     if !wait_while_paused(&mut changes, control) {
         return Ok(store.finish()?);
@@ -115,7 +114,7 @@ pub fn watch(
     Ok(store.finish()?)
 }
 
-/// Waits until files may be read. Returns `false` if the watch ends before.
+/// Waits while reading is paused. Returns `false` if the watch is interrupted.
 fn wait_while_paused(changes: &mut ReportedChanges<'_>, control: &WatchControl<'_>) -> bool {
     if (control.is_paused)() {
         (control.on_problem)("files are not read now, because the configuration does not allow it");
@@ -135,9 +134,9 @@ struct Watch<'w> {
     options: &'w IngestOptions,
     stored: StoredFiles,
     last_scan: Instant,
-    /// The folders that were missing or empty in the last whole walk.
+    /// The folders that were missing or empty in the last complete walk.
     kept: Vec<KeptFolder>,
-    /// The folders that were missing, and of which nothing is stored.
+    /// The folders that were missing and have no documents.
     missing: Vec<PathBuf>,
 }
 
@@ -153,20 +152,21 @@ impl Watch<'_> {
                 kept.clone_from(&self.kept);
                 missing.clone_from(&self.missing);
                 let (mut roots, _) = canonical_roots(self.folders);
-                // The files of a disk that is not connected any more were not deleted.
+                // Skips the files of folders that are empty now: their disk was probably
+                // disconnected.
                 roots.retain(|root| !is_empty_folder(&root.path));
                 walk_changed(&roots, paths)
             }
         };
         let (stored, progress) = (&mut self.stored, Progress::default());
         let mut summary = update(self.store, stored, &walked, self.options, &progress)?;
-        // A walk to some paths does not tell which folders are missing.
+        // Only a complete walk detects missing folders.
         summary.folders_kept.extend(kept);
         summary.folders_missing.extend(missing);
         Ok(summary)
     }
 
-    /// Returns `true` if other folders than before are missing or empty.
+    /// Returns `true` if the set of missing or empty folders has changed.
     fn folders_changed(&mut self, summary: &IngestSummary) -> bool {
         if summary.folders_kept == self.kept && summary.folders_missing == self.missing {
             return false;
@@ -182,28 +182,28 @@ fn is_empty_folder(path: &Path) -> bool {
     entries.is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// What changed since the last round.
+/// The changes since the last round.
 enum Changed {
     Paths(BTreeSet<PathBuf>),
-    /// The folders have to be walked whole.
+    /// The folders must be walked completely.
     Everything,
 }
 
-/// What the system reports.
+/// A report of the system.
 enum Report {
     Paths(Vec<PathBuf>),
     /// Reports were lost.
     Lost,
-    /// The system cannot watch more folders.
+    /// The system cannot watch any more folders.
     Limit,
 }
 
-/// The changes that the system reported since the last round.
+/// Collects the changes that the system reports.
 struct ReportedChanges<'c> {
     reports: Receiver<Report>,
-    /// Reports as long as it exists.
+    /// The watcher. Dropping it ends the reports.
     watcher: Option<RecommendedWatcher>,
-    /// The folders that are watched.
+    /// The watched folders.
     watched: Vec<Option<FolderIdentity>>,
     replaced_checked: Instant,
     changed: Changed,
@@ -233,7 +233,7 @@ impl<'c> ReportedChanges<'c> {
         changes
     }
 
-    /// If a folder was replaced, disappeared or is there again, watches the folders that have the paths now.
+    /// Restarts the watcher if a folder was replaced, disappeared or appeared.
     fn watch_replaced(&mut self, folders: &[WalkRoot]) {
         if self.replaced_checked.elapsed() < REPLACED_INTERVAL {
             return;
@@ -245,7 +245,7 @@ impl<'c> ReportedChanges<'c> {
         let (sender, reports) = channel();
         self.reports = reports;
         self.start_watcher(folders, sender);
-        // What happened before is not reported.
+        // Changes before the restart were not reported.
         self.rescan();
     }
 
@@ -269,13 +269,13 @@ impl<'c> ReportedChanges<'c> {
         ));
     }
 
-    /// Waits for reports, at most for this long.
+    /// Waits for reports, at most `timeout`.
     fn wait(&mut self, timeout: Duration) {
         let first = self.reports.recv_timeout(timeout);
         match first {
             Ok(report) => self.add(report),
             Err(RecvTimeoutError::Timeout) => {}
-            // There is no watcher.
+            // The channel is closed: there is no watcher.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(timeout),
         }
         while let Ok(report) = self.reports.try_recv() {
@@ -306,7 +306,7 @@ impl<'c> ReportedChanges<'c> {
         self.last = Some(now);
     }
 
-    /// Lets the next round walk the folders whole.
+    /// Makes the next round a complete walk.
     fn rescan(&mut self) {
         self.changed = Changed::Everything;
         let now = Instant::now();
@@ -330,7 +330,7 @@ impl<'c> ReportedChanges<'c> {
 /// The device and the inode of a folder.
 type FolderIdentity = (u64, u64);
 
-/// Returns what has the paths of the folders now.
+/// Returns the identities of the folders that currently have these paths.
 fn folder_identities(folders: &[WalkRoot]) -> Vec<Option<FolderIdentity>> {
     let identity = |folder: &WalkRoot| {
         let metadata = fs::metadata(&folder.path).ok()?;
@@ -354,7 +354,7 @@ fn start_watcher(
             Ok(event) if event.need_rescan() => Report::Lost,
             Ok(event) if is_change(&event.kind) => {
                 let mut paths = event.paths;
-                // The data folder changes because of the watch itself.
+                // The watch itself changes the data folder.
                 paths.retain(|path| !excluded.iter().any(|folder| path.starts_with(folder)));
                 if paths.is_empty() {
                     return;
@@ -365,7 +365,7 @@ fn start_watcher(
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Report::Limit,
             Err(_) => Report::Lost,
         };
-        // The receiver is gone when the watch ends.
+        // Fails after the watch has ended.
         let _ = reports.send(report);
     };
     let config = Config::default().with_follow_symlinks(follow_links);

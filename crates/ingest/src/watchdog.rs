@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Exits the process if a file takes too long. The owner kills a late worker, but if the owner was
-/// killed, its workers would remain.
+/// Exits the process if a file takes too long. The owner kills a late worker, but workers must also
+/// end if their owner was killed.
 pub(crate) struct Watchdog {
     /// Remaining ticks for the current file. Zero between files.
     ticks_left: Arc<AtomicU64>,
@@ -17,7 +17,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     const TICK: Duration = Duration::from_millis(250);
 
-    /// Starts the thread that watches.
+    /// Starts the thread.
     pub(crate) fn start() -> io::Result<Self> {
         let ticks_left = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&ticks_left);
@@ -41,14 +41,14 @@ impl Watchdog {
         })
     }
 
-    /// Begins to watch a file that may take this time.
+    /// Starts the time limit of a file.
     pub(crate) fn begin_file(&self, timeout: Duration) {
         let ticks = timeout.as_millis() / Self::TICK.as_millis() + 2;
         self.ticks_max.set(u64::try_from(ticks).unwrap_or(u64::MAX));
         self.resume();
     }
 
-    /// Gives the current file the full time.
+    /// Restarts the time limit of the current file.
     pub(crate) fn resume(&self) {
         self.ticks_left
             .store(self.ticks_max.get(), Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Watchdog {
     }
 }
 
-/// Output that stops the watchdog while it blocks, and at the end of a file.
+/// An output that pauses the watchdog while it blocks.
 pub(crate) struct WatchedOutput<'w, W> {
     pub(crate) output: RefMut<'w, W>,
     pub(crate) watchdog: &'w Watchdog,

@@ -19,15 +19,15 @@ use crate::protocol::{Reply, Request, WorkerLimits};
 
 /// The time limit for starting a worker.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// The time that a worker has, in addition to that of a program, to start it and to kill it.
+/// Additional time for a program, to start and to kill it.
 const PROGRAM_OVERHEAD: Duration = Duration::from_secs(2);
 /// The size of the pipe. A larger one blocks the worker less often.
 const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
-/// The maximal size of a reply in addition to its text: title, addresses, names.
+/// The maximum size of a reply without its text: title, addresses, names.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 20;
 
-/// How to start workers, and their limits.
+/// The command that starts workers, and their limits.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The program, which must call [`crate::run_worker`].
@@ -36,20 +36,20 @@ pub struct WorkerConfig {
     pub arguments: Vec<OsString>,
     /// The limits of each file. Their `deadline` is ignored.
     pub limits: Limits,
-    /// The time limit for a file, to which a large file adds a second for every 2 MiB. The worker is killed
-    /// after one and a half times as long.
+    /// The time limit for a file. A large file gets one additional second for each 2 MiB. The
+    /// worker is killed after one and a half times the limit.
     pub file_deadline: Duration,
     /// The maximal address space of a worker in bytes.
     pub memory_bytes_max: u64,
     /// Programs that read further formats.
     pub programs: ProgramSettings,
-    /// The folder for temporary files. `None`: that of the system. A worker that is killed does not
-    /// remove its files.
+    /// The folder for temporary files. `None` is that of the system. A worker that is killed does
+    /// not remove its files.
     pub temporary: Option<PathBuf>,
 }
 
 impl WorkerConfig {
-    /// The running program with these arguments, and the default limits: 30 s and 1 GiB.
+    /// Uses the current program with these arguments, and the default limits: 30 s and 1 GiB.
     ///
     /// # Errors
     /// Fails if the operating system does not return the path of the program.
@@ -93,7 +93,7 @@ pub enum FileEvent {
     End(FileOutcome),
 }
 
-/// The result of a file.
+/// The outcome of a file.
 #[derive(Debug, PartialEq)]
 pub enum FileOutcome {
     /// The file was read.
@@ -123,8 +123,8 @@ impl Worker {
         })
     }
 
-    /// Reads a share of the file at `path`, whose documents are in `languages` (any if there are none), and calls `sink` with its events, the last of which is
-    /// [`FileEvent::End`].
+    /// Reads a share of the file at `path`, whose documents are in `languages` (any if empty).
+    /// Calls `sink` with its events, the last of which is [`FileEvent::End`].
     ///
     /// If the process dies or exceeds the time limit, it is replaced and the result is
     /// [`FileOutcome::Failed`].
@@ -157,18 +157,19 @@ impl Worker {
     }
 }
 
-/// The bytes of a file for which reading may take a second more.
+/// The number of bytes of a file that extend its time limit by a second.
 const BYTES_PER_SECOND: u64 = 2 << 20;
 
-/// Returns the time for a file: `base`, and more for a large one, such as a mailbox or an archive.
+/// Returns the time limit of a file: `base`, plus an extension for large files such as mailboxes
+/// and archives.
 pub(crate) fn file_deadline(path: &Path, base: Duration) -> Duration {
     let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
     base.saturating_add(Duration::from_millis(bytes / (BYTES_PER_SECOND / 1_000)))
 }
 
-/// Why a process cannot be used any more.
+/// The reason why a process must be replaced.
 enum WorkerError {
-    /// It closed its pipe, because it is dead or dying.
+    /// It closed its pipe, because it has crashed or exited.
     Closed,
     /// It exceeded the time limit.
     TimedOut,
@@ -257,8 +258,7 @@ impl Process {
                 }
                 Reply::Ready => return Err(WorkerError::InvalidReply),
             };
-            // The time that the sink takes does not count, because the worker may be blocked
-            // meanwhile.
+            // The time of the sink does not count, because the worker may be blocked meanwhile.
             let started = Instant::now();
             sink(event);
             kill_time += started.elapsed();
@@ -316,10 +316,10 @@ impl Process {
         }
     }
 
-    /// Ends the process and returns the failure of its file.
+    /// Kills the process. Returns the failure of its file.
     fn kill(&mut self, error: &WorkerError, file_deadline: Duration) -> Failure {
         if !matches!(error, WorkerError::Closed) {
-            // It fails only if the process has exited already.
+            // Fails only if the process has already exited.
             let _ = self.child.kill();
         }
         let status = self.child.wait();
@@ -341,7 +341,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if the process was waited for already.
+        // Both fail only if the process was already waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -20,7 +20,7 @@ use crate::protocol::{Reply, Request, WorkerLimits};
 use crate::watchdog::{Watchdog, WatchedOutput};
 use crate::worker::file_deadline;
 
-/// Bytes that are read to detect a file's format.
+/// The number of bytes that are read to detect the format of a file.
 const HEAD_BYTES: u64 = 8192;
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 const INPUT_BUFFER_BYTES: usize = 256 << 10;
@@ -32,11 +32,11 @@ pub type FileReader<'c> = &'c mut dyn FnMut(
     &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ReadError>;
 
-/// A file to read.
+/// A request to read a file.
 pub struct FileRequest<'r> {
-    /// Its path.
+    /// The path.
     pub path: &'r Path,
-    /// Its limits.
+    /// The limits.
     pub limits: &'r Limits,
     /// The languages of its documents.
     pub languages: &'r Languages,
@@ -44,7 +44,7 @@ pub struct FileRequest<'r> {
     pub programs: &'r mut dyn Programs,
 }
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug)]
 pub enum ReadError {
     /// The operating system refused to open or read it.
@@ -131,8 +131,8 @@ pub fn run_worker_with(
     Ok(())
 }
 
-/// The replies of a worker. They stop the watchdog while they block, and while a program runs, which has a
-/// deadline of its own.
+/// Writes the replies of a worker. The watchdog is paused while a write blocks, and while a program
+/// runs, which has its own deadline.
 struct WorkerOutput<'w, W: Write> {
     output: RefCell<BufWriter<W>>,
     watchdog: &'w Watchdog,
@@ -143,7 +143,7 @@ impl<W: Write> WorkerOutput<'_, W> {
         self.watched().write_all(&reply.encode())
     }
 
-    /// Also stops the watchdog.
+    /// Flushes the output while the watchdog is paused.
     fn flush(&self) -> io::Result<()> {
         self.watched().flush()
     }
@@ -159,7 +159,7 @@ impl<W: Write> WorkerOutput<'_, W> {
 impl<W: Write> ProgramMonitor for WorkerOutput<'_, W> {
     fn program_started(&self, time_max: Duration) {
         let time_ms = u64::try_from(time_max.as_millis()).unwrap_or(u64::MAX);
-        // If the owner is gone, the next reply fails as well.
+        // If the owner has exited, the next reply fails as well.
         let _ = self
             .write(&Reply::Program(time_ms))
             .and_then(|()| self.flush());
@@ -184,7 +184,7 @@ fn limit_process(limits: &WorkerLimits, programs: &ProgramSettings) -> io::Resul
     Ok(())
 }
 
-/// Lowers a resource limit, and what it can be raised to. Limits that are already lower are unchanged.
+/// Lowers a resource limit and its hard limit. Lower limits are unchanged.
 fn lower_limit(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     let allowed = getrlimit(resource).maximum;
     let lowered = |limit: u64| Some(allowed.map_or(limit, |allowed| allowed.min(limit)));
@@ -262,7 +262,7 @@ fn handle_file<W: Write>(
     output.write(&end)
 }
 
-/// Reads only the first bytes of a file if they suffice.
+/// Reads only the beginning of a file if its format can be read from it.
 fn read_file(
     request: FileRequest<'_>,
     emit: &mut dyn FnMut(Output),
@@ -300,7 +300,7 @@ fn read_file(
             Ok(extract_stream(format, &name, &mut reader, context, emit)?)
         }
         ReadMode::WholeFile | ReadMode::Archive => {
-            // One byte above the limit is read, so that a too large file is detected.
+            // Reads one byte more than the limit, to detect that the file exceeds it.
             let bytes_max = limits.input_bytes_max.saturating_add(1);
             let rest_bytes_max = bytes_max.saturating_sub(bytes.len() as u64);
             let rest_bytes = size.min(bytes_max).saturating_sub(bytes.len() as u64);

@@ -40,7 +40,7 @@ impl WorkerPool {
         }
     }
 
-    /// The number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.workers
     }
@@ -70,7 +70,7 @@ impl WorkerPool {
     where
         F: ReadTask,
     {
-        // Removed after the workers have ended.
+        // Removed after the workers have exited.
         let temporary = self.create_temporary_folder()?;
         let config = WorkerConfig {
             temporary: temporary.as_ref().map(|folder| folder.path().to_path_buf()),
@@ -100,7 +100,7 @@ impl WorkerPool {
     }
 }
 
-/// Reads files in one worker until there are no more.
+/// Reads files in a worker until the queue is empty.
 fn work<'f, F: ReadTask>(
     config: &WorkerConfig,
     number: usize,
@@ -128,12 +128,12 @@ fn work<'f, F: ReadTask>(
     Ok(())
 }
 
-/// What a worker reads.
+/// A file to read, or a share of one.
 pub trait ReadTask: Sync {
     /// The file.
     fn file(&self) -> &FileEntry;
 
-    /// The members of a mailbox or archive that are wanted.
+    /// The share of the members of a mailbox or archive to extract.
     fn share(&self) -> Share {
         Share::WHOLE
     }

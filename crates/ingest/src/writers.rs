@@ -17,13 +17,14 @@ use crate::store_writer::{BatchLimits, StoreWriter};
 use crate::worker::FileEvent;
 use crate::worker_pool::WorkerPool;
 
-/// How documents go from the workers to the store.
+/// The options of the stage that writes documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// The threads that write. By default, as many as there are workers, which is also the maximum.
+    /// The number of writer threads. The default, which is also the maximum, is the number of
+    /// workers.
     pub threads: Option<usize>,
-    /// How many bytes of documents may wait for each of these threads. 0: there are no such threads, and
-    /// the thread of each worker writes what the worker has read.
+    /// The maximum number of bytes that wait for each writer thread. 0 disables the threads: the
+    /// thread of each worker then writes the documents itself.
     pub queue_bytes: usize,
 }
 
@@ -72,7 +73,7 @@ impl<'s, 'w> Writers<'s, 'w> {
         }
     }
 
-    /// Writes what is left, unless an error occurred.
+    /// Writes the remaining documents, unless an error occurred.
     pub fn flush(&self) {
         let started = Instant::now();
         for writer in &self.writers {
@@ -91,14 +92,15 @@ impl<'s, 'w> Writers<'s, 'w> {
     }
 }
 
-/// An event of a worker on its way to a thread that writes.
+/// An event of a worker in the queue of a writer thread.
 pub(crate) struct QueuedEvent<'f, 'w> {
     worker: usize,
     job: &'f ReadJob<'w>,
     event: FileEvent,
 }
 
-/// A queue to each thread that writes. The events of a worker go through one queue, so they stay in order.
+/// The queues of the writer threads. All events of a worker use the same queue, so they stay in
+/// order.
 pub(crate) struct WriterQueues<'f, 'w> {
     pub queues: Vec<ByteQueue<QueuedEvent<'f, 'w>>>,
 }
@@ -117,7 +119,7 @@ impl<'f, 'w> WriterQueues<'f, 'w> {
             for queue in &self.queues {
                 scope.spawn(move || write_queue(queue, writers, times));
             }
-            // A panic must end the writers, too: they would wait for ever.
+            // Also closes the queues after a panic. The writers would otherwise wait for ever.
             let _closing = Closing(&self.queues);
             pool.run_timed(jobs, &times.extract, &|worker, job, event| {
                 self.push(worker, job, event, times)
@@ -149,11 +151,11 @@ impl<'f, 'w> WriterQueues<'f, 'w> {
     }
 }
 
-/// About what an event takes besides its text, in bytes.
+/// The estimated size of an event without its text, in bytes.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// Writes until the queue is closed. After an error it closes the queue itself, so that nothing further is
-/// read.
+/// Writes events until the queue is closed. Closes the queue after an error, so that no further
+/// files are read.
 fn write_queue<'w>(
     queue: &ByteQueue<QueuedEvent<'_, 'w>>,
     writers: &Writers<'_, 'w>,
@@ -167,7 +169,7 @@ fn write_queue<'w>(
     }
 }
 
-/// Closes queues when it is dropped.
+/// Closes queues on drop.
 struct Closing<'q, T>(&'q [ByteQueue<T>]);
 
 impl<T> Drop for Closing<'_, T> {

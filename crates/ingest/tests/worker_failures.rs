@@ -1,6 +1,6 @@
-//! Files that hang, crash, exhaust memory or make a worker send invalid replies are failures with a
-//! reason, and all other files are read. The workers are this program with a reader that behaves as
-//! the file's name says.
+//! Files that hang, crash, exhaust memory or make a worker send invalid replies must be failures
+//! with a reason, and all other files must be read. The workers are this program with a reader
+//! whose behaviour depends on the file's name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// Behaves as the file's name says.
+/// A reader whose behaviour depends on the file's name.
 fn simulate(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let document = |text: &str| {
@@ -117,7 +117,7 @@ fn config(command: &str) -> WorkerConfig {
     }
 }
 
-/// The results of files, by name.
+/// The outcomes of files, by name.
 fn outcomes(pool: &WorkerPool, walked: &WalkResult) -> BTreeMap<String, FileOutcome> {
     let ends = Mutex::new(BTreeMap::new());
     pool.run(&walked.files, &|_, file, event| {

@@ -1,4 +1,4 @@
-//! An ingestion can be killed between any two writes. The next one must end with the same
+//! An ingestion can be killed between any two writes. The next one must result in the same
 //! documents as one that was not killed.
 
 use std::collections::BTreeMap;
@@ -176,7 +176,8 @@ fn failure(inner: Option<&str>) -> Failure {
     }
 }
 
-/// The events of a share of a file, by its name and its version, which is its size.
+/// The events of a share of a file, derived from its name and its version. The size of the file is
+/// its version.
 fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
     let file = job.file;
     let text = format!("version {}", file.stamp.size % LARGE_BYTES);
@@ -222,7 +223,7 @@ const NAMES: [&str; 9] = [
 /// Larger files are read in shares.
 const LARGE_BYTES: u64 = 100 << 20;
 
-/// The folder with all files in the same version.
+/// A folder with all files in the same version.
 fn folder(version: u64) -> WalkResult {
     let entry = |name: &&str| FileEntry {
         languages: Default::default(),
@@ -272,7 +273,7 @@ fn ingest_folder(store: &MemoryStore, walked: &WalkResult, retry: bool) -> Resul
 }
 
 /// Ingests version 1, then version 2 until it is killed after `writes` writes, then version 2
-/// again. Returns `true` if the second ingestion completed, and what is stored at the end.
+/// again. Returns whether the second ingestion completed, and the stored documents.
 fn ingest_killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
     let store = MemoryStore::new();
     ingest_folder(&store, &folder(1), false).unwrap();
