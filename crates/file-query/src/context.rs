@@ -1,18 +1,18 @@
-//! What the meaning of a query depends on besides its text.
+//! The context of a query: everything besides its text that determines its meaning.
 
 use crate::date::TimeContext;
 use crate::mime_type::MimeTypes;
 use crate::synonyms::Synonyms;
 
-/// What the meaning of a query depends on besides its text. The default has the times of this machine and
-/// neither media types nor synonyms.
+/// The context of a query. The default has the time and time zone of this machine, and neither
+/// media types nor synonyms.
 #[derive(Debug, Clone)]
 pub struct QueryContext {
-    /// The present and the time zone.
+    /// The current time and the time zone.
     pub times: TimeContext,
-    /// The media types that `mime:` knows.
+    /// The media types of the field `mime:`.
     pub mime_types: MimeTypes,
-    /// The words that count as others.
+    /// The synonyms.
     pub synonyms: Synonyms,
 }
 

@@ -9,18 +9,18 @@ use jiff::{Span, Timestamp, ToSpan as _};
 pub struct DateRange {
     /// The first millisecond.
     pub from_ms: Option<i64>,
-    /// The millisecond behind the last one.
+    /// The millisecond after the last one.
     pub to_ms: Option<i64>,
 }
 
-/// What dates without a time zone, and words such as `today`, depend on.
+/// The current time and the time zone, by which dates and words such as `today` are resolved.
 #[derive(Debug, Clone)]
 pub struct TimeContext {
     now: Timestamp,
     zone: TimeZone,
 }
 
-/// The days of a date that may be only a month or a year: from the first to, without, the second.
+/// A range of days that a date, a month or a year denotes. The second day is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Days {
     first: Date,
@@ -28,8 +28,8 @@ struct Days {
 }
 
 impl DateRange {
-    /// Parses a date (`2024`, `2024-03`, `2024-03-09`), or two with `..` between them of which one may
-    /// be missing. Returns `None` if the text is something else.
+    /// Parses a date (`2024`, `2024-03`, `2024-03-09`), or two with `..` between them, one of which
+    /// can be missing. Returns `None` for other texts.
     ///
     /// ```
     /// use windrow_file_query::{DateRange, TimeContext};
@@ -43,7 +43,7 @@ impl DateRange {
 }
 
 impl TimeContext {
-    /// Returns the present and the time zone of this machine.
+    /// Returns the current time and the time zone of this machine.
     pub fn system() -> TimeContext {
         TimeContext {
             now: Timestamp::now(),
@@ -51,7 +51,7 @@ impl TimeContext {
         }
     }
 
-    /// Creates a context with this present, in UTC.
+    /// Creates a context with this current time, in UTC.
     pub fn utc(now_ms: i64) -> TimeContext {
         TimeContext {
             now: Timestamp::from_millisecond(now_ms).unwrap_or_default(),
@@ -59,7 +59,7 @@ impl TimeContext {
         }
     }
 
-    /// Returns a time, given in milliseconds since 1970-01-01 UTC, as `2024-03-09 14:05:00`.
+    /// Formats a time in milliseconds since 1970-01-01 UTC as `2024-03-09 14:05:00`.
     ///
     /// ```
     /// use windrow_file_query::TimeContext;
@@ -78,7 +78,7 @@ impl TimeContext {
         )
     }
 
-    /// Returns the first moment of a year, in milliseconds since 1970-01-01 UTC.
+    /// Returns the start of a year, in milliseconds since 1970-01-01 UTC.
     ///
     /// ```
     /// use windrow_file_query::TimeContext;
@@ -89,7 +89,7 @@ impl TimeContext {
         self.start_ms(new_date(year, 1, 1)?)
     }
 
-    /// Returns the year of a moment, given in milliseconds since 1970-01-01 UTC.
+    /// Returns the year of a time in milliseconds since 1970-01-01 UTC.
     pub fn year_of_ms(&self, ms: i64) -> Option<i16> {
         let moment = Timestamp::from_millisecond(ms).ok()?;
         Some(self.zone.to_datetime(moment).year())
@@ -105,9 +105,9 @@ impl TimeContext {
     }
 }
 
-/// Returns the range of `date:VALUE`: a date, or two with `..` or `/` between them of which one may be
-/// missing. One of the two may be a period such as `P2M`, measured from the other one. A period alone
-/// reaches up to now.
+/// Parses the range of `date:VALUE`: a date, or two with `..` or `/` between them, one of which can
+/// be missing. One of the two can be a period such as `P2M`, which is measured from the other one.
+/// A period alone ends now.
 pub fn parse_range(text: &str, times: &TimeContext) -> Option<DateRange> {
     let parts = text.split_once("..").or_else(|| text.split_once('/'));
     let (from, to) = match parts {
@@ -147,7 +147,8 @@ pub fn parse_range(text: &str, times: &TimeContext) -> Option<DateRange> {
     })
 }
 
-/// Returns the first day of a range without an end: that of a date, or that many days ago.
+/// Returns the start of a range without an end: the first day of a date, or the day at the start of
+/// a period that ends now.
 fn start_of(text: &str, times: &TimeContext) -> Option<Date> {
     match parse_period(text) {
         Some(period) => times.today().checked_sub(period).ok(),
@@ -155,7 +156,7 @@ fn start_of(text: &str, times: &TimeContext) -> Option<Date> {
     }
 }
 
-/// Returns the range of `date<VALUE` and its like.
+/// Parses the range of `date<VALUE` and of the other comparisons.
 pub fn parse_comparison(operator: &str, text: &str, times: &TimeContext) -> Option<DateRange> {
     let days = parse_days(text, times)?;
     let (first, end) = (times.start_ms(days.first)?, times.start_ms(days.end)?);
@@ -169,7 +170,7 @@ pub fn parse_comparison(operator: &str, text: &str, times: &TimeContext) -> Opti
     Some(DateRange { from_ms, to_ms })
 }
 
-/// Parses `P1Y2M3W4D`, in any case.
+/// Parses a period `P1Y2M3W4D` (ISO 8601). Case is ignored.
 fn parse_period(text: &str) -> Option<Span> {
     let mut rest = text.strip_prefix(['P', 'p'])?;
     let mut span = Span::new();

@@ -1,34 +1,34 @@
-//! Errors of queries.
+//! Syntax errors of queries.
 
 use std::fmt;
 
-/// An error in a query. Its text is a sentence for the person who wrote the query.
+/// An error in a query. Its text is a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueryError {
-    /// A quote is not closed. The number is that of its character, from 1 on.
+    /// A quotation mark is not closed. Contains the position of its character, counted from 1.
     OpenQuote(usize),
     /// A parenthesis is not closed.
     OpenParenthesis(usize),
-    /// A parenthesis is closed that is not open.
+    /// A closing parenthesis has no opening one.
     ClosedParenthesis(usize),
-    /// Something must follow: `OR`, `NOT`, `-` or a field.
+    /// An operand is missing after `OR`, `NOT`, `-` or a field.
     MissingClause(String),
-    /// A field does not take such a value.
+    /// The value is invalid for the field.
     BadValue {
         /// The name of the field.
         field: &'static str,
-        /// The value as it was written.
+        /// The value as written.
         value: String,
-        /// What the field takes.
+        /// A description of the valid values.
         expected: &'static str,
     },
     /// The query is empty.
     Empty,
-    /// Nothing in the query has a letter or a digit.
+    /// The query contains neither letters nor digits.
     NoWords(String),
-    /// No format that is read has this media type.
+    /// The media type is not that of any supported format.
     UnknownMimeType(String),
-    /// The query has nothing but exclusions.
+    /// The query consists of exclusions only.
     OnlyNegations,
     /// Parentheses are nested too deeply.
     TooDeep,

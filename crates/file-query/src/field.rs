@@ -1,17 +1,17 @@
 //! The fields of queries.
 
-/// A field of a query: what can stand before the colon.
+/// A field of a query: the name before the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// Words in a part of a document.
     Text(TextField),
-    /// A property with a whole value.
+    /// A property that is compared as a whole.
     Token(TokenField),
     /// `date:`
     Date,
     /// `size:`
     Size,
-    /// `mime:` a media type, or several by a pattern
+    /// `mime:` a media type, or a pattern of several
     MimeType,
 }
 
@@ -53,7 +53,7 @@ pub enum TokenField {
     Folder,
 }
 
-/// The names and what they mean. The first name of a field is the one that messages use.
+/// All names with their fields. Messages use the first name of a field.
 const FIELDS: [(&str, Field); 24] = [
     ("title", Field::Text(TextField::Title)),
     ("author", Field::Text(TextField::Author)),
@@ -82,7 +82,7 @@ const FIELDS: [(&str, Field); 24] = [
 ];
 
 impl Field {
-    /// Returns the field with this name, in any case.
+    /// Returns the field with this name. Case is ignored.
     pub fn from_name(name: &str) -> Option<Field> {
         let found = FIELDS
             .iter()
@@ -96,7 +96,7 @@ impl Field {
         found.map_or("", |(name, _)| *name)
     }
 
-    /// Returns all names that may stand before a colon.
+    /// Returns all field names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FIELDS.iter().map(|(name, _)| *name)
     }

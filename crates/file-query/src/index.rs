@@ -1,11 +1,11 @@
-//! The search index of `files.documents` that queries need.
+//! The search index of `files.documents`, which queries use.
 
 use windrow_document::{DocumentBuf, doc};
 
 /// The name of the index.
 pub const INDEX_NAME: &str = "default";
 
-/// The analyzer of words, with the parts of identifiers beside them.
+/// The analyzer of words and of the parts of identifiers.
 const WORDS: &str = "windrow.words";
 /// The analyzer of the words of queries.
 const QUERY_WORDS: &str = "windrow.wordParts";
@@ -14,9 +14,9 @@ const STEMS: &str = "windrow.stems";
 /// The analyzer of whole values.
 const NAMES: &str = "windrow.name";
 
-/// The name of the stems of a field among its analyzers.
+/// The name of the multi-analyzer of a field that stores its stems.
 pub(crate) const STEMS_OF_FIELD: &str = "stems";
-/// The name of the whole value of a field of words among its analyzers.
+/// The name of the multi-analyzer of a field that stores its whole value.
 pub(crate) const WHOLE_OF_FIELD: &str = "whole";
 
 /// Returns the definition for `createSearchIndexes`.
@@ -27,7 +27,7 @@ pub(crate) const WHOLE_OF_FIELD: &str = "whole";
 /// ```
 pub fn search_index_definition() -> DocumentBuf {
     let words = || doc! { "type": "string", "analyzer": WORDS, "searchAnalyzer": QUERY_WORDS };
-    // Phrases search words alone, so the other analyzers need no positions.
+    // Phrases use the words only, so the other analyzers need no positions.
     let with = |name: &str, analyzer: &str| {
         let mut field = words();
         let other = doc! {
@@ -41,7 +41,7 @@ pub fn search_index_definition() -> DocumentBuf {
         let field = doc! { "type": "string", "analyzer": NAMES };
         windrow_document::array![{ "type": "token" }, (field)]
     };
-    // Whole values are counted.
+    // Facets count whole values.
     let counted = || windrow_document::array![{ "type": "token" }, (words())];
     let fields = doc! {
         "title": (text()), "text": (text()), "subject": (text()),

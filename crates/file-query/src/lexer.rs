@@ -1,4 +1,4 @@
-//! The tokens of a query.
+//! Splits a query into tokens.
 
 use crate::error::QueryError;
 use crate::field::Field;
@@ -6,7 +6,7 @@ use crate::field::Field;
 /// A token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token<'q> {
-    /// `(` at this character, from 1 on.
+    /// `(` at this character, counted from 1.
     Open(usize),
     /// `)` at this character.
     Close(usize),
@@ -16,30 +16,30 @@ pub enum Token<'q> {
     Or,
     Phrase {
         text: &'q str,
-        /// `p` behind the closing quote, with the number that follows.
+        /// The suffix `p` after the closing quotation mark, with its optional number.
         nearness: Option<u32>,
     },
-    /// A name with `:` or another operator.
+    /// A field name with its operator.
     Field {
         field: Field,
         operator: &'static str,
     },
-    /// Anything else, up to white space, a quote or a parenthesis.
+    /// Any other text up to white space, a quotation mark or a parenthesis.
     Word(&'q str),
 }
 
-/// Reads tokens one after the other.
+/// Reads the tokens of a query.
 #[derive(Debug, Clone)]
 pub struct Lexer<'q> {
     query: &'q str,
-    /// The offset of what was not read yet, in bytes.
+    /// The offset of the next character in bytes.
     at: usize,
 }
 
-/// Longer ones first.
+/// A prefix of another operator comes after it.
 const OPERATORS: [&str; 6] = ["<=", ">=", ":", "=", "<", ">"];
 
-/// The words between two words of `"…"p` without a number, as in Recoll.
+/// The default number of words between the words of `"…"p`, as in Recoll.
 const NEARNESS: u32 = 10;
 
 impl<'q> Lexer<'q> {
@@ -51,13 +51,13 @@ impl<'q> Lexer<'q> {
         self.query.get(self.at..).unwrap_or_default()
     }
 
-    /// The number of the next character.
+    /// Returns the number of the next character, counted from 1.
     fn character(&self) -> usize {
         let read = self.query.get(..self.at).unwrap_or_default();
         read.chars().count() + 1
     }
 
-    /// Returns `true` if white space or the end follows.
+    /// Returns `true` at white space or at the end.
     fn is_at_gap(&self) -> bool {
         self.rest().chars().next().is_none_or(char::is_whitespace)
     }
@@ -108,7 +108,7 @@ impl<'q> Lexer<'q> {
         })
     }
 
-    /// Reads `p` or `p10` directly behind a quote.
+    /// Reads the suffix `p` or `p10` of a phrase.
     fn nearness(&mut self) -> Option<u32> {
         let behind = self.rest().strip_prefix(['p', 'P'])?;
         let digits = behind.len()
@@ -143,8 +143,8 @@ impl<'q> Lexer<'q> {
         }
     }
 
-    /// Reads the value directly behind a field: up to white space or a parenthesis that closes.
-    /// Returns `None` if a phrase or a parenthesis that opens is there.
+    /// Reads the value of a field, up to white space or a closing parenthesis. Returns `None` if a
+    /// phrase or an opening parenthesis follows.
     pub fn value(&mut self) -> Option<&'q str> {
         let rest = self.rest();
         if rest.starts_with(['"', '(']) {
@@ -157,7 +157,8 @@ impl<'q> Lexer<'q> {
     }
 }
 
-/// Splits the name of a field and its operator from the beginning of a word, if it is one.
+/// Splits a field name with its operator from the beginning of a word. Returns `None` if the word
+/// has none.
 fn split_field(word: &str) -> Option<(Field, &'static str, usize)> {
     let name = word.len()
         - word

@@ -1,8 +1,8 @@
-//! The language in which people search their files: `windrow search`, and what else asks in words.
+//! The query language for indexed files, which `windrow search` uses.
 //!
-//! [`Query::parse`] reads it, and [`Query::to_operator`] translates it to an operator of MongoDB's stage
-//! `$search` on the collection `files.documents`. [`search_index_definition`] is the index that such an
-//! operator needs. The crate neither searches nor reads files.
+//! [`Query::parse`] parses a query, and [`Query::to_operator`] translates it to an operator of
+//! MongoDB's stage `$search` on the collection `files.documents`. [`search_index_definition`] is
+//! the index that such an operator needs. The crate neither searches nor reads files.
 //!
 //! ```text
 //! query   = { alternatives [AND] }                          all must match

@@ -1,20 +1,20 @@
-//! Media types, by the properties of the documents that have them.
+//! Media types, defined by the properties of their documents.
 
 use crate::field::TokenField;
 
-/// A media type and how its documents are found: they have one of the kinds or extensions.
+/// A media type. Its documents have one of its kinds or extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MimeType {
     name: String,
     properties: Vec<(TokenField, String)>,
 }
 
-/// The media types that queries know.
+/// The media types that queries can use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MimeTypes(Vec<MimeType>);
 
 impl MimeType {
-    /// Creates a media type that no documents have.
+    /// Creates a media type without documents.
     pub fn new(name: &str) -> MimeType {
         MimeType {
             name: name.to_lowercase(),
@@ -43,8 +43,8 @@ impl MimeTypes {
         MimeTypes(types.into_iter().collect())
     }
 
-    /// Returns the properties of the documents of a type, in lower case, or of those that match a pattern
-    /// with `*`. A property is returned once.
+    /// Returns the distinct properties of the documents of a type, or of the types that match a
+    /// pattern with `*`. Case is ignored.
     pub(crate) fn properties_of(&self, pattern: &str) -> impl Iterator<Item = (TokenField, &str)> {
         let types = self.0.iter();
         let matching = types.filter(|it| matches_pattern(pattern, &it.name));
@@ -58,7 +58,7 @@ impl MimeTypes {
     }
 }
 
-/// Returns `true` if a name has the parts of a pattern between its asterisks, in their order.
+/// Returns `true` if a name contains the parts of a pattern between its asterisks in order.
 fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;

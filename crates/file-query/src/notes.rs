@@ -1,11 +1,12 @@
-//! What a query may not mean as it is written: names of fields that there are not, and punctuation.
+//! Notes about parts of a query that may not have the intended meaning: unknown field names, and
+//! punctuation.
 
 use strsim::osa_distance;
 
 use crate::field::Field;
 use crate::lexer::{Lexer, Token};
 
-/// Names that other programs give to fields, and the fields.
+/// Field names of other programs, with the corresponding fields.
 const OTHER_NAMES: [(&str, &str); 16] = [
     ("after", "date"),
     ("bcc", "to"),
@@ -25,12 +26,12 @@ const OTHER_NAMES: [(&str, &str); 16] = [
     ("year", "date"),
 ];
 
-/// Names of this length may have two errors.
+/// Names of at least this length may have two errors to be recognized.
 const LETTERS_FOR_TWO_ERRORS: usize = 8;
-/// Shorter names are similar to too many others.
+/// Shorter names are not compared, because too many others are similar.
 const LETTERS_MIN: usize = 4;
 
-/// Returns sentences about words of a query that may be meant otherwise. They are searched as text.
+/// Returns notes about words that may have been meant differently. They are searched as text.
 ///
 /// ```
 /// let notes = windrow_file_query::notes_on_query("autor:ada C++ http://example.org");
@@ -42,7 +43,7 @@ const LETTERS_MIN: usize = 4;
 pub fn notes_on_query(query: &str) -> Vec<String> {
     let mut lexer = Lexer::new(query);
     let mut notes = Vec::new();
-    // An error is reported by the parser.
+    // The parser reports the error.
     while let Ok(Some(token)) = lexer.next() {
         match token {
             Token::Field { .. } => {
@@ -55,7 +56,7 @@ pub fn notes_on_query(query: &str) -> Vec<String> {
     notes
 }
 
-/// Returns a sentence if a word begins with a name like that of a field, and a colon.
+/// Returns a note if a word begins with an unknown field name and a colon.
 fn unknown_field(word: &str) -> Option<String> {
     let (name, value) = word.split_once(':')?;
     let is_value = value.starts_with(char::is_alphanumeric) || value.starts_with(['~', '*', '?']);
@@ -85,7 +86,7 @@ fn similar_field(name: &str) -> Option<&'static str> {
     (distance <= errors_max).then_some(known)
 }
 
-/// Returns a sentence if a word is the name of something that its punctuation tells from others: `C++`,
+/// Returns a note if a word is a name that only its punctuation distinguishes from others: `C++`,
 /// `C#`, `.NET`.
 fn lost_marks(word: &str) -> Option<String> {
     let behind = word.trim_end_matches(['+', '#']);

@@ -1,4 +1,4 @@
-//! Queries as operators of MongoDB's stage `$search`.
+//! Translates queries to operators of MongoDB's stage `$search`.
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
 
 use std::ops::Bound;
@@ -11,15 +11,14 @@ use crate::index::{STEMS_OF_FIELD, WHOLE_OF_FIELD};
 use crate::parser::is_one_token;
 use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
 
-/// A word of a title says more about a document than one of its text.
+/// The boost of titles. A word in a title is more significant than one in the text.
 const TITLE_BOOST: f64 = 5.0;
-/// A file name is short, so each of its words scores high. Files without text are found by nothing else,
-/// and must not come before all texts.
+/// The boost of file names. They are short, so each of their words scores high. Files without text
+/// are found only by their names, and must not come before all texts.
 const NAME_BOOST: f64 = 0.5;
 
 impl Query {
-    /// Returns the operator that finds the documents of the query, for the stage `$search` on
-    /// `files.documents`.
+    /// Returns the operator of the query for the stage `$search` on `files.documents`.
     pub fn to_operator(&self) -> DocumentBuf {
         match self {
             Query::All(parts) => all(parts),
@@ -32,8 +31,8 @@ impl Query {
         }
     }
 
-    /// Returns the operator that finds the documents with at least so many of the words that all have to
-    /// match, and with everything else. Returns `None` if the query has no more words than that.
+    /// Returns an operator that requires at least `count` of the words that the query requires, and
+    /// everything else. Returns `None` if the query has no more than `count` words.
     pub fn to_relaxed_operator(&self, count: usize) -> Option<DocumentBuf> {
         let Query::All(parts) = self else {
             return None;
@@ -59,8 +58,8 @@ fn all(parts: &[Query]) -> DocumentBuf {
     doc! { "compound": (compound) }
 }
 
-/// Returns the clauses of a compound operator that all parts match. Only those that say how well a
-/// document matches have a score.
+/// Returns the clauses of a compound operator that matches all parts. Only parts that express
+/// relevance contribute to the score.
 fn clauses(parts: Vec<&Query>) -> DocumentBuf {
     let (mut must, mut filter, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
@@ -88,12 +87,12 @@ fn any(operators: impl Iterator<Item = DocumentBuf>) -> DocumentBuf {
     doc! { "compound": { "should": (should), "minimumShouldMatch": 1 } }
 }
 
-/// The fields in which a text is sought.
+/// The fields that a text is compared with.
 #[derive(Clone, Copy)]
 struct Paths {
-    /// Fields that also have an index of the stems of their words.
+    /// Fields that also have an index of stems.
     stemmed: &'static [&'static str],
-    /// Fields with an index of the words as they are.
+    /// Fields without an index of stems.
     plain: &'static [&'static str],
 }
 
@@ -133,8 +132,8 @@ impl Paths {
         }
     }
 
-    /// Returns the paths of an operator for such a text. Only words in any form are sought among the stems,
-    /// which have no positions.
+    /// Returns the paths for a kind of match. The index of stems has no positions, so only words in
+    /// any form use it.
     fn for_kind(self, kind: TextMatchKind) -> ArrayBuf {
         let mut paths: Vec<Value> = self.stemmed.iter().map(|path| (*path).into()).collect();
         if kind == TextMatchKind::AnyForm {
@@ -158,7 +157,7 @@ impl TextMatch {
         }
     }
 
-    /// The text or one of its synonyms.
+    /// Returns the operator of the text or one of its synonyms.
     fn to_operator_on(&self, paths: Paths) -> DocumentBuf {
         let operator = |text: &str, kind: TextMatchKind| {
             TextMatch::to_operator_of(text, kind, paths.for_kind(kind))
@@ -184,7 +183,7 @@ impl TextMatch {
                 doc! { "text": { "query": (query), "path": (path) } }
             }
             TextMatchKind::Similar => {
-                // One error is common in a short word, two in a long one.
+                // Short words may have one error, long ones two.
                 let edits = if query.chars().count() < 6 { 1 } else { 2 };
                 doc! { "text": {
                     "query": (query), "path": (path),
@@ -220,7 +219,7 @@ fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
         TokenField::Language => "language".into(),
         TokenField::Folder => "folders".into(),
     };
-    // A folder without a slash in front is found anywhere.
+    // A path without a leading slash matches at any depth.
     let pattern = match field {
         TokenField::Folder if !value.starts_with('/') => format!("*/{value}"),
         _ => value.to_owned(),
@@ -232,22 +231,23 @@ fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
     }
     match field {
         TokenField::FileName => doc! { "text": { "query": (pattern), "path": (path) } },
-        // The words of an `equals` are not highlighted in texts.
+        // Unlike other operators, `equals` does not add highlights in texts.
         TokenField::Extension | TokenField::Kind | TokenField::Language | TokenField::Folder => {
             doc! { "equals": { "path": (path), "value": (pattern) } }
         }
     }
 }
 
-/// Returns the extension that a pattern such as `*.pdf` asks for. Among very many files the pattern would
-/// stand for more names than a search allows.
+/// Returns the extension of a pattern such as `*.pdf`. With very many files, the pattern itself
+/// would match more terms than a search allows.
 fn extension_of_pattern(pattern: &str) -> Option<&str> {
     let extension = pattern.strip_prefix("*.")?;
     let is_plain = !extension.is_empty() && !extension.contains(['*', '?', '.']);
     is_plain.then_some(extension)
 }
 
-/// Mails and many documents have a date of their own. For others that of the file's last change counts.
+/// Mails and many documents have their own date. For others, the modification time of the file is
+/// used.
 fn date_operator(range: DateRange) -> DocumentBuf {
     let within = |path: &str| {
         let mut operator = doc! { "path": (path) };

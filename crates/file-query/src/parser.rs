@@ -1,4 +1,4 @@
-//! From tokens to a tree.
+//! Parses the tokens of a query into a tree.
 
 use std::ops::Bound;
 
@@ -10,11 +10,11 @@ use crate::lexer::{Lexer, Token};
 use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
 use crate::size;
 
-/// Parentheses may be nested so deeply.
+/// The maximum nesting depth of parentheses.
 const DEPTH_MAX: usize = 50;
 
 impl Query {
-    /// Parses a query. The context gives dates, media types and synonyms their meaning.
+    /// Parses a query. The context resolves dates, media types and synonyms.
     ///
     /// ```
     /// use windrow_file_query::{Query, QueryContext, QueryError};
@@ -24,7 +24,7 @@ impl Query {
     /// ```
     ///
     /// # Errors
-    /// Fails if the query is not of the language, or if nothing has to be found for it.
+    /// Fails if the syntax is invalid, or if the query matches nothing in particular.
     pub fn parse(text: &str, context: &QueryContext) -> Result<Query, QueryError> {
         let mut lexer = Lexer::new(text);
         let next = lexer.next()?;
@@ -54,7 +54,7 @@ struct Parser<'q> {
     context: &'q QueryContext,
 }
 
-/// What the parentheses around a clause say.
+/// The scope of a clause inside parentheses after a field.
 #[derive(Debug, Clone, Copy, Default)]
 struct Scope {
     depth: usize,
@@ -62,13 +62,13 @@ struct Scope {
 }
 
 impl<'q> Parser<'q> {
-    /// Returns the next token and moves behind it.
+    /// Returns and consumes the next token.
     fn take(&mut self) -> Result<Option<Token<'q>>, QueryError> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.next, next))
     }
 
-    /// Parses clauses up to the end or a parenthesis that closes. Returns `None` if there is none with
+    /// Parses clauses up to the end or a closing parenthesis. Returns `None` if no clause has
     /// words.
     fn group(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
         let mut parts = Vec::new();
@@ -142,7 +142,7 @@ impl<'q> Parser<'q> {
         }
     }
 
-    /// Parses a field. The next token is its name.
+    /// Parses a field whose name is the next token.
     fn field(
         &mut self,
         scope: Scope,
@@ -222,7 +222,7 @@ impl<'q> Parser<'q> {
         })
     }
 
-    /// Returns the query of a media type: the extensions and kinds of the documents that have it.
+    /// Returns the query of a media type: the extensions and kinds of its documents.
     fn mime_type(&self, value: &str) -> Result<Query, QueryError> {
         let pattern = value.to_lowercase();
         let properties = self.context.mime_types.properties_of(&pattern);
@@ -231,7 +231,7 @@ impl<'q> Parser<'q> {
             .ok_or_else(|| QueryError::UnknownMimeType(value.to_owned()))
     }
 
-    /// Returns the query of a word, with its synonyms.
+    /// Returns the query of a word and its synonyms.
     fn word_query(&self, field: Option<TextField>, word: &str) -> Option<Query> {
         let mut query = word_query(field, word)?;
         if let Query::Text(text) = &mut query {
@@ -260,7 +260,7 @@ fn compare_size(operator: &str, value: &str) -> Option<SizeRange> {
     Some(SizeRange { lower, upper })
 }
 
-/// Returns the query of several parts, or the only part.
+/// Combines several parts. Returns a single part unchanged.
 fn join(mut parts: Vec<Query>, combine: fn(Vec<Query>) -> Query) -> Option<Query> {
     match parts.len() {
         0 | 1 => parts.pop(),
@@ -282,14 +282,14 @@ fn has_letters(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// Returns `false` if a word may have several tokens: because of marks inside, or because it is of a script
-/// without spaces.
+/// Returns `false` if a word may have several tokens: because it contains punctuation, or because
+/// its script is written without spaces.
 pub(crate) fn is_one_token(word: &str) -> bool {
     let is_plain = |it: char| it.is_alphanumeric() && it < '\u{0e00}';
     word.chars().all(is_plain)
 }
 
-/// Returns the words that a name such as `hashMap` is made of, with spaces between them.
+/// Splits a name such as `hashMap` into its words, separated by spaces.
 fn words_of_name(name: &str) -> Option<String> {
     let (mut words, mut is_small) = (String::new(), false);
     for character in name.chars() {
@@ -302,7 +302,7 @@ fn words_of_name(name: &str) -> Option<String> {
     (words.len() > name.len()).then_some(words)
 }
 
-/// Returns the query of a text in quotes. Quotes around one word ask for this form of it.
+/// Returns the query of a quoted text. A single quoted word matches only its exact form.
 fn phrase(field: Option<TextField>, text: &str, nearness: Option<u32>) -> Option<Query> {
     let kind = match nearness {
         None if is_one_token(text.trim()) => TextMatchKind::ThisForm,
@@ -317,7 +317,7 @@ fn text_query(field: Option<TextField>, text: &str, kind: TextMatchKind) -> Quer
     Query::Text(TextMatch::new(field, text, kind))
 }
 
-/// Returns the query of a word. Punctuation has no words: nothing is sought for it.
+/// Returns the query of a word. Returns `None` for punctuation.
 fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
     if !has_letters(word) {
         return None;
@@ -343,13 +343,13 @@ fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
     Some(Query::Text(query))
 }
 
-/// Returns `true` for an address, in which `?` is no pattern.
+/// Returns `true` for a URL, in which `?` is not a wildcard.
 fn is_url(word: &str) -> bool {
     word.contains("://") || word.starts_with("www.")
 }
 
-/// Returns the query of a pattern. No word of a text has punctuation such as `-`, so the parts between are
-/// sought. The pattern may also be meant for a file name, as `report-*.pdf`.
+/// Returns the query of a pattern. Words in texts contain no punctuation such as `-`, so the parts
+/// between are searched. The pattern may also be a file name such as `report-*.pdf`.
 fn pattern_query(field: Option<TextField>, pattern: &str) -> Option<Query> {
     let parts = pattern.split(is_between_words);
     let parts = parts.filter(|part| has_letters(part));
@@ -370,8 +370,8 @@ fn pattern_query(field: Option<TextField>, pattern: &str) -> Option<Query> {
     })
 }
 
-/// Returns `true` for punctuation that is not inside of words. Source: the word boundaries of
-/// <https://www.unicode.org/reports/tr29/>, of which the index has whole words and their parts.
+/// Returns `true` for punctuation that separates words, by the word boundaries of
+/// <https://www.unicode.org/reports/tr29/>. The index contains whole words and their parts.
 fn is_between_words(character: char) -> bool {
     character.is_ascii_punctuation() && !matches!(character, '*' | '?' | '.' | '_' | '\'' | ':')
 }

@@ -9,42 +9,42 @@ use crate::field::{Field, TextField, TokenField};
 /// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
-    /// All of them. Never empty.
+    /// All parts must match. Never empty.
     All(Vec<Query>),
-    /// At least one of them. Never empty.
+    /// At least one part must match. Never empty.
     Any(Vec<Query>),
-    /// Not this one.
+    /// The part must not match.
     Not(Box<Query>),
     /// Words in a text.
     Text(TextMatch),
-    /// A property with exactly this value, or with one that matches the pattern with `*` and `?`.
+    /// A property with this value, or with a value that matches the pattern with `*` and `?`.
     Token {
         /// The property.
         field: TokenField,
-        /// The value, in lower case unless the field is a folder.
+        /// The value. In lower case, unless the field is a folder.
         value: String,
     },
-    /// A time in a range: that of the document itself, otherwise of the file's last change.
+    /// A time range of the document's own date, or else of the modification time.
     Date(DateRange),
-    /// A size of the file in a range.
+    /// A range of the file size.
     Size(SizeRange),
 }
 
 /// Words in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextMatch {
-    /// The text. `None`: any of a document.
+    /// The field. `None` is any field of a document.
     pub field: Option<TextField>,
     /// The words or the pattern.
     pub text: String,
-    /// How they have to match.
+    /// The kind of match.
     pub kind: TextMatchKind,
-    /// Words and phrases that count as the text.
+    /// Synonyms, which also match.
     pub synonyms: Vec<String>,
 }
 
 impl TextMatch {
-    /// Returns the match of a text without synonyms.
+    /// Returns a match without synonyms.
     pub(crate) fn new(field: Option<TextField>, text: &str, kind: TextMatchKind) -> TextMatch {
         TextMatch {
             field,
@@ -55,20 +55,20 @@ impl TextMatch {
     }
 }
 
-/// How words have to match.
+/// The kind of match of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextMatchKind {
     /// The word in any of its forms.
     AnyForm,
-    /// The word in this form.
+    /// The word in exactly this form.
     ThisForm,
-    /// The word or one that is spelled like it.
+    /// The word or a similarly spelled one.
     Similar,
     /// A word that matches a pattern with `*` and `?`.
     Pattern,
-    /// The words in this order, with at most so many moves of a word by one place.
+    /// The words in this order, with a maximum number of transpositions (slop).
     Phrase {
-        /// The number of moves.
+        /// The maximum slop.
         slop: u32,
     },
 }
@@ -76,14 +76,14 @@ pub enum TextMatchKind {
 /// A range of sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeRange {
-    /// The least size.
+    /// The minimum.
     pub lower: Bound<u64>,
-    /// The greatest size.
+    /// The maximum.
     pub upper: Bound<u64>,
 }
 
 impl Query {
-    /// Returns `true` if the query only excludes.
+    /// Returns `true` if the query consists of exclusions only.
     pub(crate) fn is_negative(&self) -> bool {
         match self {
             Query::Not(_) => true,
@@ -93,7 +93,7 @@ impl Query {
         }
     }
 
-    /// Returns the words that a result should have: those that are sought in any text and not excluded.
+    /// Returns the words that results should contain: those in any field that are not excluded.
     pub fn words(&self) -> Vec<&TextMatch> {
         match self {
             Query::All(parts) | Query::Any(parts) => parts.iter().flat_map(Query::words).collect(),
@@ -106,7 +106,7 @@ impl Query {
         }
     }
 
-    /// Returns the parts without parts that a result can have: those that are not excluded.
+    /// Returns the leaves of the query that are not excluded.
     ///
     /// ```
     /// use windrow_file_query::{Query, QueryContext};
@@ -125,7 +125,8 @@ impl Query {
     }
 }
 
-/// The query in its own language. Dates and sizes are shown by the name of their field alone.
+/// Formats the query in its own language. Dates and sizes are shown by the names of their fields
+/// only.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,24 +1,24 @@
-//! Saved queries: `@name` in a query stands for another query.
+//! Saved queries: `@name` in a query refers to another query.
 
 use std::fmt;
 
-/// Why saved queries cannot be used.
+/// The reason why saved queries cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SavedQueryError {
-    /// The query needs itself.
+    /// The query refers to itself.
     Cycle(String),
-    /// The query has become too long, or saved queries are nested too deeply.
+    /// The expanded query is too long, or saved queries are nested too deeply.
     TooLong,
 }
 
-/// A query with its saved queries may have so many bytes.
+/// The maximum size of an expanded query in bytes.
 const BYTES_MAX: usize = 1 << 20;
-/// Saved queries may be nested so deeply.
+/// The maximum nesting depth of saved queries.
 const DEPTH_MAX: usize = 20;
 
-/// Replaces `@name` by the query of that name in parentheses, outside of quotes and at the beginning of a
-/// word. A name has letters, digits, `-`, `_` and `.`. `find` returns the query of a name; names without
-/// one stay as they are, as words.
+/// Replaces `@name` at the beginning of a word, outside of quotation marks, by the saved query in
+/// parentheses. A name consists of letters, digits, `-`, `_` and `.`. `find` returns the query of a
+/// name. Unknown names remain as words.
 ///
 /// ```
 /// use windrow_file_query::expand_saved_queries;
@@ -29,8 +29,7 @@ const DEPTH_MAX: usize = 20;
 /// ```
 ///
 /// # Errors
-/// Fails if a query needs itself, or if the result has more than 1 MiB, or if saved queries
-/// are nested more than 20 times.
+/// Fails if a query refers to itself, if the result exceeds 1 MiB, or if the nesting exceeds 20.
 pub fn expand_saved_queries(
     query: &str,
     find: &dyn Fn(&str) -> Option<String>,
@@ -49,7 +48,7 @@ fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '-' | '_' | '.')
 }
 
-/// `open` has the names of the queries that are being expanded.
+/// `open` contains the names of the queries that are being expanded.
 fn expand(
     query: &str,
     find: &dyn Fn(&str) -> Option<String>,

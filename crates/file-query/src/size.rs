@@ -4,7 +4,8 @@ use std::ops::Bound;
 
 use crate::query::SizeRange;
 
-/// Returns the bytes of a size. A unit is 1,024 of the one before: `k`, `m`, `g`, `t`, with `b` or `ib`.
+/// Parses a number of bytes. The units are powers of 1,024: `k`, `m`, `g`, `t`, with optional `b`
+/// or `ib`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|it: char| it.is_ascii_alphabetic());
@@ -27,7 +28,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     (bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// Returns the range of `size:VALUE`: `A..B` with one end or both, or one size exactly.
+/// Parses the range of `size:VALUE`: `A..B` with one or both ends, or an exact size.
 pub fn parse_range(text: &str) -> Option<SizeRange> {
     let end = |text: &str| match text {
         "" => Some(Bound::Unbounded),

@@ -1,14 +1,14 @@
-//! Groups of words that mean the same.
+//! Groups of synonyms.
 //!
 //! ```text
-//! # a group a line; `#` begins a comment
+//! # one group per line; `#` begins a comment
 //! car, automobile, motor vehicle
 //! ```
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// Groups of words and phrases that mean the same.
+/// Groups of synonymous words and phrases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Synonyms {
     groups: Vec<Vec<String>>,
@@ -16,19 +16,19 @@ pub struct Synonyms {
     groups_of: HashMap<String, Vec<usize>>,
 }
 
-/// A line that is no group of synonyms.
+/// A line that is not a group of synonyms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SynonymError {
-    /// The number of the line, from 1 on.
+    /// The line number, counted from 1.
     pub line: usize,
     reason: &'static str,
 }
 
-/// A group may have so many words. Each word of a query becomes as many.
+/// The maximum number of words in a group. A word of a query is expanded to all words of its group.
 const WORDS_MAX: usize = 100;
 
 impl Synonyms {
-    /// Parses groups, a line each, with commas between the words.
+    /// Parses groups: one per line, with commas between the words.
     ///
     /// ```
     /// use windrow_file_query::Synonyms;
@@ -39,7 +39,7 @@ impl Synonyms {
     /// ```
     ///
     /// # Errors
-    /// Fails if a line has only one word, or too many.
+    /// Fails if a line has only one word or too many.
     pub fn parse(text: &str) -> Result<Synonyms, SynonymError> {
         let mut synonyms = Synonyms::default();
         for (number, line) in text.lines().enumerate() {
@@ -83,7 +83,7 @@ impl Synonyms {
     }
 }
 
-/// Returns a word in lower case, with one space between its parts.
+/// Returns a word in lower case with single spaces between its parts.
 fn clean(word: &str) -> String {
     let parts: Vec<&str> = word.split_whitespace().collect();
     parts.join(" ").to_lowercase()
