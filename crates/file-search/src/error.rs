@@ -1,11 +1,11 @@
-//! Why a search cannot begin.
+//! Errors of searches.
 
 use std::fmt;
 
-/// Why a search cannot begin. The text is a sentence.
+/// The reason why a search failed. Its text is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchError {
-    /// The query is wrong.
+    /// The query is invalid.
     Query(String),
     /// A file of saved searches or synonyms cannot be used.
     File(String),

@@ -1,4 +1,4 @@
-//! How many of the documents that match have each value of a property.
+//! Counts the values of properties among the matching documents.
 
 use std::ops::RangeInclusive;
 
@@ -10,15 +10,15 @@ use windrow_file_query::{INDEX_NAME, TimeContext};
 pub enum CountedField {
     /// The author, or a sender of a mail.
     Author,
-    /// The extension of the file name.
+    /// The file extension.
     Extension,
     /// The kind of document.
     Kind,
     /// The language of the text.
     Language,
-    /// The folders that the file is in or below.
+    /// The folders that contain the file.
     Folder,
-    /// The year of the last change.
+    /// The year of the last modification.
     Year,
 }
 
@@ -32,15 +32,15 @@ const NAMES: [(&str, CountedField); 6] = [
     ("year", CountedField::Year),
 ];
 
-/// Years that files can be of. Others are counted together.
+/// The years that are counted separately. Others are counted together.
 const YEARS: RangeInclusive<i16> = 1970..=2100;
-/// The greatest number of values of a facet of `$searchMeta`.
+/// The maximum number of values of a facet of `$searchMeta`.
 const VALUES_MAX: u32 = 1_000;
 const OTHER_YEARS: &str = "other";
-/// The facet of senders beside that of authors.
+/// The name of the facet of senders, which is added to that of authors.
 const SENDERS: &str = "senders";
 
-/// Returns the pipeline that counts facets among the documents of an operator.
+/// Returns the pipeline that computes facets of the documents of an operator.
 pub fn counting_facets(operator: &DocumentBuf, facets: DocumentBuf) -> ArrayBuf {
     let facet = doc! { "operator": (operator.clone()), "facets": (facets) };
     array![{ "$searchMeta": {
@@ -55,25 +55,25 @@ impl CountedField {
         found.map(|(_, field)| *field)
     }
 
-    /// Returns the names, with commas between them.
+    /// Returns all names, separated by commas.
     pub fn names() -> String {
         CountedField::all_names().join(", ")
     }
 
-    /// Returns the names.
+    /// Returns all names.
     pub fn all_names() -> [&'static str; 6] {
         NAMES.map(|(name, _)| name)
     }
 
-    /// Returns the pipeline that counts the values among the documents of an operator: at most `limit` of
-    /// them, the most frequent ones.
+    /// Returns the pipeline that counts the `limit` most frequent values among the documents of an
+    /// operator.
     pub fn pipeline(self, operator: &DocumentBuf, limit: u32) -> ArrayBuf {
         let mut facets = DocumentBuf::new();
         self.push_facets(&mut facets, limit);
         counting_facets(operator, facets)
     }
 
-    /// Adds the facets that count the values to those of a pipeline, see [`counting_facets`].
+    /// Adds the facets of this field to those of a pipeline, see [`counting_facets`].
     pub fn push_facets(self, facets: &mut DocumentBuf, limit: u32) {
         let values = match self {
             CountedField::Author => string_facet("author", VALUES_MAX),
@@ -98,8 +98,8 @@ impl CountedField {
         found.map_or("", |(name, _)| *name)
     }
 
-    /// Returns the counts of the pipeline's only document, the greatest first, except that years are in
-    /// their order.
+    /// Returns the counts from the only document of the pipeline, in descending order. Years are in
+    /// ascending order of time.
     pub fn counts(self, reply: Document<'_>, limit: u32) -> Vec<(String, i64)> {
         let mut counts: Vec<(String, i64)> = Vec::new();
         let names = match self {
@@ -140,7 +140,7 @@ impl CountedField {
     }
 }
 
-/// Returns the buckets of a facet in the only document of a pipeline of facets.
+/// Returns the buckets of a facet from the only document of its pipeline.
 pub fn buckets_of<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
     let facets = reply.get("facet")?.as_document()?;
     let values = facets.get(name)?.as_document()?;
@@ -151,7 +151,7 @@ fn string_facet(path: &str, limit: u32) -> DocumentBuf {
     doc! { "type": "string", "path": (path), "numBuckets": (i64::from(limit.min(VALUES_MAX))) }
 }
 
-/// The first moments of the years, in the time zone of this machine as those of queries.
+/// Returns the starts of the years in the time zone of this machine, which queries also use.
 fn year_starts() -> ArrayBuf {
     let times = TimeContext::system();
     let starts = YEARS.filter_map(|year| times.start_of_year_ms(year));

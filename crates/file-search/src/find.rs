@@ -1,4 +1,4 @@
-//! Finds the results of a query, and says what helps if there are few.
+//! Runs a query, and suggests changes if it has few results.
 
 use windrow_file_query::Query;
 
@@ -8,27 +8,28 @@ use crate::result::SearchResult;
 use crate::source::DocumentSource;
 use crate::suggestion::{explain_nothing, suggest_query};
 
-/// If a search has more results than these, its words are not compared with similar ones.
+/// The number of results up to which similar words are suggested.
 const RESULTS_FEW: usize = 2;
 
-/// Receives results with their ranks. Returns `false` to end the search.
+/// Receives results with their ranks. Returns `false` to stop the search.
 pub type ResultVisitor<'v> = dyn FnMut(SearchResult, usize) -> bool + 'v;
 
-/// What a search found besides its results.
+/// The outcome of a search besides its results.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// How many results were visited.
+    /// The number of visited results.
     pub count: usize,
-    /// The results have only so many words of the query: no document has all.
+    /// The number of the query's words that the results contain, if no document contains all of
+    /// them.
     pub words_found: Option<usize>,
-    /// A query with similar words.
+    /// A query with similarly spelled words.
     pub suggestion: Option<String>,
-    /// Why there are no results.
+    /// The reason why there are no results.
     pub reason: Option<String>,
 }
 
 impl Found {
-    /// Returns sentences about the results, without the suggestion.
+    /// Returns notes about the results, without the suggestion.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let some_words = self
             .words_found
@@ -39,8 +40,9 @@ impl Found {
     }
 }
 
-/// Visits the results of a target. If `parsed` is its query, documents with the most of the words are
-/// visited if none has all, and similar words are looked for if there are few results.
+/// Visits the results of a target. `parsed` is its query: if no document contains all its words,
+/// the documents with most of them are visited, and if there are few results, similar words are
+/// suggested.
 pub fn find<S: DocumentSource>(
     source: &mut S,
     target: &Target,
@@ -68,12 +70,13 @@ pub fn find<S: DocumentSource>(
     Ok(found)
 }
 
-/// Returns the greatest number of the words that documents have if none has all, and these documents.
+/// Returns the greatest number of words that a document contains, if none contains all, and the
+/// pipeline of these documents.
 fn best_of_some_words<S: DocumentSource>(
     source: &mut S,
     query: &Query,
 ) -> Result<Option<(usize, Target)>, S::Error> {
-    // Some documents have `found` words, and none has `missing` words.
+    // Binary search: some documents have `found` words, and none has `missing` words.
     let (mut found, mut missing) = (0, query.words().len());
     while found + 1 < missing {
         let count = found.midpoint(missing);
@@ -86,7 +89,7 @@ fn best_of_some_words<S: DocumentSource>(
     Ok(operator.map(|operator| (found, Target::new(operator))))
 }
 
-/// Visits the results of a target and returns how many there are.
+/// Visits the results of a target. Returns their number.
 fn visit_results<S: DocumentSource>(
     source: &mut S,
     target: &Target,

@@ -1,19 +1,19 @@
 //! Searches of indexed files: from the text of a query to results, facets and suggestions.
 //!
-//! Not here: the language of queries (`windrow-file-query`), and what runs the aggregations: a
-//! [`DocumentSource`] is a database in this process or a client of a server.
+//! The language of queries is in `windrow-file-query`. A [`DocumentSource`] runs the aggregations:
+//! a database in this process or a client of a server.
 //!
-//! - [`QueryReader`] turns a text into a [`ParsedQuery`], with saved searches and synonyms.
-//! - [`Target`] and [`ResultPage`] are what is searched for and which results are shown; [`find()`]
-//!   finds them.
+//! - [`QueryReader`] parses a text into a [`ParsedQuery`], with saved searches and synonyms.
+//! - [`Target`] and [`ResultPage`] describe a search and the page of its results; [`find()`] runs
+//!   it.
 //! - [`CountedField`] counts the values of properties, [`similar_target`] finds similar documents.
 //!
 //! Modules in reading order:
 //!
-//! - `error`, `mime_types`, `saved_searches`, `request`, `typed_query`: from a text to its tree
+//! - `error`, `mime_types`, `saved_searches`, `request`, `typed_query`: parse a query
 //! - `pipeline`, `source`, `similar`, `facets`: the aggregations
-//! - `snippet`, `result`, `stored_text`: what was found
-//! - `suggestion`, `find`: results, and what helps if there are few
+//! - `snippet`, `result`, `stored_text`: the results
+//! - `suggestion`, `find`: run a search, with suggestions if there are few results
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

@@ -1,12 +1,12 @@
-//! The media types that `mime:` knows: those of the table of formats.
+//! The media types of the field `mime:`, taken from the table of formats.
 //!
-//! Documents do not store their type. A type is found by the kind of its documents, if all documents of
-//! the kind have it, and otherwise by the extensions of their names.
+//! Documents do not store their media type. A type is found by the kind of its documents, if all
+//! documents of the kind have the type, and otherwise by their file extensions.
 
 use windrow_extract::{DocumentKind, formats};
 use windrow_file_query::{MimeType, MimeTypes};
 
-/// Types that are the type of all documents of a kind.
+/// Types that all documents of a kind have.
 const KINDS: [(&str, DocumentKind); 6] = [
     ("text/plain", DocumentKind::Text),
     ("text/markdown", DocumentKind::Markdown),
@@ -16,10 +16,10 @@ const KINDS: [(&str, DocumentKind); 6] = [
     ("message/rfc822", DocumentKind::Mail),
 ];
 
-/// Source code has a type of each language; this one has all of them.
+/// Each programming language has its own type. This type includes all of them.
 const SOURCE_CODE: &str = "text/x-source";
 
-/// The extensions of types of formats that have several.
+/// The extensions of media types that share a format with others.
 /// Source: <https://www.iana.org/assignments/media-types>.
 const EXTENSIONS: &[(&str, &[&str])] = &[
     ("application/java-archive", &["jar"]),
@@ -118,7 +118,7 @@ const EXTENSIONS: &[(&str, &[&str])] = &[
     ("video/mp4", &["mp4", "m4v"]),
 ];
 
-/// Returns the media types of the formats that are read.
+/// Returns the media types of the supported formats.
 pub fn known_mime_types() -> MimeTypes {
     let formats = formats();
     let types = formats.flat_map(|format| {

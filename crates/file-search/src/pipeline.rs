@@ -1,56 +1,57 @@
-//! The pipelines of searches, in MongoDB's language.
+//! Builds the aggregation pipelines of searches.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, array, doc};
 use windrow_file_query::INDEX_NAME;
 
-/// Matches are looked for in the whole text: a document has 8 MiB at most, and others are in parts.
+/// The number of characters in which highlights are searched. Documents have at most 8 MiB of text;
+/// longer texts are stored in parts.
 const CHARACTERS_MAX: i32 = 8 << 20;
 
-/// Which results are shown.
+/// A page of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultPage {
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: u32,
-    /// Those behind so many.
+    /// The number of results before the page.
     pub skip: u32,
-    /// Their order.
+    /// The sort order.
     pub sort: SortOrder,
-    /// What they have of their texts.
+    /// The part of the texts that is read.
     pub text: ResultText,
 }
 
-/// What results have of the text of a document.
+/// The part of a document's text that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultText {
-    /// Nothing, and no highlights.
+    /// Nothing, without highlights.
     None,
-    /// The best passage, and at most so many characters from the beginning. Lines and pages of passages
-    /// behind these are not known.
+    /// The best passage, and at most this many characters from the beginning. The line and page of
+    /// a passage after them is unknown.
     Beginning(u32),
-    /// The best passage, and the whole text.
+    /// The best passage, and the complete text.
     Whole,
 }
 
-/// The order of the results.
+/// The sort order of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortOrder {
-    /// The greatest score first.
+    /// By descending score.
     #[default]
     Relevance,
-    /// The files that were changed last first.
+    /// By descending modification time.
     Newest,
-    /// Those that were changed first, first.
+    /// By ascending modification time.
     Oldest,
-    /// The largest files first.
+    /// By descending size.
     Largest,
 }
 
-/// What documents have to match.
+/// The condition that documents must match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// An operator of `$search`.
     pub operator: DocumentBuf,
-    /// The documents of this file are left out.
+    /// The path of a file whose documents are excluded.
     pub excluded_path: Option<String>,
 }
 
@@ -79,7 +80,7 @@ impl SortOrder {
 }
 
 impl Target {
-    /// Creates the target of an operator alone.
+    /// Creates a target without an excluded file.
     pub fn new(operator: DocumentBuf) -> Target {
         Target {
             operator,
@@ -87,7 +88,7 @@ impl Target {
         }
     }
 
-    /// Returns the pipeline that finds the documents.
+    /// Returns the pipeline that returns a page of results.
     pub fn pipeline(&self, page: &ResultPage) -> ArrayBuf {
         let mut search = doc! { "index": INDEX_NAME };
         push_all(&mut search, &self.operator);
@@ -142,15 +143,15 @@ pub fn counting_pipeline(operator: &DocumentBuf) -> ArrayBuf {
     array![{ "$searchMeta": (search) }]
 }
 
-/// Returns the operator of the documents that were read, without those of files that are found by their
-/// names alone.
+/// Returns the operator of the documents whose content was read. It excludes files that are indexed
+/// by name only.
 pub fn read_documents() -> DocumentBuf {
     doc! { "compound": {
         "filter": [{ "exists": { "path": "kind" } }], "mustNot": [(unread_documents())]
     } }
 }
 
-/// Returns the operator of the documents of files that are found by their names alone.
+/// Returns the operator of the documents of files that are indexed by name only.
 pub fn unread_documents() -> DocumentBuf {
     doc! { "exists": { "path": "unread" } }
 }

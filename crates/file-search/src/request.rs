@@ -1,4 +1,4 @@
-//! From a text to a parsed query: saved searches, synonyms and media types.
+//! Parses queries with saved searches, synonyms and media types.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,21 +9,21 @@ use crate::error::SearchError;
 use crate::mime_types::known_mime_types;
 use crate::saved_searches::SavedSearches;
 
-/// The file of synonyms in a data folder.
+/// The name of the synonyms file in a data folder.
 const SYNONYMS_FILE: &str = "synonyms.txt";
 
-/// A query as it was typed and as it was understood.
+/// A parsed query.
 #[derive(Debug, Clone)]
 pub struct ParsedQuery {
-    /// Without saved searches: they are replaced.
+    /// The text after saved searches were expanded.
     pub text: String,
     /// Its tree.
     pub query: Query,
-    /// Sentences about words that may be meant otherwise: saved searches and fields that there are not.
+    /// Notes about words that may have been meant differently: unknown saved searches and fields.
     pub notes: Vec<String>,
 }
 
-/// Turns texts into queries.
+/// Parses the texts of queries.
 #[derive(Debug)]
 pub struct QueryReader {
     saved: SavedSearches,
@@ -31,7 +31,7 @@ pub struct QueryReader {
 }
 
 impl QueryReader {
-    /// Creates a reader with the synonyms of a file, or of the data folder if there is no file.
+    /// Creates a reader with the synonyms of a file. `None` is the file in the data folder.
     pub fn open(data_folder: &Path, synonyms: Option<&Path>) -> Result<QueryReader, SearchError> {
         Ok(QueryReader {
             saved: SavedSearches::open(data_folder)?,

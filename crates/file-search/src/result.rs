@@ -9,15 +9,15 @@ use crate::snippet::{Snippet, TextPlace};
 /// A search result.
 #[derive(Debug)]
 pub struct SearchResult {
-    /// The path of the file and, for a part of a file, its position: `/mail.mbox/#2`.
+    /// The path of the file. For a part of a file, it is followed by the position: `/mail.mbox/#2`.
     pub id: String,
     /// The path of the file.
     pub path: String,
-    /// The position inside of the file.
+    /// The position inside the file.
     pub inner: Option<String>,
     /// The title.
     pub title: String,
-    /// The part of the text that matches.
+    /// The best matching part of the text.
     pub snippet: Snippet,
     /// The kind of document.
     pub kind: String,
@@ -25,19 +25,19 @@ pub struct SearchResult {
     pub file_name: String,
     /// The extension of the name.
     pub extension: String,
-    /// The language, if it is known.
+    /// The language. Empty if it is unknown.
     pub language: String,
     /// The author, or the senders of a mail.
     pub author: String,
     /// The size of the file in bytes.
     pub size: i64,
-    /// When the file was changed.
+    /// The modification time of the file.
     pub modified_ms: i64,
     /// The document's own date.
     pub date_ms: Option<i64>,
-    /// How well it matches.
+    /// The score.
     pub score: f64,
-    /// Why the document has no text, if it has none.
+    /// The reason why the document has no text. `None` if it has one.
     pub unread: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl SearchResult {
         }
     }
 
-    /// Returns the line of the first match, if the text tells.
+    /// Returns the line of the first match, if it is known.
     pub fn line(&self) -> Option<usize> {
         match self.snippet.place {
             Some(TextPlace::Line(line)) => Some(line),
@@ -88,7 +88,7 @@ impl SearchResult {
         }
     }
 
-    /// Returns the page of the first match, if the text tells.
+    /// Returns the page of the first match, if it is known.
     pub fn page(&self) -> Option<usize> {
         match self.snippet.place {
             Some(TextPlace::Page(page)) => Some(page),
@@ -96,7 +96,7 @@ impl SearchResult {
         }
     }
 
-    /// Returns the result as a document for programs.
+    /// Converts the result to a document for programs.
     pub fn to_document(&self) -> DocumentBuf {
         let Snippet { text, ranges, .. } = &self.snippet;
         let mut document = doc! { "path": (self.path.clone()) };
@@ -133,7 +133,7 @@ fn authors(document: Document<'_>) -> String {
     names.join(", ")
 }
 
-/// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
+/// Converts a range of bytes to a range of characters, as positions in a JSON string.
 fn count_characters(text: &str, range: &Range<usize>) -> Value {
     let count = |end: usize| text.get(..end).unwrap_or_default().chars().count() as i64;
     let ends: ArrayBuf = [count(range.start), count(range.end)]

@@ -1,4 +1,4 @@
-//! Saved searches and the history of searches, in text files of the data folder.
+//! Saved searches and the search history, in text files of the data folder.
 //!
 //! ```text
 //! saved-searches.txt    name TAB query
@@ -18,11 +18,11 @@ use crate::error::SearchError;
 
 const SAVED_FILE: &str = "saved-searches.txt";
 const HISTORY_FILE: &str = "search-history.txt";
-/// Set to `off`, `0` or `no`, nothing is written to the history.
+/// If this variable is `off`, `0` or `no`, the history is not written.
 const HISTORY_VARIABLE: &str = "WINDROW_HISTORY";
-/// Half of the history is dropped when its file is larger.
+/// If the history file is larger, its older half is dropped.
 const HISTORY_BYTES_MAX: usize = 256 << 10;
-/// What a person searched for is for nobody else to read.
+/// The history is private, so only its owner may read it.
 const FILE_MODE: u32 = 0o600;
 
 /// The saved searches of a data folder.
@@ -33,7 +33,7 @@ pub struct SavedSearches {
 }
 
 impl SavedSearches {
-    /// Reads the saved searches. There may be none.
+    /// Reads the saved searches. Without a file, there are none.
     pub fn open(data_folder: &Path) -> Result<SavedSearches, SearchError> {
         let path = data_folder.join(SAVED_FILE);
         let text = match fs::read_to_string(&path) {
@@ -49,18 +49,18 @@ impl SavedSearches {
         })
     }
 
-    /// Returns the query of a name.
+    /// Returns the saved query with a name.
     pub fn query(&self, name: &str) -> Option<String> {
         self.queries.get(name).cloned()
     }
 
-    /// Returns the names and queries, in the order of the names.
+    /// Returns names and queries in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.queries.iter();
         all.map(|(name, query)| (name.as_str(), query.as_str()))
     }
 
-    /// Saves a query, in place of the one that has the name.
+    /// Saves a query. Replaces the query of the same name.
     pub fn save(&mut self, name: &str, query: &str) -> Result<(), SearchError> {
         self.queries.insert(name.to_owned(), to_line(query));
         let lines = self
@@ -75,7 +75,7 @@ fn file_failure(path: &Path, error: &io::Error) -> SearchError {
     SearchError::File(format!("{}: {error}", path.display()))
 }
 
-/// Replaces a file as a whole, so that a reader sees the old or the new one.
+/// Replaces a file atomically, so that readers see either the old or the new content.
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
     let mut options = OpenOptions::new();
@@ -92,15 +92,15 @@ fn to_line(query: &str) -> String {
     query.replace(char::is_control, " ")
 }
 
-/// Adds a query to the history, unless the person does not want one. A history that cannot be written
-/// does not stop a search.
+/// Appends a query to the history, unless the history is disabled. An error is ignored, because it
+/// must not stop the search.
 pub fn append_history(data_folder: &Path, query: &str) {
     let choice = std::env::var(HISTORY_VARIABLE).unwrap_or_default();
     if matches!(choice.to_lowercase().as_str(), "off" | "0" | "no" | "false") {
         return;
     }
     let path = data_folder.join(HISTORY_FILE);
-    // The result is not needed, see above.
+    // See above.
     let _ = append_line(&path, query);
 }
 
@@ -124,7 +124,7 @@ fn append_line(path: &Path, query: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the last searches with their times, the newest first.
+/// Returns the latest searches with their times, the newest first.
 pub fn read_history(
     data_folder: &Path,
     limit: usize,

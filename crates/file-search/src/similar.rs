@@ -1,18 +1,20 @@
-//! The documents that are like a file, by the words that tell most of it.
+//! Finds documents that are similar to a file, by its most significant words.
 
 use windrow_document::{DocumentBuf, Value, array, doc};
 
 use crate::pipeline::Target;
 use crate::source::DocumentSource;
 
-/// So many characters of a document are compared. The words of a long one are known by then.
+/// The number of characters of a document that are compared. The significant words of a long
+/// document occur within them.
 const CHARACTERS_MAX: i32 = 100_000;
 
 /// The fields that are compared.
 const FIELDS: [&str; 4] = ["title", "subject", "keywords", "text"];
 
-/// Returns what is like the document with this `_id` or path, among the documents of an operator. Its
-/// file is left out. Returns `None` if there is no such document with a text.
+/// Returns the target of the documents that are similar to the document with this `_id` or path,
+/// restricted to an operator. Documents of the same file are excluded. Returns `None` if the
+/// document does not exist or has no text.
 ///
 /// # Errors
 /// As [`DocumentSource::aggregate`].

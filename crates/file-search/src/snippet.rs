@@ -1,25 +1,25 @@
-//! The part of a document's text that a result shows.
+//! The part of a document's text that is shown with a result.
 
 use std::ops::Range;
 
 use windrow_document::{Array, Document, ValueRef};
 
-/// A part of a text, with the words that match.
+/// A part of a text with the ranges of the matching words.
 #[derive(Debug, Default, PartialEq)]
 pub struct Snippet {
     /// The part, unchanged.
     pub text: String,
-    /// The byte ranges of the matching words in `text`, ascending.
+    /// The byte ranges of the matching words in `text`, in ascending order.
     pub ranges: Vec<Range<usize>>,
-    /// Text is before the part.
+    /// The part does not begin at the start of the text.
     pub is_cut_before: bool,
-    /// Text is behind the part.
+    /// The part does not end at the end of the text.
     pub is_cut_after: bool,
-    /// Where the first matching word is, if the text tells.
+    /// The position of the first matching word, if it is known.
     pub place: Option<TextPlace>,
 }
 
-/// A place in a document, for people. Numbers begin with 1.
+/// A position in a document, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPlace {
     /// A line.
@@ -28,19 +28,19 @@ pub enum TextPlace {
     Page(usize),
 }
 
-/// A snippet has at most so many characters.
+/// The maximum number of characters of a snippet.
 const CHARACTERS_MAX: usize = 200;
-/// So many of them are before the first matching word, if there is enough text.
+/// The number of characters before the first matching word, if the text is long enough.
 const CHARACTERS_BEFORE: usize = 60;
 
-/// The kinds of documents whose text is that of the file, line by line.
+/// The kinds of documents whose text has the lines of the file.
 const KINDS_WITH_LINES: [&str; 2] = ["text", "source"];
-/// The kinds of documents whose text has a form feed between pages.
+/// The kinds of documents whose pages are separated by form feeds.
 const KINDS_WITH_PAGES: [&str; 2] = ["pdf", "djvu"];
 
 impl Snippet {
-    /// Creates the snippet of a document of a search: of the best one of its `highlights`, or of the
-    /// beginning of its `text` if nothing in the text matches.
+    /// Creates the snippet of a result: its best highlight, or the beginning of its text if nothing
+    /// in the text matches.
     pub fn new(document: Document<'_>) -> Snippet {
         let field = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let text = field("text").unwrap_or_default();
@@ -62,7 +62,7 @@ impl Snippet {
         shown
     }
 
-    /// Returns the part around the first matching word, if the snippet is too long.
+    /// Returns the part around the first matching word. The snippet is too long.
     fn around_first_hit(&self) -> Snippet {
         let text = self.text.as_str();
         let first = self.ranges.first().map_or(0, |range| range.start);
@@ -89,7 +89,7 @@ impl Snippet {
     }
 }
 
-/// Returns the place behind a part of a text. A document without form feeds tells no pages.
+/// Returns the position after a part of a text. `None` if a document with pages has no form feeds.
 fn place(before: &str, kind: &str) -> Option<TextPlace> {
     let count = |separator: u8| before.bytes().filter(|byte| *byte == separator).count();
     if KINDS_WITH_LINES.contains(&kind) {
@@ -100,7 +100,7 @@ fn place(before: &str, kind: &str) -> Option<TextPlace> {
         .then(|| TextPlace::Page(count(b'\x0c') + 1))
 }
 
-/// Returns the passage with the best score.
+/// Returns the passage with the highest score.
 fn best_passage(document: Document<'_>) -> Option<Snippet> {
     let passages = document.get("highlights").and_then(ValueRef::as_array)?;
     let score = |passage: &Document<'_>| passage.get("score").and_then(ValueRef::as_f64);
@@ -115,7 +115,7 @@ fn best_passage(document: Document<'_>) -> Option<Snippet> {
     Some(join_texts(best.get("texts").and_then(ValueRef::as_array)?))
 }
 
-/// Joins the texts of a passage.
+/// Concatenates the texts of a passage.
 fn join_texts(texts: Array<'_>) -> Snippet {
     let mut joined = Snippet::default();
     for piece in texts.iter().filter_map(ValueRef::as_document) {

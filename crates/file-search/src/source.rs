@@ -1,28 +1,28 @@
-//! Where searches are run.
+//! The interface that runs the aggregations of searches.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 
 use crate::pipeline::counting_pipeline;
 
-/// Receives documents in order. Returns `false` to end the aggregation.
+/// Receives documents in order. Returns `false` to stop the aggregation.
 pub type DocumentSink<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
-/// The documents of indexed files, in a database of this process or of a server.
+/// The documents of indexed files, in a database in this process or on a server.
 pub trait DocumentSource {
-    /// Why documents cannot be read.
+    /// The error if documents cannot be read.
     type Error;
 
-    /// Calls `sink` with the documents of a pipeline on the collection of documents.
+    /// Runs a pipeline on the collection of documents. Calls `sink` with each result.
     ///
     /// # Errors
-    /// Fails if the pipeline or the database does.
+    /// Fails if the pipeline is invalid or the database fails.
     fn aggregate(
         &mut self,
         pipeline: &ArrayBuf,
         sink: &mut DocumentSink<'_>,
     ) -> Result<(), Self::Error>;
 
-    /// Returns the only document of a pipeline, or the first one.
+    /// Returns the first document of a pipeline.
     ///
     /// # Errors
     /// As [`aggregate`](Self::aggregate).
@@ -35,7 +35,7 @@ pub trait DocumentSource {
         Ok(first)
     }
 
-    /// Returns how many documents an operator finds.
+    /// Returns the number of documents that match an operator.
     ///
     /// # Errors
     /// As [`aggregate`](Self::aggregate).

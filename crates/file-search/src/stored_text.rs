@@ -7,19 +7,19 @@ use crate::source::DocumentSource;
 /// The text of an indexed document.
 #[derive(Debug)]
 pub struct StoredText {
-    /// The path, with that inside of a file.
+    /// The path, including the position inside the file.
     pub id: String,
     /// The title.
     pub title: String,
     /// The kind of document.
     pub kind: String,
-    /// The whole text.
+    /// The complete text.
     pub text: String,
-    /// Why the document has no text, if it has none.
+    /// The reason why the document has no text. `None` if it has one.
     pub unread: Option<String>,
 }
 
-/// Reads the text of a document by its `_id`. Returns `None` if there is no such document.
+/// Reads the text of a document by its `_id`. Returns `None` if the document does not exist.
 ///
 /// # Errors
 /// As [`DocumentSource::aggregate`].

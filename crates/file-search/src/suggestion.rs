@@ -1,5 +1,5 @@
-//! What helps if a search finds little: words of the index that are spelled like those of the query, and
-//! the parts of the query that nothing has.
+//! Suggestions for searches with few results: similarly spelled words of the index, and the parts
+//! of the query that match nothing.
 
 use windrow_document::{ArrayBuf, Document, Value, ValueRef, array, doc};
 use windrow_file_query::{INDEX_NAME, Query, TextMatch, TextMatchKind};
@@ -7,19 +7,20 @@ use windrow_file_query::{INDEX_NAME, Query, TextMatch, TextMatchKind};
 use crate::request::ParsedQuery;
 use crate::source::DocumentSource;
 
-/// A word in at most so many documents may be misspelled.
+/// Words that occur in at most this many documents may be misspelled.
 const DOCUMENTS_RARE: i64 = 2;
-/// Instead of a word that some documents have, one is suggested that so many times as many have.
+/// A word that occurs in some documents is replaced only by one that is this many times as
+/// frequent.
 const TIMES_AS_FREQUENT: i64 = 20;
-/// Shorter words are similar to too many others.
+/// Shorter words are not compared, because too many others are similar.
 const LETTERS_MIN: usize = 3;
-/// Two edits are allowed from this length on.
+/// Words of at least this length may differ by two edits.
 const LETTERS_FOR_TWO_EDITS: usize = 6;
-/// So many words of a query are looked at.
+/// The maximum number of words of a query that are compared.
 const WORDS_MAX: usize = 20;
 
-/// Returns the query with similar words in place of those that no or few documents have. Returns `None` if
-/// there are no such words.
+/// Returns the query with similar words instead of those that no or few documents contain. Returns
+/// `None` if there are no such words.
 pub fn suggest_query<S: DocumentSource>(
     source: &mut S,
     parsed: &ParsedQuery,
@@ -43,7 +44,7 @@ pub fn suggest_query<S: DocumentSource>(
         let Some(similar) = best_suggestion(&word.text, reply) else {
             continue;
         };
-        // Other forms of the word, and other fields, have documents too.
+        // Other forms of the word, and other fields, also match documents.
         let query = Query::Text((*word).clone());
         let documents = source.count(&query.to_operator())?;
         if documents <= DOCUMENTS_RARE && is_better(&similar, documents) {
@@ -54,7 +55,7 @@ pub fn suggest_query<S: DocumentSource>(
     Ok(is_changed.then_some(suggested))
 }
 
-/// Returns the words of a query that may be misspelled, each once.
+/// Returns the distinct words of a query that may be misspelled.
 fn suggestable_words(query: &Query) -> Vec<&TextMatch> {
     let mut words: Vec<&TextMatch> = Vec::new();
     for leaf in query.leaves() {
@@ -80,7 +81,7 @@ fn suggest_pipeline(words: &[&TextMatch]) -> ArrayBuf {
     array![{ "$searchMeta": { "index": INDEX_NAME, "suggest": (suggest) } }]
 }
 
-/// A word of the index.
+/// A similar word of the index.
 #[derive(Debug, PartialEq)]
 struct SimilarWord {
     term: String,
@@ -88,7 +89,8 @@ struct SimilarWord {
     documents: i64,
 }
 
-/// Returns the best word for one: that with the fewest edits, and of these the most frequent one.
+/// Returns the best replacement of a word: the one with the fewest edits, and among these the most
+/// frequent one.
 fn best_suggestion(word: &str, reply: Document<'_>) -> Option<SimilarWord> {
     let documents = reply.get("documents").and_then(ValueRef::as_whole);
     if documents.unwrap_or(0) > DOCUMENTS_RARE {
@@ -110,12 +112,12 @@ fn best_suggestion(word: &str, reply: Document<'_>) -> Option<SimilarWord> {
     words.find(|similar| similar.edits <= edits_max)
 }
 
-/// Returns `true` if a word of the index is worth suggesting in place of one with some documents.
+/// Returns `true` if a word is frequent enough to replace one that occurs in some documents.
 fn is_better(similar: &SimilarWord, documents: i64) -> bool {
     documents == 0 || (similar.edits == 1 && similar.documents >= documents * TIMES_AS_FREQUENT)
 }
 
-/// Replaces a word wherever it is no part of another one.
+/// Replaces all whole-word occurrences of a word.
 fn replace_word(query: &str, word: &str, by: &str) -> String {
     let (mut replaced, mut rest) = (String::new(), query);
     while let Some(at) = rest.find(word).filter(|_| !word.is_empty()) {
@@ -131,7 +133,7 @@ fn replace_word(query: &str, word: &str, by: &str) -> String {
     replaced
 }
 
-/// Returns a sentence that says why nothing was found.
+/// Returns a sentence about why nothing was found.
 pub fn explain_nothing<S: DocumentSource>(
     source: &mut S,
     query: &Query,

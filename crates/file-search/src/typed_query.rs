@@ -1,9 +1,9 @@
-//! Queries that are being typed.
+//! Unfinished queries, while the user types.
 
-/// A word that is being typed is also the beginning of others from this length on.
+/// The minimum length of the last word to be searched as a prefix.
 const PREFIX_LETTERS_MIN: usize = 3;
 
-/// Returns a query that also finds words that begin with its last word, which may not be finished.
+/// Returns a query that also matches words that begin with its last word.
 pub fn with_prefix(query: &str) -> String {
     let start = query.rfind(|it: char| !it.is_lowercase());
     let start = start.map_or(0, |at| {
