@@ -1,7 +1,7 @@
 //! The file `server.json` in a data folder. It contains the addresses and the process id of the
 //! server that has the folder open. Other commands use it to find the server. It is only a hint:
-//! the lock of the folder decides. A killed server leaves its file behind, and the next server
-//! replaces it.
+//! the lock of the folder is authoritative. A killed server leaves its file behind, and the next
+//! server replaces it.
 
 use std::fmt;
 use std::fs;
@@ -16,20 +16,20 @@ use crate::secret_file;
 
 const FILE_NAME: &str = "server.json";
 
-/// Where a server of this machine can be reached.
+/// The addresses of a server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     /// An address of the server.
     pub address: SocketAddr,
     /// Its Unix domain socket, if it has one. Connections to it need no TLS.
     pub unix_socket: Option<PathBuf>,
-    /// Whether connections to the address need TLS.
+    /// Connections to the address need TLS.
     pub requires_tls: bool,
-    /// The password of the user of Windrow's own commands, if clients may have to log in.
+    /// The password of the internal user for Windrow's own commands. `None` without access control.
     pub password: Option<Password>,
 }
 
-/// A password. It is never shown.
+/// A password. `Debug` omits it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Password(pub String);
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Password {
 }
 
 impl ServerAddress {
-    /// A server without a Unix domain socket and TLS.
+    /// Creates the address of a server without a Unix domain socket and TLS.
     pub fn plain(address: SocketAddr) -> ServerAddress {
         ServerAddress {
             address,
@@ -99,14 +99,14 @@ fn write_private(path: &Path, content: &str) -> io::Result<()> {
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
-        // A file that remains is not used: no process with its id holds the folder's lock.
+        // A remaining file is ignored, because no process with its id holds the lock of the folder.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 /// Returns the address of the server that has the folder open. A killed server leaves its file
-/// behind, so the file counts only if it contains the id of `owner`, the process that holds the
-/// folder's lock. If the system does not report the owner, the file counts.
+/// behind, so the file is used only if it contains the id of `owner`, the process that holds the
+/// lock. If the system does not report the owner, the file is used.
 pub fn read_address(folder: &Path, owner: Option<u32>) -> Option<ServerAddress> {
     let content = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
     parse_address(&content, owner)

@@ -1,16 +1,17 @@
-//! How the C library divides the memory of the process.
+//! Limits the number of arenas of the C library's allocator.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How many heaps malloc of glibc has. It is read when a process starts.
+/// The variable that limits the number of arenas of glibc's malloc. It is read at the start of a
+/// process.
 const ARENAS_VARIABLE: &str = "MALLOC_ARENA_MAX";
 
-/// Starts the program again, in the same process, with so many heaps for all of its threads. If the
-/// variable is set, or if the program cannot be started, this does nothing.
+/// Restarts the program in the same process with at most `count` arenas. Does nothing if the
+/// variable is set already. An error is ignored, because the limit only saves memory.
 ///
-/// By default there are eight heaps for each core, and each keeps free memory between blocks that
-/// are in use, and memory that other threads return to it.
+/// By default there are eight arenas per core. Each retains free memory between used blocks, and
+/// memory that other threads free.
 pub fn limit_arenas(count: usize) {
     if cfg!(not(target_env = "gnu")) || std::env::var_os(ARENAS_VARIABLE).is_some() {
         return;

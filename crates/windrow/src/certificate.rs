@@ -1,4 +1,4 @@
-//! `windrow certificate`: makes certificates to try TLS with.
+//! `windrow certificate`: creates certificates for tests of TLS.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,13 +54,13 @@ struct Options {
     days: i64,
 }
 
-/// The longest time that is accepted, in days.
+/// The maximum validity in days.
 const DAYS_MAX: i64 = 36_500;
 
 /// The permissions of a file that everybody can read.
 const PUBLIC: u32 = 0o644;
 
-/// Names of files that are not those of clients.
+/// File names that are not available for client certificates.
 const RESERVED: &[&str] = &["ca", "server"];
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -112,7 +112,7 @@ fn parse_days(text: &str) -> Result<i64, Failure> {
     })
 }
 
-/// The name of a client is also that of its file.
+/// Checks the name of a client, which is also the name of its file.
 fn parse_client(name: String) -> Result<String, Failure> {
     let is_plain = name
         .chars()
@@ -125,7 +125,7 @@ fn parse_client(name: String) -> Result<String, Failure> {
     Ok(name)
 }
 
-/// Makes the certificates. Returns the paths of the files.
+/// Creates the certificates. Returns the paths of the files.
 fn create(options: &Options) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(&options.folder)
         .map_err(|error| Failure::runtime(format!("{}: {error}", options.folder.display())))?;
@@ -167,7 +167,8 @@ fn authority(options: &Options) -> Result<Authority, Failure> {
     CertifiedIssuer::self_signed(parameters, key).map_err(Failure::runtime)
 }
 
-/// What all certificates have. They are valid from the day before, as clocks differ.
+/// Returns the common parameters of all certificates. They are valid from the day before, because
+/// clocks differ.
 fn parameters(options: &Options, name: &str) -> Result<CertificateParams, Failure> {
     let mut parameters = CertificateParams::default();
     let mut subject = DistinguishedName::new();
@@ -187,7 +188,7 @@ fn parameters(options: &Options, name: &str) -> Result<CertificateParams, Failur
     Ok(parameters)
 }
 
-/// A new key and its certificate, in one PEM text.
+/// Creates a key and its certificate, as a single PEM text.
 fn sign(mut parameters: CertificateParams, authority: &Authority) -> Result<String, Failure> {
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     let key = KeyPair::generate().map_err(Failure::runtime)?;

@@ -1,4 +1,4 @@
-//! Connects to servers: to that of a data folder, and to one that a person named.
+//! Connects to servers: to the server of a data folder, or to one that is named by the user.
 
 mod tls;
 
@@ -20,7 +20,7 @@ pub use tls::encrypt;
 pub use windrow_client::{Client, ClientError, DocumentSequence};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a server of another machine can take for a reply.
+/// The maximum time of a reply from a remote server.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connects to a server: by its Unix domain socket if it has one, otherwise by its address.
@@ -30,14 +30,14 @@ pub fn connect(address: &ServerAddress) -> Result<Client, ClientError> {
     let stream = stream.map_err(|error| ClientError::connection(&name, &error))?;
     let mut client = Client::new(name, stream);
     if let Some(Password(password)) = &address.password {
-        // The user of Windrow's own commands.
+        // The internal user for Windrow's own commands.
         let (user, database) = LOCAL_USER;
         client.log_in(user, database, Some(Mechanism::ScramSha256), password)?;
     }
     Ok(client)
 }
 
-/// Connects to a server that a person named, and logs in.
+/// Connects to a server that is named by the user, and authenticates.
 pub fn open(target: &ServerTarget) -> Result<Client, ClientError> {
     let name = target.endpoint.to_string();
     let stream = open_stream(target);
@@ -62,7 +62,7 @@ pub fn open(target: &ServerTarget) -> Result<Client, ClientError> {
 }
 
 impl ResolvedTarget {
-    /// Connects to the server, and logs in.
+    /// Connects to the server, and authenticates.
     pub fn connect(&self) -> Result<Client, ClientError> {
         match self {
             ResolvedTarget::Named(target) => open(target),
@@ -76,7 +76,7 @@ fn connect_stream(address: &ServerAddress) -> io::Result<Box<dyn Stream>> {
         match UnixStream::connect(path) {
             Ok(stream) => return Ok(Box::new(stream)),
             Err(error) if address.requires_tls => return Err(error),
-            // The file may have been removed.
+            // The socket file may have been removed.
             Err(_) => {}
         }
     }
@@ -90,7 +90,7 @@ fn connect_stream(address: &ServerAddress) -> io::Result<Box<dyn Stream>> {
     Ok(Box::new(stream))
 }
 
-/// Opens the stream of a server that a person named. Fails with the reason.
+/// Opens a stream to a server that is named by the user. Fails with the reason.
 fn open_stream(target: &ServerTarget) -> Result<Box<dyn Stream>, String> {
     let stream = match &target.endpoint {
         Endpoint::Unix(path) => {
@@ -105,7 +105,7 @@ fn open_stream(target: &ServerTarget) -> Result<Box<dyn Stream>, String> {
     }
 }
 
-/// Connects to the first address of a host that accepts.
+/// Connects to the first address of a host that accepts the connection.
 fn connect_to(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (host, port).to_socket_addrs()? {

@@ -14,19 +14,19 @@ pub struct Subcommand {
     pub run: fn(lexopt::Parser) -> Result<ExitCode, Failure>,
 }
 
-/// Why a command failed. The text is a sentence for standard error.
+/// The reason why a command failed. The text is a sentence for standard error.
 #[derive(Debug, PartialEq)]
 pub enum Failure {
     /// The command line is invalid.
     Usage(String),
     /// The command could not be completed.
     Runtime(String),
-    /// The command could not be completed, for a reason that has its own exit code.
+    /// The command failed for a reason with its own exit code.
     WithCode(u8, String),
 }
 
 impl Failure {
-    /// The exit code of the failure.
+    /// Returns the exit code of the failure.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Runtime(_) => 1,
@@ -35,7 +35,7 @@ impl Failure {
         })
     }
 
-    /// Creates the failure of a command that could not be completed because of `error`.
+    /// Creates the failure of a command because of `error`.
     pub fn runtime(error: impl fmt::Display) -> Failure {
         Failure::Runtime(error.to_string())
     }

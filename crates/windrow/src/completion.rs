@@ -1,7 +1,7 @@
-//! `windrow completion`: scripts that complete commands and options in a shell.
+//! `windrow completion`: shell scripts that complete commands and options.
 //!
-//! They are made from the help texts, see `help_page`, without a library for command lines: such a
-//! library would parse the arguments as well, and the help would be its own.
+//! The scripts are generated from the help texts, see `help_page`, and not by a command-line
+//! library. Such a library would also parse the arguments and format the help.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -33,11 +33,11 @@ Examples:
   source <(windrow completion bash)
 ";
 
-/// Values that are files, and values that are folders.
+/// Value names that denote files, and those that denote folders.
 const FILES: [&str; 1] = ["FILE"];
 const FOLDERS: [&str; 2] = ["DIR", "FOLDER"];
 
-/// Writes the script of a shell.
+/// Generates the script for a shell.
 type Writer = fn(&[HelpPage]) -> String;
 
 const SHELLS: [(&str, Writer); 3] = [
@@ -84,7 +84,7 @@ fn commands(pages: &[HelpPage]) -> Vec<&str> {
     commands.filter(|command| !command.is_empty()).collect()
 }
 
-/// Returns the options that have a value, each with its command.
+/// Returns the options with values, and their commands.
 fn options_with_values(pages: &[HelpPage]) -> impl Iterator<Item = (&HelpPage, &Entry)> {
     let all = pages.iter().flat_map(|page| {
         let options = page.entries("Options");

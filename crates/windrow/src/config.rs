@@ -1,6 +1,6 @@
 //! The configuration of `windrow index`: a TOML file with the folders and how they are read.
 //!
-//! Keys that it does not know are errors, so that a misspelt one does not count as its default.
+//! Unknown keys are errors, so that a misspelt key is not silently ignored.
 
 mod limits;
 mod programs;
@@ -68,53 +68,53 @@ A configuration:
   languages = [\"eng\"]
 ";
 
-/// The file as it is written, with defaults for what it does not set.
+/// The configuration file, with defaults for missing values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// The data folder.
     pub data: Option<PathBuf>,
-    /// How many files are read in parallel.
+    /// The number of files that are read in parallel.
     pub workers: Option<usize>,
-    /// Memory for the database.
+    /// The memory of the database.
     pub memory: Option<Size>,
-    /// The scheduling priority, 0 to 19 as of the command `nice`.
+    /// The scheduling priority, from 0 to 19 as in the command `nice`.
     pub nice: Option<u8>,
     /// The priority of reading and writing disks.
     pub io_priority: Option<IoPriority>,
-    /// What to do with converters if the kernel has no sandbox.
+    /// The action if the kernel does not support the sandbox of converters.
     pub sandbox: Option<SandboxMode>,
-    /// `windrow index --watch`.
+    /// The settings of `windrow index --watch`.
     pub watch: Watch,
-    /// Limits of files.
+    /// The limits of files.
     pub limits: Limits,
-    /// Recognition of text in pictures.
+    /// Text recognition in pictures.
     pub ocr: Ocr,
     /// Programs that read further formats.
     pub convert: Convert,
-    /// The rules of folders that set none of their own.
+    /// The default rules of folders.
     pub defaults: Rules,
     /// The folders.
     #[serde(rename = "folder")]
     pub folders: Vec<Folder>,
-    /// What `convert`, `ocr` and `sandbox` say.
+    /// The programs that are configured by `convert`, `ocr` and `sandbox`.
     #[serde(skip)]
     pub programs: ProgramSettings,
 }
 
-/// Settings of `windrow index --watch`.
+/// The settings of `windrow index --watch`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Watch {
-    /// How often the folders are walked whole, in seconds.
+    /// The interval of complete walks, in seconds.
     pub rescan: Option<u64>,
-    /// The time of the day in which changed files are read.
+    /// The time of day in which changed files are read.
     pub schedule: Option<Schedule>,
-    /// Whether changed files are read while the machine runs on battery.
+    /// Changed files are also read while the machine runs on battery.
     pub on_battery: Option<bool>,
 }
 
-/// A part of the day in local time, which can go over midnight: `22:00-06:00`.
+/// A range of the local time of day, which can span midnight: `22:00-06:00`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Schedule {
@@ -146,7 +146,7 @@ impl From<Schedule> for String {
     }
 }
 
-/// Which files of a folder are read.
+/// The rules for the files of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rules {
@@ -155,7 +155,7 @@ pub struct Rules {
     pub gitignore: Option<bool>,
     pub hidden: Option<bool>,
     pub follow_links: Option<bool>,
-    /// The languages that the documents are in, by their two-letter codes.
+    /// The languages of the documents, as two-letter codes.
     pub languages: Option<Vec<String>>,
 }
 
@@ -177,9 +177,9 @@ pub struct Folder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IoPriority {
-    /// Only when no other program uses the disk.
+    /// Only when no other program uses the disk (class `idle`).
     Idle,
-    /// As other programs, but after them.
+    /// At the lowest best-effort priority.
     Low,
 }
 
@@ -207,7 +207,7 @@ impl TryFrom<SizeText> for Size {
 }
 
 impl IoPriority {
-    /// The arguments of the command `ionice`.
+    /// Returns the arguments of the command `ionice`.
     pub fn ionice_arguments(self) -> &'static [&'static str] {
         match self {
             IoPriority::Idle => &["-c", "3"],
@@ -230,7 +230,7 @@ impl Folder {
 }
 
 impl Rules {
-    /// Returns the rules, with those of `defaults` for what is not set.
+    /// Returns the rules, with `defaults` for missing values.
     fn or(&self, defaults: &Rules) -> WalkOptions {
         let list = |own: &Option<Vec<String>>, default: &Option<Vec<String>>| {
             own.clone().or_else(|| default.clone()).unwrap_or_default()
@@ -249,7 +249,7 @@ impl Rules {
 }
 
 impl Config {
-    /// Reads a file, and makes its paths absolute: relative ones begin at the file's folder.
+    /// Reads a file. Relative paths are resolved against the folder of the file.
     pub fn read(file: &Path) -> Result<Config, Failure> {
         let describe = |reason: &dyn std::fmt::Display| {
             Failure::Runtime(format!("{}: {reason}", file.display()))
@@ -273,7 +273,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks what the types of the values do not.
+    /// Checks the constraints that the types do not express.
     fn check(&self) -> Result<(), String> {
         const NICE_MAX: u8 = 19;
         if self.workers == Some(0) {
@@ -299,7 +299,7 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the configuration of workers: their limits, and the programs that they call.
+    /// Returns a worker configuration with the limits and programs of this configuration.
     pub fn apply(&self, worker: WorkerConfig) -> WorkerConfig {
         self.limits.apply(WorkerConfig {
             programs: self.programs.clone(),
@@ -307,7 +307,7 @@ impl Config {
         })
     }
 
-    /// Returns the settings that decide how files are read.
+    /// Returns the settings that determine how files are read.
     pub fn settings_entries(&self) -> Vec<SettingsEntry> {
         let languages = |root: WalkRoot| {
             let folder = root.path.canonicalize().unwrap_or(root.path);
@@ -326,7 +326,7 @@ impl Config {
         entries
     }
 
-    /// Returns the folders and their rules.
+    /// Returns the folders with their rules.
     pub fn roots(&self) -> Vec<WalkRoot> {
         let root = |folder: &Folder| WalkRoot {
             path: folder.path.clone(),
@@ -335,7 +335,7 @@ impl Config {
         self.folders.iter().map(root).collect()
     }
 
-    /// Returns the rules of a folder: those of the section of the nearest folder around it.
+    /// Returns the rules for a folder: those of the innermost configured folder that contains it.
     pub fn rules_of(&self, folder: &Path) -> WalkOptions {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
         let around = self
@@ -356,7 +356,7 @@ fn check_languages(codes: &[String]) -> Result<(), String> {
     Languages::new(codes).map(drop).map_err(unknown)
 }
 
-/// Returns the usual place of the file.
+/// Returns the default path of the file. `None` if the system has no configuration folder.
 pub fn default_file() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
     let folder = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -364,7 +364,7 @@ pub fn default_file() -> Option<PathBuf> {
     Some(folder.join("windrow/index.toml"))
 }
 
-/// Reads the file of the option `--config`, or the usual one if it exists.
+/// Reads the given file, or else the default one if it exists.
 pub fn read_configured(file: Option<&Path>) -> Result<Option<Config>, Failure> {
     match file {
         Some(file) => Config::read(file).map(Some),
@@ -375,8 +375,7 @@ pub fn read_configured(file: Option<&Path>) -> Result<Option<Config>, Failure> {
     }
 }
 
-/// Returns the data folder that the command line of a command names, or that of the usual
-/// configuration.
+/// Returns the data folder of the command line, or else that of the default configuration.
 pub fn data_folder(named: Option<PathBuf>, command: &str) -> Result<PathBuf, Failure> {
     if let Some(folder) = named {
         return Ok(folder);
@@ -385,7 +384,7 @@ pub fn data_folder(named: Option<PathBuf>, command: &str) -> Result<PathBuf, Fai
     configured.ok_or_else(|| Failure::missing_argument("--data DIR", command))
 }
 
-/// Replaces `~` by the home folder, and lets a relative path begin at `base`.
+/// Expands `~` to the home folder, and resolves relative paths against `base`.
 fn absolute_path(path: &Path, base: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
@@ -429,7 +428,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks the text of a configuration, as that of `file`. Returns sentences about what is no error.
+/// Checks the text of a configuration for `file`. Returns warnings.
 pub fn check_text(text: &str, file: Option<&Path>) -> Result<Vec<String>, String> {
     let base = file.and_then(Path::parent).unwrap_or(Path::new("/"));
     let config = Config::parse(text, base)?;
@@ -440,7 +439,7 @@ pub fn check_text(text: &str, file: Option<&Path>) -> Result<Vec<String>, String
         .collect())
 }
 
-/// Reports folders that do not exist. To index them is not an error, since a disk may not be
+/// Warns about folders that do not exist. This is not an error, because their disk may not be
 /// connected.
 fn check_folders(config: &Config) -> Result<(), Failure> {
     let missing: Vec<String> = config

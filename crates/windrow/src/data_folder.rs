@@ -14,20 +14,20 @@ use crate::address_file::{self, ServerAddress};
 use crate::command_line::Failure;
 use crate::encryption;
 
-/// How long the lock of a process that died may remain. The process can have been about to start
-/// another one, which has the lock until it runs its own program.
+/// The maximum time for which the lock of a dead process can remain. The process may have forked
+/// just before: the child holds the lock until it executes its program.
 const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a command waits for another one.
+/// The maximum time that a command waits for another one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time between two attempts to take the lock.
+/// The interval of attempts to take the lock.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The advice for a process that takes longer.
+/// The advice if another process holds the lock for longer.
 const WAIT_UNTIL_ENDED: &str = "wait until it has ended";
 
-/// The file that every data folder has.
+/// A file that exists in every data folder.
 const FORMAT_FILE: &str = "FORMAT";
 
 /// An accessible data folder.
@@ -39,13 +39,14 @@ pub enum DataFolder {
 }
 
 impl DataFolder {
-    /// Returns `true` if there is a database in the folder. To open a folder without one creates one.
+    /// Returns `true` if the folder contains a database. Opening a folder without one would create
+    /// it.
     pub fn exists(folder: &Path) -> bool {
         folder.join(FORMAT_FILE).exists()
     }
 
-    /// Opens the folder, or finds the server that has it open. Waits up to 10 s for a process that
-    /// has it open and is no server, since most commands end within moments.
+    /// Opens the folder, or finds the server that has it open. Waits up to 10 s for other
+    /// processes, because most commands end quickly.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
         let options = engine_options(memory_bytes, encryption::key_from_environment()?);
         DataFolder::open_with(folder, &options, BUSY_TIMEOUT).map_err(|error| match owner(&error) {
@@ -54,8 +55,8 @@ impl DataFolder {
         })
     }
 
-    /// As [`open`](Self::open), with these options of the engine. `busy_timeout` is the longest
-    /// wait for a process that has the folder open and is no server.
+    /// Like [`open`](Self::open), with options of the engine. `busy_timeout` is the maximum time to
+    /// wait for a process that is not a server.
     pub fn open_with(
         folder: &Path,
         options: &EngineOptions,
@@ -78,8 +79,8 @@ impl DataFolder {
     }
 }
 
-/// Opens what a data folder has. Waits while another process has the lock of the folder, for at
-/// most the time that `wait_max` returns for this process. Its id is `None` if it is unknown.
+/// Calls `open` until it succeeds. While another process holds the lock, waits for the time that
+/// `wait_max` returns for this process. Its id is `None` if it is unknown.
 pub fn open_when_free<T>(
     open: impl Fn() -> Result<T, Error>,
     wait_max: impl Fn(Option<u32>) -> Duration,
@@ -97,13 +98,13 @@ pub fn open_when_free<T>(
     }
 }
 
-/// Returns the mode of a folder that other users can reach.
+/// Returns the permissions of a folder if other users can access it.
 pub fn mode_for_others(folder: &Path) -> Option<u32> {
     let mode = fs::metadata(folder).ok()?.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then_some(mode)
 }
 
-/// Returns the options of an engine with this memory, and with the key of an encrypted folder.
+/// Returns engine options with this memory and, for an encrypted folder, its key.
 pub fn engine_options(memory_bytes: u64, key: Option<Arc<MasterKey>>) -> EngineOptions {
     let mut options = EngineOptions::with_memory(memory_bytes);
     options.storage.encryption = key;

@@ -1,15 +1,15 @@
-//! The data sets of a cluster in an object store: the object `data-sets` says which there are, and
-//! each one is a database below `sets/NAME`.
+//! The data sets of a cluster in an object store. The object `data-sets` lists them. Each one is a
+//! database below `sets/NAME`.
 
 use bytes::Bytes;
 use windrow_collection::StorageError;
 use windrow_server::Placement;
 use windrow_storage::Bucket;
 
-/// The object with the data sets.
+/// The object that lists the data sets.
 const NAME: &str = "data-sets";
 
-/// The object that a database without data sets has.
+/// An object that exists in every database without data sets.
 const DATABASE: &str = "database";
 
 /// Returns the address of a data set.
@@ -17,7 +17,8 @@ pub fn url_of(url: &str, set: &str) -> String {
     format!("{}/sets/{set}", url.trim_end_matches('/'))
 }
 
-/// Returns the data sets below a prefix. `None` if it has a database without data sets, or nothing.
+/// Returns the data sets below a prefix. `None` if it is empty or contains a database without data
+/// sets.
 ///
 /// # Errors
 /// Fails if the object cannot be read.
@@ -34,11 +35,10 @@ fn read(bucket: &dyn Bucket, bytes: &[u8]) -> Result<Placement, StorageError> {
     })
 }
 
-/// Stores the data sets of a new cluster, or checks that those of an existing one are the same.
+/// Stores the data sets of a new cluster, or compares them with those of an existing one.
 ///
 /// # Errors
-/// Fails with the difference if they are not, if there is a database without data sets, and if the
-/// object store fails.
+/// Fails if they differ, if there is a database without data sets, or if the object store fails.
 pub fn agree(bucket: &dyn Bucket, placement: &Placement) -> Result<(), StorageError> {
     let unsuitable = |what: String| StorageError::Unsuitable {
         place: bucket.place(""),
@@ -51,7 +51,7 @@ pub fn agree(bucket: &dyn Bucket, placement: &Placement) -> Result<(), StorageEr
             return Err(unsuitable(what.to_owned()));
         }
         None => {
-            // Another server may create it at the same time, so the object decides.
+            // Another server may create the object at the same time, so the stored one is compared.
             bucket.create(NAME, Bytes::from(placement.to_text()))?;
             find(bucket)?
                 .ok_or_else(|| unsuitable("an object that was created cannot be read".to_owned()))?
@@ -63,7 +63,8 @@ pub fn agree(bucket: &dyn Bucket, placement: &Placement) -> Result<(), StorageEr
     }
 }
 
-/// Fails if there are data sets: a server without them would begin a database beside them.
+/// Fails if there are data sets. A server without data sets would otherwise create a database
+/// beside them.
 ///
 /// # Errors
 /// As [`agree`].

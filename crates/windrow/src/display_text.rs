@@ -1,10 +1,10 @@
-//! Text of files made harmless for a terminal.
+//! Sanitizes text of files for terminals.
 
-/// Columns of a tab.
+/// The expansion of a tab.
 const TAB: &str = "    ";
 
-/// Returns a line without what could move the cursor, change colours or reverse the order of the
-/// text: control characters and directional marks.
+/// Returns a line without control characters and directional marks, which could move the cursor,
+/// change colours or reorder text.
 pub fn harmless_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for character in line.chars() {
@@ -17,7 +17,7 @@ pub fn harmless_line(line: &str) -> String {
     shown
 }
 
-/// Returns `true` for marks that change the direction of the text behind them.
+/// Returns `true` for marks that change the direction of the text after them.
 fn is_directional(character: char) -> bool {
     matches!(
         character,

@@ -1,7 +1,7 @@
-//! `windrow doctor`: checks the system, the configuration and the data folder for what would make
-//! Windrow fail or be slow.
+//! `windrow doctor`: checks the system, the configuration and the data folder for problems.
 //!
-//! It repairs nothing. A check that cannot be made says so, and the others are still made.
+//! It repairs nothing. If a check cannot be performed, it is reported as skipped, and the others
+//! are performed.
 
 mod check;
 mod data;
@@ -102,7 +102,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     Ok(Some(options))
 }
 
-/// Makes all checks, in the order in which they are shown.
+/// Performs all checks, in the order of the output.
 fn examine(options: &Options) -> Vec<Check> {
     let mut checks = vec![system::check_version()];
     let configured = check_configuration(options.config.as_deref(), &mut checks);
@@ -139,7 +139,7 @@ fn examine(options: &Options) -> Vec<Check> {
     checks
 }
 
-/// Reads the configuration. Returns `None` if there is none, or if it is invalid.
+/// Checks the configuration. Returns `None` if there is none or if it is invalid.
 fn check_configuration(named: Option<&Path>, checks: &mut Vec<Check>) -> Option<Config> {
     const NAME: &str = "configuration";
     let usual = config::default_file().filter(|file| file.exists());

@@ -1,5 +1,5 @@
-//! `windrow encryption`: makes and replaces the keys of encrypted data folders. Reads the files of
-//! keys for the other commands.
+//! `windrow encryption`: creates and replaces keys of encrypted data folders. Reads key files for
+//! the other commands.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub const ENCRYPTION: Subcommand = Subcommand {
     run,
 };
 
-/// The environment variable with the path of the file of the key.
+/// The environment variable that names the key file.
 pub const KEY_FILE_VARIABLE: &str = "WINDROW_ENCRYPTION_KEY_FILE";
 
 const HELP: &str = "Makes and replaces the keys of encrypted data folders.
@@ -117,20 +117,20 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
 fn write_new_key(path: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| secret_file::failure(path, error.to_string());
     let key = MasterKey::generate().map_err(failed)?;
-    // An existing key is not overwritten: its data would be lost.
+    // An existing key is never overwritten, because its data would be lost.
     let file = secret_file::create(path, &key.to_text(), secret_file::PRIVATE);
     file.and_then(|file| file.sync_all()).map_err(failed)
 }
 
-/// Reads the key in a file. Fails if other users can read it.
+/// Reads a key file. Fails if other users can read it.
 pub fn read_key(path: &Path) -> Result<Arc<MasterKey>, Failure> {
     let key = MasterKey::parse(&secret_file::read(path)?);
     let wrong = || secret_file::failure(path, "it does not contain 32 bytes in base64".to_owned());
     key.map(Arc::new).ok_or_else(wrong)
 }
 
-/// Reads the key in the file that the command line names, or else that the environment names.
-/// `None` if neither names one.
+/// Reads the key file that the command line names, or else the one in the environment. `None`
+/// without both.
 pub fn find_key(named: Option<&Path>) -> Result<Option<Arc<MasterKey>>, Failure> {
     match named {
         Some(path) => read_key(path).map(Some),
@@ -138,7 +138,7 @@ pub fn find_key(named: Option<&Path>) -> Result<Option<Arc<MasterKey>>, Failure>
     }
 }
 
-/// Reads the key that the environment names, if it names one.
+/// Reads the key file that the environment names, if any.
 pub fn key_from_environment() -> Result<Option<Arc<MasterKey>>, Failure> {
     let path = std::env::var_os(KEY_FILE_VARIABLE).filter(|path| !path.is_empty());
     path.map(|path| read_key(Path::new(&path))).transpose()

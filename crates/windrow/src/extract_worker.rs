@@ -1,5 +1,5 @@
 //! The hidden command `windrow extract-worker`: reads the files that `windrow index` names on
-//! standard input and replies with their text. It is a process of its own, because a malicious or
+//! standard input, and replies with their text. It is a separate process, because a malicious or
 //! damaged file can crash it.
 
 use std::io;
@@ -17,7 +17,7 @@ pub const EXTRACT_WORKER: Subcommand = Subcommand {
 
 const NAME: &str = "extract-worker";
 
-/// Returns how `windrow index` starts this program as a worker.
+/// Returns the configuration with which `windrow index` starts this program as a worker.
 pub fn worker_config() -> io::Result<WorkerConfig> {
     WorkerConfig::this_program(&[NAME])
 }

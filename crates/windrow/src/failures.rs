@@ -1,4 +1,4 @@
-//! `windrow failures`: the files and members that could not be read, or have no text.
+//! `windrow failures`: lists the files and members that could not be read or have no text.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ fn parse_class(name: &str) -> Result<FailureClass, Failure> {
     })
 }
 
-/// Prints the rows and returns how many there are.
+/// Prints the rows. Returns their number.
 fn list(options: &Options) -> Result<usize, Failure> {
     let mut searcher = Searcher::open(&options.data_folder)?;
     let (mut output, mut count) = (io::stdout().lock(), 0);
@@ -128,7 +128,7 @@ fn pipeline(options: &Options) -> Result<ArrayBuf, Failure> {
     if let Some(below) = &options.below {
         let below = below.canonicalize().or_else(|_| std::path::absolute(below));
         let below = windrow_ingest::path_to_text(&below.map_err(Failure::runtime)?);
-        // The character behind the slash ends the range of the paths below the folder.
+        // `0` is the character after `/`, so this range contains all paths below the folder.
         let (first, end) = (format!("{below}/"), format!("{below}0"));
         let range = doc! { "path": { "$gte": (first), "$lt": (end) } };
         filter.push("$or", array![{ "path": (below) }, (range)]);

@@ -1,5 +1,5 @@
-//! Serves a data folder that a command has open on a free port of the loopback address, so that
-//! other commands can use it meanwhile.
+//! Serves a data folder that a command has open on a free loopback port, so that other commands can
+//! use it meanwhile.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::command_line::Failure;
 use crate::page::{PageContext, RunWatch, WebAddress, WebOptions, start_page};
 
-/// The page that is served while files are read.
+/// The web page that is served while files are read.
 pub struct ServedPage<'o> {
     pub address: &'o WebAddress,
     pub config: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct ServedPage<'o> {
 }
 
 impl ServedPage<'_> {
-    /// Serves the page until the result is dropped.
+    /// Starts the page. Dropping the result stops it.
     fn start(
         self,
         connector: Connector,
@@ -49,16 +49,16 @@ impl ServedPage<'_> {
     }
 }
 
-/// The clients that may connect to a served data folder without users.
+/// The clients that may connect to a data folder without users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
     /// All clients of this machine.
     Any,
-    /// Commands that can read the data folder.
+    /// Commands that can read the password in the data folder.
     OwnCommands,
 }
 
-/// Serves the data folder, and the page if there is one, while `work` runs.
+/// Serves the data folder and the page, if any, while `work` runs.
 pub fn serve_during<T>(
     engine: &Arc<Engine>,
     data_folder: &Path,
@@ -116,11 +116,12 @@ pub fn serve_during<T>(
     }
 }
 
-/// Returns the settings of a server that needs a login. Its password is in the data folder.
+/// Returns a server configuration that requires authentication. The password is stored in the data
+/// folder.
 fn only_own_commands() -> Config {
     Config {
         access_control: AccessControl::Always,
-        // Otherwise a client could create the first user.
+        // Without this, a client could create the first user without authentication.
         parameters: vec![("enableLocalhostAuthBypass".to_owned(), Value::Bool(false))],
         ..Config::default()
     }

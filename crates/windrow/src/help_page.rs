@@ -1,9 +1,8 @@
-//! The help texts of the commands as data: the one table from which completions and manual pages
-//! are made.
+//! Parses the help texts of the commands. Completions and manual pages are generated from them.
 //!
-//! A help text has paragraphs, and sections that begin with a title and a colon. Lines of the
-//! sections `Commands:` and `Options:` have a name, two spaces or more, and a text that deeper
-//! lines continue:
+//! A help text consists of paragraphs, and of sections that begin with a title and a colon. Lines
+//! in the sections `Commands:` and `Options:` consist of a name, at least two spaces, and a text.
+//! The text can continue in lines with deeper indentation:
 //!
 //! ```text
 //! Usage: windrow serve --data DIR [OPTION…]
@@ -13,7 +12,8 @@
 //!   -l, --names-only    print only the paths, a line each
 //! ```
 //!
-//! The texts are those that the program prints, so a new command or option is in them at once.
+//! The help texts are those that the program prints, so new commands and options are included
+//! automatically.
 
 use std::process::Command;
 
@@ -22,9 +22,9 @@ use crate::command_line::Failure;
 /// The help of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HelpPage {
-    /// The name of the command. Empty: that of the program itself.
+    /// The name of the command. Empty for the program itself.
     pub command: String,
-    /// Parts between empty lines, in their order.
+    /// The parts between empty lines.
     pub parts: Vec<HelpPart>,
 }
 
@@ -37,7 +37,7 @@ pub enum HelpPart {
     Usage(String),
     /// `Commands:` or `Options:`
     Entries { title: String, entries: Vec<Entry> },
-    /// Another section: its lines are shown as they are.
+    /// Any other section. Its lines are shown unchanged.
     Section { title: String, lines: Vec<String> },
 }
 
@@ -49,7 +49,7 @@ pub struct Entry {
     pub text: String,
 }
 
-/// Reads the help of the program and of each of its commands.
+/// Reads the help texts of the program and of all commands.
 pub fn read_pages() -> Result<Vec<HelpPage>, Failure> {
     let own = HelpPage::parse("", &help_text(&["--help"])?);
     let commands: Vec<String> = own.entries("Commands").map(|it| it.names.clone()).collect();
@@ -61,7 +61,7 @@ pub fn read_pages() -> Result<Vec<HelpPage>, Failure> {
     Ok(pages)
 }
 
-/// Runs this program.
+/// Runs this program with `arguments`. Returns its output.
 fn help_text(arguments: &[&str]) -> Result<String, Failure> {
     let program = std::env::current_exe().map_err(Failure::runtime)?;
     let ended = Command::new(program).args(arguments).output();
@@ -149,7 +149,7 @@ impl Entry {
             .map(|(_, value)| value)
     }
 
-    /// Returns the words that the value can be, if the text begins with them: `a, b or c`.
+    /// Returns the possible values of an option, if the text begins with a list: `a, b or c`.
     pub fn choices(&self) -> Vec<&str> {
         let text = self.text.split([';', '[', '(']).next().unwrap_or_default();
         let text = text.rsplit_once(": ").map_or(text, |(_, list)| list);
@@ -157,7 +157,7 @@ impl Entry {
             .split([',', ' '])
             .filter(|it| !matches!(*it, "" | "or"))
             .collect();
-        // The text of a size has examples.
+        // The text of a size option begins with examples.
         let is_word = self.value().is_some_and(|value| value != "SIZE");
         let is_list = words.len() > 1 && is_word && text.contains(',');
         let commas = text.matches(", ").count() + text.matches(" or ").count();
@@ -169,7 +169,7 @@ impl Entry {
     }
 }
 
-/// Returns the title of a line such as `Options:`.
+/// Returns the title if the line is one, such as `Options:`.
 fn section_title(line: &str) -> Option<&str> {
     let title = line.strip_suffix(':')?;
     let is_title = title.starts_with(char::is_uppercase) && !line.starts_with(' ');
@@ -191,7 +191,7 @@ fn push_line(parts: &mut Vec<HelpPart>, line: &str) {
     }
 }
 
-/// Adds a line of an entry: its name and the beginning of its text, or more text.
+/// Adds a line of an entry: its name and the beginning of its text, or a continuation of the text.
 fn push_entry_line(entries: &mut Vec<Entry>, line: &str) {
     let line = line.strip_prefix("  ").unwrap_or(line);
     if let (true, Some(entry)) = (line.starts_with(' '), entries.last_mut()) {

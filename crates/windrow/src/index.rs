@@ -37,8 +37,8 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{}", format_help());
         return Ok(ExitCode::SUCCESS);
     };
-    // Entries of indexes are created by several threads and released by others: a mailbox of 1 GB needed
-    // 747 MB, and needs 515 MB with one heap, in the same time.
+    // Threads create index entries that other threads free. A mailbox of 1 GB needed 747 MB; with
+    // one arena, it needs 515 MB in the same time.
     limit_arenas(1);
     if options.remove {
         remove_folders(&options)?;
@@ -80,7 +80,7 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// Prints which folders could not be read.
+/// Warns about folders that could not be read.
 fn report_folders(summary: &IngestSummary) {
     for folder in &summary.folders_missing {
         let folder = folder.display();
@@ -91,7 +91,7 @@ fn report_folders(summary: &IngestSummary) {
     }
 }
 
-/// Removes everything that is stored of files below the folders.
+/// Removes all documents of the files below the folders.
 fn remove_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
     if !DataFolder::exists(settings.data_folder()) {
@@ -116,8 +116,8 @@ fn remove_folders(options: &Options) -> Result<(), Failure> {
     })
 }
 
-/// Calls `work` with the store of a data folder. If the folder is open in this process, serves it meanwhile,
-/// and closes it.
+/// Calls `work` with the store of a data folder. If this process opens the folder, it serves it
+/// meanwhile and closes it afterwards.
 fn with_store<T>(
     data_folder: DataFolder,
     settings: &Settings,
@@ -171,7 +171,7 @@ fn show_ingest(
     .map_err(Failure::runtime)
 }
 
-/// Returns the counts of a run, and its speed if it is known how long the run took.
+/// Formats the counts of a run, and its speed if its duration is known.
 fn format_summary(summary: &IngestSummary, seconds: Option<f64>) -> String {
     let files = format_grouped(summary.files_read);
     let megabytes = summary.bytes_read as f64 / 1e6;

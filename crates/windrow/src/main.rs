@@ -3,18 +3,18 @@
 //! `windrow COMMAND …`. A subcommand is a file and an entry of [`SUBCOMMANDS`]. It parses its
 //! arguments with `lexopt`, in `COMMAND/options.rs`, and returns an exit code or a [`Failure`].
 //!
-//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` and `serve` have further
-//! ones.
+//! Exit codes: 0 is success, 1 failure, 2 an invalid command line. `search` and `serve` have
+//! additional ones.
 //!
-//! The allocator is the system's. Processor time in seconds on 2 cores, median of two runs, for
-//! inserting 240,000 documents with 40 multikey entries each, and for building a text index on
-//! them: system 5.2 and 2.8, jemalloc 4.7 and 2.9, mimalloc 6.6 and 3.3, with the same memory. No
-//! other allocator is clearly better.
+//! The program uses the allocator of the system. Processor time in seconds on 2 cores, median of
+//! two runs, for inserting 240,000 documents with 40 multikey entries each, and for building a text
+//! index on them: system 5.2 and 2.8, jemalloc 4.7 and 2.9, mimalloc 6.6 and 3.3, with the same
+//! memory. No other allocator is clearly better.
 //!
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
-//! - `allocator`: how many heaps the C library's allocator has
+//! - `allocator`: limits the memory of the C library's allocator
 //! - `secret_file`: files with keys, passwords and tokens
 //! - `address_file`, `serve`: `windrow serve`; `serve/option_table` is the table of its options
 //! - `certificate`: `windrow certificate`
@@ -22,14 +22,15 @@
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `folder_server`: serves the data folder of another command while it runs
 //! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
-//! - `search`: `windrow search`; `display_text`: text made harmless for a terminal
+//! - `search`: `windrow search`; `display_text`: sanitizes text for terminals
 //! - `mcp`: `windrow mcp`
-//! - `server_target`: a server that a person names; `server_report`, `top`: what it does
-//! - `page`: the page for browsers, of `serve` and `index`
-//! - `status`, `failures`: what is stored, or the state of a server
+//! - `server_target`: the options that name a server; `server_report`, `top`: reports about a
+//!   server
+//! - `page`: the web page of `serve` and `index`
+//! - `status`, `failures`: reports about indexed files or a server
 //! - `doctor`: checks of the system, the configuration and the data folder
-//! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help
-//!   texts
+//! - `help_page`, `completion`, `manual`: shell completions and manual pages, generated from the
+//!   help texts
 
 #![deny(missing_docs)]
 

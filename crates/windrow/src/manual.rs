@@ -1,4 +1,4 @@
-//! `windrow man`: manual pages in roff, made from the help texts, see `help_page`.
+//! `windrow man`: manual pages in roff, generated from the help texts, see `help_page`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -67,7 +67,7 @@ fn page_name(command: &str) -> String {
     }
 }
 
-/// Returns the page in roff. Source of the macros: groff_man(7).
+/// Formats the manual page in roff. Source of the macros: groff_man(7).
 fn manual_page(page: &HelpPage) -> String {
     let name = page_name(&page.command);
     let (version, summary) = (env!("CARGO_PKG_VERSION"), escape(&page.summary()));
@@ -112,8 +112,8 @@ fn write_part(roff: &mut String, part: &HelpPart) {
     }
 }
 
-/// Escapes what has a meaning in roff: backslashes, a dot at the beginning, and the ASCII
-/// characters that are shown as others, so that examples can be copied.
+/// Escapes characters with a meaning in roff: backslashes, a leading dot, and ASCII characters that
+/// roff replaces by typographic ones, so that examples can be copied.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     if text.starts_with('.') {

@@ -1,5 +1,5 @@
-//! `windrow mcp`: a server of the Model Context Protocol on standard input and output, so that
-//! language models search and read the indexed files. It changes nothing.
+//! `windrow mcp`: a server of the Model Context Protocol on standard input and output, by which
+//! language models search and read indexed files. It is read-only.
 //!
 //! A message is a line of JSON: a request, a notification or a response of JSON-RPC 2.0. Each call
 //! opens the data folder and closes it, so `windrow index` can run between calls.
@@ -35,10 +35,10 @@ pub const MCP: Subcommand = Subcommand {
     run,
 };
 
-/// The versions of the protocol, the newest first.
+/// The supported versions of the protocol, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// A message may have so many bytes.
+/// The maximum size of a message in bytes.
 const MESSAGE_BYTES_MAX: u64 = 4 << 20;
 
 const INSTRUCTIONS: &str = "Searches and reads the files that a person has indexed. Use `search` to find \
@@ -57,13 +57,13 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Answers the requests of a client.
+/// Handles the requests of a client.
 struct McpServer {
     data_folder: PathBuf,
 }
 
 impl McpServer {
-    /// Answers all messages up to the end of the input.
+    /// Handles all messages until the end of the input.
     fn serve(&self, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
         loop {
             let mut line = Vec::new();
@@ -91,7 +91,7 @@ impl McpServer {
         }
     }
 
-    /// Returns the reply to a message, or to several of a batch.
+    /// Returns the reply to a message or to a batch of messages.
     fn reply_to_line(&self, line: &[u8]) -> Option<Value> {
         if line.trim_ascii().is_empty() {
             return None;
@@ -101,7 +101,7 @@ impl McpServer {
                 let error = RequestError::parse(error.to_string());
                 Some(json_rpc::error_reply(Value::Null, &error))
             }
-            // Version 2025-03-26 has batches.
+            // Version 2025-03-26 allows batches.
             Ok(Value::Array(batch)) if !batch.is_empty() => {
                 let replies = batch.into_iter().filter_map(|message| self.reply(message));
                 let replies: Vec<Value> = replies.collect();
@@ -138,7 +138,7 @@ impl McpServer {
     }
 }
 
-/// Agrees on the client's version of the protocol if it is known, otherwise offers the newest one.
+/// Accepts the client's version of the protocol if it is known, otherwise offers the newest one.
 fn initialize(request: &Request) -> Value {
     let asked = request
         .parameters
@@ -155,7 +155,7 @@ fn initialize(request: &Request) -> Value {
     })
 }
 
-/// Reads the rest of a line that is too long.
+/// Skips the rest of a line that is too long.
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
     loop {
         let buffer = input.fill_buf()?;

@@ -5,13 +5,13 @@ use std::fs;
 use crate::byte_size;
 use crate::command_line::Failure;
 
-/// The minimal memory of the engine.
+/// The minimum memory of the engine.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 /// The assumed memory if the system does not report it.
 const UNKNOWN_MACHINE_BYTES: u64 = 2 << 30;
 
-/// A quarter of the memory that this process can use.
+/// Returns a quarter of the memory that this process can use.
 pub fn default_memory_bytes() -> u64 {
     (read_machine_bytes() / 4).max(MEMORY_BYTES_MIN)
 }
@@ -22,7 +22,7 @@ pub fn parse_option(text: &str) -> Result<u64, Failure> {
     bytes.map_err(|reason| Failure::Usage(format!("--memory: {reason}")))
 }
 
-/// Returns the bytes if they are enough for the engine.
+/// Returns `bytes` if it is enough for the engine.
 pub fn check(bytes: u64) -> Result<u64, String> {
     let mebibytes_min = MEMORY_BYTES_MIN >> 20;
     if bytes < MEMORY_BYTES_MIN {
@@ -34,7 +34,7 @@ pub fn check(bytes: u64) -> Result<u64, String> {
     }
 }
 
-/// The machine's memory, or the limit of the control group if it is lower.
+/// Returns the memory of the machine, or the limit of the control group if it is lower.
 pub fn read_machine_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = parse_meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);

@@ -1,10 +1,10 @@
-//! The page of a server within this process.
+//! Starts the web page of a server in this process.
 //!
 //! Modules in reading order:
 //!
-//! - `options`: its address
-//! - `own_user`: whose browser it is
-//! - `started_runs`, `folders`: how folders are indexed
+//! - `options`: the address
+//! - `own_user`: identifies browsers of the user that runs the program
+//! - `started_runs`, `folders`: the folder services
 
 mod folders;
 mod options;
@@ -29,15 +29,15 @@ use own_user::is_own_user;
 pub use folders::RunWatch;
 pub use options::{WebAddress, WebOptions};
 
-/// What the page belongs to.
+/// The environment of the page.
 pub struct PageContext<'c> {
     pub connector: Connector,
-    /// The password of Windrow's own user.
+    /// The password of the internal user.
     pub password: &'c str,
     pub data_folder: &'c Path,
-    /// The configuration of folders. `None` for the usual one.
+    /// The path of the folder configuration. `None` is the default path.
     pub config: Option<PathBuf>,
-    /// The run of this process. `None` if there is none.
+    /// The run of this process, if any.
     pub run: Option<RunWatch>,
 }
 
@@ -76,7 +76,7 @@ pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<Page
     PageServer::start(options, services)
 }
 
-/// Opens files that were indexed into this data folder.
+/// Returns a function that opens files that were indexed into this data folder.
 fn open_indexed(data_folder: PathBuf) -> OpenFunction {
     Box::new(move |file: &IndexedFile<'_>| {
         let stamp = FileStamp::from_fields(file.stamp.map(Some));
@@ -90,8 +90,7 @@ fn open_indexed(data_folder: PathBuf) -> OpenFunction {
     })
 }
 
-/// Opens a file by its path as documents have it. A pipe that took the place of a file must not
-/// keep the thread.
+/// Opens a file by its stored path. Does not block if the path is a named pipe.
 fn open_file(path: &str) -> io::Result<File> {
     let path = text_to_path(path).ok_or(io::ErrorKind::NotFound)?;
     let mut options = OpenOptions::new();

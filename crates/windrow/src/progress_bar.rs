@@ -12,14 +12,15 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 const BAR_CELLS: u64 = 24;
 /// Moves the cursor to the start of the line and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
-/// Disables line wrapping. A narrow terminal then cuts the bar; a second line could not be cleared.
+/// Disables line wrapping. A narrow terminal then truncates the bar. A wrapped line could not be
+/// cleared.
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Shows a progress until the flag is set.
+/// Shows the progress until the flag is set.
 pub type Display = fn(&Progress, &AtomicBool);
 
-/// Calls `work` while another thread shows its progress.
+/// Runs `work` while another thread shows its progress.
 pub fn with_display<T>(progress: &Progress, show: Display, work: impl FnOnce() -> T) -> T {
     let is_finished = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -67,8 +68,8 @@ pub fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
 struct ProgressStatus {
     files: u64,
     files_total: u64,
-    /// The completed share of the work in thousandths: the mean of the shares of bytes and files,
-    /// because each file has a fixed cost.
+    /// The completed share of the work in thousandths. It is the mean of the shares of bytes and
+    /// files, because each file has a fixed cost.
     thousandths: u64,
     documents: u64,
     failures: u64,

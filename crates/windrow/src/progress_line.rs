@@ -1,4 +1,4 @@
-//! The progress of `windrow index` for programs: a line of JSON each half second.
+//! Reports the progress of `windrow index` to programs: a line of JSON every half second.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub fn show_progress_lines(progress: &Progress, is_finished: &AtomicBool) {
     }
 }
 
-/// Returns the counters of a run as they are now.
+/// Returns the current counters of a run.
 pub fn run_progress(progress: &Progress, elapsed: Duration) -> RunProgress {
     let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     RunProgress {
@@ -75,7 +75,7 @@ fn format_line(progress: &RunProgress) -> String {
     line.to_string()
 }
 
-/// Reads a line. Returns `None` if it is another one, such as a message.
+/// Parses a line. Returns `None` if it is not a progress line.
 pub fn parse_line(line: &str) -> Option<RunProgress> {
     let line: Value = serde_json::from_str(line).ok()?;
     let whole = |name: &str| line.get(name)?.as_u64();

@@ -1,4 +1,4 @@
-//! The hidden command `windrow run-converter`: enters the sandbox and becomes a converter.
+//! The hidden command `windrow run-converter`: enters the sandbox and executes a converter.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ pub const RUN_CONVERTER: Subcommand = Subcommand {
     run,
 };
 
-/// The command, as the launcher of converters.
+/// The name of the command.
 pub const NAME: &str = "run-converter";
 
 fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {

@@ -1,12 +1,12 @@
-//! `windrow search`: shows ranked documents with the matching part of their text.
+//! `windrow search`: shows documents in the order of relevance, with matching parts of their text.
 //!
 //! Modules in reading order:
 //!
 //! - `help`, `options`: the command line
-//! - `searcher`, `similar`, `stored_text`: who runs the searches of `windrow-file-search`
-//! - `result`, `template`, `output`: what is shown
+//! - `searcher`, `similar`, `stored_text`: run the searches of `windrow-file-search`
+//! - `result`, `template`, `output`: format the results
 //! - `opener`: opens a result
-//! - `interactive`: searches while a person types
+//! - `interactive`: searches while the user types
 
 mod help;
 mod interactive;
@@ -62,7 +62,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Exit code 1 means that nothing matched, as in other search commands. Failures have code 2.
+/// Exit code 1 means that nothing matched, as in grep. Failures have code 2.
 fn report_failure(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
     ExitCode::from(EXIT_FAILURE)
@@ -84,7 +84,7 @@ fn execute(options: &Options) -> Result<ExitCode, Failure> {
     Ok(exit_code(count))
 }
 
-/// Prints the saved searches and returns how many there are.
+/// Prints the saved searches. Returns their number.
 fn list_saved(options: &Options) -> Result<usize, Failure> {
     let saved = SavedSearches::open(&options.data_folder)?;
     let rows = saved
@@ -93,7 +93,7 @@ fn list_saved(options: &Options) -> Result<usize, Failure> {
     Ok(print_pairs(rows, options))
 }
 
-/// Prints the last searches and returns how many there are.
+/// Prints the search history. Returns the number of its entries.
 fn list_history(options: &Options) -> Result<usize, Failure> {
     let limit = options.page.limit as usize;
     let searches = read_history(&options.data_folder, limit)?;
@@ -102,7 +102,7 @@ fn list_history(options: &Options) -> Result<usize, Failure> {
     Ok(print_pairs(rows, options))
 }
 
-/// A value with its name.
+/// A name with its value.
 type Named<'n> = (&'static str, &'n str);
 
 fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: &Options) -> usize {
@@ -122,7 +122,7 @@ fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: 
     count
 }
 
-/// Searches, and returns how many results there are.
+/// Runs a search. Returns the number of results.
 fn search(options: &Options) -> Result<usize, Failure> {
     let reader = QueryReader::open(&options.data_folder, options.synonyms.as_deref())?;
     if options.action == Action::Interact {
@@ -157,7 +157,7 @@ fn search(options: &Options) -> Result<usize, Failure> {
     }
 }
 
-/// Searches while a person types. Other commands can use the data folder meanwhile.
+/// Searches while the user types. Other commands can use the data folder meanwhile.
 fn search_interactively(reader: QueryReader, options: &Options) -> Result<(), Failure> {
     let (searcher, engine) = Searcher::open_with_engine(&options.data_folder)?;
     let interact = || interact(reader, searcher, options);
@@ -173,7 +173,7 @@ fn search_interactively(reader: QueryReader, options: &Options) -> Result<(), Fa
     }
 }
 
-/// Saves the query, and writes it to the history.
+/// Saves the query, and appends it to the history.
 fn remember(options: &Options) -> Result<(), Failure> {
     if let Some(name) = &options.save {
         SavedSearches::open(&options.data_folder)?.save(name, &options.query)?;
@@ -189,7 +189,7 @@ fn remember(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the results of a search, and what helps if there are few. Returns how many there are.
+/// Prints the results and suggestions of a search. Returns the number of results.
 fn show(
     searcher: &mut Searcher,
     target: &Target,
@@ -216,7 +216,7 @@ fn show(
     Ok(found.count)
 }
 
-/// Prints how many documents have each value of a field. Returns how many values there are.
+/// Prints the number of documents for each value of a field. Returns the number of values.
 fn print_counts(
     searcher: &mut Searcher,
     target: &Target,
@@ -244,7 +244,7 @@ fn print_counts(
     Ok(counts.len())
 }
 
-/// Prints a stage a line, in extended JSON.
+/// Prints the stages in Extended JSON, one per line.
 fn print_pipeline(pipeline: &ArrayBuf) {
     let stages = pipeline.as_array().iter();
     let stages: Vec<String> = stages
@@ -254,7 +254,7 @@ fn print_pipeline(pipeline: &ArrayBuf) {
     let _ = writeln!(io::stdout(), "[\n{}\n]", stages.join(",\n"));
 }
 
-/// Opens the file of a result. Returns 0 if there is no such result.
+/// Opens the file of a result. Returns 0 if the result does not exist.
 fn open(
     searcher: &mut Searcher,
     target: &Target,

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use crate::command_line::Failure;
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file in bytes.
 const BYTES_MAX: u64 = 4096;
 
-/// Returns the text of a file. Fails if other users can read or write the file.
+/// Reads a file. Fails if other users can read or write it.
 pub fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let metadata = fs::metadata(path).map_err(|error| failure(path, error.to_string()))?;
     let mode = metadata.permissions().mode() & 0o777;
@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
     Ok(Zeroizing::new(text))
 }
 
-/// Creates a file with a text and these permissions, and returns it. Fails if the file exists.
+/// Creates a file with a text and permissions. Fails if the file exists.
 pub fn create(path: &Path, text: &str, permissions: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(permissions);
@@ -40,7 +40,7 @@ pub fn create(path: &Path, text: &str, permissions: u32) -> io::Result<File> {
 /// The permissions of a file that only its owner can read.
 pub const PRIVATE: u32 = 0o600;
 
-/// Returns the failure of a command whose options name a file that cannot be used.
+/// Returns the failure of a command whose options name an unusable file.
 pub fn failure(path: &Path, what: String) -> Failure {
     Failure::Usage(format!("the file {}: {what}", path.display()))
 }

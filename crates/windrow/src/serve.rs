@@ -70,9 +70,9 @@ pub const SERVE: Subcommand = Subcommand {
 };
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
-    // Twenty rounds of ten large queries that are interrupted left 900 MB in the process, and leave
-    // 340 MB with two heaps a core. Insertion over 8 and 64 connections is as fast. This comes
-    // first: a configuration file that is a pipe can be read once.
+    // Twenty rounds of ten large interrupted queries left 900 MB in the process; with two arenas
+    // per core, 340 MB. Inserts over 8 and 64 connections are as fast. The program is restarted
+    // before anything else, because a configuration file that is a pipe can be read only once.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     limit_arenas(2 * cores);
     let Some(options) = parse(arguments)? else {
@@ -83,7 +83,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a configuration file as `windrow serve --config FILE` does.
+/// Reads a configuration file like `windrow serve --config FILE`.
 pub fn read_configuration(file: &Path) -> Result<Options, Failure> {
     let parser = lexopt::Parser::from_args([OsStr::new("--config"), file.as_os_str()]);
     let options = parse(parser)?;
@@ -93,7 +93,7 @@ pub fn read_configuration(file: &Path) -> Result<Options, Failure> {
 /// The exit code of mongod if no socket could be opened.
 const NET_ERROR: u8 = 48;
 
-/// Serves until a stop. A failure is printed; a log elsewhere has it, too.
+/// Serves until a stop is requested. A failure is printed, and also logged if the log is elsewhere.
 fn serve(options: Options) -> Result<(), Failure> {
     let log = open_log(&options.log)?;
     let is_elsewhere = options.log != LogTarget::Stderr;
@@ -125,7 +125,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     let begun = match begin(log, &options, &data) {
         Ok(begun) => begun,
         Err(failure) => {
-            // The folder is given up in any case.
+            // The server stops in any case, so an error of closing is secondary.
             data.close();
             new_folder.discard();
             return Err(failure);
@@ -138,7 +138,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         web,
         traces,
     } = begun;
-    // Without the address file, other commands cannot find the server. Clients are not affected.
+    // Other commands cannot find the server without the address file, but clients are not affected.
     let address_file = own_address(&server, &options, password, data.is_encrypted())
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
     let mut reloader = Reloader::new(log.clone(), server.state(), options.clone());
@@ -160,8 +160,8 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves the engine of the data folder until a stop. `outputs` are given up as soon as no client
-/// is served.
+/// Serves the engine of the data folder until a stop is requested. `outputs` are dropped as soon as
+/// no client is served.
 fn serve_engine<T>(
     log: &Arc<Log>,
     options: &Options,
@@ -193,7 +193,7 @@ fn serve_engine<T>(
 
 /// The data of a server.
 enum ServedData {
-    /// That of its folder.
+    /// A single database.
     Folder(OpenedEngine),
     /// Several data sets.
     Sets(DataSets),
@@ -226,7 +226,7 @@ impl ServedData {
         match self {
             ServedData::Folder(opened) => {
                 drop(opened.follow);
-                // The server does not start in any case.
+                // The start fails in any case.
                 let _ = opened.engine.close();
             }
             ServedData::Sets(sets) => sets.close(),
@@ -234,7 +234,7 @@ impl ServedData {
     }
 }
 
-/// What listens and sends once a server has begun.
+/// The listeners and senders of a started server.
 struct StartedServer {
     server: Server,
     password: String,
@@ -243,7 +243,7 @@ struct StartedServer {
     traces: Option<(Arc<Traces>, TraceExporter)>,
 }
 
-/// Opens the sockets of the server, its metrics and its page. Nothing is served yet.
+/// Opens the sockets of the server, its metrics and its web page. No client is served yet.
 fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<StartedServer, Failure> {
     let traces = start_traces(log, &options.traces)?;
     let (engine, users, router) = match data {
@@ -277,7 +277,7 @@ fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Started
     })
 }
 
-/// Warns if clients need not log in, as MongoDB does.
+/// Warns if access control is disabled, as MongoDB does.
 fn warn_of_open_access(log: &Log, server: &Server) {
     if !server.connector().requires_login() {
         log.startup_warning(
@@ -312,8 +312,8 @@ fn config(options: &Options, local_password: String, is_encrypted: bool) -> Conf
     }
 }
 
-/// Settings that cannot be used are the fault of the command line. Other failures are of the audit
-/// log or, with the kind of the system's error, of sockets.
+/// Converts an error of binding. Invalid settings are errors of the command line. Other errors are
+/// of the audit log or, with the error kind of the system, of sockets.
 fn explain_bind(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::Other => Failure::runtime(error),
@@ -322,8 +322,8 @@ fn explain_bind(error: io::Error) -> Failure {
     }
 }
 
-/// Warns if other users can reach the files of an existing data folder. Their administrator may
-/// want that, so the folder is used as it is.
+/// Warns if other users can read the files of an existing data folder. This can be intended, so it
+/// is not an error.
 fn warn_of_readers(log: &Log, folder: &Path) {
     if let Some(mode) = data_folder::mode_for_others(folder) {
         let folder = folder.display();
@@ -337,9 +337,9 @@ fn warn_of_readers(log: &Log, folder: &Path) {
 /// The id of the log line about a data folder that others can reach. MongoDB has no such event.
 const SHARED_FOLDER: i32 = 9_000_016;
 
-/// Forbids core dumps: they would contain keys, passwords and documents. The system hands dumps to
-/// a program such as systemd-coredump whatever the limit of their size is, so the process is made
-/// one that is not dumped. Other processes of the user cannot read its memory then, either.
+/// Disables core dumps, which would contain keys, passwords and documents. If dumps are piped to a
+/// program such as systemd-coredump, the size limit has no effect, so the process is marked as not
+/// dumpable. This also prevents other processes of the user from reading its memory.
 fn forbid_core_dumps(log: &Log) {
     if let Err(error) = set_no_core_dumps() {
         let attr = doc! { "error": (error.to_string()) };
@@ -367,8 +367,8 @@ fn set_no_core_dumps() -> rustix::io::Result<()> {
 /// The id of the log line about core dumps. MongoDB has no such event.
 const CORE_DUMPS: i32 = 9_000_014;
 
-/// Raises the limit of open files as far as the process may: each connection needs one, and shells
-/// start programs with a limit of 1,024. Warns if it does not suffice.
+/// Raises the limit of open files to the maximum of the process. Each connection needs a file, and
+/// shells start programs with a limit of 1,024. Warns if the maximum does not suffice.
 fn raise_open_files(log: &Log, connections_max: usize) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -389,14 +389,14 @@ fn raise_open_files(log: &Log, connections_max: usize) {
     }
 }
 
-/// The open files of a server without connections, about.
+/// The approximate number of open files of a server without connections.
 pub const DATA_FILES: u64 = 1024;
 
 /// The id of MongoDB's startup warning about the limit of open files.
 const OPEN_FILES: i32 = 22_178;
 
-/// Where commands of this machine reach the server. If they cannot log in there, the file has no
-/// password: see [`Config::local_user_by_ip`].
+/// Returns the address at which commands on this machine reach the server. If they cannot
+/// authenticate there, it has no password, see [`Config::local_user_by_ip`].
 fn own_address(
     server: &Server,
     options: &Options,
@@ -447,9 +447,9 @@ fn open_log(target: &LogTarget) -> Result<Arc<Log>, Failure> {
     Ok(log)
 }
 
-/// Follows another server, and then watches if this one can extend the log in the object store, or
-/// if another one has taken it over. Stops the server when its process has to start again. The
-/// thread returns the reason, or `None` if the server stops for another reason.
+/// Follows another server. Then checks whether this server can still extend the log in the object
+/// store, or was replaced as the primary. Stops the server if the process must restart. The thread
+/// returns the reason, or `None` if the server stops for another reason.
 fn watch_role(
     follow: Option<FollowTask>,
     engine: Arc<Engine>,
@@ -472,8 +472,8 @@ fn watch_role(
     })
 }
 
-/// Starts the process again in place, with the same id: it follows the primary that has taken over.
-/// It does not take over itself for `period`. Returns only if that fails.
+/// Restarts the process in place, with the same id. It follows the new primary, and does not take
+/// over within `period`. Returns only if the restart fails.
 fn follow_again(log: &Log, reason: &str, period: Duration) -> Failure {
     let attr = doc! { "reason": reason };
     let message = "This server is not the primary any more; it starts again and follows";
@@ -501,7 +501,7 @@ fn follow_again(log: &Log, reason: &str, period: Duration) -> Failure {
 /// The id of the log line about a primary that was replaced. MongoDB has no such event.
 const STEPPED_DOWN: i32 = 9_000_035;
 
-/// How often a primary looks if another server has taken over.
+/// The interval at which a primary checks whether it was replaced.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 fn log_start(log: &Log, options: &Options) {

@@ -1,8 +1,8 @@
-//! The state of a running server: what `windrow top` and `windrow status` show.
+//! Reports about a running server, for `windrow top` and `windrow status`.
 //!
-//! [`Sample`] asks the server (`serverStatus`, `top`, `currentOp`). [`Report`] is the difference of
-//! two samples: rates and latencies between them, and the state at the end. It has no documents and
-//! no values of statements.
+//! [`Sample`] queries the server (`serverStatus`, `top`, `currentOp`). [`Report`] is the difference
+//! of two samples: rates and latencies between them, and the state at the end. It contains neither
+//! documents nor values of statements.
 
 pub mod page;
 mod sample;
@@ -17,13 +17,13 @@ use crate::server_target::ResolvedTarget;
 pub use sample::Sample;
 use sample::total_of_collection;
 
-/// The operations that are counted, in the order in which they are shown.
+/// The counted operations, in the order of display.
 const OPERATIONS: &[&str] = &["insert", "query", "update", "delete", "getmore", "command"];
 
 /// The classes of latencies.
 const CLASSES: &[&str] = &["reads", "writes", "commands", "transactions"];
 
-/// The state of a server, and what it did between two samples.
+/// The state of a server, and its activity between two samples.
 #[derive(Debug)]
 pub struct Report {
     pub host: String,
@@ -35,13 +35,13 @@ pub struct Report {
     /// `connections`, `cursors`, `transactions`, `memory`, `background`, `log`, `disk` and
     /// `network`, each with its numbers.
     pub sections: Vec<Section>,
-    /// Index builds: namespace, names and progress as the server has them.
+    /// Index builds: namespace, index names and progress as reported by the server.
     pub builds: Vec<DocumentBuf>,
     /// The running operations, the longest first.
     pub running: Vec<RunningOperation>,
-    /// The collections with the most time, the first one with the most.
+    /// The collections in descending order of their time.
     pub collections: Vec<CollectionRate>,
-    /// What the user is not allowed to see.
+    /// The parts that the user is not allowed to see.
     pub missing: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct OperationRate {
     pub per_second: f64,
 }
 
-/// Operations of a class per second, and how long they took.
+/// The rate and latency of a class of operations.
 #[derive(Debug)]
 pub struct LatencyRate {
     pub class: &'static str,
@@ -62,7 +62,7 @@ pub struct LatencyRate {
     pub p99_ms: Option<f64>,
 }
 
-/// Numbers that belong together.
+/// A group of values.
 #[derive(Debug)]
 pub struct Section {
     pub name: &'static str,
@@ -84,7 +84,7 @@ pub struct RunningOperation {
     pub plan: String,
 }
 
-/// What a collection did.
+/// The activity of a collection.
 #[derive(Debug)]
 pub struct CollectionRate {
     pub namespace: String,
@@ -96,7 +96,7 @@ pub struct CollectionRate {
 }
 
 impl Report {
-    /// What a server does during an interval.
+    /// Measures the activity of a server during an interval.
     pub fn measure(target: &ResolvedTarget, interval: Duration) -> Result<Report, Failure> {
         let mut client = target.connect().map_err(Failure::runtime)?;
         let before = Sample::take(&mut client).map_err(Failure::runtime)?;
@@ -105,11 +105,11 @@ impl Report {
         Ok(Report::between(&before, &after))
     }
 
-    /// The difference of two samples of one server.
+    /// Returns the difference of two samples of a server.
     pub fn between(before: &Sample, after: &Sample) -> Report {
         let seconds = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let (old, new) = (before.status.as_document(), after.status.as_document());
-        // A server that was started again counts from zero.
+        // The counters of a restarted server begin at zero.
         let rate = |path: &[&str]| (number(new, path) - number(old, path)).max(0.0) / seconds;
         let text = |path: &[&str]| match section(new, path) {
             Some(ValueRef::String(text)) => text.to_owned(),
@@ -148,7 +148,7 @@ impl Report {
         }
     }
 
-    /// The number with this name in a section.
+    /// Returns the value with this name in a section.
     pub fn value(&self, section: &str, name: &str) -> f64 {
         let found = self.sections.iter().find(|one| one.name == section);
         let values = found.map(|one| one.values.as_slice()).unwrap_or_default();
@@ -156,7 +156,7 @@ impl Report {
         value.map_or(0.0, |(_, value)| *value)
     }
 
-    /// The report for scripts.
+    /// Returns the report as a document.
     pub fn to_document(&self) -> DocumentBuf {
         let mut document = doc! {
             "host": (self.host.as_str()), "version": (self.version.as_str()),
@@ -225,7 +225,7 @@ impl CollectionRate {
     }
 }
 
-/// The numbers of the newer status, and rates.
+/// Returns the values of the newer status, and rates.
 fn sections(status: Document<'_>, rate: impl Fn(&[&str]) -> f64) -> Vec<Section> {
     let now = |path: &[&str]| number(status, path);
     let unsynced = now(&["windrow", "log", "written"]) - now(&["windrow", "log", "synced"]);
@@ -303,7 +303,7 @@ fn sections(status: Document<'_>, rate: impl Fn(&[&str]) -> f64) -> Vec<Section>
     ]
 }
 
-/// Commands that only watch the server.
+/// Commands that only monitor the server.
 const WATCHING: &[&str] = &["hello", "isMaster", "ismaster", "currentOp"];
 
 fn running(operations: &[DocumentBuf]) -> Vec<RunningOperation> {
@@ -352,7 +352,7 @@ fn running_operation(operation: Document<'_>) -> Option<RunningOperation> {
     })
 }
 
-/// The number of collections in a report.
+/// The maximum number of collections in a report.
 const COLLECTIONS_MAX: usize = 50;
 
 fn collections(before: &Sample, after: &Sample, seconds: f64) -> Vec<CollectionRate> {

@@ -1,4 +1,4 @@
-//! A store behind a server that has the data folder open.
+//! A store behind the server that has the data folder open.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -16,12 +16,12 @@ use crate::client::{self, Client, ClientError, DocumentSequence};
 pub struct ServerStore {
     address: ServerAddress,
     signer: FileSigner,
-    /// Unused connections. Each concurrent call uses its own.
+    /// Idle connections. Each concurrent call uses its own.
     idle_clients: Mutex<Vec<Client>>,
 }
 
 impl ServerStore {
-    /// Connects once, to verify that the server responds.
+    /// Connects to verify that the server responds.
     pub fn connect(address: ServerAddress, signer: FileSigner) -> Result<ServerStore, ClientError> {
         let client = client::connect(&address)?;
         Ok(ServerStore {
@@ -56,8 +56,8 @@ impl ServerStore {
         self.with_client(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
-    /// Creates a search index, or gives the one that exists this definition: an older version of
-    /// the program may have made another one.
+    /// Creates a search index. An existing index is updated to this definition, because an older
+    /// version of the program may have created it.
     fn create_search_index(
         &self,
         collection: &str,
@@ -210,7 +210,7 @@ impl Store for ServerStore {
         })
     }
 
-    /// A write with `j: true` waits until all earlier writes are durable.
+    /// Waits for durability: a write with `j: true` waits for all earlier writes.
     fn finish(&self) -> Result<(), StoreError> {
         self.run_command(&doc! {
             "delete": (StoreCollection::Failures.name()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
@@ -245,7 +245,7 @@ fn parse_insert_error(error: ValueRef<'_>) -> Option<InsertError> {
     })
 }
 
-/// Fails if any part of a write failed, or if it is not as durable as it should be.
+/// Fails if any part of a write failed, or if the write is less durable than requested.
 fn check_reply(reply: Document<'_>) -> Result<(), StoreError> {
     if let Some(error) = parse_insert_errors(reply)?.pop() {
         return Err(error.reason.into());

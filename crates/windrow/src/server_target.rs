@@ -1,8 +1,7 @@
-//! The server that a person names to a command: an address or a connection string, a user and files
-//! of TLS.
+//! The options that name a server: an address or a connection string, a user and TLS files.
 //!
-//! A password never stands on the command line, where every user of the machine can read it. It
-//! comes from the environment or is asked for.
+//! A password is never accepted on the command line, where every user of the machine could read it.
+//! It is read from the environment or from the terminal.
 
 mod password;
 mod uri;
@@ -18,7 +17,7 @@ use crate::command_line::Failure;
 use password::read_password;
 use uri::{ParsedUri, parse_uri};
 
-/// The lines of these options in help texts.
+/// The help text of these options.
 macro_rules! connection_help {
     () => {
         "  --username NAME  log in as this user. The password is that of WINDROW_PASSWORD, or is asked for
@@ -37,7 +36,7 @@ macro_rules! connection_help {
 }
 pub(crate) use connection_help;
 
-/// A server, and how to reach it.
+/// A server, and how to connect to it.
 #[derive(Debug, PartialEq)]
 pub struct ServerTarget {
     pub endpoint: Endpoint,
@@ -46,7 +45,7 @@ pub struct ServerTarget {
     pub login: Option<Login>,
 }
 
-/// An end of a connection.
+/// An address or a Unix domain socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     Tcp {
@@ -72,26 +71,26 @@ impl fmt::Display for Endpoint {
 /// The files of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// `None` for the authorities of the system.
+    /// `None` uses the authorities of the system.
     pub ca_file: Option<PathBuf>,
     pub certificate_key_file: Option<PathBuf>,
 }
 
-/// How a user logs in.
+/// The authentication of a user.
 #[derive(Debug, PartialEq)]
 pub enum Login {
     Password {
         user: String,
         database: String,
-        /// `None` for the best that the user has.
+        /// `None` selects the strongest mechanism of the user.
         mechanism: Option<Mechanism>,
         password: Password,
     },
-    /// With the certificate of the connection.
+    /// By the client certificate (MONGODB-X509).
     Certificate,
 }
 
-/// A server to which a command connects, also again.
+/// A server to which a command connects, possibly several times.
 pub enum ResolvedTarget {
     Named(ServerTarget),
     /// The server that has a data folder open.
@@ -112,7 +111,7 @@ impl fmt::Display for ResolvedTarget {
 pub struct TargetOptions {
     /// An address or a connection string.
     pub server: Option<String>,
-    /// The data folder of the server. The command then logs in by itself.
+    /// The data folder of the server. The command then authenticates as the internal user.
     pub data_folder: Option<PathBuf>,
     user: Option<String>,
     database: Option<String>,
@@ -125,8 +124,8 @@ pub struct TargetOptions {
 const URI_VARIABLE: &str = "WINDROW_URI";
 
 impl TargetOptions {
-    /// Takes an option of the command line. Returns `false` if it is another one. The names of
-    /// mongosh are accepted, too.
+    /// Parses an option. Returns `false` if it is unknown. The option names of mongosh are
+    /// accepted, too.
     pub fn accept(&mut self, name: &str, parser: &mut lexopt::Parser) -> Result<bool, Failure> {
         match name {
             "username" => self.user = Some(parser.value()?.string()?),
@@ -153,7 +152,7 @@ impl TargetOptions {
         Ok(true)
     }
 
-    /// Finds out how to connect. Asks for the password if it is not known.
+    /// Resolves the target. Asks for the password if it is not known.
     pub fn resolve(&self) -> Result<ResolvedTarget, Failure> {
         let Some(folder) = &self.data_folder else {
             let environment = std::env::var(URI_VARIABLE).ok();
@@ -176,8 +175,8 @@ impl TargetOptions {
         Ok(ResolvedTarget::OfFolder(address))
     }
 
-    /// The target. `environment` is the connection string of the environment, which counts if none
-    /// is given.
+    /// Returns the target. `environment` is the connection string in the environment, which is used
+    /// if none is given.
     fn target(
         &self,
         environment: Option<String>,

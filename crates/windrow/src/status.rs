@@ -1,5 +1,4 @@
-//! `windrow status`: what is stored of the files, and what the last run did; or the state of a
-//! server.
+//! `windrow status`: reports about indexed files and the last run, or about a server.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -61,13 +60,13 @@ struct Options {
     json: bool,
 }
 
-/// What is shown.
+/// The subject of the report.
 enum Subject {
     Folder(PathBuf),
     Server(TargetOptions),
 }
 
-/// The time over which the rates of a server are measured.
+/// The interval over which the rates of a server are measured.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -84,8 +83,8 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what is indexed in a data folder. If that is nothing, the server that has it open is
-/// shown.
+/// Reports about the indexed files of a data folder. If there are none, reports about the server
+/// that has it open.
 fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
     if !DataFolder::exists(folder) {
         return Err(not_indexed_failure(folder));
@@ -150,7 +149,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     Ok(Some(Options { subject, json }))
 }
 
-/// A value and how often it occurs.
+/// A value and its frequency.
 struct Count {
     value: String,
     count: u64,
@@ -161,13 +160,13 @@ struct Status {
     data_bytes: u64,
     is_served: bool,
     kinds: Vec<Count>,
-    /// The number of files and members that are found by their names alone.
+    /// The number of files and members that are indexed by name only.
     names: u64,
     failures: Vec<Count>,
-    /// Sentences about converters that are not installed, and the number of their files.
+    /// Messages about missing converters, and the number of affected files.
     missing_converters: Vec<Count>,
     skipped: Vec<Count>,
-    /// The sandbox of converters.
+    /// The status of the sandbox.
     sandbox: SandboxStatus,
     last_run: Option<DocumentBuf>,
 }
@@ -199,7 +198,7 @@ fn read_status(data_folder: &Path, mut searcher: Searcher) -> Result<Status, Fai
     })
 }
 
-/// Counts the documents of each kind, in the search index: that reads no document.
+/// Counts the documents of each kind by the search index, without reading documents.
 fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
     const KINDS_MAX: u32 = 1_000;
     let field = CountedField::Kind;
@@ -213,7 +212,7 @@ fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
     Ok(counts.into_iter().flatten().map(count).collect())
 }
 
-/// Counts the documents that match with each value of a field, the most frequent first.
+/// Counts the matching documents for each value of a field, in descending order.
 fn group(
     searcher: &mut Searcher,
     collection: StoreCollection,
@@ -239,7 +238,7 @@ fn read_count(found: Document<'_>) -> Option<Count> {
     })
 }
 
-/// Returns the size of the files of a data folder. Files that vanish meanwhile do not count.
+/// Returns the size of the files in a data folder. Files that are removed meanwhile are skipped.
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {

@@ -1,5 +1,5 @@
-//! `windrow store`: looks at a database in an object store, checks it, and deletes what no server
-//! needs.
+//! `windrow store`: inspects a database in an object store, verifies it, and deletes unneeded
+//! objects.
 
 use std::fs;
 use std::io::Write;
@@ -105,7 +105,7 @@ fn exit_code(is_whole: bool) -> ExitCode {
     }
 }
 
-/// Runs an action on a database. Returns `false` if it is damaged.
+/// Runs an action on a database. Returns `false` if the database is damaged.
 fn run_on_database(
     action: &Action,
     bucket: Arc<dyn Bucket>,
@@ -124,7 +124,7 @@ fn run_on_database(
     Ok(true)
 }
 
-/// Returns the object store without the encryption of its database, and what is in it.
+/// Returns the object store without decryption of its database, and a report of its contents.
 fn inspect_unlocked(
     bucket: Arc<dyn Bucket>,
     master: Option<&MasterKey>,
@@ -174,7 +174,8 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }))
 }
 
-/// Parses a setting of an object store. The error continues a sentence that begins with the text.
+/// Parses a setting of an object store. The error message continues a sentence that begins with the
+/// text.
 pub fn parse_option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -235,7 +236,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Prints what is missing. Returns `false` if something is.
+/// Prints the missing objects. Returns `false` if any are missing.
 fn check(report: &StoreReport) -> bool {
     let (start, newest) = (report.first_log_object, report.newest_log_object);
     if report.missing.is_empty() {
@@ -259,7 +260,7 @@ pub fn open_bucket(
     Ok(Arc::new(bucket))
 }
 
-/// Fails: this program has no object stores.
+/// Fails, because this program was compiled without object stores.
 #[cfg(not(feature = "object-store"))]
 pub fn open_bucket(url: &str, _: &[(String, String)]) -> Result<Arc<dyn Bucket>, StorageError> {
     Err(StorageError::Unsuitable {

@@ -1,4 +1,4 @@
-//! `windrow top`: what a running server does, on a terminal or as JSON.
+//! `windrow top`: shows the activity of a running server, on a terminal or as JSON.
 //!
 //! ```text
 //! sampler: a thread that asks the server ─ reports → state → view
@@ -31,7 +31,7 @@ pub const TOP: Subcommand = Subcommand {
     run,
 };
 
-/// So long keys are waited for before reports are looked at.
+/// The maximum time to wait for a key before reports are handled.
 const POLL: Duration = Duration::from_millis(50);
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -53,7 +53,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints one report, of the time between two samples.
+/// Prints one report about the time between two samples.
 fn print_once(target: &ResolvedTarget, options: &Options) -> Result<(), Failure> {
     let report = Report::measure(target, options.interval)?;
     let shown = if options.json {
@@ -66,7 +66,7 @@ fn print_once(target: &ResolvedTarget, options: &Options) -> Result<(), Failure>
     Ok(())
 }
 
-/// Runs the interface until the person leaves it.
+/// Runs the interface until the user leaves it.
 fn watch(target: ResolvedTarget, options: &Options) -> Result<(), Failure> {
     let mut state = State::new(&target.to_string());
     // A wrong address or password is a failure of the command.

@@ -1,4 +1,4 @@
-//! TLS of a client.
+//! TLS for clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::server_target::TlsFiles;
 use windrow_client::Stream;
 
-/// The authorities that the system trusts, where common distributions have them.
+/// The trusted certificate authorities of the system, in the paths of common distributions.
 const SYSTEM_AUTHORITIES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -50,7 +50,7 @@ fn config(files: &TlsFiles) -> Result<ClientConfig, String> {
     config.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The authorities of a file, or those of the system.
+/// Returns the authorities in a file. Without a file, returns those of the system.
 fn authorities(file: Option<&Path>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = file {

@@ -7,23 +7,23 @@ use windrow_ingest::WorkerConfig;
 
 use super::Size;
 
-/// Limits of one file. See [`windrow_extract::Limits`].
+/// The limits of a file, see [`windrow_extract::Limits`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    /// The largest file, member or message.
+    /// The maximum size of a file, member or message.
     pub file_size: Option<Size>,
-    /// The longest text of a document.
+    /// The maximum length of the text of a document.
     pub text_size: Option<Size>,
-    /// What the members of a file may decompress to.
+    /// The maximum size of the decompressed members of a file.
     pub archive_size: Option<Size>,
-    /// The number of members of a file.
+    /// The maximum number of members of a file.
     pub archive_members: Option<u64>,
-    /// The number of containers in containers.
+    /// The maximum nesting of containers.
     pub archive_depth: Option<u32>,
-    /// The number of pages of a PDF.
+    /// The maximum number of pages of a PDF.
     pub pages: Option<u32>,
-    /// The time that reading a file may take.
+    /// The time limit for reading a file.
     pub seconds: Option<u64>,
     /// The time that the programs of a file may take together: converters and the recognition of
     /// text.
@@ -33,7 +33,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the configuration of workers with these limits.
+    /// Returns a worker configuration with these limits.
     pub fn apply(&self, mut worker: WorkerConfig) -> WorkerConfig {
         let limits = &mut worker.limits;
         let bytes = |size: Option<Size>, default| size.map_or(default, |Size(bytes)| bytes);
@@ -54,7 +54,7 @@ impl Limits {
         worker
     }
 
-    /// Returns the limits of workers.
+    /// Returns the limits of a worker configuration.
     pub fn from_config(worker: &WorkerConfig) -> Limits {
         let limits = &worker.limits;
         Limits {

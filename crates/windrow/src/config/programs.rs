@@ -1,4 +1,4 @@
-//! Converters and the recognition of text in the configuration.
+//! Converters and text recognition in the configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use windrow_extract::{DocumentKind, is_charset};
 use super::{Config, Size};
 use crate::run_converter;
 
-/// Converters by the media type that they read.
+/// The converters by their media types.
 pub type Convert = BTreeMap<String, ConverterRules>;
 
 /// A section `[convert."TYPE"]`. See [`Converter`].
@@ -34,12 +34,12 @@ pub struct ConverterRules {
     pub memory: Option<Size>,
 }
 
-/// A program and its arguments.
+/// A command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CommandLine {
     Words(Vec<String>),
-    /// Split into words as a shell does, but without a shell.
+    /// A shell-like string, which is split into words.
     Text(String),
 }
 
@@ -65,7 +65,7 @@ impl CommandLine {
 }
 
 impl ConverterRules {
-    /// Lets relative paths begin at `base`.
+    /// Resolves relative paths against `base`.
     fn make_absolute(&mut self, base: &Path) -> Result<(), String> {
         let mut command = self.command.words()?;
         if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
@@ -170,7 +170,7 @@ impl Ocr {
 }
 
 impl Config {
-    /// Returns the programs that read further formats. Relative paths begin at `base`.
+    /// Returns the programs for further formats. Relative paths are resolved against `base`.
     pub(super) fn find_programs(&mut self, base: &Path) -> Result<ProgramSettings, String> {
         let mut programs = ProgramSettings {
             launcher: vec![run_converter::NAME.to_owned()],

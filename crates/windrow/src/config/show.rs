@@ -1,4 +1,4 @@
-//! The configuration with all values, those that the file does not set included.
+//! Formats the configuration with all values, including defaults.
 
 use serde::{Serialize, Serializer};
 use windrow_ingest::{WalkOptions, WatchOptions, WorkerPool};

@@ -4,13 +4,13 @@ use std::fmt;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Good,
-    /// It could not be made, or was not needed.
+    /// The check could not be performed, or was not needed.
     Skipped,
-    /// Something is slower, less safe, or soon full.
+    /// Something is slow, unsafe or nearly full.
     Warning,
     /// Something does not work.
     Problem,
@@ -27,14 +27,14 @@ impl Level {
     }
 }
 
-/// A check and what it found.
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub name: &'static str,
     pub level: Level,
-    /// What was found.
+    /// The finding.
     pub message: String,
-    /// What helps.
+    /// The advice.
     pub advice: Option<&'static str>,
 }
 
@@ -71,7 +71,7 @@ impl Check {
     }
 }
 
-/// Returns a line for each check, and one with its advice.
+/// Formats the checks: a line for each, and another one for its advice.
 pub fn format(checks: &[Check]) -> String {
     let mut text = String::new();
     for check in checks {

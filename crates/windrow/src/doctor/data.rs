@@ -21,21 +21,20 @@ use crate::search::Searcher;
 
 const FOLDER: &str = "data folder";
 const DISK: &str = "free disk";
-/// Folds and merges write new files before they remove old ones.
+/// Folds and merges write new files before they remove old ones, so they need free space.
 const FREE_BYTES_MIN: u64 = 256 << 20;
 const FREE_BYTES_LOW: u64 = 2 << 30;
 
-/// What is known of a data folder that could be read.
+/// What is known about a readable data folder.
 #[derive(Debug, Default, PartialEq)]
 pub struct FoundData {
-    /// When the newest run of `windrow index` ended.
+    /// The end of the newest run of `windrow index`.
     pub newest_run_ms: Option<i64>,
-    /// Whether a server has it open.
+    /// A server has the folder open.
     pub is_served: bool,
 }
 
-/// Checks the data folder of one server or, with `has_store`, of one of several over an object
-/// store.
+/// Checks the data folder of a server. `has_store` is `true` if its database is in an object store.
 pub fn check_folder(
     folder: &Path,
     key_file: Option<&Path>,
@@ -84,7 +83,7 @@ fn check_opens(
 ) -> FoundData {
     let shown = folder.display();
     if has_store && address_file::read_address(folder, None).is_none() {
-        // Without the object store it is only a part of the data.
+        // The folder contains only a part of the data, so it cannot be opened alone.
         let message = format!("{shown}: its server is not running, and only that can open it");
         checks.push(Check::skipped(FOLDER, message));
         return FoundData::default();
@@ -128,7 +127,7 @@ fn check_opens(
 
 const SERVER_ADVICE: &str = "the server that has the folder open does not answer; see its log";
 
-/// Returns why a folder does not open, and what helps.
+/// Returns the reason why a folder cannot be opened, and an advice.
 fn explain(error: &Error) -> (String, &'static str) {
     let advice = match error {
         Error::Storage(StorageError::Encrypted { .. } | StorageError::WrongKey { .. }) => {
@@ -145,7 +144,7 @@ fn explain(error: &Error) -> (String, &'static str) {
     (error.to_string(), advice)
 }
 
-/// Returns the end of the newest run. A folder without indexed files has none.
+/// Returns the end of the newest run. `None` if no files are indexed.
 fn read_newest_run(opened: DataFolder) -> Result<Option<i64>, Failure> {
     let Some(mut searcher) = Searcher::in_opened(opened)? else {
         return Ok(None);
@@ -182,7 +181,7 @@ fn rate_disk(free_bytes: u64) -> Check {
     }
 }
 
-/// Checks a folder whose files are indexed. Returns what is wrong.
+/// Checks a folder whose files are indexed. Returns the problem, if any.
 pub fn check_source(folder: &Path) -> Option<Check> {
     const NAME: &str = "indexed folder";
     let error = match folder.symlink_metadata() {

@@ -1,4 +1,4 @@
-//! Checks of the programs that read further formats.
+//! Checks of the converters and of text recognition.
 
 use rustix::fs::{Access, access};
 use windrow_converters::{ProgramSettings, SandboxMode, probe};
@@ -37,7 +37,7 @@ pub fn check(programs: &ProgramSettings, checks: &mut Vec<Check>) {
     }
 }
 
-/// `missing` are the languages that Tesseract does not know, or why it does not say.
+/// `missing` are the languages that Tesseract has not installed, or the error of asking it.
 fn check_languages(missing: &Result<Vec<String>, String>, checks: &mut Vec<Check>) {
     const NAME: &str = "ocr languages";
     checks.push(match missing {
@@ -46,7 +46,7 @@ fn check_languages(missing: &Result<Vec<String>, String>, checks: &mut Vec<Check
             let message = format!("{} are missing", missing.join(", "));
             Check::problem(NAME, message, "install the packages tesseract-ocr-LANGUAGE")
         }
-        // The missing program has a line of its own.
+        // The missing program is reported by another check.
         Err(reason) => Check::skipped(NAME, reason),
     });
 }

@@ -1,5 +1,4 @@
-//! Checks of a server's configuration: options, addresses, access, the certificate, and the files
-//! that it reads and writes.
+//! Checks of the configuration of a server: options, addresses, access, certificate and files.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +13,7 @@ use crate::data_folder::mode_for_others;
 use crate::secret_file;
 use crate::serve::{self, Options};
 
-/// Reads the configuration. Returns `None` if the server would refuse it.
+/// Checks the configuration file. Returns `None` if it is invalid.
 pub fn check_configuration(file: &Path, checks: &mut Vec<Check>) -> Option<Options> {
     const NAME: &str = "server options";
     match serve::read_configuration(file) {
@@ -30,7 +29,8 @@ pub fn check_configuration(file: &Path, checks: &mut Vec<Check>) -> Option<Optio
     }
 }
 
-/// Checks what the options name. If the server runs, its addresses are in use.
+/// Checks the resources that the options name. `is_running` is `true` if the server runs, so its
+/// addresses are in use.
 pub fn check(options: &Options, is_running: bool, checks: &mut Vec<Check>) {
     if !is_running {
         checks.extend(check_addresses(options));
@@ -49,7 +49,7 @@ pub fn check(options: &Options, is_running: bool, checks: &mut Vec<Check>) {
     }
 }
 
-/// Listens on each address for a moment.
+/// Checks that the addresses are available.
 fn check_addresses(options: &Options) -> Vec<Check> {
     const NAME: &str = "address";
     let page = options.web.as_ref().map(|web| web.address.listen);
@@ -130,7 +130,7 @@ fn check_permissions(folder: &Path) -> Option<Check> {
     Some(Check::warning("data folder", message, advice))
 }
 
-/// Returns why the token of metrics cannot be read.
+/// Returns a check if the token of metrics cannot be read.
 fn check_token(path: &Path) -> Option<Check> {
     let failure = secret_file::read(path).err()?;
     let advice = "this user must be able to read it, and other users must not";

@@ -1,4 +1,4 @@
-//! Checks of the system: versions, clock, and limits.
+//! Checks of the system: versions, clock and limits.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use crate::memory;
 use crate::progress_bar::format_grouped;
 use crate::serve::DATA_FILES;
 
-/// 2026-01-01, before this program was written.
+/// 2026-01-01. This version is newer.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
-/// Clocks that are set by the network jump by less.
+/// The minimum jump that is reported. Time synchronization makes smaller ones.
 const CLOCK_JUMP_MS: i64 = 60_000;
 
 pub fn check_version() -> Check {
@@ -30,7 +30,7 @@ pub fn check_version() -> Check {
     Check::good("version", message)
 }
 
-/// Compares the clock with the age of the program and with the end of the newest run.
+/// Checks the clock against the age of the program and the end of the newest run.
 pub fn check_clock(newest_run_ms: Option<i64>) -> Check {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_or(0, |since| {
@@ -62,7 +62,7 @@ fn rate_clock(now_ms: i64, newest_run_ms: Option<i64>) -> Check {
     }
 }
 
-/// Compares the memory for the database with what the process can have.
+/// Checks the memory of the database against the limits of the process.
 pub fn check_memory(configured: Option<u64>) -> Check {
     let machine = memory::read_machine_bytes();
     let limit = getrlimit(Resource::As).current;
@@ -91,12 +91,12 @@ fn rate_memory(database: u64, machine: u64, limit: Option<u64>) -> Check {
     Check::good(NAME, message)
 }
 
-/// Compares the limit of open files with what the data folder needs and with the largest number of
-/// connections of a server.
+/// Checks the limit of open files against the needs of the data folder and of the maximum number of
+/// connections.
 pub fn check_open_files(connections_max: Option<usize>) -> Check {
     let limit = getrlimit(Resource::Nofile);
     match connections_max {
-        // `windrow serve` raises its limit as far as it may.
+        // `windrow serve` raises its soft limit to the hard limit.
         Some(connections) => rate_open_files(limit.maximum, connections as u64),
         None => rate_open_files(limit.current, 0),
     }
@@ -120,8 +120,7 @@ fn rate_open_files(limit: Option<u64>, connections: u64) -> Check {
     Check::good(NAME, message)
 }
 
-/// Compares the number of folders that `windrow index --watch` watches with the limit of the
-/// system.
+/// Checks the number of folders of `windrow index --watch` against the limit of the system.
 pub fn check_watches(config: &Config) -> Check {
     const NAME: &str = "watched folders";
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
@@ -151,7 +150,7 @@ struct CountedFolders {
     is_complete: bool,
 }
 
-/// Counts folders, until there are more than `limit` or it takes too long.
+/// Counts folders until there are more than `limit` or it takes too long.
 fn count_folders(mut rest: Vec<PathBuf>, limit: u64) -> CountedFolders {
     const TIME_MAX: Duration = Duration::from_secs(10);
     let started = Instant::now();

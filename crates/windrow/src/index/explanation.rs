@@ -1,4 +1,4 @@
-//! `windrow index --explain-pipeline`: where the time of a run went.
+//! `windrow index --explain-pipeline`: reports the time that each stage of a run worked and waited.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use windrow_ingest::{PipelineReport, StageReport};
 
 use crate::progress_bar::format_grouped;
 
-/// How the pipeline is explained.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explanation {
     Text,
@@ -16,7 +16,7 @@ pub enum Explanation {
 }
 
 impl Explanation {
-    /// Parses the value of the option, which may be left out.
+    /// Parses the optional value of the option.
     pub fn parse(value: Option<&str>) -> Option<Explanation> {
         match value {
             None | Some("text") => Some(Explanation::Text),
@@ -33,7 +33,7 @@ impl Explanation {
     }
 }
 
-/// What a stage does.
+/// Describes a stage.
 fn describe(stage: &str) -> &'static str {
     match stage {
         "walk" => "find files and what changed",
@@ -46,7 +46,7 @@ fn describe(stage: &str) -> &'static str {
     }
 }
 
-/// A row for each stage. The shares are of the time of all its threads.
+/// Formats a row for each stage. The shares are of the total time of its threads.
 fn format_table(report: &PipelineReport) -> String {
     let mut text = format!(
         "{:<8} {:>7} {:>9} {:>6} {:>9} {:>9} {:>17}  {:>20}\n",
@@ -92,7 +92,7 @@ fn format_table(report: &PipelineReport) -> String {
     text
 }
 
-/// The part of the time that the threads of a stage worked.
+/// Returns the share of time that the threads of a stage worked.
 fn share(stage: &StageReport, elapsed: Duration) -> f64 {
     let capacity = elapsed.as_secs_f64() * stage.threads as f64;
     stage.busy.as_secs_f64() / capacity.max(1e-6)
@@ -105,7 +105,7 @@ fn busiest(report: &PipelineReport) -> Option<&StageReport> {
         .max_by(|one, other| share(one, report.elapsed).total_cmp(&share(other, report.elapsed)))
 }
 
-/// Times are seconds.
+/// Returns the report as a document. Times are in seconds.
 fn to_document(report: &PipelineReport) -> DocumentBuf {
     doc! {
         "elapsed": (report.elapsed.as_secs_f64()),

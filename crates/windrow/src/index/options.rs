@@ -75,7 +75,7 @@ Examples:
     )
 }
 
-/// A line for each readable format.
+/// Formats a line for each readable format.
 fn list_formats() -> String {
     const NAME_COLUMNS: usize = 24;
     const LINE_COLUMNS: usize = 100;
@@ -110,18 +110,18 @@ pub struct Options {
     pub explanation: Option<Explanation>,
     pub display: ProgressDisplay,
     pub memory_bytes: Option<u64>,
-    /// Rules that are added to those of the configuration.
+    /// Rules in addition to those of the configuration.
     pub rules: WalkOptions,
     pub retry: bool,
     pub remove: bool,
     pub watch: bool,
-    /// The page that is served meanwhile.
+    /// The web page that is served during the run.
     pub web: Option<WebAddress>,
     /// In seconds.
     pub rescan: Option<u64>,
 }
 
-/// How the progress is shown.
+/// The display of the progress.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressDisplay {
     #[default]
@@ -249,7 +249,7 @@ fn parse_rescan(text: &str) -> Result<u64, Failure> {
     number.ok_or_else(|| Failure::Usage(reason()))
 }
 
-/// How many threads the stages have.
+/// The numbers of threads of the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threads {
     pub extract: usize,

@@ -1,4 +1,4 @@
-//! When `windrow index --watch` does not read files: outside of its schedule, or on battery.
+//! The pauses of `windrow index --watch`: outside of its schedule, or on battery.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use jiff::civil::Time;
 
 use crate::config::Schedule;
 
-/// Where Linux lists the power supplies.
+/// The folder in which Linux lists the power supplies.
 const POWER_SUPPLIES: &str = "/sys/class/power_supply";
 
-/// When files are not read.
+/// The conditions under which files are not read.
 pub struct Pauses {
     pub schedule: Option<Schedule>,
     pub on_battery: bool,
@@ -27,7 +27,7 @@ impl Pauses {
     }
 }
 
-/// Returns `true` if the schedule includes a time of the day. It can go over midnight.
+/// Returns `true` if a schedule includes a time of day. It can span midnight.
 fn includes(schedule: Schedule, time: Time) -> bool {
     let Schedule { from, to } = schedule;
     if from <= to {
@@ -37,8 +37,8 @@ fn includes(schedule: Schedule, time: Time) -> bool {
     }
 }
 
-/// Returns `true` if there are mains and none is connected. A machine without any, such as a server, is not
-/// on battery.
+/// Returns `true` if there are mains power supplies but none is connected. A machine without any,
+/// such as a server, does not run on battery.
 fn is_on_battery(power_supplies: &Path) -> bool {
     let entries = fs::read_dir(power_supplies).into_iter().flatten().flatten();
     let read = |folder: &Path, name| {

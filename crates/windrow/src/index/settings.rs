@@ -1,4 +1,4 @@
-//! What `windrow index` does: its command line, and the configuration for what that does not say.
+//! The settings of `windrow index`: its command line, completed by the configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,23 +21,23 @@ pub struct Settings {
     data_folder: PathBuf,
     memory_bytes: u64,
     pub pool: WorkerPool,
-    /// How files are read, if there is a configuration.
+    /// The settings that determine how files are read. `None` without a configuration.
     pub entries: Option<Vec<SettingsEntry>>,
     pub writers: WriterOptions,
-    /// Threads of the database; as many as cores by default.
+    /// The number of threads of the database. `None` is the number of cores.
     index_threads: Option<usize>,
-    /// Whether no more cores than workers are used.
+    /// The run uses no more cores than it has workers.
     limits_cores: bool,
     nice: u8,
     io_priority: Option<IoPriority>,
-    /// How often watched folders are walked whole.
+    /// The interval of complete walks of watched folders.
     pub rescan: Option<Duration>,
     pub pauses: Pauses,
 }
 
 impl Settings {
-    /// Combines the command line with the configuration that it names. The usual configuration counts if
-    /// the command line names no folders.
+    /// Combines the command line with the configuration that it names. If it names no folders, the
+    /// default configuration is used.
     pub fn new(options: &Options) -> Result<Settings, Failure> {
         let is_configured = options.config.is_some() || options.folders.is_empty();
         let config = if is_configured {
@@ -97,7 +97,8 @@ impl Settings {
         DataFolder::open_with(&self.data_folder, &options, Duration::ZERO).map_err(Failure::runtime)
     }
 
-    /// Fails if there is nothing to read and no database, so that a wrong name of a folder creates none.
+    /// Fails if there are neither folders nor a database, so that a misspelt data folder is not
+    /// created.
     pub fn refuse_missing_folders(&self) -> Result<(), Failure> {
         let mut folders = self.folders.iter().map(|root| &root.path);
         let Some(missing) = folders.next().filter(|path| !path.exists()) else {
@@ -121,7 +122,8 @@ impl Settings {
         &self.data_folder
     }
 
-    /// Returns the folders to walk. The database must not index its own files, so its folder has to exist.
+    /// Returns the folders to walk. The data folder must exist, because its path is excluded from
+    /// the walk.
     pub fn roots(&self) -> Result<Vec<WalkRoot>, Failure> {
         let own = self.data_folder.canonicalize().map_err(|error| {
             let folder = self.data_folder.display();
@@ -134,8 +136,8 @@ impl Settings {
         Ok(roots)
     }
 
-    /// Lets this process and those that it starts use as many cores as there are workers, if there are
-    /// fewer workers than cores. Called before it starts threads.
+    /// If there are fewer workers than cores, restricts this process and its children to as many
+    /// cores as workers. Must be called before threads are started.
     pub fn limit_cores(&self) -> Result<(), Failure> {
         let own =
             sched_getaffinity(None).map_err(|error| Failure::runtime(format!("cores: {error}")))?;
@@ -146,7 +148,7 @@ impl Settings {
         if !self.limits_cores || workers >= allowed.len() {
             return Ok(());
         }
-        // Two such processes should not choose the same cores.
+        // A different start for each process, so that several runs do not use the same cores.
         let current = sched_getcpu();
         let first = allowed.iter().position(|core| *core == current);
         let mut chosen = CpuSet::new();
@@ -162,8 +164,8 @@ impl Settings {
             .map_err(|error| Failure::runtime(format!("cores: {error}")))
     }
 
-    /// Lowers the priority of this process and of those that it starts. Called before it starts threads:
-    /// they have the priority of the thread that starts them.
+    /// Lowers the priority of this process and of its children. Must be called before threads are
+    /// started, because threads inherit the priority.
     pub fn lower_priority(&self) -> Result<(), Failure> {
         if self.nice > 0 {
             let result = rustix::process::nice(self.nice.into());

@@ -1,4 +1,4 @@
-//! `windrow index --watch`: keeps the documents up to date until it is ended by a signal.
+//! `windrow index --watch`: keeps the documents up to date until a signal ends it.
 //!
 //! If no server has the data folder open, this process serves it.
 
@@ -22,7 +22,7 @@ use crate::page::RunWatch;
 use crate::progress_bar::show_progress;
 use crate::server_store::ServerStore;
 
-/// Ingests the folders and watches them until the process is told to end.
+/// Ingests the folders and watches them until a signal ends the process.
 pub fn watch_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
     settings.limit_cores()?;

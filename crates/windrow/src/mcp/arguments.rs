@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Returns a text that may be missing.
+    /// Returns an optional string.
     pub fn text(&self, name: &str) -> Result<Option<&'a str>, RequestError> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -36,13 +36,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Returns a text that must be there.
+    /// Returns a required string.
     pub fn required_text(&self, name: &str) -> Result<&'a str, RequestError> {
         let text = self.text(name)?;
         text.ok_or_else(|| RequestError::parameters(format!("{name:?} is missing")))
     }
 
-    /// Returns a whole number between two others, that may be missing.
+    /// Returns an optional integer between `min` and `max`.
     pub fn number(&self, name: &str, min: u32, max: u32) -> Result<Option<u32>, RequestError> {
         let Some(value) = self.values.get(name).filter(|value| !value.is_null()) else {
             return Ok(None);

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub enum Message {
     Request(Request),
-    /// It has no reply.
+    /// A notification, which has no reply.
     Notification,
-    /// A reply to a request of the server, which sends none.
+    /// A response. It is ignored, because the server sends no requests.
     Response,
 }
 
@@ -21,7 +21,7 @@ pub struct Request {
     pub parameters: Map<String, Value>,
 }
 
-/// Why a request has no result.
+/// The error of a request.
 #[derive(Debug)]
 pub struct RequestError {
     code: i32,
@@ -33,7 +33,7 @@ const INVALID_REQUEST: i32 = -32_600;
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMETERS: i32 = -32_602;
 const INTERNAL_ERROR: i32 = -32_603;
-/// Of the Model Context Protocol.
+/// An error code of the Model Context Protocol.
 const RESOURCE_NOT_FOUND: i32 = -32_002;
 
 impl Message {
@@ -72,27 +72,27 @@ impl Message {
 }
 
 impl RequestError {
-    /// The message is no JSON.
+    /// The message is not JSON.
     pub fn parse(message: impl Into<String>) -> RequestError {
         RequestError::new(PARSE_ERROR, message)
     }
 
-    /// The message is no request.
+    /// The message is not a request.
     pub fn invalid(message: impl Into<String>) -> RequestError {
         RequestError::new(INVALID_REQUEST, message)
     }
 
-    /// There is no such method.
+    /// The method does not exist.
     pub fn unknown_method(method: &str) -> RequestError {
         RequestError::new(METHOD_NOT_FOUND, format!("there is no method {method:?}"))
     }
 
-    /// The parameters are wrong.
+    /// The parameters are invalid.
     pub fn parameters(message: impl Into<String>) -> RequestError {
         RequestError::new(INVALID_PARAMETERS, message)
     }
 
-    /// There is no such resource.
+    /// The resource does not exist.
     pub fn no_resource(message: impl Into<String>) -> RequestError {
         RequestError::new(RESOURCE_NOT_FOUND, message)
     }
@@ -110,12 +110,12 @@ impl RequestError {
     }
 }
 
-/// Returns the reply with a result.
+/// Returns the response with a result.
 pub fn result_reply(id: Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// Returns the reply with an error. The id of an unreadable request is null.
+/// Returns the response with an error. The id of an unreadable request is null.
 pub fn error_reply(id: Value, error: &RequestError) -> Value {
     let error = json!({ "code": error.code, "message": error.message });
     json!({ "jsonrpc": "2.0", "id": id, "error": error })

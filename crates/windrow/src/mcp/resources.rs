@@ -1,5 +1,4 @@
-//! Resources: the texts of indexed files. They are not listed, because there are too many; `search`
-//! finds them.
+//! Resources: the texts of indexed files. There are too many to list them; `search` finds them.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::search::{Searcher, read_stored_text};
 
 const SCHEME: &str = "file://";
 
-/// Returns the templates of resources.
+/// Returns the resource templates.
 pub fn templates() -> Vec<Value> {
     vec![json!({
         "uriTemplate": "file://{+path}",
@@ -36,7 +35,7 @@ pub fn read(data_folder: &Path, request: &Request) -> Result<Value, RequestError
     Ok(json!({ "contents": [contents] }))
 }
 
-/// Replaces `%20` and its like. Returns `None` if the result is no UTF-8.
+/// Decodes percent escapes. Returns `None` if the result is not UTF-8.
 fn decode_percent(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

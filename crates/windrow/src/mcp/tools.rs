@@ -23,11 +23,11 @@ struct Tool {
     run: fn(&Path, &Map<String, Value>) -> Result<Value, ToolError>,
 }
 
-/// Why a call has no result.
+/// The error of a tool call.
 enum ToolError {
-    /// The arguments are not those of the tool.
+    /// The arguments are invalid.
     Arguments(RequestError),
-    /// The client can try something else: the query is wrong, or nothing is indexed.
+    /// The client can correct the call: the query is invalid, or no files are indexed.
     Failure(Failure),
 }
 
@@ -57,10 +57,10 @@ const TOOLS: [Tool; 3] = [
     },
 ];
 
-/// `limit` of search and facets.
+/// The maximum of `limit`.
 const RESULTS_MAX: u32 = 100;
 const NUMBERS_MAX: u32 = i32::MAX as u32;
-/// So many characters of a document are returned if the call does not say how many.
+/// The default number of characters of a document.
 const CHARACTERS: u32 = 20_000;
 const CHARACTERS_MAX: u32 = 200_000;
 
@@ -93,7 +93,7 @@ pub fn call(data_folder: &Path, request: &Request) -> Result<Value, RequestError
         Some(_) => return Err(RequestError::parameters("\"arguments\" must be an object")),
     };
     match (tool.run)(data_folder, arguments) {
-        // The text is for clients that do not know structured content.
+        // For clients without support for structured content.
         Ok(content) => Ok(json!({
             "content": [{ "type": "text", "text": content.to_string() }],
             "structuredContent": content, "isError": false,
@@ -185,7 +185,7 @@ fn search(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, T
     Ok(content)
 }
 
-/// Parses the JSON of a document, which is valid.
+/// Parses the JSON of a document. Cannot fail.
 fn to_json(document: &str) -> Value {
     serde_json::from_str(document).unwrap_or_else(|_| document.into())
 }
@@ -239,7 +239,7 @@ fn read(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, Too
     Ok(part(&document, start, count))
 }
 
-/// Returns the first character of lines and their number of characters.
+/// Returns the first character and the number of characters of a range of lines.
 fn line_range(text: &str, first: Option<u32>, last: Option<u32>) -> (usize, usize) {
     let first = first.unwrap_or(1) as usize - 1;
     let lines = (last.unwrap_or(u32::MAX) as usize).saturating_sub(first);
@@ -248,7 +248,7 @@ fn line_range(text: &str, first: Option<u32>, last: Option<u32>) -> (usize, usiz
     (start, all.take(lines).sum())
 }
 
-/// Returns a part of a document. `start` and `count` are characters.
+/// Returns a part of a document. `start` and `count` are numbers of characters.
 fn part(document: &StoredText, start: usize, count: usize) -> Value {
     let text: String = document.text.chars().skip(start).take(count).collect();
     let total = document.text.chars().count();

@@ -1,4 +1,4 @@
-//! What the page shows and changes of how folders are indexed.
+//! The folder services of the web page.
 
 use std::fs;
 use std::io;
@@ -24,8 +24,8 @@ pub struct RunWatch {
     pub started: Instant,
 }
 
-/// Returns the services for the data folder. `config` is the configuration, if it is not the usual
-/// one.
+/// Returns the services for a data folder. `config` is the path of the configuration. `None` is the
+/// default path.
 pub fn folder_services(
     data_folder: &Path,
     config: Option<PathBuf>,
@@ -51,7 +51,8 @@ pub fn folder_services(
     }
 }
 
-/// Returns the progress of the run of this process, or of one that a person has started.
+/// Returns the progress of the run of this process, or else of the run that was started from the
+/// page.
 fn progress(run: Option<&RunWatch>, started: &StartedRuns) -> Option<RunProgress> {
     match run.filter(|run| !run.is_ended.load(Ordering::Relaxed)) {
         Some(run) => Some(run_progress(&run.progress, run.started.elapsed())),
@@ -70,7 +71,7 @@ fn read_config(file: Option<&Path>) -> Result<String, String> {
     }
 }
 
-/// Replaces the file as a whole, so that a reader sees the old or the new one.
+/// Replaces the file atomically, so that readers see either the old or the new content.
 fn write_config(file: Option<&Path>, text: &str) -> Result<(), String> {
     let file = file.ok_or(NO_PLACE)?;
     let fail = |error: io::Error| format!("{}: {error}", file.display());
@@ -84,7 +85,8 @@ fn write_config(file: Option<&Path>, text: &str) -> Result<(), String> {
     fs::rename(&new, file).map_err(fail)
 }
 
-/// Returns `windrow index` beside this process, which has the data folder open.
+/// Returns the command `windrow index` for a run beside this process, which has the data folder
+/// open.
 fn run_command(
     data_folder: &Path,
     config: Option<&Path>,

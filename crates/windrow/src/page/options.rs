@@ -1,12 +1,12 @@
-//! The address of the page.
+//! The address of the web page.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// Where the page is, as it was given.
+/// The address of the page as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebAddress {
     pub listen: SocketAddr,
-    /// The name in the address, which browsers may use.
+    /// The host name in the address, if one was given.
     pub host_name: Option<String>,
 }
 
@@ -18,7 +18,7 @@ pub struct WebOptions {
 }
 
 impl WebAddress {
-    /// Parses HOST:PORT. The error continues a sentence that begins with the text.
+    /// Parses HOST:PORT. The error message continues a sentence that begins with the text.
     pub fn parse(text: &str) -> Result<WebAddress, String> {
         let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
         let listen =

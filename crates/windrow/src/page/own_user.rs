@@ -1,18 +1,18 @@
-//! Whether a browser belongs to the user who runs this program.
+//! Detects whether a browser belongs to the user that runs this program.
 //!
-//! Other users of the machine can reach the loopback address, too. The system knows whose process
-//! has the other end of a connection. Source: proc(5), `/proc/net/tcp`.
+//! Other users of the machine can also connect to the loopback address. The system reports the
+//! owner of the other end of a connection. Source: proc(5), `/proc/net/tcp`.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use windrow_page::ConnectionEnds;
 
-/// The tables of connections: of IPv4, and of IPv6.
+/// The tables of connections, for IPv4 and IPv6.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// Returns `true` if the other end of a connection is a socket of the user of this process on this
-/// machine. On other systems than Linux it is never known.
+/// machine. Always `false` on systems other than Linux.
 pub fn is_own_user(ends: ConnectionEnds) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let mut tables = TABLES
@@ -21,7 +21,7 @@ pub fn is_own_user(ends: ConnectionEnds) -> bool {
     tables.any(|table| owner(&table, ends) == Some(own))
 }
 
-/// Returns the user of the browser's socket.
+/// Returns the owner of the browser's socket.
 fn owner(table: &str, ends: ConnectionEnds) -> Option<u32> {
     let (browser, page) = (canonical(ends.browser), canonical(ends.page));
     table.lines().find_map(|line| {
@@ -39,7 +39,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Parses `0100007F:1F90`: words of four bytes in the order of the machine, and the port.
+/// Parses `0100007F:1F90`: words of four bytes in native byte order, and the port.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

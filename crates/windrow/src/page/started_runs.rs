@@ -1,4 +1,4 @@
-//! Runs of `windrow index` that people start from the page: processes of their own.
+//! Runs of `windrow index` that are started from the page, as separate processes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -10,7 +10,7 @@ use windrow_page::RunProgress;
 
 use crate::progress_line::parse_line;
 
-/// The running run, and why the one before failed. Cheap to clone.
+/// The active run, and the error of the previous one. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct StartedRuns {
     state: Arc<Mutex<State>>,
@@ -28,22 +28,22 @@ struct Running {
     output: Arc<Mutex<Output>>,
 }
 
-/// What a run has written by now.
+/// The output of a run.
 #[derive(Default)]
 struct Output {
     progress: RunProgress,
-    /// The last line that is no progress.
+    /// The last line that is not progress.
     message: String,
 }
 
-/// A longer line is cut.
+/// The maximum length of a line. Longer lines are truncated.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 impl StartedRuns {
     /// Starts a run, which writes its progress as lines to standard error.
     ///
     /// # Errors
-    /// Fails if one is running, or if the system cannot start it.
+    /// Fails if a run is active, or if the process cannot be started.
     pub fn start(&self, mut command: Command) -> Result<(), String> {
         let mut state = self.lock();
         if state.running.is_some() {
@@ -55,7 +55,7 @@ impl StartedRuns {
         let output = Arc::new(Mutex::new(Output::default()));
         if let Some(lines) = process.stderr.take() {
             let output = output.clone();
-            // It ends with the process.
+            // The thread ends with the process.
             thread::spawn(move || read_lines(lines, &output));
         }
         state.problem = None;
@@ -67,7 +67,7 @@ impl StartedRuns {
         Ok(())
     }
 
-    /// Returns the progress of the running run.
+    /// Returns the progress of the active run.
     pub fn progress(&self) -> Option<RunProgress> {
         let state = self.lock();
         let running = state.running.as_ref()?;
@@ -79,24 +79,24 @@ impl StartedRuns {
         })
     }
 
-    /// Ends the run. The next one continues it. Returns `false` if there is none.
+    /// Stops the active run. The next run continues it. Returns `false` if there is none.
     pub fn stop(&self) -> bool {
         let mut state = self.lock();
         let Some(mut running) = state.running.take() else {
             return false;
         };
-        // It may have ended by itself.
+        // Fails if the process has already exited.
         let _ = running.process.kill();
         let _ = running.process.wait();
         true
     }
 
-    /// Returns why the newest run failed.
+    /// Returns the error of the newest run, if it failed.
     pub fn problem(&self) -> Option<String> {
         self.lock().problem.clone()
     }
 
-    /// Returns the state, without a run that has ended.
+    /// Returns the state. Removes a run that has ended.
     fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = lock(&self.state);
         let ended = match &mut state.running {

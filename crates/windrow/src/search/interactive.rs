@@ -1,9 +1,10 @@
-//! `windrow search --interactive`: searches while a person types, with a preview of the selected result.
+//! `windrow search --interactive`: searches while the user types, with a preview of the selected
+//! result.
 //!
 //! ```text
 //! keys → state → view
 //!         ↓  ↑
-//!        worker: a thread that searches; a newer query ends the search of an older one
+//! worker: a search thread; a newer query interrupts the search for an older one
 //! ```
 
 mod state;
@@ -28,10 +29,10 @@ use crate::command_line::Failure;
 use state::{Effect, State};
 use worker::Worker;
 
-/// So long keys are waited for before replies of the worker are looked at.
+/// The maximum time to wait for a key before replies of the worker are handled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Runs the interface until the person leaves it.
+/// Runs the interface until the user leaves it.
 pub fn interact(reader: QueryReader, searcher: Searcher, options: &Options) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::Usage("--interactive needs a terminal".to_owned()));
@@ -39,7 +40,7 @@ pub fn interact(reader: QueryReader, searcher: Searcher, options: &Options) -> R
     let worker = Worker::start(reader, searcher, options.page)?;
     let mut state = State::new(&options.query);
     let mut terminal = ratatui::try_init().map_err(Failure::runtime)?;
-    // Otherwise a line break of a pasted text would be Enter.
+    // Otherwise a line break in pasted text would be handled as Enter.
     let ended = execute!(io::stdout(), EnableBracketedPaste)
         .and_then(|()| run(&mut terminal, &mut state, &worker));
     let restored = execute!(io::stdout(), DisableBracketedPaste);

@@ -1,4 +1,4 @@
-//! `--open`: opens the file of a result with the program that the desktop has for it.
+//! `--open`: opens the file of a result with the desktop's default program.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use windrow_file_search::SearchResult;
 use super::result::escape_control;
 use crate::command_line::Failure;
 
-/// Opens the file of a result. Returns a sentence that says what is opened.
+/// Opens the file of a result. Returns a message that names the file.
 pub fn open_result(result: &SearchResult) -> Result<String, Failure> {
     let shown = escape_control(&result.path);
     let path = text_to_path(&result.path)
@@ -49,7 +49,7 @@ fn is_in_path(program: &str) -> bool {
     env::split_paths(&folders).any(|folder: PathBuf| folder.join(program).is_file())
 }
 
-/// Starts a program. It may run longer than this one, and has none of its standard streams.
+/// Starts a program detached from this one and its standard streams.
 fn start(program: &OsString, path: &Path) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null());

@@ -14,60 +14,60 @@ use crate::config;
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 pub struct Options {
-    /// What the person typed. Saved searches are not replaced yet.
+    /// The query as typed. Saved searches are not expanded yet.
     pub query: String,
     pub data_folder: PathBuf,
     pub page: ResultPage,
     pub action: Action,
     pub output: Output,
     pub color: ColorChoice,
-    /// Documents like this file are searched.
+    /// Searches for documents that are similar to this file.
     pub similar: Option<PathBuf>,
     pub synonyms: Option<PathBuf>,
-    /// The query is saved under this name.
+    /// The name under which the query is saved.
     pub save: Option<String>,
-    /// The query is not written to the history.
+    /// The query is not appended to the history.
     pub no_history: bool,
 }
 
-/// What is done.
+/// The action of the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
     #[default]
     ShowResults,
     CountBy(CountedField),
-    /// Opens the file of the result with this number, from 1 on.
+    /// Opens the file of the result with this number, counted from 1.
     Open(u32),
     ShowPipeline,
-    /// Searches while the person types.
+    /// Searches while the user types.
     Interact,
     ListSaved,
     ListHistory,
 }
 
-/// How results are written.
+/// The output format of results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// For people.
+    /// For terminals and humans.
     #[default]
     Text,
     Json,
-    /// The paths alone, with this behind each.
+    /// Only the paths, each followed by this string.
     Names(&'static str),
     Template(Template),
 }
 
-/// When results are coloured.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// If the output is a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// Reads the command line. Choices that exclude each other are collected first.
+/// Collects the command line. Mutually exclusive options are checked at the end.
 #[derive(Default)]
 struct Reader {
     options: Options,
@@ -111,7 +111,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
 }
 
 impl Reader {
-    /// Reads an option without a value. Returns `false` if it is another one.
+    /// Reads an option without a value. Returns `false` if the name is unknown.
     fn read_flag(&mut self, name: &str) -> bool {
         let action = |reader: &mut Reader, name, action| reader.actions.push((name, action));
         match name {
@@ -128,7 +128,7 @@ impl Reader {
         true
     }
 
-    /// Reads an option with a value. Returns `false` if it is another one.
+    /// Reads an option with a value. Returns `false` if the name is unknown.
     fn read_value(&mut self, name: &str, arguments: &mut lexopt::Parser) -> Result<bool, Failure> {
         let mut text = || -> Result<String, Failure> { Ok(arguments.value()?.string()?) };
         match name {
@@ -162,7 +162,7 @@ impl Reader {
     }
 
     fn finish(mut self, has_words: bool) -> Result<Options, Failure> {
-        // A zero byte behind each name is a kind of --names-only.
+        // `--null` is a variant of `--names-only`.
         if self.outputs.iter().any(|(name, _)| *name == "--null") {
             self.outputs.retain(|(name, _)| *name != "--names-only");
         }
@@ -201,7 +201,7 @@ impl Reader {
         Ok(self.options)
     }
 
-    /// Fails if an option would change nothing for what is done.
+    /// Fails if an option has no effect on the action.
     fn check_output_of_action(&self) -> Result<(), Failure> {
         let Options {
             action,
@@ -238,7 +238,7 @@ fn exclude_each_other<T: PartialEq>(choices: &[(&'static str, T)]) -> Result<(),
     }
 }
 
-/// Takes the next argument if it is `-word`: not an option, but a negated search term.
+/// Consumes the next argument if it is `-word`: a negated search term and not an option.
 fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
     let mut raw = arguments.try_raw_args()?;
     let word = raw.peek()?.to_str()?;

@@ -1,4 +1,4 @@
-//! Writes results to standard output, in the format of the command line.
+//! Writes results to standard output in the selected format.
 
 use std::io::{self, IsTerminal, StdoutLock, Write as _};
 
@@ -50,13 +50,13 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// Writes a name in the bytes of the file system, as the program that reads it needs it.
+    /// Writes a path in the original bytes of the file system.
     fn write_name(&mut self, result: &SearchResult, end: &str) -> io::Result<()> {
         self.output.write_all(&id_bytes(result))?;
         write!(self.output, "{end}")
     }
 
-    /// Writes a query that finds more: for programs among the results, for people on standard error.
+    /// Writes a suggested query: among the results for programs, otherwise to standard error.
     pub fn write_suggestion(&mut self, query: &str) {
         if *self.format == Output::Json {
             // A write error means that the pipe was closed.
@@ -66,7 +66,7 @@ impl ResultWriter<'_> {
     }
 }
 
-/// Returns `true` if a variable of the environment is set and not empty.
+/// Returns `true` if an environment variable is set and not empty.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Search results, formatted for terminals and programs.
+//! Formats search results for terminals and programs.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStringExt as _;
 use windrow_file_search::{SearchResult, Snippet, TextPlace};
 use windrow_ingest::text_to_path;
 
-/// The format of a search result for people.
+/// The style of results for humans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputStyle {
-    /// Matched words are between asterisks.
+    /// Matched words are enclosed in asterisks.
     Plain,
-    /// Matched words are bold and red, for terminals.
+    /// Matched words are bold and red, by terminal escape sequences.
     Colored,
 }
 
@@ -33,7 +33,7 @@ impl OutputStyle {
     }
 }
 
-/// Texts before and after a part of a line that stands out.
+/// The strings before and after a highlighted part of a line.
 pub struct Marks {
     start: &'static str,
     end: &'static str,
@@ -46,11 +46,11 @@ impl Marks {
     }
 }
 
-/// What terminals and programs show of a result.
+/// The display of a result.
 pub trait ShownResult {
     /// Writes the result with its rank `number`.
     fn write(&self, output: &mut dyn Write, number: usize, style: OutputStyle) -> io::Result<()>;
-    /// Returns the title in one line, if the path does not show it.
+    /// Returns the title on one line. `None` if the path already shows it.
     fn shown_title(&self) -> Option<String>;
 }
 
@@ -80,7 +80,7 @@ impl ShownResult for SearchResult {
     }
 }
 
-/// Formats a snippet in one line, with its matched words between the marks.
+/// Formats a snippet on one line, with its matched words between the marks.
 pub fn format_snippet(snippet: &Snippet, marks: Marks) -> String {
     let Snippet { text, ranges, .. } = snippet;
     let piece = |range: Range<usize>| to_single_line(slice_snippet(text, range));
@@ -101,14 +101,14 @@ pub fn format_snippet(snippet: &Snippet, marks: Marks) -> String {
     format!("{before}{}{after}", line.trim())
 }
 
-/// Returns a range of a snippet. Highlights are ranges of whole characters of their text.
+/// Returns a range of a snippet. Cannot fail: highlights are ranges of whole characters.
 fn slice_snippet(text: &str, range: Range<usize>) -> &str {
     let part = text.get(range.clone());
     debug_assert!(part.is_some(), "a snippet has no characters at {range:?}");
     part.unwrap_or_default()
 }
 
-/// Returns the bytes of a stored path in the file system.
+/// Converts a stored path to the bytes of the file system.
 pub fn path_bytes(path: &str) -> Vec<u8> {
     match text_to_path(path) {
         Some(path) => path.into_os_string().into_vec(),
@@ -116,7 +116,8 @@ pub fn path_bytes(path: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the bytes of the path of a result, with what is inside of the file.
+/// Returns the path of a result in the bytes of the file system, followed by the position inside
+/// the file.
 pub fn id_bytes(result: &SearchResult) -> Vec<u8> {
     let Some(inner) = result.id.strip_prefix(&result.path) else {
         return result.id.clone().into_bytes();
@@ -126,7 +127,7 @@ pub fn id_bytes(result: &SearchResult) -> Vec<u8> {
     bytes
 }
 
-/// Collapses white space and removes control characters, so that the content of a file cannot
+/// Collapses white space and removes control characters, because the content of a file must not
 /// control the terminal.
 pub fn to_single_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());

@@ -22,7 +22,7 @@ pub struct Searcher {
     interrupt: Box<dyn Interrupt + Send>,
 }
 
-/// The documents of a data folder, open in this process or in a server.
+/// The documents of a data folder, opened in this process or by a server.
 enum Documents {
     Local(Arc<EngineCollections>),
     Server(Client),
@@ -34,7 +34,7 @@ impl Searcher {
         Searcher::open_with_engine(data_folder).map(|(searcher, _)| searcher)
     }
 
-    /// As [`open`](Self::open). Also returns the engine if this process has the folder open.
+    /// Like [`open`](Self::open). Also returns the engine if this process has opened the folder.
     pub fn open_with_engine(
         data_folder: &Path,
     ) -> Result<(Searcher, Option<Arc<Engine>>), Failure> {
@@ -51,7 +51,7 @@ impl Searcher {
         Ok((searcher, engine))
     }
 
-    /// Searches an open data folder. Returns `None` if no files are indexed in it.
+    /// Searches an open data folder. Returns `None` if it has no indexed files.
     pub fn in_opened(opened: DataFolder) -> Result<Option<Searcher>, Failure> {
         match opened {
             DataFolder::Local(engine) => {
@@ -89,7 +89,7 @@ impl Searcher {
         matches!(self.documents, Documents::Server(_))
     }
 
-    /// Sets what ends searches early. A server is not interrupted.
+    /// Sets the interrupt of searches. Searches on a server are not interrupted.
     pub fn set_interrupt(&mut self, interrupt: impl Interrupt + Send + 'static) {
         self.interrupt = Box::new(interrupt);
     }
@@ -147,14 +147,15 @@ fn has_documents(engine: &Engine) -> Result<bool, Failure> {
     Ok(engine.collection(&documents).is_some())
 }
 
-/// Returns `true` if the analyzers of this program are not those that made the search index. A
-/// server builds such indexes again by itself.
+/// Returns `true` if the search index was created with other analyzers than those of this program.
+/// A server rebuilds such indexes automatically.
 fn has_outdated_index(engine: &Engine) -> Result<bool, Failure> {
     let documents = engine.collection(&namespace(StoreCollection::Documents.name())?);
     Ok(documents.is_some_and(|documents| !documents.outdated_search_indexes().is_empty()))
 }
 
-/// Asks a server for the collection of the documents. A search in a missing one finds nothing.
+/// Returns `true` if the server has the collection of documents. A search in a missing collection
+/// would find nothing.
 fn server_has_documents(client: &mut Client) -> Result<bool, Failure> {
     let command = doc! {
         "listCollections": 1, "filter": { "name": (StoreCollection::Documents.name()) },
@@ -191,7 +192,7 @@ fn aggregate_local(
     Ok(())
 }
 
-/// Creates the failure of a search in a data folder without indexed files.
+/// Returns the failure of a search in a data folder without indexed files.
 pub fn not_indexed_failure(data_folder: &Path) -> Failure {
     let data_folder = data_folder.display();
     Failure::Runtime(format!(

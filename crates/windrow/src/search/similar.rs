@@ -1,4 +1,4 @@
-//! `--similar`: the documents that are like a file.
+//! `--similar`: finds documents that are similar to a file.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use windrow_ingest::path_to_text;
 use super::searcher::Searcher;
 use crate::command_line::Failure;
 
-/// Returns what is like an indexed file, among the documents of an operator. The file itself is left out.
+/// Returns the target of documents that are similar to an indexed file, restricted to an operator.
+/// The file itself is excluded.
 pub fn similar_to_file(
     searcher: &mut Searcher,
     file: &Path,
@@ -24,7 +25,7 @@ pub fn similar_to_file(
     })
 }
 
-/// Returns the `_id` of a file, or of a member of one as results show it.
+/// Returns the `_id` of a file or of a member, as shown in results.
 pub fn document_id(file: &Path) -> String {
     match file.canonicalize() {
         Ok(path) => path_to_text(&path),

@@ -9,14 +9,15 @@ use super::searcher::Searcher;
 use super::similar::document_id;
 use crate::command_line::Failure;
 
-/// A message lists so many documents of a file.
+/// The maximum number of members listed in a message.
 const MEMBERS_SHOWN: i64 = 20;
 
-/// Reads the text of a document by its path. A file of several documents is refused with their paths.
+/// Reads the text of a document by its path. Fails with the paths of the members if the file has
+/// several documents.
 pub fn read_stored_text(searcher: &mut Searcher, path: &Path) -> Result<StoredText, Failure> {
     let id = document_id(path);
     let document = windrow_file_search::read_stored_text(searcher, &id)?;
-    // An archive has a document of its own, without text.
+    // An archive itself is a document without text.
     let unread = match document {
         Some(document) if document.unread.is_none() => return Ok(document),
         unread => unread,

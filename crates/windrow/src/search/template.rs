@@ -1,4 +1,4 @@
-//! `--format`: a line for each result by a template.
+//! `--format`: formats each result by a template.
 
 use windrow_file_query::TimeContext;
 
@@ -64,8 +64,8 @@ const FIELDS: [(&str, TemplateField); 18] = [
 ];
 
 impl Template {
-    /// Parses a template: text with `{field}`, the doubled braces `{{` and `}}`, and `\t`, `\n`, `\0` and
-    /// `\\`. An error is a sentence.
+    /// Parses a template: text with `{field}`, the escaped braces `{{` and `}}`, and `\t`, `\n`,
+    /// `\0` and `\\`. Fails with a message.
     pub fn parse(text: &str) -> Result<Template, String> {
         let (mut pieces, mut literal) = (Vec::new(), String::new());
         let mut rest = text;
@@ -108,8 +108,8 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// Returns the line of a result with its rank `number`, without a line break. Names of files are in
-    /// the bytes of the file system, as shells and programs need them.
+    /// Formats a result with its rank `number`, without a line break. Paths are in the bytes of the
+    /// file system, as shells and programs need them.
     pub fn format(&self, result: &SearchResult, number: usize) -> Vec<u8> {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone().into_bytes(),
@@ -120,7 +120,8 @@ impl Template {
 }
 
 impl TemplateField {
-    /// Returns the field of a result with its rank `number`. Paths are exact, texts are in one line.
+    /// Returns the field of a result with its rank `number`. Paths are exact, other texts are on
+    /// one line.
     fn of(self, result: &SearchResult, number: usize) -> Vec<u8> {
         let date = |ms| TimeContext::system().format_ms(ms);
         let optional = |number: Option<usize>| number.map_or(String::new(), |it| it.to_string());
@@ -131,7 +132,7 @@ impl TemplateField {
                 let folder = result.path.rsplit_once('/');
                 return path_bytes(folder.map_or("", |(folder, _)| folder));
             }
-            // The name of a member is not that of a file.
+            // A member is not a file, so its name is not a path.
             TemplateField::Name if result.path.ends_with(&result.file_name) => {
                 return path_bytes(&result.file_name);
             }
@@ -163,7 +164,7 @@ fn field(name: &str) -> Result<TemplateField, String> {
     })
 }
 
-/// Reads what follows a backslash.
+/// Parses an escape sequence after its backslash.
 fn escape(behind: &str) -> Result<(char, &str), String> {
     for (name, character) in [('t', '\t'), ('n', '\n'), ('0', '\0'), ('\\', '\\')] {
         if let Some(after) = behind.strip_prefix(name) {

@@ -6,11 +6,11 @@ use windrow_server::{AuditFilter, AuditSettings, AuditTarget, LogRotation, Syslo
 
 use crate::command_line::Failure;
 
-/// The options of the audit log that were given.
+/// The given options of the audit log.
 #[derive(Debug, Default)]
 pub struct AuditDraft {
     pub destination: Option<AuditDestination>,
-    /// Whether the format was given, of which there is one.
+    /// The format was given. There is only one format.
     pub has_format: bool,
     pub path: Option<PathBuf>,
     pub filter: Option<AuditFilter>,
@@ -25,8 +25,8 @@ pub enum AuditDestination {
 }
 
 impl AuditDraft {
-    /// The settings of the audit log. Files are rotated as the log of the server is, and lines in
-    /// the system's log have the same facility. As in mongod, a file needs its path and its format.
+    /// Returns the settings of the audit log. Files are rotated like the server log, and lines in
+    /// the system log have the same facility. As in mongod, a file needs its path and its format.
     pub fn settings(
         &self,
         rotation: LogRotation,

@@ -1,4 +1,4 @@
-//! The configuration file of `windrow serve`, in the form of mongod's: YAML with sections.
+//! The configuration file of `windrow serve`, which has the form of mongod's: YAML with sections.
 //!
 //! ```yaml
 //! net:
@@ -16,10 +16,10 @@ use super::given_option::GivenOption;
 use super::option_table::{Kind, OPTIONS, ServerOption};
 use crate::command_line::Failure;
 
-/// The depth of nested sections. Those of options have a depth of 4.
+/// The maximum nesting depth of sections. Options have a depth of up to 4.
 const DEPTH_MAX: usize = 8;
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads the options of a file. Fails with the line of the first error.
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Vec<GivenOption>, Failure> {
         .map_err(|FileError { line, reason }| Failure::Usage(format!("{name}:{line}: {reason}")))
 }
 
-/// An error of a file: `reason` is a sentence.
+/// An error in a file. `reason` is a sentence.
 #[derive(Debug, PartialEq)]
 struct FileError {
     line: usize,
@@ -51,7 +51,7 @@ impl From<ScanError> for FileError {
     }
 }
 
-/// Parses the text of a file with this name.
+/// Parses the text of a file. `name` is its name in messages.
 fn parse(text: &str, name: &str) -> Result<Vec<GivenOption>, FileError> {
     let mut events = Events(Parser::new_from_str(text));
     let mut given = Vec::new();
@@ -103,7 +103,7 @@ struct SectionReader<'r, 't> {
 }
 
 impl SectionReader<'_, '_> {
-    /// Reads a section to its end. `path` are the keys of the section.
+    /// Reads a section to its end. `path` contains the keys of the section.
     fn read_section(&mut self, path: &mut Vec<String>) -> Result<(), FileError> {
         loop {
             let (event, span) = self.events.next()?;
@@ -137,7 +137,7 @@ impl SectionReader<'_, '_> {
         self.read_section(path)
     }
 
-    /// Takes the value of an option, or of an entry of a map.
+    /// Reads the value of an option or of a map entry.
     fn take(
         &mut self,
         path: &[String],
@@ -176,7 +176,8 @@ impl SectionReader<'_, '_> {
     }
 }
 
-/// Returns `true` if options, or entries of a map, have longer keys that begin with this one.
+/// Returns `true` if this key is a section: options or map entries have longer keys that begin with
+/// it.
 fn is_section(key: &str) -> bool {
     OPTIONS.iter().any(|option| {
         let rest = option.key.strip_prefix(key);

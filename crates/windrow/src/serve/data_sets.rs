@@ -1,4 +1,4 @@
-//! The data sets of a server: opens each one, watches over it, and opens it again when another
+//! The data sets of a server. Opens each of them, monitors its role, and reopens it after another
 //! server has become its primary.
 
 use std::path::{Path, PathBuf};
@@ -26,27 +26,28 @@ use crate::secret_file;
 use crate::server_target::TlsFiles;
 use crate::store::open_bucket;
 
-/// How often a primary looks if it has been replaced, or should be.
+/// The interval at which a primary checks whether it was or should be replaced.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a server that has handed over a data set does not become its primary again.
+/// The time for which a server does not become the primary again after it has handed over a data
+/// set.
 const HANDOVER_ABSTENTION: Duration = Duration::from_secs(10);
 
-/// The time between two handovers of a data set by one server. A server that should be its primary,
-/// and cannot become it, would get it again and again.
+/// The minimum interval of handovers of a data set by one server. If the server that should be the
+/// primary cannot become it, the data set would otherwise be handed over continually.
 const HANDOVER_INTERVAL: Duration = Duration::from_secs(20);
 
-/// The pause before a data set that could not be opened is tried again.
+/// The pause before another attempt to open a data set.
 const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest time in which a data set that was closed has to be opened again.
+/// The maximum time in which a closed data set must be reopened.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The ids of log lines. MongoDB has no such events.
 const REOPENED: i32 = 9_000_050;
 const NOT_OPENED: i32 = 9_000_051;
 
-/// The shortest and the longest key, in characters, as MongoDB's key files have it.
+/// The minimum and maximum length of a key in characters, as in MongoDB's key files.
 const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 6..=1024;
 
 /// The open data sets of a server.
@@ -56,11 +57,11 @@ pub struct DataSets {
     key: Option<String>,
     engines: Vec<OpenedEngine>,
     first: Arc<FirstEngine>,
-    /// The engine of the state that clients connect to, which has no data.
+    /// The engine of the state that clients connect to. It has no data.
     front: Arc<Engine>,
 }
 
-/// The place of a data set, and its share of the memory and the cache.
+/// The location of a data set, and its share of memory and cache.
 struct DataSetPlace {
     name: String,
     folder: PathBuf,
@@ -69,10 +70,10 @@ struct DataSetPlace {
 }
 
 impl DataSets {
-    /// Checks that the object store has the same data sets, and opens all.
+    /// Compares the data sets in the object store with the options, and opens all of them.
     ///
     /// # Errors
-    /// Fails if it has others, if one cannot be opened, or if there is too little memory.
+    /// Fails if they differ, if one cannot be opened, or if there is too little memory.
     pub fn open(
         options: &Options,
         store: &StoreOptions,
@@ -109,12 +110,12 @@ impl DataSets {
         Ok(opened)
     }
 
-    /// The engine of the first data set, which has the users.
+    /// Returns the engine of the first data set, which contains the users.
     pub fn first_engine(&self) -> Arc<FirstEngine> {
         self.first.clone()
     }
 
-    /// The engine of the state that clients connect to.
+    /// Returns the engine of the state that clients connect to.
     pub fn front_engine(&self) -> Arc<Engine> {
         self.front.clone()
     }
@@ -125,7 +126,7 @@ impl DataSets {
             .any(|opened| opened.engine.is_encrypted())
     }
 
-    /// The settings of the router.
+    /// Returns the settings of the router.
     pub fn router(&self, options: &Options) -> RouterSettings {
         let address = self
             .places
@@ -140,19 +141,19 @@ impl DataSets {
         }
     }
 
-    /// Closes the engines, which are not served.
+    /// Closes the engines, if they are not served.
     pub fn close(self) {
         for OpenedEngine { engine, follow } in self.engines {
             drop(follow);
-            // The server does not start in any case.
+            // The start fails in any case.
             let _ = engine.close();
         }
     }
 
-    /// Serves the data sets until a stop, each in a thread.
+    /// Serves each data set in a thread, until a stop is requested.
     ///
     /// # Errors
-    /// Fails as [`Server::run`] does, and if the system has no threads left.
+    /// Fails like [`Server::run`], or if a thread cannot be started.
     pub fn serve(
         self,
         options: Arc<Options>,
@@ -185,24 +186,24 @@ impl DataSets {
         }
         let served = server.run();
         self.first.end();
-        // The last client has been served.
+        // All clients were served.
         stop.request();
         for thread in threads {
-            // A panic is already logged.
+            // A panic was already logged.
             drop(thread.join());
         }
         served.map_err(Failure::runtime)
     }
 }
 
-/// The places of all data sets, which share the memory and the cache.
+/// Returns the locations of all data sets, among which memory and cache are divided.
 fn places(
     options: &Options,
     store: &StoreOptions,
     placement: &Placement,
 ) -> Result<Vec<DataSetPlace>, Failure> {
     let count = placement.count() as u64;
-    // The state that clients connect to has an engine, too.
+    // The front state also has an engine.
     let memory_bytes = options.memory_bytes.saturating_sub(MEMORY_BYTES_MIN) / count;
     if memory_bytes < MEMORY_BYTES_MIN {
         let needed = (count + 1) * (MEMORY_BYTES_MIN >> 20);
@@ -227,7 +228,7 @@ fn places(
     Ok(placement.ids().map(place).collect())
 }
 
-/// Reads the key of a cluster: a file as MongoDB's key files, whose white space does not count.
+/// Reads the key of a cluster. As in MongoDB's key files, white space is ignored.
 fn read_key(path: &Path) -> Result<String, Failure> {
     let text = secret_file::read(path)?;
     let key: String = text
@@ -243,8 +244,9 @@ fn read_key(path: &Path) -> Result<String, Failure> {
     Ok(key)
 }
 
-/// How connections to other servers begin TLS. As in MongoDB, they do not if TLS is merely allowed.
-/// If clients need a certificate, that of the server is presented.
+/// Returns the function that begins TLS on connections to other servers. As in MongoDB, these
+/// connections are unencrypted if TLS is merely allowed. If clients need a certificate, that of the
+/// server is presented.
 fn encryption_of_peers(options: &Options) -> Option<EncryptStream> {
     let tls = options.tls.as_ref()?;
     if tls.mode == TlsMode::Allow {
@@ -284,7 +286,7 @@ struct DataSetTask {
     host: DataSetHost,
     options: Arc<Options>,
     log: Arc<Log>,
-    /// Requested after the last client is served.
+    /// Requested after the last client was served.
     stop: Arc<Stop>,
 }
 
@@ -338,8 +340,8 @@ impl DataSetTask {
         }
     }
 
-    /// Opens the data set again. Returns `None` if the server stops, or if that fails for long.
-    /// Then the server is stopped.
+    /// Reopens the data set. Returns `None` if the server stops, or if reopening fails for too
+    /// long, which also stops the server.
     fn open_again(&self, abstention: Duration) -> Option<OpenedEngine> {
         let began = Instant::now();
         loop {
@@ -367,8 +369,8 @@ impl DataSetTask {
         self.host.stop().request();
     }
 
-    /// Follows the primary, and then watches over the primary that this server has become. Returns
-    /// why that ends.
+    /// Follows the primary. After this server has become the primary, monitors its role. Returns
+    /// the reason of the end.
     fn watch(
         &self,
         follow: Option<FollowTask>,
@@ -404,7 +406,7 @@ impl DataSetTask {
     }
 }
 
-/// Why this server does not follow or serve a data set any more.
+/// The reason why this server no longer follows or serves a data set.
 enum EndReason {
     /// The server stops.
     Stopped,
@@ -414,11 +416,11 @@ enum EndReason {
     HandedOver,
 }
 
-/// What decides on the primary of a data set.
+/// Callbacks that decide about the primary of a data set.
 struct Decisions<D, R> {
-    /// Whether this server, the primary, should give up the data set.
+    /// Returns `true` if this server, the primary, should hand over the data set.
     is_due: D,
-    /// How many other servers should rather become the primary.
+    /// Returns the number of servers that take precedence as the primary.
     rank: R,
 }
 

@@ -16,22 +16,22 @@ use crate::command_line::Failure;
 use crate::data_folder::open_when_free;
 use crate::encryption;
 
-/// Exit codes of mongod: the data folder has another format, the data folder cannot be used.
+/// Exit codes of mongod: incompatible format of the data folder, unusable data folder.
 const OTHER_FORMAT: u8 = 62;
 const UNUSABLE_FOLDER: u8 = 100;
 
-/// How long the lock of the data folder is waited for. A process that was just killed can hold it
-/// for a moment. So can readers of a data set that was closed.
+/// The time to wait for the lock of the data folder. A process that was just killed, or readers of a
+/// closed data set, can hold it for a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What an engine is opened from.
+/// The source of an engine.
 #[derive(Clone, Copy)]
 pub struct EngineSource<'a> {
     pub folder: &'a Path,
     pub memory_bytes: u64,
-    /// The object store with the database. `None` if it is in the folder alone.
+    /// The object store that contains the database. `None` if the folder contains it.
     pub store: Option<&'a StoreOptions>,
-    /// The server does not become the primary for this time.
+    /// The server does not become the primary within this time.
     pub abstention: Duration,
 }
 

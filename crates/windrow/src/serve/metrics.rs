@@ -14,7 +14,7 @@ use crate::secret_file;
 /// The id of the log line about the address of metrics. MongoDB has no such event.
 const ADDRESS: i32 = 9_000_015;
 
-/// Serves the metrics, if an address was given.
+/// Serves the metrics if an address is configured.
 pub fn start_metrics(
     log: &Log,
     options: &Options,
@@ -35,7 +35,7 @@ pub fn start_metrics(
     };
     let metrics_options = MetricsOptions { listen, token };
     let server = MetricsServer::start(metrics_options, move || metrics_page(&state));
-    // Without a token, an address that other machines can reach is a wrong option.
+    // An address that other machines can reach needs a token.
     let server = server.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
         _ => Failure::runtime(error),

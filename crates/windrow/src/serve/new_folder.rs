@@ -1,10 +1,10 @@
-//! A data folder that did not exist before a start. A start that fails leaves none behind: the next
-//! one may want it encrypted.
+//! Detects whether a start creates the data folder. If such a start fails, the folder is removed,
+//! because the next start may use other options, such as encryption.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A data folder at the beginning of a start.
+/// A data folder before the start.
 pub struct NewFolder {
     path: PathBuf,
     before: FolderState,
@@ -14,12 +14,12 @@ pub struct NewFolder {
 enum FolderState {
     Missing,
     Empty,
-    /// It has files, or cannot be read.
+    /// It contains files, or cannot be read.
     InUse,
 }
 
 impl NewFolder {
-    /// Looks at the folder. Call it before anything is written there.
+    /// Observes the folder. Must be called before anything is written to it.
     pub fn observe(path: &Path) -> NewFolder {
         let before = match fs::read_dir(path) {
             Ok(mut entries) => match entries.next() {
@@ -35,8 +35,9 @@ impl NewFolder {
         }
     }
 
-    /// Removes what the start has written, if there was nothing before. No client has been served,
-    /// so the folder has no data. A failure leaves files behind, as if this had not been called.
+    /// Removes the files that the start has written, if the folder did not exist before. It
+    /// contains no data, because no client was served. Errors are ignored: remaining files are
+    /// harmless.
     pub fn discard(self) {
         match self.before {
             FolderState::InUse => {}

@@ -1,5 +1,5 @@
-//! The options of `windrow serve`: the one table of their names, the names that mongod has for
-//! them, their keys in the configuration file, and their parsers.
+//! The table of the options of `windrow serve`: their names, the names of the equivalent mongod
+//! options, their keys in the configuration file, and their parsers.
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -29,14 +29,14 @@ use crate::{byte_size, memory, store};
 pub struct ServerOption {
     /// The name on the command line, after `--`.
     pub name: &'static str,
-    /// The names of mongod's option.
+    /// The names of the equivalent mongod option.
     pub mongod: &'static [&'static str],
-    /// The key in the configuration file. Empty for options of the command line only. Those without
-    /// a counterpart in mongod's file have a section `windrow`.
+    /// The key in the configuration file. Empty for options of the command line only. Options
+    /// without an equivalent in mongod's file are in the section `windrow`.
     pub key: &'static str,
     pub kind: Kind,
-    /// Parses the value and stores it. The error continues a sentence that begins with the name and
-    /// the value.
+    /// Parses and stores the value. The error message continues a sentence that begins with the
+    /// name and the value.
     pub set: fn(&mut Draft, &OsStr) -> Result<(), String>,
 }
 
@@ -45,9 +45,9 @@ pub struct ServerOption {
 pub enum Kind {
     Text,
     Integer,
-    /// A text that is never shown.
+    /// A secret text.
     Secret,
-    /// A number with a fraction.
+    /// A decimal number.
     Number,
     /// Set by its presence on the command line, and with `true` in the file.
     Switch,
@@ -55,7 +55,7 @@ pub enum Kind {
     Map,
 }
 
-/// The options that were given.
+/// The given options.
 #[derive(Debug, Default)]
 pub struct Draft {
     pub data_folder: Option<PathBuf>,
@@ -78,7 +78,7 @@ pub struct Draft {
     pub connections_max: Option<usize>,
     pub operations_max: Option<usize>,
     pub idle_time_max: Option<Duration>,
-    /// `None` if no option says when clients must log in.
+    /// `None` if no option determines access control.
     pub access_control: Option<AccessControl>,
     pub memory_bytes: Option<u64>,
     pub build_priority: BuildPriority,
@@ -113,7 +113,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Sets when clients must log in. Fails if another option says something else.
+    /// Sets access control. Fails if another option contradicts.
     fn control_access(&mut self, control: AccessControl) -> Result<(), String> {
         match self.access_control.replace(control) {
             Some(before) if before != control => Err(
@@ -448,14 +448,14 @@ pub const OPTIONS: &[ServerOption] = &[
     }),
 ];
 
-/// The option with this name on the command line.
+/// Returns the option with this name on the command line.
 pub fn find(name: &str) -> Option<&'static ServerOption> {
     OPTIONS
         .iter()
         .find(|option| option.name == name || option.mongod.contains(&name))
 }
 
-/// The value of a switch on the command line. `--no-unix-socket` is the opposite of its key in the
+/// Returns the value of a switch on the command line. `--no-unix-socket` negates its key in the
 /// file.
 pub fn switch_value(option: &ServerOption) -> OsString {
     let is_on = option.name != "no-unix-socket";

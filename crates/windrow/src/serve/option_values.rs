@@ -1,4 +1,4 @@
-//! Parsers of the values of options. An error continues a sentence that begins with the name of the
+//! Parsers of option values. An error message continues a sentence that begins with the name of the
 //! option and the value.
 
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ pub fn parse_seconds(value: &OsStr) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds.ok_or(NOT_POSITIVE)?))
 }
 
-/// The smallest `--cache-bytes`: the cache has parts of 1 MB.
+/// The minimum of `--cache-bytes`: the cache is divided into parts of 1 MB.
 const CACHE_BYTES_MIN: u64 = 16_000_000;
 
 pub fn parse_cache_bytes(text: &str) -> Result<u64, String> {
@@ -67,12 +67,12 @@ pub fn parse_replica_set(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The versions of TLS without the disabled ones.
+/// Returns the versions of TLS that are not disabled.
 pub fn parse_versions_left(text: &str) -> Result<Vec<TlsVersion>, String> {
     let mut versions = vec![TlsVersion::V12, TlsVersion::V13];
     for name in text.split(',').map(str::trim) {
         match name {
-            // The server never has these.
+            // Versions that the server never supports.
             "TLS1_0" | "TLS1_1" | "none" => {}
             "TLS1_2" => versions.retain(|version| *version != TlsVersion::V12),
             "TLS1_3" => versions.retain(|version| *version != TlsVersion::V13),
@@ -112,7 +112,7 @@ pub fn parse_priority(value: &OsStr) -> Result<BuildPriority, String> {
     }
 }
 
-/// Parses the number of the command line, or the name of the configuration file.
+/// Parses the number of the command line or the name of the configuration file.
 pub fn parse_profiling_level(value: &OsStr) -> Result<ProfilingLevel, String> {
     match text(value)? {
         "0" | "off" => Ok(ProfilingLevel::Off),
@@ -136,7 +136,7 @@ pub fn parse_rotation(value: &OsStr) -> Result<LogRotation, String> {
     }
 }
 
-/// Accepts only a value that describes what the server does anyway.
+/// Accepts only the value that describes the behaviour of the server.
 pub fn accept_only(value: &OsStr, only: &str) -> Result<(), String> {
     if text(value)? == only {
         return Ok(());

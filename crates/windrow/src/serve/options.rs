@@ -1,4 +1,4 @@
-//! The options of `windrow serve`: from the command line and the configuration file to one struct.
+//! The options of `windrow serve`, combined from the command line and the configuration file.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct Options {
 }
 
 /// Parses the command line, and the configuration file that it names. Options of the command line
-/// replace those of the file. Returns `None` if help was requested.
+/// take precedence over those of the file. Returns `None` if help was requested.
 pub fn parse(arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let Some(line) = parse_command_line(arguments)? else {
         return Ok(None);
@@ -95,13 +95,13 @@ fn replaces(newer: &GivenOption, older: &GivenOption) -> bool {
     let is_address = addresses.contains(&newer.name) && addresses.contains(&older.name);
     let has_listen = newer.name == "listen" || older.name == "listen";
     let is_one = |group: &&[&str]| group.contains(&newer.name) && group.contains(&older.name);
-    // Parameters of the same name follow each other, and the last one counts.
+    // Parameters are repeatable. The last value of a name is used.
     newer.name == older.name && newer.kind != Kind::Map
         || is_address && has_listen
         || ONE_SETTING.iter().any(is_one)
 }
 
-/// Options that say the same in other words.
+/// Options with the same effect.
 const ONE_SETTING: &[&[&str]] = &[
     &["auth", "no-auth", "authorization"],
     &["log-destination", "syslog"],
@@ -142,7 +142,7 @@ fn parse_command_line(mut arguments: lexopt::Parser) -> Result<Option<CommandLin
     Ok(Some(CommandLine { config_file, given }))
 }
 
-/// Fills in the defaults, and checks options that depend on each other.
+/// Sets defaults, and checks options that depend on each other.
 fn finish(
     draft: Draft,
     given: &[GivenOption],
@@ -201,7 +201,7 @@ fn finish(
     })
 }
 
-/// The addresses of `--listen`, or of `--bind-ip` and `--port`.
+/// Returns the addresses of `--listen`, or of `--bind-ip` and `--port`.
 fn addresses(draft: &Draft) -> Result<Vec<SocketAddr>, Failure> {
     let is_mongods = draft.bind_ip.is_some() || draft.bind_all || draft.port.is_some();
     if !draft.listen.is_empty() {
@@ -228,7 +228,7 @@ fn addresses(draft: &Draft) -> Result<Vec<SocketAddr>, Failure> {
     if draft.bind_ip.is_none() {
         found.push(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }
-    // Two names of one address.
+    // Several names can resolve to the same address.
     let mut unique = Vec::new();
     for address in found {
         if !unique.contains(&address) {
@@ -242,7 +242,7 @@ fn addresses(draft: &Draft) -> Result<Vec<SocketAddr>, Failure> {
     Ok(unique)
 }
 
-/// The addresses of a name, without those of IPv6 unless they are wanted.
+/// Resolves a host name. Returns IPv6 addresses only if `ipv6` is `true`.
 fn resolve(name: &str, port: u16, ipv6: bool) -> Result<Vec<SocketAddr>, Failure> {
     if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
@@ -257,8 +257,8 @@ fn resolve(name: &str, port: u16, ipv6: bool) -> Result<Vec<SocketAddr>, Failure
     Ok(found)
 }
 
-/// The Unix domain socket. As mongod, the server has one if it listens on the loopback address,
-/// unless the options say otherwise.
+/// Returns the settings of the Unix domain socket. As in mongod, it is created if the server
+/// listens on a loopback address, unless the options say otherwise.
 fn unix_socket(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<UnixSocket>, Failure> {
     let is_given = draft.unix_socket_folder.is_some() || draft.unix_socket_permissions.is_some();
     if draft.unix_socket == Some(false) {

@@ -1,4 +1,4 @@
-//! The file with the id of the process, for programs that supervise it.
+//! The file with the process id, for supervisors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It may have been removed already.
+        // Fails if the file was already removed.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -58,7 +58,7 @@ const PROBLEM_INTERVAL: Duration = Duration::from_secs(10);
 const RECENT_PROBLEMS_MAX: usize = 20;
 
 impl RecentProblems {
-    /// Records a problem. Returns `true` if it is to be logged.
+    /// Records a problem. Returns `true` if it must be logged.
     fn add(&mut self, what: &str, error: &str, now: Instant) -> bool {
         let RecentProblems(recent) = self;
         recent.retain(|problem| now.duration_since(problem.logged) < PROBLEM_INTERVAL);

@@ -1,4 +1,5 @@
-//! SIGHUP: reads the configuration file again, and applies what can change while the server runs.
+//! SIGHUP: reads the configuration file again, and applies the changes that are possible at run
+//! time.
 
 use std::sync::Arc;
 
@@ -12,13 +13,13 @@ use crate::command_line::Failure;
 pub struct Reloader {
     log: Arc<Log>,
     state: Arc<State>,
-    /// The options of the start, with those of the last reload that can change.
+    /// The options of the start, with the changeable options of the last reload.
     current: Options,
     /// All options of the last reload.
     newest: DocumentBuf,
 }
 
-/// Keys whose values can change while the server runs.
+/// Keys that can change at run time.
 const CHANGEABLE: &[&str] = &[
     "setParameter",
     "systemLog.verbosity",
@@ -37,7 +38,7 @@ impl Reloader {
         }
     }
 
-    /// Reads the configuration file again. If it has an error, nothing changes.
+    /// Reads the configuration file again. If it is invalid, nothing changes.
     pub fn reload(&mut self) {
         if self.current.config_file.is_none() {
             return;
@@ -58,7 +59,7 @@ impl Reloader {
         let failures = self.state.apply_settings(before, after);
         let mut applied = differences(&self.newest, &options.shown);
         applied.retain(|key| is_changeable(key));
-        // Settings that need a restart are reported each time.
+        // Changes that need a restart are reported at each reload.
         let mut ignored = differences(&self.current.shown, &options.shown);
         ignored.retain(|key| !is_changeable(key));
         let attr = doc! {
@@ -83,10 +84,10 @@ impl Reloader {
 /// The id of the log line about a reload. MongoDB has no such event.
 const RELOAD: i32 = 9_000_010;
 
-/// Parses the command line again, which also reads the configuration file.
+/// Parses the command line and the configuration file again.
 fn read_again() -> Result<Option<Options>, Failure> {
     let mut arguments = lexopt::Parser::from_env();
-    // The name of the command.
+    // Skips the name of the command.
     arguments.next()?;
     parse(arguments)
 }
@@ -98,7 +99,7 @@ fn is_changeable(key: &str) -> bool {
     })
 }
 
-/// The keys of values that differ, also of those that only one of both has.
+/// Returns the keys whose values differ, including keys that only one of the documents has.
 fn differences(before: &DocumentBuf, after: &DocumentBuf) -> Vec<String> {
     let (mut old, mut new) = (Vec::new(), Vec::new());
     flatten("", before.as_document(), &mut old);

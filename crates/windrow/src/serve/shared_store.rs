@@ -1,5 +1,5 @@
-//! Opens a database in an object store: follows its log until no other server extends it, and takes
-//! it over.
+//! Opens a database in an object store: follows its log until no other server extends it, then
+//! takes it over.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,25 +18,26 @@ use super::store_options::StoreOptions;
 use crate::data_sets;
 use crate::store::open_bucket;
 
-/// A primary without writes extends the log this often.
+/// The interval at which an idle primary extends the log.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Followers that are so far behind find the log in the object store.
+/// The time for which the primary retains log entries. Followers that are further behind read the
+/// log from the object store.
 const RETENTION: Duration = Duration::from_secs(60);
-/// A primary without writes creates so many log objects in a quarter of an hour.
+/// The maximum number of log objects. An idle primary creates as many in a quarter of an hour.
 const LOG_OBJECTS_MAX: u64 = 1000;
-/// Nothing is kept for a server that has been silent for this time.
+/// Data is not retained for servers that were silent for this time.
 const MEMBER_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// A follower looks for the next log object this often.
+/// The interval at which a follower polls for the next log object.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Failed requests are repeated after this time, then after twice the time, and so on.
+/// The pause before a failed request is repeated. It doubles at each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The time that a server gets to become the primary before one of the next rank tries it.
+/// The time that servers of one rank have to become the primary before those of the next rank try.
 const RANK_DELAY: Duration = Duration::from_millis(500);
 /// The ids of log lines. MongoDB has no such events.
 const STORE_ID: i32 = 9_000_030;
 
-/// Repeats failed requests without end.
+/// Repeats failed requests without a limit.
 struct Backoff {
     log: Arc<Log>,
 }
@@ -60,7 +61,7 @@ impl RetryPolicy for Backoff {
     }
 }
 
-/// Opens a database in an object store. If no other server extends the log, this one becomes the
+/// Opens a database in an object store. If no other server extends the log, this server becomes the
 /// primary. Otherwise it follows.
 pub fn open_shared(
     store: &StoreOptions,
@@ -93,7 +94,7 @@ pub fn open_shared(
         let storage_options = options.storage.clone();
         let replica = Replica::open(disk.clone(), storage_options, cluster.clone())?;
         match open_shared_database(replica, &options, &policy) {
-            // Another server has taken over right after this one, which follows it now.
+            // Another server has taken over meanwhile. This server follows it now.
             Err(Error::Storage(error @ StorageError::Fenced { .. })) => say_fenced(log, &error),
             opened => break opened?,
         }
@@ -123,17 +124,17 @@ pub fn open_shared(
     })
 }
 
-/// The environment variable by which a server that has stepped down tells itself for how many
-/// seconds it must not become the primary.
+/// The environment variable by which a server that has stepped down tells its restarted process the
+/// number of seconds for which it must not become the primary.
 pub const ABSTENTION: &str = "WINDROW_STEPPED_DOWN_SECONDS";
 
-/// For how long this process must not become the primary.
+/// Returns the time for which this process must not become the primary.
 pub fn abstention() -> Duration {
     let seconds = std::env::var(ABSTENTION).ok();
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-/// At the start, a server takes over the log if no other server extends it.
+/// The policy at the start: takes over the log if no other server extends it.
 struct StartPolicy<'a> {
     folder: &'a Path,
     log: &'a Log,
@@ -183,11 +184,11 @@ const IS_PRIMARY: &str = "This server is the primary now";
 /// An engine that was just opened.
 pub struct OpenedEngine {
     pub engine: Arc<Engine>,
-    /// The work that remains if the engine follows another server.
+    /// The task that follows another server. `None` if the engine is the primary.
     pub follow: Option<FollowTask>,
 }
 
-/// The work of a server that follows another one.
+/// The task of a server that follows another one.
 pub struct FollowTask {
     follower: Box<Follower>,
     engine: Arc<Engine>,
@@ -198,10 +199,10 @@ pub struct FollowTask {
 }
 
 impl FollowTask {
-    /// Follows the log until the server stops or becomes the primary. `rank` returns how many other
-    /// servers should rather become the primary: they get some time to do so.
+    /// Follows the log until the server stops or becomes the primary. `rank` returns the number of
+    /// servers that take precedence as the primary, which get some time to take over.
     ///
-    /// Fails if the copy cannot be continued: it has to be opened again.
+    /// Fails if the copy must be reopened.
     pub fn run(mut self, stop: &Stop, rank: &dyn Fn() -> u32) -> Result<(), Error> {
         let mut silent_since = Instant::now();
         let mut needed_since: Option<Instant> = None;
@@ -213,7 +214,8 @@ impl FollowTask {
                 }
                 Ok(FollowOutcome::Stale(stale)) => return Err(stale_copy(stale)),
                 Ok(FollowOutcome::AtEnd) => {}
-                // The primary cannot reach the object store either, or this server would not know.
+                // The primary cannot reach the object store either. Otherwise this server would
+                // receive its log.
                 Err(Error::Storage(StorageError::Unavailable { .. })) => {
                     silent_since = Instant::now();
                 }
@@ -249,7 +251,7 @@ fn stale_copy(stale: Stale) -> Error {
     Error::Interrupted(what)
 }
 
-/// Loads the copy again, and writes rollback files of what only this server has.
+/// Reloads the copy, and writes rollback files of the data that only this server has.
 fn reload(
     replica: Replica,
     stale: Stale,
@@ -285,7 +287,7 @@ fn reload(
     })
 }
 
-/// Returns the time in the names of rollback files, as MongoDB writes it.
+/// Returns the time in the names of rollback files, in MongoDB's format.
 fn rollback_time() -> String {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S.%3f");
     now.to_string()

@@ -1,4 +1,4 @@
-//! The options as `getCmdLineOpts` shows them: in the form of the configuration file.
+//! Formats the options for `getCmdLineOpts`, in the form of the configuration file.
 
 use std::net::SocketAddr;
 
@@ -7,8 +7,8 @@ use windrow_document::{DocumentBuf, Value};
 use super::given_option::GivenOption;
 use super::option_table::{Kind, find};
 
-/// The options in the form of the configuration file. If one is given several times, the last value
-/// counts.
+/// Returns the options in the form of the configuration file. If an option is repeated, the last
+/// value is used.
 pub fn show(
     given: &[GivenOption],
     listen: &[SocketAddr],
@@ -57,10 +57,10 @@ pub fn show(
     shown.to_document()
 }
 
-/// What is shown in place of a secret, as in MongoDB.
+/// The replacement of secrets, as in MongoDB.
 const HIDDEN: &str = "<password>";
 
-/// The arguments of the command line without secrets.
+/// Returns the arguments of the command line without secrets.
 pub fn show_arguments(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut is_secret = false;
     let show = |argument: String| {

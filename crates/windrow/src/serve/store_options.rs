@@ -9,17 +9,17 @@ use windrow_server::{AccessControl, Placement};
 use super::option_table::Draft;
 use crate::command_line::Failure;
 
-/// The object store that has the database.
+/// The object store that contains the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreOptions {
     pub url: String,
     /// Settings by their names in the crate `object_store`.
     pub options: Vec<(String, String)>,
     pub cache_bytes: u64,
-    /// The address that clients connect to.
+    /// The address to which clients connect.
     pub advertise: String,
     pub election_timeout: Duration,
-    /// The data sets. `None` if the object store has a single database.
+    /// The data sets. `None` if the object store contains a single database.
     pub data_sets: Option<DataSetOptions>,
 }
 
@@ -27,14 +27,14 @@ pub struct StoreOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSetOptions {
     pub placement: Placement,
-    /// The file with the key of the cluster. `None` if clients need not log in.
+    /// The key file of the cluster. `None` without access control.
     pub key_file: Option<PathBuf>,
 }
 
 /// The default of `--cache-bytes`.
 const CACHE_BYTES_DEFAULT: u64 = 10 << 30;
 
-/// The object store. Its other options need `--store`.
+/// Returns the object store. The other options of this module need `--store`.
 pub fn store_options(
     draft: &Draft,
     listen: &[SocketAddr],
@@ -64,7 +64,7 @@ pub fn store_options(
     }))
 }
 
-/// The data sets, if there are any. They need a key, except with `--no-auth`.
+/// Returns the data sets, if any. They need a key, except with `--no-auth`.
 fn data_set_options(draft: &Draft) -> Result<Option<DataSetOptions>, Failure> {
     let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
     if draft.data_sets.is_empty() {

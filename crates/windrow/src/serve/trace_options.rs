@@ -2,7 +2,7 @@
 
 use windrow_web::CollectorAddress;
 
-/// Where traces go, and which commands are traced.
+/// The destination of traces, and the selection of traced commands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
     pub endpoint: Option<CollectorAddress>,

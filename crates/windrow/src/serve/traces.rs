@@ -1,4 +1,4 @@
-//! The traces of `windrow serve`: a thread that sends spans to a collector of OpenTelemetry.
+//! The traces of `windrow serve`: a thread that sends spans to an OpenTelemetry collector.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,22 +15,22 @@ use crate::command_line::Failure;
 /// The id of the log lines about traces. MongoDB has no such event.
 const TRACES: i32 = 9_000_018;
 
-/// The longest time that a span waits for others in its request.
+/// The maximum time that a span waits to be batched.
 const BATCH_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// How often a request is sent, if the collector may take it later.
+/// The number of attempts to send a request.
 const ATTEMPTS: usize = 3;
 
 /// The time between two attempts.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Sends spans until it is dropped. Then it sends those that wait, once.
+/// Sends spans. When it is dropped, the waiting spans are sent once.
 pub struct TraceExporter {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts to send spans, if an endpoint was given.
+/// Starts the exporter if an endpoint is configured.
 pub fn start_traces(
     log: &Arc<Log>,
     options: &TraceOptions,
@@ -62,7 +62,7 @@ impl Drop for TraceExporter {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic is already logged.
+            // A panic was already logged.
             let _ = thread.join();
         }
     }
@@ -105,7 +105,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a request, several times if necessary. Returns why it failed.
+    /// Sends a request, with retries. Returns the error of the last attempt.
     fn send(&self, request: &str) -> Option<String> {
         for attempt in 1.. {
             let Err(error) = self.collector.send(request.to_owned()) else {
@@ -120,7 +120,7 @@ impl Exporter {
         None
     }
 
-    /// Logs that sending begins to fail, or works again.
+    /// Logs when sending begins to fail, and when it works again.
     fn report(&self, has_failed: bool, failure: Option<&str>) {
         let (severity, message) = match (has_failed, failure) {
             (false, Some(_)) => (Severity::Warning, "The collector does not take traces"),

@@ -1,4 +1,4 @@
-//! The page of `windrow serve`.
+//! The web page of `windrow serve`.
 
 use std::io;
 
@@ -16,7 +16,7 @@ const ADDRESS: i32 = 9_000_040;
 /// The id of the log line about a page that is not encrypted. MongoDB has no such event.
 const NOT_ENCRYPTED: i32 = 9_000_041;
 
-/// Serves the page, if an address was given. `password` is that of Windrow's own user.
+/// Serves the page if an address is configured. `password` is that of the internal user.
 pub fn start_web(
     log: &Log,
     options: &Options,
@@ -33,7 +33,7 @@ pub fn start_web(
         config: None,
         run: None,
     };
-    // Without logins, an address that other machines can reach is a wrong option.
+    // Without access control, the page must not be reachable from other machines.
     let server = start_page(web, context).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
         _ => Failure::runtime(error),

@@ -1,9 +1,9 @@
-//! The options of the page.
+//! The options of the web page.
 
 use crate::command_line::Failure;
 use crate::page::{WebAddress, WebOptions};
 
-/// The options of the page that were given.
+/// The given options of the page.
 #[derive(Debug, Default)]
 pub struct WebDraft {
     pub address: Option<WebAddress>,
@@ -11,7 +11,7 @@ pub struct WebDraft {
 }
 
 impl WebDraft {
-    /// Returns the options, if there is a page.
+    /// Returns the options. `None` if no page is configured.
     pub fn options(&self) -> Result<Option<WebOptions>, Failure> {
         match &self.address {
             None if self.is_read_only => Err(Failure::Usage(

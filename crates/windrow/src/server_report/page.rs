@@ -1,9 +1,9 @@
-//! The report as lines of text, for a page or for the terminal.
+//! Formats the report as text, for a page or a terminal.
 
 use super::{CollectionRate, Report, RunningOperation};
 use crate::display_text::harmless_line;
 
-/// The server and the time since its start.
+/// Returns the host and the uptime of the server.
 pub fn title(report: &Report) -> String {
     let (host, version) = (harmless_line(&report.host), harmless_line(&report.version));
     format!(
@@ -12,7 +12,7 @@ pub fn title(report: &Report) -> String {
     )
 }
 
-/// The report as text, without what does not fit into a page.
+/// Returns the report as text, with a limited number of rows.
 pub fn text(report: &Report) -> String {
     let mut lines = vec![title(report)];
     lines.extend(number_lines(report));
@@ -30,10 +30,10 @@ pub fn text(report: &Report) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The rows of each table in a page.
+/// The maximum number of rows of each table in a page.
 const ROWS_MAX: usize = 10;
 
-/// The lines of numbers.
+/// Returns the lines with values.
 pub fn number_lines(report: &Report) -> Vec<String> {
     let value = |section: &str, name: &str| report.value(section, name);
     let operations = report.operations.iter();
@@ -101,10 +101,10 @@ pub fn number_lines(report: &Report) -> Vec<String> {
     lines
 }
 
-/// The line above operations.
+/// The heading of operations.
 pub const OPERATION_HEADER: &str = "  seconds       opid  command           namespace";
 
-/// The line of an operation.
+/// Formats an operation.
 pub fn operation_line(one: &RunningOperation) -> String {
     let mut line = format!(
         "{:>9.1} {:>10}  {:<16}  {}  {}",
@@ -120,10 +120,10 @@ pub fn operation_line(one: &RunningOperation) -> String {
     harmless_line(&line)
 }
 
-/// The line above collections.
+/// The heading of collections.
 pub const COLLECTION_HEADER: &str = "  ops/s   total ms/s   reads ms/s  writes ms/s  collection";
 
-/// The line of a collection.
+/// Formats a collection.
 pub fn collection_line(one: &CollectionRate) -> String {
     harmless_line(&format!(
         "{:>7.0} {:>12.1} {:>12.1} {:>12.1}  {}",

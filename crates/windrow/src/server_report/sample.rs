@@ -1,4 +1,4 @@
-//! One look at a server.
+//! A sample of the state of a server.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::client::{Client, ClientError};
 /// MongoDB's error code of a command that the user may not run.
 const UNAUTHORIZED: i32 = 13;
 
-/// What a server says of itself at a moment.
+/// The state of a server at one time.
 #[derive(Debug)]
 pub struct Sample {
     pub at: Instant,
@@ -20,12 +20,12 @@ pub struct Sample {
     pub collections: Option<DocumentBuf>,
     /// The running operations that the user may see.
     pub operations: Vec<DocumentBuf>,
-    /// What the user may not see.
+    /// The parts that the user may not see.
     pub missing: Vec<String>,
 }
 
 impl Sample {
-    /// Asks a server. Only `serverStatus` must be allowed.
+    /// Queries a server. The user needs only the privilege for `serverStatus`.
     pub fn take(client: &mut Client) -> Result<Sample, ClientError> {
         let mut missing = Vec::new();
         let status = doc! {
@@ -74,7 +74,7 @@ fn operations(reply: Document<'_>) -> Vec<DocumentBuf> {
     documents.map(Document::to_buf).collect()
 }
 
-/// The number of operations of a collection.
+/// Returns the number of operations of a collection.
 pub fn total_of_collection(totals: Document<'_>) -> f64 {
     number(totals, &["total", "count"])
 }

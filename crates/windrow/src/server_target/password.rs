@@ -1,4 +1,4 @@
-//! Passwords from the environment or from the terminal.
+//! Reads passwords from the environment or the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -10,7 +10,7 @@ use crate::command_line::Failure;
 /// The environment variable with a password.
 const PASSWORD_VARIABLE: &str = "WINDROW_PASSWORD";
 
-/// The password of a user: that of the environment, or what a person types.
+/// Returns the password of a user from the environment, or asks for it.
 pub fn read_password(user: &str) -> Result<Password, Failure> {
     if let Ok(password) = std::env::var(PASSWORD_VARIABLE) {
         return Ok(Password(password));
@@ -20,7 +20,7 @@ pub fn read_password(user: &str) -> Result<Password, Failure> {
         let message = format!("the password of {user} is missing; set {PASSWORD_VARIABLE}");
         return Err(Failure::Usage(message));
     }
-    // Output can be a pipe.
+    // Standard output may be a pipe.
     eprint!("Password of {user}: ");
     io::stderr().flush().map_err(Failure::runtime)?;
     let before = tcgetattr(&input).map_err(Failure::runtime)?;

@@ -1,6 +1,6 @@
-//! Connection strings, as MongoDB's drivers take them
-//! (<https://www.mongodb.com/docs/manual/reference/connection-string/>). Only one server can be
-//! named.
+//! Connection strings of MongoDB
+//! (<https://www.mongodb.com/docs/manual/reference/connection-string/>), restricted to a single
+//! server.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,21 @@ use crate::address_file::Password;
 
 const PORT_DEFAULT: u16 = 27017;
 
-/// What a connection string says.
+/// A parsed connection string.
 #[derive(Debug, PartialEq)]
 pub struct ParsedUri {
     pub endpoint: Endpoint,
     pub user: Option<String>,
     pub password: Option<Password>,
-    /// The database of the user.
+    /// The authentication database.
     pub database: Option<String>,
     pub mechanism: Option<String>,
     pub tls: bool,
     pub files: TlsFiles,
 }
 
-/// Parses a connection string, or `HOST[:PORT]`. Fails with a sentence, which has no password.
+/// Parses a connection string or `HOST[:PORT]`. Fails with a message, which does not contain the
+/// password.
 pub fn parse_uri(text: &str) -> Result<ParsedUri, String> {
     if text.starts_with("mongodb+srv://") {
         return Err("mongodb+srv:// is not supported; name the server".to_owned());
@@ -72,7 +73,7 @@ impl ParsedUri {
             "tlsCertificateKeyFile" => {
                 self.files.certificate_key_file = Some(PathBuf::from(value));
             }
-            // They are about writes, pools and the choice among several servers.
+            // Options about writes, pools and server selection have no effect.
             "directConnection" | "appName" | "retryWrites" | "retryReads" | "w" | "journal"
             | "readPreference" | "maxPoolSize" | "minPoolSize" | "compressors" => {}
             _ => {
@@ -118,7 +119,7 @@ fn endpoint(host: &str) -> Result<Endpoint, String> {
     })
 }
 
-/// Replaces `%40` and so on by their characters.
+/// Decodes percent escapes.
 fn decode(text: &str) -> Result<String, String> {
     let invalid = || "a part of the connection string has an invalid % escape".to_owned();
     let mut bytes = Vec::with_capacity(text.len());

@@ -41,9 +41,9 @@ Examples:
 "
 );
 
-/// The longest time between two reports, in seconds.
+/// The maximum interval of reports in seconds.
 const INTERVAL_SECONDS_MAX: f64 = 3600.0;
-/// The shortest time between two reports, in seconds.
+/// The minimum interval of reports in seconds.
 const INTERVAL_SECONDS_MIN: f64 = 0.1;
 
 #[derive(Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! A thread that asks the server for samples. If the connection is lost, it connects again.
+//! The thread that samples the server. It reconnects if the connection is lost.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -9,10 +9,10 @@ use crate::command_line::Failure;
 use crate::server_report::{Report, Sample};
 use crate::server_target::ResolvedTarget;
 
-/// A report, or why there is none.
+/// A report, or an error message.
 pub type Sampled = Result<Box<Report>, String>;
 
-/// The thread. It ends with the process.
+/// The sampling thread. It ends with the process.
 pub struct Sampler {
     reports: Receiver<Sampled>,
 }
@@ -30,13 +30,13 @@ impl Sampler {
         Ok(Sampler { reports })
     }
 
-    /// The next report, if there is one.
+    /// Returns the next report, if any.
     pub fn next_report(&self) -> Option<Sampled> {
         self.reports.try_recv().ok()
     }
 }
 
-/// The first report comes early, so that the screen is not empty.
+/// The first report has a short interval, so that the screen is filled soon.
 const FIRST_INTERVAL: Duration = Duration::from_millis(200);
 
 fn run(target: &ResolvedTarget, client: Client, interval: Duration, reports: &SyncSender<Sampled>) {
@@ -60,7 +60,7 @@ fn run(target: &ResolvedTarget, client: Client, interval: Duration, reports: &Sy
         } else {
             interval.min(FIRST_INTERVAL)
         };
-        // The receiver ends with the process.
+        // The receiver exists until the process ends.
         if report.is_some_and(|report| reports.send(report).is_err()) {
             return;
         }

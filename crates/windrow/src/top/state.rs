@@ -1,4 +1,4 @@
-//! What the interface shows, and what keys do to it.
+//! The state of the interface, and its changes by keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -13,7 +13,7 @@ pub enum SortColumn {
     Writes,
 }
 
-/// What a key asks for.
+/// The action that a key requests.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     None,
@@ -22,14 +22,14 @@ pub enum Effect {
 
 /// The state of the interface.
 pub struct State {
-    /// How the server was named.
+    /// The server as named by the user.
     pub server: String,
     pub report: Option<Box<Report>>,
-    /// Why there is no newer report.
+    /// The reason why there is no newer report.
     pub failure: Option<String>,
     pub is_paused: bool,
     pub sort: SortColumn,
-    /// The number of operations above the first that is shown.
+    /// The number of operations above the first visible one.
     pub scroll: usize,
 }
 
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Takes a report, unless the interface is paused.
+    /// Handles a report, unless the interface is paused.
     pub fn receive(&mut self, sampled: Sampled) {
         if self.is_paused {
             return;
@@ -65,7 +65,7 @@ impl State {
         count.saturating_sub(1)
     }
 
-    /// The collections in the chosen order.
+    /// Returns the collections in the selected order.
     pub fn collections(&self) -> Vec<&CollectionRate> {
         let report = self.report.as_ref();
         let mut collections: Vec<_> = report.iter().flat_map(|it| &it.collections).collect();

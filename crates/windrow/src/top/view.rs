@@ -14,10 +14,10 @@ use crate::server_report::page::{
 
 const HELP: &str = "q leave  p pause  s sort collections  ↑↓ scroll operations";
 
-/// The lines of numbers, with their frame.
+/// The height of the values with their frame.
 const NUMBER_LINES: u16 = 13;
 
-/// Draws everything.
+/// Draws the interface.
 pub fn draw(frame: &mut Frame<'_>, state: &State) {
     let [title, numbers, operations, collections, message, help] = Layout::vertical([
         Constraint::Length(1),

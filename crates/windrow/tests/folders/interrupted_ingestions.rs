@@ -1,5 +1,5 @@
-//! `windrow index` can be killed at any point. The next one must end with the same documents as one
-//! that was not killed.
+//! `windrow index` can be killed at any point. The next run must result in the same documents as
+//! one that was not killed.
 
 use std::time::Duration;
 

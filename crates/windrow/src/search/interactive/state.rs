@@ -1,4 +1,4 @@
-//! What the interface shows, and what keys and replies change of it.
+//! The state of the interface, and its changes by keys and replies.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -7,7 +7,7 @@ use windrow_file_search::SearchResult;
 use super::worker::{FacetCounts, Reply};
 use crate::display_text::harmless_line;
 
-/// What the interface shows.
+/// The state of the interface.
 pub struct State {
     pub input: Input,
     pub results: Vec<SearchResult>,
@@ -15,21 +15,21 @@ pub struct State {
     pub panel: Panel,
     /// The lines of the selected document.
     pub preview: Vec<String>,
-    /// So many lines of the panel are above its first one.
+    /// The number of lines above the visible part of the panel.
     pub scroll: usize,
     pub facets: Vec<FacetCounts>,
-    /// A sentence about the results, or about what went wrong.
+    /// A note about the results, or an error message.
     pub message: String,
 }
 
-/// What is shown beside the results.
+/// The content of the panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Panel {
     Preview,
     Facets,
 }
 
-/// What has to be done after a key or a reply.
+/// The action that must follow a key or a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     None,
@@ -40,7 +40,7 @@ pub enum Effect {
     Leave,
 }
 
-/// A line that a person edits.
+/// An editable line.
 #[derive(Debug, Default)]
 pub struct Input {
     text: String,
@@ -48,9 +48,9 @@ pub struct Input {
     cursor: usize,
 }
 
-/// Lines that PageUp and PageDown move by.
+/// The number of lines of PageUp and PageDown.
 const PAGE_LINES: usize = 10;
-/// So many bytes of a query are kept.
+/// The maximum length of a query in bytes.
 const INPUT_BYTES_MAX: usize = 10_000;
 
 impl State {
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// Returns the result that is selected.
+    /// Returns the selected result.
     pub fn selected_result(&self) -> Option<&SearchResult> {
         self.results.get(self.selected)
     }
@@ -80,12 +80,12 @@ impl State {
         !self.results.is_empty() && !self.input.text.trim().is_empty()
     }
 
-    /// Shows a sentence.
+    /// Sets the message.
     pub fn set_message(&mut self, message: &str) {
         self.message = harmless_line(message);
     }
 
-    /// Shows a reply of the worker.
+    /// Handles a reply of the worker.
     pub fn receive(&mut self, reply: Reply) -> Effect {
         match reply {
             Reply::Results { results, message } => {
@@ -114,14 +114,14 @@ impl State {
         }
     }
 
-    /// Returns a line above that of the first match, if the result knows its line.
+    /// Returns a line slightly above that of the first match, if it is known.
     fn first_hit_line(&self) -> usize {
         const LINES_ABOVE: usize = 3;
         let line = self.selected_result().and_then(SearchResult::line);
         line.unwrap_or(1).saturating_sub(LINES_ABOVE + 1)
     }
 
-    /// Inserts text that was pasted.
+    /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) -> Effect {
         self.input.insert(text);
         Effect::Search
@@ -195,7 +195,7 @@ impl State {
         Effect::None
     }
 
-    /// Returns what fills the panel.
+    /// Returns the action that fills the panel.
     fn panel_effect(&self) -> Effect {
         match self.panel {
             Panel::Preview if self.preview.is_empty() => Effect::Preview,

@@ -14,10 +14,10 @@ use crate::search::result::{ShownResult as _, escape_control, to_single_line};
 
 const HELP: &str =
     "↑↓ select  Enter open  Tab facets/preview  PgUp PgDn scroll  Ctrl-U clear  Esc leave";
-/// In a narrower terminal the panel is below the results.
+/// The minimum width at which the panel is beside the results instead of below them.
 const COLUMNS_WIDE: u16 = 80;
 
-/// Draws everything.
+/// Draws the interface.
 pub fn draw(frame: &mut Frame<'_>, state: &State) {
     let rows = Layout::vertical([
         Constraint::Length(3),
@@ -47,7 +47,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-/// Draws the query. If it is too long, the part before the cursor is shown.
+/// Draws the query. If it is too long, the part before the cursor is visible.
 fn draw_input(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let block = Block::bordered().title("Search");
     let inner = block.inner(area);
@@ -75,7 +75,7 @@ fn draw_results(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_stateful_widget(list, area, &mut list_state);
 }
 
-/// The title or name, the path, and the matching part.
+/// Returns the title or name, the path and the matching part of a result.
 fn result_text(result: &SearchResult) -> Text<'static> {
     let path = escape_control(&result.id);
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -109,7 +109,7 @@ fn snippet_line(result: &SearchResult) -> Line<'static> {
 fn draw_panel(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let (title, lines): (_, Vec<Line<'_>>) = match state.panel {
         Panel::Preview => {
-            // Lines that do not fit are not laid out.
+            // Only the visible lines are laid out.
             let lines = state.preview.iter().skip(state.scroll);
             let lines = lines.take(usize::from(area.height));
             (

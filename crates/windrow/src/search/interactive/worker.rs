@@ -1,4 +1,4 @@
-//! The thread that searches.
+//! The search thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use windrow_file_search::{
 use crate::command_line::Failure;
 use crate::search::searcher::Searcher;
 
-/// A thread that searches. Its work is sent, and its replies are asked for.
+/// The search thread. Work is sent to it through a channel, and its replies are polled.
 pub struct Worker {
     sender: Sender<Work>,
     replies: Receiver<Reply>,
@@ -23,7 +23,7 @@ pub struct Worker {
     newest: Arc<AtomicU64>,
 }
 
-/// What the thread found.
+/// A reply of the thread.
 pub enum Reply {
     Results {
         results: Vec<SearchResult>,
@@ -37,13 +37,13 @@ pub enum Reply {
     Failure(String),
 }
 
-/// The values of a property.
+/// The value counts of a property.
 pub struct FacetCounts {
     pub name: &'static str,
     pub values: Vec<(String, i64)>,
 }
 
-/// Work for a query of this number.
+/// Work for the query with a number.
 struct Work {
     query_number: u64,
     kind: WorkKind,
@@ -55,7 +55,7 @@ enum WorkKind {
     Facets(String),
 }
 
-/// The fields of facets, and their names for people.
+/// The fields of facets and their labels.
 const FACETS: [(&str, CountedField); 5] = [
     ("kind", CountedField::Kind),
     ("extension", CountedField::Extension),
@@ -64,9 +64,9 @@ const FACETS: [(&str, CountedField); 5] = [
     ("folder", CountedField::Folder),
 ];
 const FACET_VALUES: u32 = 5;
-/// So many characters of a document are shown.
+/// The number of characters of a preview.
 const PREVIEW_CHARACTERS: usize = 200_000;
-/// MongoDB's code for an operation that was interrupted.
+/// MongoDB's error code of an interrupted operation.
 const INTERRUPTED: i32 = 11_601;
 
 impl Worker {
@@ -102,7 +102,7 @@ impl Worker {
         })
     }
 
-    /// Searches for a query, in place of the one that is searched for now.
+    /// Starts a search. It interrupts the current one.
     pub fn search(&self, query: &str) {
         self.newest.fetch_add(1, Ordering::Relaxed);
         self.send(WorkKind::Search(query.to_owned()));
@@ -120,17 +120,17 @@ impl Worker {
 
     fn send(&self, kind: WorkKind) {
         let query_number = self.newest.load(Ordering::Relaxed);
-        // The thread ends only with this struct.
+        // Fails only if the thread has panicked: it ends with this struct.
         let _ = self.sender.send(Work { query_number, kind });
     }
 
-    /// Returns the next reply, if there is one.
+    /// Returns the next reply, if any.
     pub fn next_reply(&self) -> Option<Reply> {
         self.replies.try_recv().ok()
     }
 }
 
-/// Ends a search when there is a newer query.
+/// Interrupts a search when there is a newer query.
 struct NewerQuery {
     newest: Arc<AtomicU64>,
     current: Arc<AtomicU64>,
@@ -154,12 +154,12 @@ struct WorkerThread {
     searcher: Searcher,
     page: ResultPage,
     newest: Arc<AtomicU64>,
-    /// The number of the query that is worked for.
+    /// The number of the query of the current work.
     current: Arc<AtomicU64>,
 }
 
 impl WorkerThread {
-    /// Works until the interface is left. Work for older queries is dropped.
+    /// Handles work until the channel is closed. Work for older queries is dropped.
     fn run(&mut self, work: &Receiver<Work>, replies: &Sender<Reply>) {
         while let Ok(Work { query_number, kind }) = work.recv() {
             self.current.store(query_number, Ordering::Relaxed);
