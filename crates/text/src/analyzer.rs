@@ -13,8 +13,8 @@ use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use crate::stop_words::{StopWords, stop_words};
 
-/// Which differences between a search and a text prevent a match: the options `$caseSensitive` and
-/// `$diacriticSensitive` of `$text`
+/// The differences between a search string and a text that prevent a match: the options
+/// `$caseSensitive` and `$diacriticSensitive` of `$text`
 /// (<https://www.mongodb.com/docs/manual/reference/operator/query/text/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sensitivity {

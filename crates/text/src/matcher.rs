@@ -113,7 +113,7 @@ impl<'q> Matcher<'q> {
     }
 }
 
-/// Which terms of the query a value contains.
+/// The result of searching a value for the terms of the query.
 struct Found {
     positive: bool,
     negated: bool,

@@ -92,8 +92,8 @@ impl Query {
         &self.negated_phrases
     }
 
-    /// Returns `true` if the terms of a document alone cannot decide a match. Each candidate must then
-    /// be tested with a [`Matcher`](crate::Matcher).
+    /// Returns `true` if the terms of a document do not suffice to decide a match. Each candidate
+    /// must then be tested with a [`Matcher`](crate::Matcher).
     pub fn needs_text(&self) -> bool {
         self.sensitivity.any() || !self.phrases.is_empty() || !self.negated_phrases.is_empty()
     }
@@ -108,7 +108,7 @@ impl Query {
         self.version
     }
 
-    /// Returns which differences prevent a match.
+    /// Returns the sensitivity of the search.
     pub fn sensitivity(&self) -> Sensitivity {
         self.sensitivity
     }

@@ -35,7 +35,7 @@ const WHOLE_VALUE_ADJUSTMENT: f64 = 1.1;
 pub struct DocumentTerms {
     analyzers: Analyzers,
     terms: TermTable,
-    /// By the numbers of the terms.
+    /// Indexed by term number.
     entries: Vec<Entry>,
     /// The numbers of the entries of the current value.
     in_value: Vec<u32>,
@@ -48,21 +48,21 @@ pub struct DocumentTerms {
     /// The number of words of all values.
     length: u32,
     values: u32,
-    /// Whether each value so far has weight 1.
+    /// All values so far have weight 1.
     is_unweighted: bool,
 }
 
 /// Words of different values are so far apart that no phrase spans two values.
 const VALUE_GAP: u32 = 100;
 
-/// What an index stores of a term of a document.
+/// What an index stores for a term of a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TermPosting<'a> {
     /// The term.
     pub term: &'a str,
     /// The score, as [`DocumentTerms::iter`] returns it.
     pub score: f64,
-    /// Whether the score is [`score`] of the frequency and the length.
+    /// The score equals [`score`] of the frequency and the length.
     pub score_follows: bool,
     /// The number of its occurrences in all values.
     pub frequency: u32,
@@ -183,7 +183,7 @@ impl DocumentTerms {
         self.terms.iter().zip(scores)
     }
 
-    /// Returns what an index stores of each distinct term, in the order of their first occurrence.
+    /// Returns the postings of the distinct terms, in the order of their first occurrence.
     ///
     /// ```
     /// use windrow_text::{DocumentTerms, Language, TextVersion};
@@ -284,7 +284,7 @@ impl Analyzers {
     }
 }
 
-/// What is known of a term of the document.
+/// The statistics of a term of the document.
 struct Entry {
     /// The number of occurrences in the current value.
     occurrences: u32,
@@ -296,14 +296,14 @@ struct Entry {
     score: f64,
     /// The number of occurrences in all values.
     total: u32,
-    /// Where its next position goes while positions are grouped.
+    /// The index of its next position while positions are grouped.
     next_place: u32,
-    /// Whether a value equals the term.
+    /// A value equals the term.
     is_adjusted: bool,
 }
 
 impl Entry {
-    /// The entry of a term that did not occur yet.
+    /// The entry of a term that has not occurred yet.
     const NEW: Entry = Entry {
         occurrences: 0,
         next_summand: 1.0,

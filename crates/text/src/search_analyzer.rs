@@ -1,13 +1,14 @@
 //! The analyzers of search indexes: a string becomes tokens with positions and byte ranges.
 //!
-//! Those whose names begin with `lucene.` are the analyzers of Apache Lucene that MongoDB Search names
-//! (<https://www.mongodb.com/docs/search/analyzers/>). Unlike the [`Analyzer`](crate::Analyzer) of
-//! text indexes they keep diacritics, and a string with a NUL is analyzed whole. Those whose names begin
-//! with `windrow.` are made for the texts and names of files, in whatever language they are.
+//! Analyzers whose names begin with `lucene.` are those of Apache Lucene that MongoDB Search
+//! supports (<https://www.mongodb.com/docs/search/analyzers/>). Unlike the
+//! [`Analyzer`](crate::Analyzer) of text indexes they keep diacritics, and a NUL does not end a
+//! string. Analyzers whose names begin with `windrow.` are designed for the texts and names of
+//! files in any language.
 //!
-//! An index stores tokens. A change of a rule here, or of the Unicode version of the standard
-//! library or of `unicode-segmentation`, therefore needs a new [`ANALYSIS_VERSION`], so that indexes
-//! are built again, if it changes the tokens of characters that were assigned before.
+//! An index stores tokens. A change of these rules, or of the Unicode version of the standard
+//! library or of `unicode-segmentation`, may change the tokens of some characters. It then needs a
+//! new [`ANALYSIS_VERSION`], so that indexes are rebuilt.
 
 mod cjk;
 mod elision;
@@ -27,9 +28,9 @@ use file_words::Parts;
 pub use grams::{GramKind, GramOptions, GramTokenizer};
 pub use text_words::{DistinctWord, TextWords};
 
-/// The version of the rules of the analyzers. It increases whenever the tokens of any string change.
-/// An index stores the version that its entries were made with, and is built again if another one
-/// is in force.
+/// The version of the rules of the analyzers. It increases whenever the tokens of any string
+/// change. An index stores the version with which its entries were created, and is rebuilt if it
+/// differs from this one.
 pub const ANALYSIS_VERSION: i32 = 1;
 
 /// The number of UTF-16 code units at which tokenizers split a word. Lucene's `maxTokenLength`.
@@ -53,7 +54,7 @@ pub enum SearchAnalyzer {
     Standard,
     /// `lucene.simple`: runs of letters, in lower case.
     Simple,
-    /// `lucene.whitespace`: what white space separates, unchanged.
+    /// `lucene.whitespace`: substrings without white space, unchanged.
     Whitespace,
     /// `lucene.keyword`: the whole string, unchanged.
     Keyword,
@@ -62,10 +63,11 @@ pub enum SearchAnalyzer {
     Cjk,
     /// `lucene.english` and others: as `Standard`, without stop words, stemmed.
     Language(Language),
-    /// `windrow.words`: words, their parts and the pieces of these, without case and diacritics; in scripts
-    /// without spaces characters and pairs of them.
+    /// `windrow.words`: words, their parts and the pieces of these, without case and diacritics; in
+    /// scripts without spaces, characters and pairs of characters.
     FileWords,
-    /// `windrow.wordParts`: the parts of words as in `FileWords`, and pairs of characters. For queries.
+    /// `windrow.wordParts`: the parts of words as in `FileWords`, and pairs of characters. For
+    /// queries.
     FileWordParts,
     /// `windrow.stems`: the stems of words in the language of their document, marked with its code.
     FileStems,
@@ -84,14 +86,14 @@ pub struct Token<'a> {
     pub position: u32,
 }
 
-/// Receives tokens in the order of the text. Positions do not decrease, except behind pieces of words in
-/// `windrow.words`.
+/// Receives tokens in the order of the text. Positions do not decrease, except after pieces of
+/// words in `windrow.words`.
 pub type VisitToken<'v> = dyn FnMut(Token<'_>) + 'v;
 
-/// The beginning of the names of Lucene's analyzers.
+/// The prefix of the names of Lucene's analyzers.
 const PREFIX: &str = "lucene.";
 
-/// The names of our own analyzers.
+/// The analyzers of Windrow and their names.
 const OWN: [(&str, SearchAnalyzer); 4] = [
     ("windrow.words", SearchAnalyzer::FileWords),
     ("windrow.wordParts", SearchAnalyzer::FileWordParts),
@@ -100,8 +102,8 @@ const OWN: [(&str, SearchAnalyzer); 4] = [
 ];
 
 impl SearchAnalyzer {
-    /// Returns the analyzer with this name, or `None` if there is none, for example of a language
-    /// without a stemmer here.
+    /// Returns the analyzer with this name. Returns `None` for unknown names and for languages
+    /// without a stemmer.
     pub fn parse(name: &str) -> Option<SearchAnalyzer> {
         if let Some((_, analyzer)) = OWN.iter().find(|(own, _)| *own == name) {
             return Some(*analyzer);
@@ -152,8 +154,8 @@ impl SearchAnalyzer {
         }
     }
 
-    /// Appends a pattern or a part of a word in the form of the terms that it is compared with: in
-    /// lower case if the analyzer changes the case. A pattern is neither split nor stemmed.
+    /// Appends the normalized form of a pattern or of a part of a word, which can be compared with
+    /// terms: lower case if the analyzer folds case. A pattern is neither split nor stemmed.
     pub fn normalize(self, text: &str, into: &mut String) {
         match self {
             SearchAnalyzer::Whitespace | SearchAnalyzer::Keyword => into.push_str(text),
@@ -165,7 +167,7 @@ impl SearchAnalyzer {
         }
     }
 
-    /// Returns `true` if the analyzer looks at the words of most texts alone, see
+    /// Returns `true` if the analyzer processes the words of most texts independently, see
     /// [`SearchTokenizer::is_by_word`].
     pub fn is_of_words(self) -> bool {
         match self {
@@ -201,14 +203,14 @@ impl SearchTokenizer {
         self.analyzer
     }
 
-    /// Sets the language of the document whose strings follow, for `windrow.stems`. `None`: it is not known.
-    /// Without this call the tokens are those of all languages, for a query.
+    /// Sets the language of the document whose strings follow, for `windrow.stems`. `None` is an
+    /// unknown language. Without this call, the tokens are those of all languages, as queries need.
     pub fn set_document_language(&mut self, language: Option<Language>) {
         self.file_stems.set_document_language(language);
     }
 
-    /// Returns `true` if [`word_tokens`](Self::word_tokens) of these words are the tokens of their text: if
-    /// the analyzer looks at each of them alone.
+    /// Returns `true` if the tokens of a text are the [`word_tokens`](Self::word_tokens) of its
+    /// words: the analyzer processes each of these words independently.
     pub fn is_by_word(&self, words: &TextWords) -> bool {
         let makes_pairs = matches!(
             self.analyzer,
@@ -217,8 +219,8 @@ impl SearchTokenizer {
         self.analyzer.is_of_words() && !(makes_pairs && words.have_pairs())
     }
 
-    /// Calls `visit` with each token of a word. Their positions and ranges begin with 0 at the word. Returns
-    /// the number of positions that the word takes. `is_lower` says that the word is known to be in ASCII
+    /// Calls `visit` with each token of a word. Positions and ranges are relative to the word.
+    /// Returns the number of positions of the word. If `is_lower` is `true`, the word must be ASCII
     /// without capitals.
     pub fn word_tokens(&mut self, word: &str, is_lower: bool, visit: &mut VisitToken<'_>) -> u32 {
         let SearchTokenizer {
@@ -295,8 +297,8 @@ impl SearchTokenizer {
     }
 }
 
-/// Returns a word in lower case. Uses `buffer` only if it changes. `is_lower` says that it is known not
-/// to change.
+/// Returns a word in lower case. Uses `buffer` only if the word changes. If `is_lower` is `true`,
+/// the word must not contain capitals.
 fn lowered<'t>(word: &'t str, is_lower: bool, is_turkish: bool, buffer: &'t mut String) -> &'t str {
     if is_lower {
         return word;
@@ -306,7 +308,8 @@ fn lowered<'t>(word: &'t str, is_lower: bool, is_turkish: bool, buffer: &'t mut 
     buffer
 }
 
-/// Appends `text` in lower case, one character for each, as Lucene's `LowerCaseFilter` does.
+/// Appends `text` in lower case, with one character for each character, as Lucene's
+/// `LowerCaseFilter` does.
 fn lower_into(text: &str, is_turkish: bool, into: &mut String) {
     if text.is_ascii() && !is_turkish {
         let start = into.len();
@@ -318,7 +321,7 @@ fn lower_into(text: &str, is_turkish: bool, into: &mut String) {
     }
     into.extend(text.chars().map(|character| match character {
         'I' if is_turkish => 'ı',
-        // `İ` alone has two characters in lower case. Lucene takes the first.
+        // The lower case of `İ` is the only one with two characters. Lucene uses the first.
         other => other.to_lowercase().next().unwrap_or(other),
     }));
 }

@@ -20,7 +20,7 @@ pub struct TermTable {
     hasher: RandomState,
     /// The terms, without separators.
     text: String,
-    /// Where each term begins in the text, and the end of the last one.
+    /// The start of each term in the text, and the end of the last one.
     starts: Vec<u32>,
     /// The upper half of a term's hash, and its number plus one in the lower half; 0 if the slot is
     /// free. The length is a power of two.
@@ -97,7 +97,7 @@ impl TermTable {
         self.text.get(self.range(number)).unwrap_or_default()
     }
 
-    /// The bytes of a term. To compare them needs no look at the boundaries of characters.
+    /// Returns the bytes of a term. Comparing bytes does not check character boundaries.
     #[inline]
     fn bytes(&self, number: u32) -> &[u8] {
         let text = self.text.as_bytes();

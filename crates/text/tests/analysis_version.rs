@@ -1,6 +1,5 @@
-//! Indexes store the version of the analyzers. If the tokens of an analyzer change and the version
-//! does not, searches of older indexes miss documents and nothing tells. This test notices changed
-//! tokens.
+//! Indexes store the version of the analyzers. If the tokens of an analyzer change but not the
+//! version, searches in older indexes silently miss documents. This test detects changed tokens.
 
 use windrow_text::{ANALYSIS_VERSION, Language, SearchAnalyzer, TextVersion};
 

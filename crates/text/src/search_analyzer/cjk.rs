@@ -1,8 +1,8 @@
 //! `lucene.cjk`: pairs of adjacent Chinese, Japanese and Korean characters.
 //!
 //! 1. Words by Unicode's boundaries.
-//! 2. Full-width letters become ordinary ones, and half-width katakana full-width ones.
-//! 3. Adjacent East Asian characters become pairs; one that stands alone is a token.
+//! 2. Full-width letters are replaced by ordinary ones, and half-width katakana by full-width ones.
+//! 3. Adjacent East Asian characters form pairs; a single one is a token.
 //! 4. English stop words are dropped.
 
 use std::ops::Range;
@@ -17,14 +17,14 @@ const ENGLISH: &[&str] = &[
     "they", "this", "to", "was", "will", "with",
 ];
 
-/// The stop words of Lucene's `CJKAnalyzer` that [`ENGLISH`] does not have. It lacks `an`.
+/// The stop words of Lucene's `CJKAnalyzer` that are not in [`ENGLISH`]. It does not have `an`.
 const ALSO: &[&str] = &["s", "t", "www"];
 
-/// The bytes of the longest word of [`ENGLISH`].
+/// The length of the longest word of [`ENGLISH`] in bytes.
 const ENGLISH_BYTES_MAX: usize = 5;
 
 pub(super) fn is_english_stop_word(word: &str) -> bool {
-    // Most words are longer.
+    // Skips the search for most words.
     word.len() <= ENGLISH_BYTES_MAX && ENGLISH.binary_search(&word).is_ok()
 }
 
@@ -59,24 +59,25 @@ pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
     pairs.flush(&mut position, visit);
 }
 
-/// Adjacent characters of a script without spaces, of which pairs are tokens.
+/// Collects adjacent characters of a script without spaces, and forms pairs of them.
 #[derive(Default)]
 pub(super) struct Pairs {
     run: Vec<Wide>,
     buffer: String,
-    /// Whether each character is a token, too.
+    /// Each character is also a token.
     has_characters: bool,
 }
 
-/// A character with the byte range that it stands for.
+/// A character with the byte range of its original characters.
 struct Wide {
     character: char,
     range: Range<usize>,
 }
 
 impl Pairs {
-    /// With tokens of single characters, if that is set: at the positions of the pairs that they begin.
-    /// The last one has the position of the last pair.
+    /// Creates an empty collector. If `has_characters` is `true`, single characters are also
+    /// tokens, at the positions of the pairs that they begin. The last character has the position
+    /// of the last pair.
     pub(super) fn with_characters(has_characters: bool) -> Pairs {
         Pairs {
             has_characters,
@@ -84,12 +85,12 @@ impl Pairs {
         }
     }
 
-    /// Returns `true` if the characters end at this offset.
+    /// Returns `true` if the collected characters end at this offset.
     pub(super) fn ends_at(&self, offset: usize) -> bool {
         self.run.last().is_some_and(|last| last.range.end == offset)
     }
 
-    /// Visits the pairs, or the only character, and forgets the characters.
+    /// Visits the pairs, or a single character, and removes the characters.
     pub(super) fn flush(&mut self, position: &mut u32, visit: &mut VisitToken<'_>) {
         let Pairs {
             run,
@@ -124,8 +125,8 @@ impl Pairs {
         run.clear();
     }
 
-    /// Appends the characters of a word that starts at this offset. A half-width voice mark joins the
-    /// letter before it.
+    /// Appends the characters of a word that starts at this offset. A half-width voice mark is
+    /// merged with the letter before it.
     pub(super) fn push(&mut self, word: &str, start: usize) {
         let run = &mut self.run;
         let first = run.len();
@@ -147,11 +148,11 @@ impl Pairs {
     }
 }
 
-/// The full-width forms of the half-width katakana from U+FF65.
+/// The full-width forms of the half-width katakana, from U+FF65 on.
 const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノ\
                         ハヒフヘホマミムメモヤユヨラリルレロワン゛゜";
 
-/// Returns the usual form of a full-width letter or of a half-width katakana letter.
+/// Returns the usual form of a full-width letter or a half-width katakana letter.
 pub(super) fn narrow(character: char) -> char {
     match character {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(character as u32 - 0xfee0).unwrap_or(character),
@@ -163,7 +164,7 @@ pub(super) fn narrow(character: char) -> char {
     }
 }
 
-/// Returns the letter with its voice mark. `mark` is a half-width mark.
+/// Returns the letter merged with a half-width voice mark.
 fn voiced(letter: char, mark: char) -> Option<char> {
     let after = |count: u32| char::from_u32(letter as u32 + count);
     match (mark, letter) {
@@ -176,7 +177,7 @@ fn voiced(letter: char, mark: char) -> Option<char> {
     }
 }
 
-/// Han, hiragana, katakana and hangul.
+/// Returns `true` for Han, hiragana, katakana and hangul.
 pub(super) fn is_east_asian(character: char) -> bool {
     matches!(character,
         '\u{1100}'..='\u{11ff}'

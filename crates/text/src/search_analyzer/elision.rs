@@ -1,13 +1,13 @@
-//! Articles and suffixes that an apostrophe joins to a word.
+//! Removes articles and suffixes that are joined to a word by an apostrophe.
 
 use crate::language::Grammar;
 
-/// The short forms that an apostrophe joins to French words.
+/// Elided French articles and other short words.
 const FRENCH: &[&str] = &[
     "c", "d", "j", "jusqu", "l", "lorsqu", "m", "n", "puisqu", "qu", "quoiqu", "s", "t",
 ];
 
-/// The short forms that an apostrophe joins to Italian words.
+/// Elided Italian articles and other short words.
 const ITALIAN: &[&str] = &[
     "agl", "all", "c", "coll", "d", "dagl", "dall", "degl", "dell", "gl", "l", "m", "negl", "nell",
     "pell", "s", "sugl", "sull", "t", "un", "v",
@@ -17,8 +17,8 @@ fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '\u{2019}')
 }
 
-/// Returns the word in lower case without an article before its apostrophe (French, Italian), without
-/// the suffix behind it (Turkish), or without the possessive `'s` (English).
+/// Returns a lower-case word without its elided article (French, Italian), without the suffix after
+/// its apostrophe (Turkish), or without the possessive `'s` (English).
 pub(super) fn without_affix(grammar: Grammar, word: &str) -> &str {
     match grammar {
         Grammar::French => without_article(FRENCH, word),

@@ -1,8 +1,8 @@
 //! `windrow.stems`: the stems of words in the language of their document.
 //!
-//! A stem is marked with the code of its language: `de:haus`. So a word of a query is compared by the
-//! rules of the language that a document is in, whatever language the query is in. A document whose
-//! language is not known is taken for English, as in MongoDB's text indexes.
+//! A stem is prefixed by the code of its language: `de:haus`. A query has the stems of its words in
+//! all languages, so each document is compared by the rules of its own language. A document in an
+//! unknown language is treated as English, as in MongoDB's text indexes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::{Token, VisitToken, stems};
 use crate::language::Language;
 use crate::stem::Stemmer;
 
-/// Splits strings into marked stems.
+/// Splits strings into stems with language codes.
 #[derive(Default)]
 pub(super) struct FileStems {
     languages: Languages,
@@ -21,13 +21,13 @@ pub(super) struct FileStems {
     term: String,
 }
 
-/// The languages whose stems are tokens.
+/// The languages of the stems.
 #[derive(Clone, Copy, Default)]
 enum Languages {
-    /// Of a query.
+    /// All languages: a query.
     #[default]
     All,
-    /// Of a document in this language.
+    /// The language of a document.
     Document(Language),
 }
 
@@ -36,8 +36,8 @@ impl FileStems {
         self.languages = Languages::Document(language.unwrap_or(Language::ENGLISH));
     }
 
-    /// Visits the stems of the parts of a word and, in a document, of their pieces. All of them have the
-    /// position of their part. Returns the number of positions.
+    /// Visits the stems of the parts of a word and, in a document, of the pieces of these. Each
+    /// stem has the position of its part. Returns the number of positions.
     pub(super) fn word_tokens(
         &mut self,
         word: &str,
@@ -66,7 +66,7 @@ impl FileStems {
         position.max(1)
     }
 
-    /// Visits the stems of a word, or of a part of one, that is at this range and position.
+    /// Visits the stems of a word or of a part with this range and position.
     fn stems(
         &mut self,
         word: &str,

@@ -1,14 +1,14 @@
-//! The words of files, as people search for them: `windrow.words`, `windrow.wordParts`, `windrow.name`.
+//! Words of files: `windrow.words`, `windrow.wordParts`, `windrow.name`.
 //!
-//! 1. Words by Unicode's boundaries. A word with marks inside has parts: `notmuch_database_open`,
-//!    `l'amour`, `report.pdf`. A part with changes of case or soft hyphens inside has pieces: `HashMap`,
-//!    `V4L2`.
-//! 2. Characters of scripts without spaces (Chinese, Japanese, Korean, Thai, …) become pairs.
-//! 3. Lower case; no diacritics, no soft hyphens; ligatures, full-width letters and such as `ß` become
-//!    ordinary letters.
+//! 1. Words are split by Unicode's boundaries. Punctuation inside a word splits it into parts:
+//!    `notmuch_database_open`, `l'amour`, `report.pdf`. Changes of case and soft hyphens split a
+//!    part into pieces: `HashMap`, `V4L2`.
+//! 2. Characters of scripts without spaces (Chinese, Japanese, Korean, Thai, …) form pairs.
+//! 3. Words are folded to lower case without diacritics and soft hyphens. Ligatures, full-width
+//!    letters and letters such as `ß` are replaced by ordinary letters.
 //!
-//! A query has the parts alone, so that case does not matter: `PostgreSQL` finds `postgresql`. An index
-//! has more tokens at the positions of the parts:
+//! A query consists of parts only, so case does not matter: `PostgreSQL` matches `postgresql`. An
+//! index contains additional tokens at the positions of the parts:
 //!
 //! ```text
 //! text      Path.HashMap   of       U.S.A.
@@ -19,9 +19,9 @@
 //! acronym                           usa
 //! ```
 //!
-//! A part has a position of its own, so a phrase finds the parts of one word as well as words of their
-//! own. The second piece of a part is at the position behind the part. So the phrase `hash map` is found,
-//! while `path.hashmap of` has no gap.
+//! Each part has its own position, so a phrase matches the parts of one word as well as separate
+//! words. The second piece of a part has the position after the part. The phrase `hash map`
+//! therefore matches, and the phrase `path.hashmap of` as well.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -31,12 +31,12 @@ use super::words::{self, is_complex};
 use super::{Token, VisitToken};
 use crate::characters::{CaseFolding, characters};
 
-/// Which tokens a word has.
+/// Selects the tokens of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
-    /// Its parts, their pieces, the whole word, and single characters beside pairs: for an index.
+    /// Parts, pieces, the whole word, and single characters in addition to pairs: for an index.
     AndWhole,
-    /// Its parts: for a query.
+    /// Parts only: for a query.
     Only,
 }
 
@@ -66,12 +66,12 @@ pub(super) fn tokens(text: &str, parts: Parts, visit: &mut VisitToken<'_>) {
     pairs.flush(&mut position, visit);
 }
 
-/// Returns `true` if a word is in a script without spaces, whose characters become pairs.
+/// Returns `true` if a word is in a script without spaces, so that its characters form pairs.
 pub(super) fn is_in_pairs(word: &str) -> bool {
     word.starts_with(|it| is_east_asian(it) || is_complex(it))
 }
 
-/// Visits the tokens of a word whose characters do not become pairs. Returns the number of positions.
+/// Visits the tokens of a word that does not form pairs. Returns the number of positions.
 pub(super) fn word_tokens(
     word: &str,
     is_lower: bool,
@@ -100,7 +100,7 @@ pub(super) fn word_tokens(
     position.max(1)
 }
 
-/// Visits a part, and its pieces.
+/// Visits a part and its pieces.
 fn visit_part(
     word: &str,
     part: Range<usize>,
@@ -118,13 +118,13 @@ fn visit_part(
     }
 }
 
-/// Returns `true` if a word is known to be one part without pieces. `is_lower` says that it is in ASCII
-/// without capitals.
+/// Returns `true` if a word consists of one part without pieces. If `is_lower` is `true`, the word
+/// must be ASCII without capitals.
 pub(super) fn is_simple(word: &str, is_lower: bool) -> bool {
     is_lower && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Returns the letters of a word such as `U.S.A` without their marks.
+/// Returns the letters of an acronym such as `U.S.A` without the punctuation.
 fn acronym(word: &str, parts: &[Range<usize>]) -> Option<String> {
     let mut letters = String::new();
     for part in parts {
@@ -154,7 +154,7 @@ fn visit_normalized(word: &str, range: Range<usize>, position: u32, visit: &mut 
     }
 }
 
-/// Returns a word in the form in which words are compared.
+/// Returns the normalized form of a word.
 pub(super) fn normalized(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
         return if word.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -168,7 +168,7 @@ pub(super) fn normalized(word: &str) -> Cow<'_, str> {
         let folded = table.fold(narrow(character), CaseFolding::Ordinary);
         match letters(folded) {
             Some(letters) => form.push_str(letters),
-            // `İ` has another case without its dot.
+            // `İ` in lower case is `i` with a combining dot, so its dot is removed first.
             None => {
                 let letter = table.strip(folded);
                 form.extend(letter.map(|it| table.fold(it, CaseFolding::Ordinary)));
@@ -178,8 +178,7 @@ pub(super) fn normalized(word: &str) -> Cow<'_, str> {
     Cow::Owned(form)
 }
 
-/// Returns `true` for characters inside of words that are not seen: soft hyphens, joiners, marks of byte
-/// order.
+/// Returns `true` for invisible characters inside words: soft hyphens, joiners, byte order marks.
 fn is_ignored(character: char) -> bool {
     matches!(
         character,
@@ -187,7 +186,7 @@ fn is_ignored(character: char) -> bool {
     )
 }
 
-/// Returns the letters that stand for one that has no diacritic to remove.
+/// Returns the replacement of a letter that cannot be decomposed into a letter and a diacritic.
 fn letters(character: char) -> Option<&'static str> {
     Some(match character {
         'ß' => "ss",
@@ -209,7 +208,7 @@ fn letters(character: char) -> Option<&'static str> {
     })
 }
 
-/// The kinds of characters between which pieces of a part begin.
+/// The classes of characters. Pieces of a part begin where the class changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Capital,
@@ -218,8 +217,8 @@ enum Kind {
     Letter,
 }
 
-/// Returns the ranges of the parts of a word, which are between its marks. It has none if it has neither
-/// letters nor digits, such as a picture character.
+/// Returns the ranges of the parts of a word, which are separated by punctuation. A word without
+/// letters and digits, such as an emoji, has none.
 pub(super) fn parts_of(word: &str) -> Vec<Range<usize>> {
     let (mut ranges, mut start) = (Vec::new(), None);
     for (at, character) in word.char_indices() {
@@ -239,9 +238,9 @@ pub(super) fn parts_of(word: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns the ranges of the pieces of a part: a piece begins where a capital follows a small letter
-/// (`hashMap`) or precedes one (`HTTPServer`), and behind a soft hyphen. Returns none if there is only one
-/// piece.
+/// Returns the ranges of the pieces of a part. A piece begins at a capital after a small letter
+/// (`hashMap`) or before one (`HTTPServer`), and after a soft hyphen. Returns none if the part is a
+/// single piece.
 pub(super) fn pieces_of(part: &str) -> Vec<Range<usize>> {
     let (mut ranges, mut start, mut previous) = (Vec::new(), 0, 0);
     let (mut before, mut is_divided) = (None, false);
@@ -258,7 +257,7 @@ pub(super) fn pieces_of(part: &str) -> Vec<Range<usize>> {
         let begins = match (before, kind) {
             _ if std::mem::take(&mut is_divided) => Some(at),
             (Some(Kind::Letter | Kind::Digit), Kind::Capital) => Some(at),
-            // The last of several capitals begins the piece: `HTTP`, `Server`.
+            // The last of several capitals begins a piece: `HTTP`, `Server`.
             (Some(Kind::Capital), Kind::Letter) if start < previous => Some(previous),
             _ => None,
         };
@@ -274,7 +273,7 @@ pub(super) fn pieces_of(part: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns `false` for diacritics: they belong to the letter before them.
+/// Returns `false` for diacritics, which belong to the letter before them.
 fn characters_count(character: char) -> bool {
     character.is_ascii() || characters().strip(character).is_some()
 }

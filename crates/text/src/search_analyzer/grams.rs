@@ -1,27 +1,28 @@
-//! Grams: parts of the words of a string, from which a search completes what a person types.
+//! Grams: parts of the words of a string, for completion while a user types.
 //!
-//! The words are joined by single spaces, so a gram can go on in the next word. Source:
+//! Words are joined by single spaces, so a gram can continue in the next word. Source:
 //! <https://www.mongodb.com/docs/search/indexes/field-types/autocomplete-type/>.
 
 use std::ops::Range;
 
 use super::{SearchAnalyzer, SearchTokenizer, Token, VisitToken, file_words};
 
-/// A string has at most so many grams; the others are left out. MongoDB Search has the same limit.
+/// The maximum number of grams of a string. Further ones are omitted. MongoDB Search has the same
+/// limit.
 const GRAMS_MAX: u32 = 20_000_000;
 
-/// Where grams begin and end.
+/// The boundaries of grams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GramKind {
-    /// `edgeGram`: they begin where a word begins.
+    /// `edgeGram`: grams that begin at the start of a word.
     Edge,
-    /// `rightEdgeGram`: they end where a word ends. Their characters are in reverse order.
+    /// `rightEdgeGram`: grams that end at the end of a word. Their characters are reversed.
     RightEdge,
-    /// `nGram`: they begin at any character of a word.
+    /// `nGram`: grams that begin at any character of a word.
     Any,
 }
 
-/// How a string is divided into grams.
+/// Options of the division of a string into grams.
 ///
 /// ```
 /// use windrow_text::{GramKind, GramOptions, SearchAnalyzer};
@@ -40,15 +41,16 @@ pub enum GramKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GramOptions {
-    /// The analyzer that divides the string into words.
+    /// The analyzer that splits the string into words.
     pub analyzer: SearchAnalyzer,
-    /// Where grams begin and end.
+    /// The boundaries of grams.
     pub kind: GramKind,
-    /// The least number of characters. A shorter word, or shorter words together, are grams as they are.
+    /// The minimum number of characters. A shorter word, or shorter words together, are a single
+    /// gram.
     pub min: usize,
-    /// The greatest number of characters.
+    /// The maximum number of characters.
     pub max: usize,
-    /// Whether diacritics are removed.
+    /// Diacritics are removed.
     pub fold_diacritics: bool,
 }
 
@@ -63,7 +65,7 @@ impl GramOptions {
         }
     }
 
-    /// Returns the gram that a string that is being typed is compared with.
+    /// Returns the gram to look up for a string that is being typed.
     pub fn query_term(self, typed: &str) -> String {
         let mut normalized = String::new();
         self.analyzer.normalize(typed, &mut normalized);
@@ -83,7 +85,7 @@ impl GramOptions {
     }
 }
 
-/// Divides strings into grams. Created by [`GramOptions::tokenizer`].
+/// Splits strings into grams. Created by [`GramOptions::tokenizer`].
 pub struct GramTokenizer {
     options: GramOptions,
     tokenizer: SearchTokenizer,
@@ -100,18 +102,18 @@ struct JoinedWords {
 
 struct JoinedCharacter {
     character: char,
-    /// The bytes of the original string that it stands for.
+    /// The byte range of its original characters.
     bytes: Range<usize>,
 }
 
 struct JoinedWord {
-    /// The numbers of its characters.
+    /// The indexes of its characters.
     characters: Range<usize>,
     position: u32,
 }
 
 impl JoinedWords {
-    /// Adds a word. `term` is what the analyzer made of `original`, which begins at the byte `start`.
+    /// Adds a word. `term` is the analyzed form of `original`, which begins at byte `start`.
     fn add(&mut self, term: &str, original: &str, start: usize, position: u32) {
         if !self.characters.is_empty() {
             self.characters.push(JoinedCharacter {
@@ -126,7 +128,8 @@ impl JoinedWords {
             let place = places.next().filter(|_| is_same_length);
             let bytes = match place {
                 Some((at, one)) => start + at..start + at + one.len_utf8(),
-                // The analyzer changed the length: the whole word stands for each character.
+                // The analyzer has changed the length, so each character gets the range of the
+                // whole word.
                 None => start..start + original.len(),
             };
             self.characters.push(JoinedCharacter { character, bytes });
@@ -139,8 +142,8 @@ impl JoinedWords {
 }
 
 impl GramTokenizer {
-    /// Calls `visit` with each gram of `text`. Its position is that of the word where it begins, or, from
-    /// the right, ends.
+    /// Calls `visit` with each gram of `text`. Its position is that of the word where it begins or,
+    /// if it is read from the right, ends.
     pub fn tokens(&mut self, text: &str, visit: &mut VisitToken<'_>) {
         self.read_words(text);
         let GramTokenizer {
@@ -190,19 +193,19 @@ impl GramTokenizer {
     }
 }
 
-/// The grams that begin at one place.
+/// The grams that begin at one character.
 struct GramLine<'j> {
     joined: &'j JoinedWords,
     options: GramOptions,
-    /// The number of characters before it.
+    /// The number of characters before this one.
     start: usize,
-    /// Whole words that are shorter than grams are grams, too.
+    /// Whole words that are shorter than the minimum are grams, too.
     takes_short: bool,
 }
 
 impl GramLine<'_> {
-    /// Visits the grams, the shortest first. `left` is the number of grams that the string may still
-    /// have.
+    /// Visits the grams in ascending order of length. `left` is the remaining number of grams of
+    /// the string.
     fn grams(self, position: u32, gram: &mut String, left: &mut u32, visit: &mut VisitToken<'_>) {
         gram.clear();
         let Some(first) = self.character(0) else {
@@ -231,7 +234,7 @@ impl GramLine<'_> {
         }
     }
 
-    /// Returns the character with this number in the direction of the grams.
+    /// Returns the character with this index in the direction of the grams.
     fn character(&self, number: usize) -> Option<&JoinedCharacter> {
         let at = match self.options.kind {
             GramKind::Edge | GramKind::Any => self.start.checked_add(number)?,

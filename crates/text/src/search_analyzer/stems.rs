@@ -6,8 +6,8 @@ use crate::language::{Grammar, Language};
 use crate::stem::Stemmer;
 use crate::stop_words::stop_words;
 
-/// Returns the stem of a word, or `None` if it is a stop word. `is_lower` says that lower case does not
-/// change the word; `lower` is a buffer.
+/// Returns the stem of a word, or `None` if it is a stop word. If `is_lower` is `true`, the word
+/// must not contain capitals. `lower` is a buffer.
 pub(super) fn stem<'w>(
     language: Language,
     stemmer: &'w mut Stemmer,

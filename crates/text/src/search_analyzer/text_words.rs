@@ -1,11 +1,11 @@
-//! The words of a text, each distinct one once: what analyzers that look at each word alone have in
-//! common. Words repeat, so that most of the work of such an analyzer is done once for many words.
+//! The distinct words of a text, for analyzers that process each word independently. Words are
+//! repeated in most texts, so this avoids most of the work of such analyzers.
 
 use super::file_words::is_in_pairs;
 use super::words;
 use crate::term_table::TermTable;
 
-/// The words of a text by Unicode's boundaries. Created empty, and reused for many texts.
+/// The words of a text by Unicode's boundaries. Reusable for many texts.
 ///
 /// ```
 /// use windrow_text::TextWords;
@@ -19,7 +19,7 @@ use crate::term_table::TermTable;
 #[derive(Default)]
 pub struct TextWords {
     table: TermTable,
-    /// By the numbers of the words.
+    /// By word number.
     properties: Vec<Properties>,
     numbers: Vec<u32>,
     have_pairs: bool,
@@ -32,16 +32,16 @@ struct Properties {
 
 /// A distinct word of a text.
 pub struct DistinctWord<'w> {
-    /// The word as it is in the text.
+    /// The word as written.
     pub text: &'w str,
-    /// It is known to be in ASCII without capitals.
+    /// The word is ASCII without capitals.
     pub is_lower: bool,
-    /// How often the text has it.
+    /// The number of its occurrences.
     pub count: u32,
 }
 
 impl TextWords {
-    /// Replaces the words by those of `text`.
+    /// Replaces the words by those of another text.
     pub fn read(&mut self, text: &str) {
         let TextWords {
             table,
@@ -66,12 +66,13 @@ impl TextWords {
         });
     }
 
-    /// The numbers of the words in the order of the text.
+    /// Returns the numbers of the words in the order of the text.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// The distinct words in the order of their numbers, which is that of their first occurrence.
+    /// Returns the distinct words in the order of their numbers, which is the order of their first
+    /// occurrences.
     pub fn distinct(&self) -> impl Iterator<Item = DistinctWord<'_>> {
         let words = self.table.iter().zip(&self.properties);
         words.map(|(text, properties)| DistinctWord {
@@ -81,7 +82,7 @@ impl TextWords {
         })
     }
 
-    /// Whether a word is in a script without spaces.
+    /// Returns `true` if any word is in a script without spaces.
     pub(super) fn have_pairs(&self) -> bool {
         self.have_pairs
     }

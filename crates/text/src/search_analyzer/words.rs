@@ -8,11 +8,11 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{TOKEN_UNITS_MAX, Token};
 use crate::characters::ascii_length;
 
-/// Visits the words of a text, and whether they are in ASCII without capitals. A segment between two
-/// word boundaries is a word if it has a letter or a digit, or is an emoji.
+/// Visits the words of a text. The flag is `true` if the word is ASCII without capitals. A segment
+/// between two word boundaries is a word if it has a letter or a digit, or if it is an emoji.
 ///
-/// No word goes across a space. So the parts between spaces are split by themselves if they are not in
-/// ASCII, and everything else, which is most, by rules that need no tables.
+/// No word contains a space. The text is therefore split at spaces: parts with characters outside
+/// of ASCII use the tables of Unicode, all other parts faster rules for ASCII.
 pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, bool)) {
     let mut position = 0;
     let mut start = 0;
@@ -39,8 +39,8 @@ pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, bool)) {
     }
 }
 
-/// Returns the length of the part before the first character outside ASCII, up to a space, and the length
-/// of the part with that character, up to the next space.
+/// Returns two lengths: of the part before the first character outside ASCII, up to a space, and of
+/// the part that contains that character, up to the next space.
 fn leading_parts(text: &str) -> (usize, usize) {
     let ascii = ascii_length(text);
     let (before, behind) = text.as_bytes().split_at(ascii);
@@ -52,7 +52,7 @@ fn leading_parts(text: &str) -> (usize, usize) {
     (start, end - start)
 }
 
-/// Whether a byte is an ASCII character that lower case does not change.
+/// Returns `true` if a byte is ASCII and not a capital letter.
 fn is_lower_ascii(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_uppercase()
 }
@@ -62,8 +62,8 @@ fn unicode_words(text: &str, mut visit: impl FnMut(Range<usize>)) {
     let mut run: Option<Range<usize>> = None;
     for (start, segment) in text.split_word_bound_indices() {
         let end = start + segment.len();
-        // Scripts without spaces, such as Thai, stay together. The boundaries of the standard
-        // would separate each of their characters.
+        // Scripts without spaces, such as Thai, stay together. The boundaries of the standard would
+        // separate their characters.
         if segment.starts_with(is_complex) {
             run = Some(run.map_or(start, |run| run.start)..end);
             continue;
@@ -80,8 +80,8 @@ fn unicode_words(text: &str, mut visit: impl FnMut(Range<usize>)) {
     }
 }
 
-/// The classes of ASCII characters in Unicode's rules of word boundaries: bits, so that the classes of a
-/// word's characters can be joined.
+/// The classes of ASCII characters in Unicode's rules of word boundaries. They are bits, so that
+/// the classes of a word's characters can be combined.
 mod class {
     /// Characters that separate words, and those that only join letters or digits.
     pub const OTHER: u8 = 0;
@@ -89,7 +89,7 @@ mod class {
     pub const DIGIT: u8 = 2;
     /// The underscore, which joins letters, digits and itself.
     pub const JOINER: u8 = 4;
-    /// Says of a letter that it is a capital.
+    /// Added to `LETTER` for capitals.
     pub const CAPITAL: u8 = 8;
 }
 
@@ -116,7 +116,7 @@ fn ascii_class(byte: Option<&u8>) -> u8 {
     byte.map_or(class::OTHER, |byte| CLASSES[usize::from(*byte)])
 }
 
-/// Visits the words of a text in ASCII, and whether they have no capitals.
+/// Visits the words of an ASCII text. The flag is `true` if the word has no capitals.
 fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, bool)) {
     let mut at = 0;
     while at < text.len() {
@@ -135,7 +135,7 @@ fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, bool)) {
                 if !joins(text.get(at), last, after) {
                     break;
                 }
-                // The mark is passed with what comes after it.
+                // A mark inside a word is consumed with the character after it.
                 at += 1;
                 last = after;
             } else {
@@ -160,7 +160,7 @@ fn joins(mark: Option<&u8>, before: u8, after: u8) -> bool {
     }
 }
 
-/// Visits the longest runs of characters that `is_part` accepts.
+/// Visits the maximal runs of characters that `is_part` accepts.
 pub(super) fn runs(text: &str, is_part: impl Fn(char) -> bool, visit: &mut impl FnMut(Token<'_>)) {
     let mut position = 0;
     let mut from = 0;
@@ -175,7 +175,7 @@ pub(super) fn runs(text: &str, is_part: impl Fn(char) -> bool, visit: &mut impl 
     }
 }
 
-/// Visits a word, or its pieces if it is too long.
+/// Visits a word, or its pieces if it exceeds [`TOKEN_UNITS_MAX`].
 fn pieces(text: &str, word: Range<usize>, position: &mut u32, visit: &mut impl FnMut(Token<'_>)) {
     let mut start = word.start;
     while let Some(rest) = text.get(start..word.end).filter(|rest| !rest.is_empty()) {
@@ -190,7 +190,7 @@ fn pieces(text: &str, word: Range<usize>, position: &mut u32, visit: &mut impl F
     }
 }
 
-/// The length in bytes of the first piece of a word.
+/// Returns the length of the first piece of a word in bytes.
 fn piece_length(word: &str) -> usize {
     if word.len() <= TOKEN_UNITS_MAX {
         return word.len();
@@ -209,7 +209,8 @@ fn is_word(segment: &str) -> bool {
     segment.chars().any(char::is_alphanumeric) || segment.starts_with(is_emoji)
 }
 
-/// The characters that Java's `Character.isWhitespace` names. No-break spaces are not among them.
+/// Returns `true` for white space as defined by Java's `Character.isWhitespace`, which excludes
+/// no-break spaces.
 pub(super) fn is_space(character: char) -> bool {
     match character {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' => false,
@@ -218,8 +219,8 @@ pub(super) fn is_space(character: char) -> bool {
     }
 }
 
-/// Letters and signs of Thai, Lao, Myanmar, Khmer and Tai scripts: the line break class
-/// `Complex_Context`.
+/// Returns `true` for characters of the line break class `Complex_Context`: Thai, Lao, Myanmar,
+/// Khmer and Tai scripts.
 pub(super) fn is_complex(character: char) -> bool {
     let is_script = matches!(character,
         '\u{0e01}'..='\u{0e4e}'
@@ -236,7 +237,7 @@ pub(super) fn is_complex(character: char) -> bool {
     is_script && !character.is_numeric() && character != '\u{0e3f}'
 }
 
-/// Emoji and flags.
+/// Returns `true` for emoji and flags.
 fn is_emoji(character: char) -> bool {
     matches!(character,
         '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f300}'..='\u{1faff}' | '\u{2600}'..='\u{27bf}')

@@ -12,8 +12,8 @@ const SLOTS: usize = 4096;
 /// larger.
 const WORD_BYTES_MAX: usize = 36;
 
-/// The maximum length in bytes of the end of a stem that its word does not have. Few stems have a longer
-/// one; they are not cached.
+/// The maximum length in bytes of the part of a stem that is not a prefix of its word. The few
+/// stems with a longer part are not cached.
 const TAIL_BYTES_MAX: usize = 9;
 
 /// The number of words after which the slots are allocated. A search string has a few words only
