@@ -161,7 +161,7 @@ impl Response {
 /// Compresses bytes by gzip.
 ///
 /// # Errors
-/// Writing to memory does not fail.
+/// Never fails: it writes to memory.
 pub fn compress(bytes: &[u8], level: Compression) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);
     encoder.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! What is read and written.
+//! Tests of parsing and formatting.
 
 use windrow_document::{Decimal128, ObjectId, Timestamp, Value, array, doc};
 
@@ -15,7 +15,7 @@ fn binary(subtype: u8, bytes: &[u8]) -> Value {
     }
 }
 
-/// Checks what texts are read as.
+/// Checks the values of texts.
 fn check_values(cases: Vec<(&str, Value)>) {
     for (text, expected) in cases {
         assert_eq!(parse_value(text).unwrap(), expected, "{text}");
@@ -175,7 +175,7 @@ fn documents_are_read_one_after_the_other() {
     }
 }
 
-/// Documents with every type.
+/// Returns documents with values of every type.
 fn all_types() -> windrow_document::DocumentBuf {
     let text = r#"{ _id: ObjectId("65a1b2c3d4e5f60718293a4b"), "a b": 1, long: NumberLong("5"),
         double: 1.0, nan: NaN, low: -Infinity, huge: 1e300, decimal: NumberDecimal("1.10"), flag: true,
@@ -217,7 +217,7 @@ fn values_are_written_for_people() {
     assert_eq!(canonical, "{\"$numberInt\":\"1\"}");
 }
 
-/// Texts of people and files are damaged in every way.
+/// Damages literals and Extended JSON in many ways.
 #[test]
 fn damaged_texts_do_no_harm() {
     let text = shell_text(Value::Document(all_types()).as_ref());
