@@ -386,7 +386,9 @@ async fn run(
     let interrupt = parts.interrupt.clone();
     let guard = InterruptOnDrop::new(interrupt.clone());
     let request = Request::new(parts);
+    let own = request.clone();
     let answered = tokio::task::spawn_blocking(move || {
+        let request = own;
         if request.interrupt().is_interrupted() {
             return finish(Response::text(""));
         }
@@ -396,10 +398,13 @@ async fn run(
         let guard = InterruptOnDrop::new(request.interrupt().clone());
         finish_encoded(response, encoding, Some(guard))
     });
-    let response = answered.await.unwrap_or_else(|_| {
+    let mut response = answered.await.unwrap_or_else(|_| {
         let response = Response::text(texts::error::FAILED);
         finish(response.with_status(StatusCode::INTERNAL_SERVER_ERROR))
     });
+    if let Err(error) = response.body_mut().begin().await {
+        response = finish(error_page(&request, &error.into()));
+    }
     guard.disarm();
     response
 }

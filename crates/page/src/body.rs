@@ -22,6 +22,8 @@ pub enum PageBody {
     /// The chunks of a [`BodyWriter`]. If the body is dropped before the last chunk was sent, the
     /// guard interrupts the commands of the request.
     Streamed {
+        /// The first chunk, if [`PageBody::begin`] has received it.
+        first: Option<Bytes>,
         /// The chunks that were written.
         chunks: mpsc::Receiver<io::Result<Bytes>>,
         /// `None` if the request has no commands to interrupt.
@@ -33,6 +35,18 @@ impl PageBody {
     /// Returns a complete body.
     pub fn whole(bytes: Bytes) -> PageBody {
         PageBody::Whole(Some(bytes))
+    }
+
+    /// Waits for the first chunk of a streamed body, so that an error before it can be sent as a
+    /// response of its own.
+    ///
+    /// # Errors
+    /// Fails if the writer has failed before its first chunk.
+    pub async fn begin(&mut self) -> io::Result<()> {
+        if let PageBody::Streamed { first, chunks, .. } = self {
+            *first = chunks.recv().await.transpose()?;
+        }
+        Ok(())
     }
 }
 
@@ -46,8 +60,15 @@ impl Body for PageBody {
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let next = match self.get_mut() {
             PageBody::Whole(bytes) => Poll::Ready(bytes.take().map(Ok)),
-            PageBody::Streamed { chunks, guard } => {
-                let next = chunks.poll_recv(context);
+            PageBody::Streamed {
+                first,
+                chunks,
+                guard,
+            } => {
+                let next = match first.take() {
+                    Some(first) => Poll::Ready(Some(Ok(first))),
+                    None => chunks.poll_recv(context),
+                };
                 if matches!(next, Poll::Ready(None))
                     && let Some(guard) = guard.take()
                 {
@@ -124,7 +145,11 @@ impl BodyWriter {
         };
         (
             BodyWriter { sender, buffer },
-            PageBody::Streamed { chunks, guard },
+            PageBody::Streamed {
+                first: None,
+                chunks,
+                guard,
+            },
         )
     }
 
@@ -273,10 +298,20 @@ mod tests {
         writer.abort(io::Error::other("failed"));
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let (first, second) = runtime.unwrap().block_on(async {
+            body.begin().await.unwrap();
             let first = body.frame().await.unwrap();
             (first, body.frame().await.unwrap())
         });
         assert_eq!(first.unwrap().into_data().unwrap(), "half");
         assert_eq!(second.unwrap_err().to_string(), "failed");
+    }
+
+    #[test]
+    fn bodies_that_fail_at_once_do_not_begin() {
+        let (writer, mut body) = BodyWriter::new(BodyEncoding::Identity, None);
+        writer.abort(io::Error::other("failed"));
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let begun = runtime.unwrap().block_on(body.begin());
+        assert_eq!(begun.unwrap_err().to_string(), "failed");
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of requests.
 
 use std::fmt;
+use std::io;
 
 use hyper::StatusCode;
 use windrow_client::ClientError;
@@ -61,6 +62,15 @@ impl fmt::Display for PageError {
 }
 
 impl std::error::Error for PageError {}
+
+/// The error of a body that could not be written.
+impl From<io::Error> for PageError {
+    fn from(error: io::Error) -> PageError {
+        error
+            .downcast::<PageError>()
+            .unwrap_or_else(|error| PageError::unavailable(&error))
+    }
+}
 
 impl From<ClientError> for PageError {
     fn from(error: ClientError) -> PageError {

@@ -63,6 +63,7 @@ impl EventStreams {
         let (sender, chunks) = mpsc::channel(1);
         tokio::spawn(forward(events, sender));
         PageBody::Streamed {
+            first: None,
             chunks,
             guard: None,
         }

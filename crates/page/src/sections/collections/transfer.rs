@@ -169,7 +169,7 @@ fn write_documents(
         written.is_ok()
     });
     written?;
-    read.map_err(|error| io::Error::other(error.message))?;
+    read.map_err(io::Error::other)?;
     match format {
         Format::Array => writer.write_all(b"\n]\n"),
         _ => Ok(()),
