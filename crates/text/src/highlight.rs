@@ -183,9 +183,9 @@ fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize
     let end = cluster.end + word_end(after, spare - before_count);
     if start == end {
         // There are no hits and the first word is longer than the snippet, so the word is cut.
-        return 0..end_of(text, 0, characters_max);
+        return 0..end_after(text, 0, characters_max);
     }
-    start..end.min(end_of(text, start, characters_max))
+    start..end.min(end_after(text, start, characters_max))
 }
 
 /// Returns the number of characters in a byte range.
@@ -230,7 +230,7 @@ fn word_end(text: &str, count: usize) -> usize {
 }
 
 /// Returns the byte position `characters_max` characters after `start`, or the end of the text.
-fn end_of(text: &str, start: usize, characters_max: usize) -> usize {
+fn end_after(text: &str, start: usize, characters_max: usize) -> usize {
     let rest = part(text, start..text.len());
     rest.char_indices()
         .nth(characters_max)

@@ -108,39 +108,39 @@ const NAMES: [(Grammar, &str, &str, &[&str]); 16] = [
 
 impl Language {
     /// No stop words and no stemming.
-    pub const NONE: Language = Language::of(Grammar::None);
+    pub const NONE: Language = Language::from_grammar(Grammar::None);
     /// Danish.
-    pub const DANISH: Language = Language::of(Grammar::Danish);
+    pub const DANISH: Language = Language::from_grammar(Grammar::Danish);
     /// Dutch.
-    pub const DUTCH: Language = Language::of(Grammar::Dutch);
+    pub const DUTCH: Language = Language::from_grammar(Grammar::Dutch);
     /// English.
-    pub const ENGLISH: Language = Language::of(Grammar::English);
+    pub const ENGLISH: Language = Language::from_grammar(Grammar::English);
     /// Finnish.
-    pub const FINNISH: Language = Language::of(Grammar::Finnish);
+    pub const FINNISH: Language = Language::from_grammar(Grammar::Finnish);
     /// French.
-    pub const FRENCH: Language = Language::of(Grammar::French);
+    pub const FRENCH: Language = Language::from_grammar(Grammar::French);
     /// German.
-    pub const GERMAN: Language = Language::of(Grammar::German);
+    pub const GERMAN: Language = Language::from_grammar(Grammar::German);
     /// Hungarian.
-    pub const HUNGARIAN: Language = Language::of(Grammar::Hungarian);
+    pub const HUNGARIAN: Language = Language::from_grammar(Grammar::Hungarian);
     /// Italian.
-    pub const ITALIAN: Language = Language::of(Grammar::Italian);
+    pub const ITALIAN: Language = Language::from_grammar(Grammar::Italian);
     /// Norwegian.
-    pub const NORWEGIAN: Language = Language::of(Grammar::Norwegian);
+    pub const NORWEGIAN: Language = Language::from_grammar(Grammar::Norwegian);
     /// Portuguese.
-    pub const PORTUGUESE: Language = Language::of(Grammar::Portuguese);
+    pub const PORTUGUESE: Language = Language::from_grammar(Grammar::Portuguese);
     /// Romanian.
-    pub const ROMANIAN: Language = Language::of(Grammar::Romanian);
+    pub const ROMANIAN: Language = Language::from_grammar(Grammar::Romanian);
     /// Russian.
-    pub const RUSSIAN: Language = Language::of(Grammar::Russian);
+    pub const RUSSIAN: Language = Language::from_grammar(Grammar::Russian);
     /// Spanish.
-    pub const SPANISH: Language = Language::of(Grammar::Spanish);
+    pub const SPANISH: Language = Language::from_grammar(Grammar::Spanish);
     /// Swedish.
-    pub const SWEDISH: Language = Language::of(Grammar::Swedish);
+    pub const SWEDISH: Language = Language::from_grammar(Grammar::Swedish);
     /// Turkish.
-    pub const TURKISH: Language = Language::of(Grammar::Turkish);
+    pub const TURKISH: Language = Language::from_grammar(Grammar::Turkish);
 
-    const fn of(grammar: Grammar) -> Language {
+    const fn from_grammar(grammar: Grammar) -> Language {
         Language {
             grammar,
             has_stop_words: true,
@@ -171,7 +171,7 @@ impl Language {
             .find(|(_, full, code, _)| {
                 name.eq_ignore_ascii_case(full) || name.eq_ignore_ascii_case(code)
             })
-            .map(|(grammar, ..)| Language::of(*grammar))
+            .map(|(grammar, ..)| Language::from_grammar(*grammar))
             .ok_or_else(|| UnknownLanguage {
                 name: name.to_string(),
             })
@@ -208,7 +208,9 @@ impl Language {
 
     /// Returns all languages of versions 2 and 3: `none`, then the others sorted by name.
     pub fn all() -> impl Iterator<Item = Language> {
-        NAMES.iter().map(|(grammar, ..)| Language::of(*grammar))
+        NAMES
+            .iter()
+            .map(|(grammar, ..)| Language::from_grammar(*grammar))
     }
 
     /// Returns `true` if the apostrophe is part of a word. It is a delimiter in all languages but

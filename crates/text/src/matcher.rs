@@ -72,9 +72,14 @@ impl<'q> Matcher<'q> {
 
     /// Searches one value for a positive and for a negated term. Skips the analysis if the result
     /// is already known.
-    fn find_terms(&mut self, text: &str, language: Language, has_positive_term: bool) -> Found {
+    fn find_terms(
+        &mut self,
+        text: &str,
+        language: Language,
+        has_positive_term: bool,
+    ) -> TermMatches {
         let (positive, negated) = (self.query.positive_terms(), self.query.negated_terms());
-        let mut found = Found {
+        let mut found = TermMatches {
             positive: has_positive_term,
             negated: false,
         };
@@ -114,7 +119,7 @@ impl<'q> Matcher<'q> {
 }
 
 /// The result of searching a value for the terms of the query.
-struct Found {
+struct TermMatches {
     positive: bool,
     negated: bool,
 }

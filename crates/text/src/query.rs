@@ -46,8 +46,8 @@ impl Query {
         version: TextVersion,
     ) -> Query {
         let parts = Parts::parse(visible(search));
-        let index_terms = |words: &str| terms_of(words, language, version, Sensitivity::NONE);
-        let wanted_terms = |words: &str| terms_of(words, language, version, sensitivity);
+        let index_terms = |words: &str| distinct_terms(words, language, version, Sensitivity::NONE);
+        let wanted_terms = |words: &str| distinct_terms(words, language, version, sensitivity);
         Query {
             terms: index_terms(&parts.words),
             positive_terms: wanted_terms(&parts.words),
@@ -115,7 +115,7 @@ impl Query {
 }
 
 /// Returns the distinct terms of `words`, sorted by their bytes.
-fn terms_of(
+fn distinct_terms(
     words: &str,
     language: Language,
     version: TextVersion,

@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use file_stems::FileStems;
-use file_words::Parts;
+use file_words::TokenSet;
 pub use grams::{GramKind, GramOptions, GramTokenizer};
 pub use text_words::{DistinctWord, TextWords};
 
@@ -231,10 +231,10 @@ impl SearchTokenizer {
         } = self;
         let term = match self.analyzer {
             SearchAnalyzer::FileWords => {
-                return file_words::word_tokens(word, is_lower, Parts::AndWhole, visit);
+                return file_words::word_tokens(word, is_lower, TokenSet::AndWhole, visit);
             }
             SearchAnalyzer::FileWordParts => {
-                return file_words::word_tokens(word, is_lower, Parts::Only, visit);
+                return file_words::word_tokens(word, is_lower, TokenSet::Only, visit);
             }
             SearchAnalyzer::FileStems => return file_stems.word_tokens(word, is_lower, visit),
             SearchAnalyzer::Language(language) => {
@@ -276,8 +276,8 @@ impl SearchTokenizer {
                 });
             }
             SearchAnalyzer::Cjk => cjk::tokens(text, visit),
-            SearchAnalyzer::FileWords => file_words::tokens(text, Parts::AndWhole, visit),
-            SearchAnalyzer::FileWordParts => file_words::tokens(text, Parts::Only, visit),
+            SearchAnalyzer::FileWords => file_words::tokens(text, TokenSet::AndWhole, visit),
+            SearchAnalyzer::FileWordParts => file_words::tokens(text, TokenSet::Only, visit),
             SearchAnalyzer::FileName => file_words::name(text, visit),
             SearchAnalyzer::Standard | SearchAnalyzer::Language(_) | SearchAnalyzer::FileStems => {
                 let mut next = 0;

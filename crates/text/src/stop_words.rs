@@ -26,7 +26,7 @@ pub(crate) fn stop_words(language: Language) -> &'static StopWords {
         .get(language.grammar as usize)
         .filter(|_| language.has_stop_words);
     match list {
-        Some(list) => list.get_or_init(|| StopWords::parse(list_of(language.grammar))),
+        Some(list) => list.get_or_init(|| StopWords::parse(word_list(language.grammar))),
         None => EMPTY.get_or_init(|| StopWords::parse("")),
     }
 }
@@ -39,7 +39,7 @@ impl StopWords {
     )]
     pub(crate) fn contains(&self, word: &str) -> bool {
         self.lengths_by_first_byte[first_byte(word)] & length_bit(word) != 0
-            && match Key::of(word) {
+            && match Key::from_word(word) {
                 Some(key) => self.has_key(key),
                 None => self.long.binary_search(&word).is_ok(),
             }
@@ -60,7 +60,9 @@ impl StopWords {
         let words = || list.lines().filter(|line| !line.is_empty());
         let mut stop_words = StopWords {
             slots: vec![None; (words().count() * 2).next_power_of_two()],
-            long: words().filter(|word| Key::of(word).is_none()).collect(),
+            long: words()
+                .filter(|word| Key::from_word(word).is_none())
+                .collect(),
             lengths_by_first_byte: [0; 256],
         };
         stop_words.long.sort_unstable();
@@ -74,7 +76,9 @@ impl StopWords {
     )]
     fn add(&mut self, word: &str) {
         self.lengths_by_first_byte[first_byte(word)] |= length_bit(word);
-        let Some(key) = Key::of(word) else { return };
+        let Some(key) = Key::from_word(word) else {
+            return;
+        };
         let mask = self.slots.len() - 1;
         let mut slot = key.hash() & mask;
         while matches!(self.slots.get(slot), Some(Some(_))) {
@@ -96,7 +100,7 @@ struct Key {
 }
 
 impl Key {
-    fn of(word: &str) -> Option<Key> {
+    fn from_word(word: &str) -> Option<Key> {
         let bytes = word.as_bytes();
         let (start, end) = match bytes.len() {
             8..=16 => (
@@ -139,7 +143,7 @@ fn length_bit(word: &str) -> u32 {
 }
 
 /// Returns the list of a language, one word per line.
-fn list_of(grammar: Grammar) -> &'static str {
+fn word_list(grammar: Grammar) -> &'static str {
     match grammar {
         Grammar::None => "",
         Grammar::Danish => include_str!("../data/stop_words/danish.txt"),
@@ -162,13 +166,13 @@ fn list_of(grammar: Grammar) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{list_of, stop_words};
+    use super::{stop_words, word_list};
     use crate::language::{Language, TextVersion};
 
     #[test]
     fn contains_is_true_for_listed_words_only() {
         for language in Language::all() {
-            let list: Vec<&str> = list_of(language.grammar).lines().collect();
+            let list: Vec<&str> = word_list(language.grammar).lines().collect();
             let found = stop_words(language);
             for word in &list {
                 assert!(found.contains(word), "{language}: {word:?}");

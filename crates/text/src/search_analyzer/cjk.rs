@@ -62,14 +62,14 @@ pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
 /// Collects adjacent characters of a script without spaces, and forms pairs of them.
 #[derive(Default)]
 pub(super) struct Pairs {
-    run: Vec<Wide>,
+    run: Vec<WideCharacter>,
     buffer: String,
     /// Each character is also a token.
     has_characters: bool,
 }
 
 /// A character with the byte range of its original characters.
-struct Wide {
+struct WideCharacter {
     character: char,
     range: Range<usize>,
 }
@@ -97,7 +97,7 @@ impl Pairs {
             buffer,
             has_characters,
         } = self;
-        let mut visit_token = |characters: &[Wide], position: u32| {
+        let mut visit_token = |characters: &[WideCharacter], position: u32| {
             let (Some(first), Some(last)) = (characters.first(), characters.last()) else {
                 return;
             };
@@ -140,7 +140,7 @@ impl Pairs {
                 before.range.end = range.end;
                 continue;
             }
-            run.push(Wide {
+            run.push(WideCharacter {
                 character: narrow(character),
                 range,
             });

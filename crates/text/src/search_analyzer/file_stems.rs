@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::file_words::{is_simple, normalized, parts_of, pieces_of};
+use super::file_words::{is_simple, normalized, split_parts, split_pieces};
 use super::{Token, VisitToken, stems};
 use crate::language::Language;
 use crate::stem::Stemmer;
@@ -49,11 +49,11 @@ impl FileStems {
             return 1;
         }
         let mut position = 0;
-        for part in parts_of(word) {
+        for part in split_parts(word) {
             let text = word.get(part.clone()).unwrap_or_default();
             self.stems(text, is_lower, part.clone(), position, visit);
             let pieces = match self.languages {
-                Languages::Document(_) => pieces_of(text),
+                Languages::Document(_) => split_pieces(text),
                 Languages::All => Vec::new(),
             };
             for piece in pieces {

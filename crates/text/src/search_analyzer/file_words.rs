@@ -33,16 +33,16 @@ use crate::characters::{CaseFolding, characters};
 
 /// Selects the tokens of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parts {
-    /// Parts, pieces, the whole word, and single characters in addition to pairs: for an index.
+pub(super) enum TokenSet {
+    /// TokenSet, pieces, the whole word, and single characters in addition to pairs: for an index.
     AndWhole,
-    /// Parts only: for a query.
+    /// TokenSet only: for a query.
     Only,
 }
 
 /// Visits the tokens of a text.
-pub(super) fn tokens(text: &str, parts: Parts, visit: &mut VisitToken<'_>) {
-    let mut pairs = Pairs::with_characters(parts == Parts::AndWhole);
+pub(super) fn tokens(text: &str, parts: TokenSet, visit: &mut VisitToken<'_>) {
+    let mut pairs = Pairs::with_characters(parts == TokenSet::AndWhole);
     let mut position = 0;
     words::standard(text, &mut |word, is_lower| {
         let is_in_pairs = is_in_pairs(word.term);
@@ -75,19 +75,19 @@ pub(super) fn is_in_pairs(word: &str) -> bool {
 pub(super) fn word_tokens(
     word: &str,
     is_lower: bool,
-    parts: Parts,
+    parts: TokenSet,
     visit: &mut VisitToken<'_>,
 ) -> u32 {
     if is_simple(word, is_lower) {
         visit_normalized(word, 0..word.len(), 0, visit);
         return 1;
     }
-    let ranges = parts_of(word);
+    let ranges = split_parts(word);
     let is_whole = ranges.len() == 1 && ranges.first() == Some(&(0..word.len()));
-    if ranges.is_empty() || (parts == Parts::AndWhole && !is_whole) {
+    if ranges.is_empty() || (parts == TokenSet::AndWhole && !is_whole) {
         visit_normalized(word, 0..word.len(), 0, visit);
     }
-    if parts == Parts::AndWhole
+    if parts == TokenSet::AndWhole
         && let Some(acronym) = acronym(word, &ranges)
     {
         visit_normalized(&acronym, 0..word.len(), 0, visit);
@@ -105,13 +105,13 @@ fn visit_part(
     word: &str,
     part: Range<usize>,
     position: u32,
-    parts: Parts,
+    parts: TokenSet,
     visit: &mut VisitToken<'_>,
 ) {
     let text = word.get(part.clone()).unwrap_or_default();
     visit_normalized(text, part.clone(), position, visit);
-    if parts == Parts::AndWhole {
-        for (piece, at) in pieces_of(text).into_iter().zip(position..) {
+    if parts == TokenSet::AndWhole {
+        for (piece, at) in split_pieces(text).into_iter().zip(position..) {
             let range = part.start + piece.start..part.start + piece.end;
             visit_normalized(text.get(piece).unwrap_or_default(), range, at, visit);
         }
@@ -219,7 +219,7 @@ enum Kind {
 
 /// Returns the ranges of the parts of a word, which are separated by punctuation. A word without
 /// letters and digits, such as an emoji, has none.
-pub(super) fn parts_of(word: &str) -> Vec<Range<usize>> {
+pub(super) fn split_parts(word: &str) -> Vec<Range<usize>> {
     let (mut ranges, mut start) = (Vec::new(), None);
     for (at, character) in word.char_indices() {
         if is_ignored(character) || !characters_count(character) {
@@ -241,7 +241,7 @@ pub(super) fn parts_of(word: &str) -> Vec<Range<usize>> {
 /// Returns the ranges of the pieces of a part. A piece begins at a capital after a small letter
 /// (`hashMap`) or before one (`HTTPServer`), and after a soft hyphen. Returns none if the part is a
 /// single piece.
-pub(super) fn pieces_of(part: &str) -> Vec<Range<usize>> {
+pub(super) fn split_pieces(part: &str) -> Vec<Range<usize>> {
     let (mut ranges, mut start, mut previous) = (Vec::new(), 0, 0);
     let (mut before, mut is_divided) = (None, false);
     for (at, character) in part.char_indices() {
@@ -282,7 +282,7 @@ fn characters_count(character: char) -> bool {
 mod tests {
     use super::*;
 
-    fn check(parts: Parts, text: &str, expected: &[(&str, u32)]) {
+    fn check(parts: TokenSet, text: &str, expected: &[(&str, u32)]) {
         let mut found = Vec::new();
         tokens(text, parts, &mut |token| {
             let source = text.get(token.range.clone());
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn words_have_parts() {
         check(
-            Parts::AndWhole,
+            TokenSet::AndWhole,
             "call notmuch_database_open now",
             &[
                 ("call", 0),
@@ -324,7 +324,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let expected: Vec<(&str, u32)> = expected.iter().copied().zip(0..).collect();
-            check(Parts::Only, text, &expected);
+            check(TokenSet::Only, text, &expected);
         }
     }
 
@@ -370,7 +370,7 @@ mod tests {
             ("a.bc", &[("a.bc", 0), ("a", 0), ("bc", 1)]),
         ];
         for (text, expected) in cases {
-            check(Parts::AndWhole, text, expected);
+            check(TokenSet::AndWhole, text, expected);
         }
     }
 
@@ -386,14 +386,14 @@ mod tests {
             ("İstanbul", "istanbul"),
         ];
         for (text, expected) in cases {
-            check(Parts::AndWhole, text, &[(expected, 0)]);
+            check(TokenSet::AndWhole, text, &[(expected, 0)]);
         }
     }
 
     #[test]
     fn scripts_without_spaces_have_pairs() {
         check(
-            Parts::AndWhole,
+            TokenSet::AndWhole,
             "in 東京都 a",
             &[
                 ("in", 0),
@@ -406,11 +406,11 @@ mod tests {
             ],
         );
         let pairs = [("in", 0), ("東京", 1), ("京都", 2), ("a", 3)];
-        check(Parts::Only, "in 東京都 a", &pairs);
-        check(Parts::AndWhole, "水", &[("水", 0)]);
-        check(Parts::Only, "水", &[("水", 0)]);
+        check(TokenSet::Only, "in 東京都 a", &pairs);
+        check(TokenSet::AndWhole, "水", &[("水", 0)]);
+        check(TokenSet::Only, "水", &[("水", 0)]);
         let mut count = 0;
-        tokens("สวัสดี", Parts::Only, &mut |_| count += 1);
+        tokens("สวัสดี", TokenSet::Only, &mut |_| count += 1);
         assert_eq!(count, "สวัสดี".chars().count() - 1);
     }
 

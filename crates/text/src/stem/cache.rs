@@ -40,7 +40,7 @@ struct Slot {
 }
 
 /// The result of a lookup.
-pub(super) enum Cached<'word, 'cache> {
+pub(super) enum CacheLookup<'word, 'cache> {
     Unknown,
     /// The stem: a prefix of the word.
     Prefix(&'word str),
@@ -59,25 +59,25 @@ impl StemCache {
     }
 
     /// Returns the stored stem of a word.
-    pub(super) fn find<'word>(&self, word: &'word str) -> Cached<'word, '_> {
-        let Some(slot) = self.slots.get(self.slot_of(word)) else {
-            return Cached::Unknown;
+    pub(super) fn find<'word>(&self, word: &'word str) -> CacheLookup<'word, '_> {
+        let Some(slot) = self.slots.get(self.slot_index(word)) else {
+            return CacheLookup::Unknown;
         };
         let is_known = usize::from(slot.word_bytes) == word.len()
             && slot.word.get(..word.len()) == Some(word.as_bytes());
         let Some(prefix) = word.get(..usize::from(slot.prefix_bytes)) else {
-            return Cached::Unknown;
+            return CacheLookup::Unknown;
         };
         if !is_known {
-            return Cached::Unknown;
+            return CacheLookup::Unknown;
         }
         if slot.tail_bytes == 0 {
-            return Cached::Prefix(prefix);
+            return CacheLookup::Prefix(prefix);
         }
         let tail = slot.tail.get(..usize::from(slot.tail_bytes));
         match tail.map(std::str::from_utf8) {
-            Some(Ok(tail)) => Cached::Changed(prefix, tail),
-            _ => Cached::Unknown,
+            Some(Ok(tail)) => CacheLookup::Changed(prefix, tail),
+            _ => CacheLookup::Unknown,
         }
     }
 
@@ -94,7 +94,7 @@ impl StemCache {
         if self.slots.is_empty() {
             self.slots.resize(SLOTS, Slot::FREE);
         }
-        let index = self.slot_of(word);
+        let index = self.slot_index(word);
         let prefix_bytes = common_prefix(word, stem);
         let tail = stem.as_bytes().get(prefix_bytes..).unwrap_or_default();
         let Some(slot) = self.slots.get_mut(index) else {
@@ -112,7 +112,7 @@ impl StemCache {
         slot.prefix_bytes = prefix_bytes as u8;
     }
 
-    fn slot_of(&self, word: &str) -> usize {
+    fn slot_index(&self, word: &str) -> usize {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(word.as_bytes());
         hasher.finish() as usize % SLOTS
@@ -140,30 +140,30 @@ fn common_prefix(word: &str, stem: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cached, StemCache};
+    use super::{CacheLookup, StemCache};
 
     #[test]
     fn find_returns_stored_stems() {
         let check = |word: &str, stem: &str, is_remembered: bool| {
             let mut cache = StemCache::new();
             assert!(
-                matches!(cache.find(word), Cached::Unknown),
+                matches!(cache.find(word), CacheLookup::Unknown),
                 "{word:?} before"
             );
             for _ in 0..=super::WORDS_BEFORE_USE {
                 assert!(
-                    matches!(cache.find(word), Cached::Unknown),
+                    matches!(cache.find(word), CacheLookup::Unknown),
                     "{word:?} before use"
                 );
                 cache.remember(word, stem);
             }
             let found = match cache.find(word) {
-                Cached::Unknown => None,
-                Cached::Prefix(stem) => Some(stem.to_string()),
-                Cached::Changed(prefix, tail) => Some(format!("{prefix}{tail}")),
+                CacheLookup::Unknown => None,
+                CacheLookup::Prefix(stem) => Some(stem.to_string()),
+                CacheLookup::Changed(prefix, tail) => Some(format!("{prefix}{tail}")),
             };
             assert_eq!(found.as_deref(), is_remembered.then_some(stem), "{word:?}");
-            assert!(matches!(cache.find("other"), Cached::Unknown));
+            assert!(matches!(cache.find("other"), CacheLookup::Unknown));
         };
         check("running", "run", true);
         check("happy", "happi", true);

@@ -7,7 +7,7 @@ mod english;
 use rust_stemmers::Algorithm;
 
 use crate::language::Grammar;
-use cache::{Cached, StemCache};
+use cache::{CacheLookup, StemCache};
 
 /// The number of bytes at the end of a word that Snowball processes. Its time grows with the square
 /// of the length: a word of a megabyte would block the server for minutes. Suffixes are far shorter
@@ -45,14 +45,14 @@ impl Stemmer {
             return word;
         }
         match self.cache.find(word) {
-            Cached::Prefix(stem) => return stem,
-            Cached::Changed(prefix, tail) => {
+            CacheLookup::Prefix(stem) => return stem,
+            CacheLookup::Changed(prefix, tail) => {
                 self.buffer.clear();
                 self.buffer.push_str(prefix);
                 self.buffer.push_str(tail);
                 return &self.buffer;
             }
-            Cached::Unknown => {}
+            CacheLookup::Unknown => {}
         }
         if is_fast {
             english::stem(word, &mut self.buffer);
