@@ -112,7 +112,7 @@ pub fn parse_range(text: &str, times: &TimeContext) -> Option<DateRange> {
     let parts = text.split_once("..").or_else(|| text.split_once('/'));
     let (from, to) = match parts {
         Some(("", "")) => return None,
-        Some((from, "")) => (Some(start_of(from, times)?), None),
+        Some((from, "")) => (Some(first_day(from, times)?), None),
         Some(("", to)) => (None, Some(parse_days(to, times)?.end)),
         Some((from, to)) => match (parse_period(from), parse_period(to)) {
             (None, None) => (
@@ -130,7 +130,7 @@ pub fn parse_range(text: &str, times: &TimeContext) -> Option<DateRange> {
             (Some(_), Some(_)) => return None,
         },
         None => match parse_period(text) {
-            Some(_) => (Some(start_of(text, times)?), None),
+            Some(_) => (Some(first_day(text, times)?), None),
             None => {
                 let days = parse_days(text, times)?;
                 (Some(days.first), Some(days.end))
@@ -149,7 +149,7 @@ pub fn parse_range(text: &str, times: &TimeContext) -> Option<DateRange> {
 
 /// Returns the start of a range without an end: the first day of a date, or the day at the start of
 /// a period that ends now.
-fn start_of(text: &str, times: &TimeContext) -> Option<Date> {
+fn first_day(text: &str, times: &TimeContext) -> Option<Date> {
     match parse_period(text) {
         Some(period) => times.today().checked_sub(period).ok(),
         None => Some(parse_days(text, times)?.first),

@@ -15,9 +15,9 @@ const STEMS: &str = "windrow.stems";
 const NAMES: &str = "windrow.name";
 
 /// The name of the multi-analyzer of a field that stores its stems.
-pub(crate) const STEMS_OF_FIELD: &str = "stems";
+pub(crate) const STEMS_ANALYZER: &str = "stems";
 /// The name of the multi-analyzer of a field that stores its whole value.
-pub(crate) const WHOLE_OF_FIELD: &str = "whole";
+pub(crate) const WHOLE_ANALYZER: &str = "whole";
 
 /// Returns the definition for `createSearchIndexes`.
 ///
@@ -36,7 +36,7 @@ pub fn search_index_definition() -> DocumentBuf {
         field.push("multi", doc! { (name): (other) });
         field
     };
-    let text = || with(STEMS_OF_FIELD, STEMS);
+    let text = || with(STEMS_ANALYZER, STEMS);
     let name = || {
         let field = doc! { "type": "string", "analyzer": NAMES };
         windrow_document::array![{ "type": "token" }, (field)]
@@ -48,7 +48,7 @@ pub fn search_index_definition() -> DocumentBuf {
         "author": (counted()), "from": (counted()), "to": (words()), "cc": (words()),
         "bcc": (words()), "list_id": (words()),
         "keywords": (words()), "path": (words()),
-        "filename": (with(WHOLE_OF_FIELD, NAMES)),
+        "filename": (with(WHOLE_ANALYZER, NAMES)),
         "ext": (name()), "kind": (name()), "language": (name()),
         "folders": (name()),
         "date": { "type": "date" }, "modified": { "type": "date" }, "time": { "type": "date" },

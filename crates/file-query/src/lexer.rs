@@ -130,7 +130,12 @@ impl<'q> Lexer<'q> {
         let rest = self.rest();
         let end = rest.find(|it: char| it.is_whitespace() || matches!(it, '(' | ')' | '"'));
         let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        if let Some((field, operator, length)) = split_field(word) {
+        if let Some(prefix) = split_field(word) {
+            let FieldPrefix {
+                field,
+                operator,
+                length,
+            } = prefix;
             self.at += length;
             return Token::Field { field, operator };
         }
@@ -157,9 +162,17 @@ impl<'q> Lexer<'q> {
     }
 }
 
+/// A field name with its operator, at the beginning of a word.
+struct FieldPrefix {
+    field: Field,
+    operator: &'static str,
+    /// The length in bytes.
+    length: usize,
+}
+
 /// Splits a field name with its operator from the beginning of a word. Returns `None` if the word
 /// has none.
-fn split_field(word: &str) -> Option<(Field, &'static str, usize)> {
+fn split_field(word: &str) -> Option<FieldPrefix> {
     let name = word.len()
         - word
             .trim_start_matches(|it: char| it.is_ascii_alphabetic())
@@ -167,7 +180,11 @@ fn split_field(word: &str) -> Option<(Field, &'static str, usize)> {
     let (name, behind) = word.split_at_checked(name)?;
     let operator = OPERATORS.into_iter().find(|it| behind.starts_with(it))?;
     let field = Field::from_name(name)?;
-    Some((field, operator, name.len() + operator.len()))
+    Some(FieldPrefix {
+        field,
+        operator,
+        length: name.len() + operator.len(),
+    })
 }
 
 #[cfg(test)]

@@ -45,7 +45,10 @@ impl MimeTypes {
 
     /// Returns the distinct properties of the documents of a type, or of the types that match a
     /// pattern with `*`. Case is ignored.
-    pub(crate) fn properties_of(&self, pattern: &str) -> impl Iterator<Item = (TokenField, &str)> {
+    pub(crate) fn find_properties(
+        &self,
+        pattern: &str,
+    ) -> impl Iterator<Item = (TokenField, &str)> {
         let types = self.0.iter();
         let matching = types.filter(|it| matches_pattern(pattern, &it.name));
         let mut found: Vec<(TokenField, &str)> = Vec::new();
@@ -102,7 +105,7 @@ mod tests {
         let office = MimeType::new("application/A").with_extensions(&["doc", "dot"]);
         let other = MimeType::new("application/b").with_extensions(&["dot"]);
         let types = MimeTypes::new([office, other.with_kind("document")]);
-        let found: Vec<_> = types.properties_of("application/*").collect();
+        let found: Vec<_> = types.find_properties("application/*").collect();
         let expected = [
             (TokenField::Extension, "doc"),
             (TokenField::Extension, "dot"),

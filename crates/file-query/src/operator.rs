@@ -7,7 +7,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
 use crate::date::DateRange;
 use crate::field::{TextField, TokenField};
-use crate::index::{STEMS_OF_FIELD, WHOLE_OF_FIELD};
+use crate::index::{STEMS_ANALYZER, WHOLE_ANALYZER};
 use crate::parser::is_one_token;
 use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
 
@@ -118,7 +118,7 @@ impl Paths {
         }
     }
 
-    fn of(field: TextField) -> Paths {
+    fn from_field(field: TextField) -> Paths {
         match field {
             TextField::Title => Paths::stemmed(&["title"]),
             TextField::Subject => Paths::stemmed(&["subject"]),
@@ -137,7 +137,7 @@ impl Paths {
     fn for_kind(self, kind: TextMatchKind) -> ArrayBuf {
         let mut paths: Vec<Value> = self.stemmed.iter().map(|path| (*path).into()).collect();
         if kind == TextMatchKind::AnyForm {
-            let stems = |path: &&str| doc! { "value": (*path), "multi": STEMS_OF_FIELD }.into();
+            let stems = |path: &&str| doc! { "value": (*path), "multi": STEMS_ANALYZER }.into();
             paths.extend(self.stemmed.iter().map(stems));
         }
         paths.extend(self.plain.iter().map(|path| Value::from(*path)));
@@ -148,7 +148,7 @@ impl Paths {
 impl TextMatch {
     fn to_operator(&self) -> DocumentBuf {
         match self.field {
-            Some(field) => self.to_operator_on(Paths::of(field)),
+            Some(field) => self.to_operator_on(Paths::from_field(field)),
             None => {
                 let titles = boosted(self.to_operator_on(Paths::TITLES), TITLE_BOOST);
                 let names = boosted(self.to_operator_on(Paths::NAMES), NAME_BOOST);
@@ -160,7 +160,7 @@ impl TextMatch {
     /// Returns the operator of the text or one of its synonyms.
     fn to_operator_on(&self, paths: Paths) -> DocumentBuf {
         let operator = |text: &str, kind: TextMatchKind| {
-            TextMatch::to_operator_of(text, kind, paths.for_kind(kind))
+            TextMatch::build_operator(text, kind, paths.for_kind(kind))
         };
         let own = operator(&self.text, self.kind);
         if self.synonyms.is_empty() {
@@ -177,7 +177,7 @@ impl TextMatch {
         any(std::iter::once(own).chain(others))
     }
 
-    fn to_operator_of(query: &str, kind: TextMatchKind, path: ArrayBuf) -> DocumentBuf {
+    fn build_operator(query: &str, kind: TextMatchKind, path: ArrayBuf) -> DocumentBuf {
         match kind {
             TextMatchKind::AnyForm | TextMatchKind::ThisForm => {
                 doc! { "text": { "query": (query), "path": (path) } }
@@ -213,7 +213,7 @@ fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
         return token_operator(TokenField::Extension, extension);
     }
     let path: Value = match field {
-        TokenField::FileName => doc! { "value": "filename", "multi": WHOLE_OF_FIELD }.into(),
+        TokenField::FileName => doc! { "value": "filename", "multi": WHOLE_ANALYZER }.into(),
         TokenField::Extension => "ext".into(),
         TokenField::Kind => "kind".into(),
         TokenField::Language => "language".into(),

@@ -225,7 +225,7 @@ impl<'q> Parser<'q> {
     /// Returns the query of a media type: the extensions and kinds of its documents.
     fn mime_type(&self, value: &str) -> Result<Query, QueryError> {
         let pattern = value.to_lowercase();
-        let properties = self.context.mime_types.properties_of(&pattern);
+        let properties = self.context.mime_types.find_properties(&pattern);
         let tokens = properties.map(|(field, value)| token(field, value));
         join(tokens.collect(), Query::Any)
             .ok_or_else(|| QueryError::UnknownMimeType(value.to_owned()))
@@ -240,7 +240,7 @@ impl<'q> Parser<'q> {
                 TextMatchKind::AnyForm | TextMatchKind::Phrase { .. }
             );
             if has_forms {
-                let synonyms = self.context.synonyms.of(&text.text);
+                let synonyms = self.context.synonyms.find(&text.text);
                 text.synonyms.splice(0..0, synonyms);
             }
         }

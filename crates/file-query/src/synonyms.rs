@@ -34,7 +34,7 @@ impl Synonyms {
     /// use windrow_file_query::Synonyms;
     ///
     /// let synonyms = Synonyms::parse("car, automobile # vehicles")?;
-    /// assert_eq!(synonyms.of("Car"), ["automobile"]);
+    /// assert_eq!(synonyms.find("Car"), ["automobile"]);
     /// # Ok::<(), windrow_file_query::SynonymError>(())
     /// ```
     ///
@@ -69,7 +69,7 @@ impl Synonyms {
     }
 
     /// Returns the synonyms of a word: the other words of its groups.
-    pub fn of(&self, word: &str) -> Vec<String> {
+    pub fn find(&self, word: &str) -> Vec<String> {
         let word = clean(word);
         let groups = self.groups_of.get(&word).into_iter().flatten();
         let words = groups.filter_map(|group| self.groups.get(*group)).flatten();
@@ -106,9 +106,9 @@ mod tests {
         let text = "# comment\n\nCar,  motor   vehicle ,automobile\ncar, wagon # and so on\n";
         let synonyms = Synonyms::parse(text).unwrap();
         let of_car = ["motor vehicle", "automobile", "wagon"];
-        assert_eq!(synonyms.of("CAR"), of_car);
-        assert_eq!(synonyms.of("motor vehicle"), ["car", "automobile"]);
-        assert!(synonyms.of("bus").is_empty());
+        assert_eq!(synonyms.find("CAR"), of_car);
+        assert_eq!(synonyms.find("motor vehicle"), ["car", "automobile"]);
+        assert!(synonyms.find("bus").is_empty());
     }
 
     #[test]
