@@ -57,7 +57,7 @@ def test_the_log_is_filtered(server):
     server.client().shop.orders.create_index("number")
     text = browser.get("/state/log?q=index+build").text
     assert "Index build" in text
-    assert "No line of the log is like this" in browser.get("/state/log?q=nothing-like-this").text
+    assert "No line of the log matches" in browser.get("/state/log?q=nothing-like-this").text
     assert "Index build" not in browser.get("/state/log?component=NETWORK").text
 
 

@@ -17,7 +17,8 @@ pub mod frame {
     pub const LOG_OUT: &str = "Log out";
     pub const READ_ONLY: &str = "Read-only";
     pub const BACK: &str = "Back to the first page";
-    pub const OFFLINE: &str = "The server does not answer. This page goes on when it is back.";
+    pub const OFFLINE: &str =
+        "The server does not answer. This page continues when it is available again.";
 }
 
 /// Logins.
@@ -28,7 +29,7 @@ pub mod login {
     pub const PASSWORD: &str = "Password";
     pub const DATABASE: &str = "Database of the user";
     pub const SUBMIT: &str = "Log in";
-    pub const FAILED: &str = "The user does not exist, or the password is another one.";
+    pub const FAILED: &str = "The user does not exist, or the password is wrong.";
 
     pub const NOT_ENCRYPTED: &str = "This connection is not encrypted: others on the network can read \
         the password.";
@@ -43,13 +44,13 @@ pub mod login {
 
 /// Errors.
 pub mod error {
-    pub const FORBIDDEN_HOST: &str = "This address has another name here. Use localhost, an address \
-        in digits, or the name that the server was started with.";
-    pub const NOT_FOUND: &str = "There is no such page.";
-    pub const METHOD: &str = "The page does not take this method.";
-    pub const TOO_LARGE: &str = "What was sent is too large.";
+    pub const FORBIDDEN_HOST: &str = "The page has another host name. Use localhost, an IP address, or \
+        the name that the server was started with.";
+    pub const NOT_FOUND: &str = "This page does not exist.";
+    pub const METHOD: &str = "This method is not allowed.";
+    pub const TOO_LARGE: &str = "The request is too large.";
     pub const INCOMPLETE: &str = "The request ended too early.";
-    pub const NO_TEXT: &str = "What was sent is no text in UTF-8.";
+    pub const NO_TEXT: &str = "The text is not valid UTF-8.";
     pub const SLOW: &str = "Nothing was received for a minute.";
     pub const NO_IMPORT: &str = "The number of the import is wrong or known already.";
     pub const IMPORTS_MAX: &str = "Too many imports run at a time.";

@@ -31,7 +31,7 @@ pub const DROP_COLLECTION: &str = "Drop the collection";
 pub const DROP_WARNING: &str =
     "All of its documents and indexes are lost. Type its name to confirm.";
 pub const DROP_NAME: &str = "Name";
-pub const DROP_MISMATCH: &str = "The name is another one. Nothing was dropped.";
+pub const DROP_MISMATCH: &str = "The name does not match. Nothing was dropped.";
 pub const DROPPED: &str = "Dropped.";
 
 pub const FILTER: &str = "Filter";
@@ -48,7 +48,7 @@ pub const TABLE: &str = "Table";
 pub const PREVIOUS: &str = "Previous";
 pub const NEXT: &str = "Next";
 pub const PAGES: &str = "Pages";
-pub const NO_DOCUMENTS: &str = "No document is like this.";
+pub const NO_DOCUMENTS: &str = "No document matches.";
 pub const OPEN: &str = "Open";
 pub const INSERT: &str = "Insert documents";
 pub const EMPTY_FIELD: &str = "–";
@@ -82,7 +82,7 @@ pub const DELETE_WARNING: &str = "It cannot be brought back.";
 pub const DELETE_SUBMIT: &str = "Delete";
 pub const DELETED: &str = "Deleted.";
 pub const CHANGED: &str = "The document was changed or deleted meanwhile. Nothing was saved. Load it again to see how it is now.";
-pub const NO_DOCUMENT: &str = "There is no such document.";
+pub const NO_DOCUMENT: &str = "This document does not exist.";
 pub const TOO_LONG_TO_EDIT: &str =
     "The document is too large to be edited here. The export has all of it.";
 pub const SYNTAX: &str = "Extended JSON and the syntax of mongosh: ObjectId(\"…\"), ISODate(\"…\"), \

@@ -42,7 +42,7 @@ pub fn since(date: &str) -> String {
 }
 
 pub const UNUSED: &str = "No query has used it yet.";
-pub const HIDDEN: &str = "Hidden: no query uses it, but each write pays for it.";
+pub const HIDDEN: &str = "Hidden: no query uses it, but each write updates it.";
 
 /// Says that the index is a prefix of another index.
 pub fn prefix_of(other: &str) -> String {

@@ -84,7 +84,7 @@ pub const LOG_COMPONENT: &str = "Component";
 pub const LOG_ALL: &str = "All";
 pub const LOG_FILTER: &str = "Filter";
 pub const LOG_MESSAGE: &str = "Message";
-pub const NO_LINES: &str = "No line of the log is like this.";
+pub const NO_LINES: &str = "No line of the log matches.";
 pub const SEVERITIES: [(&str, &str); 5] = [
     ("F", "Fatal"),
     ("E", "Error"),
