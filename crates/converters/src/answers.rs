@@ -86,9 +86,16 @@ fn encode_request(file: &[u8], media_type: &str) -> Vec<u8> {
     request
 }
 
-/// Parses an answer at the beginning of `bytes`. Returns it with its length, or `None` if it is
-/// incomplete.
-pub(crate) fn parse_answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, AnswerError> {
+/// An answer at the beginning of received bytes.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ParsedAnswer {
+    pub answer: Answer,
+    /// The number of its bytes.
+    pub length: usize,
+}
+
+/// Parses an answer at the beginning of `bytes`. Returns `None` if it is incomplete.
+pub(crate) fn parse_answer(bytes: &[u8]) -> Result<Option<ParsedAnswer>, AnswerError> {
     let (mut answer, mut at) = (Answer::default(), 0);
     for _ in 0..ELEMENTS_MAX {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -102,7 +109,7 @@ pub(crate) fn parse_answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Answ
         let line = rest.get(..line_bytes).unwrap_or_default();
         at += line_bytes + 1;
         if line.is_empty() {
-            return Ok(Some((answer, at)));
+            return Ok(Some(ParsedAnswer { answer, length: at }));
         }
         let (name, length) = parse_element(line)?;
         let Some(value) = at.checked_add(length).and_then(|end| bytes.get(at..end)) else {
@@ -189,8 +196,9 @@ mod tests {
         for end in 0..length {
             assert_eq!(parse_answer(&bytes[..end]), Ok(None), "{end}");
         }
-        let (answer, used) = parse_answer(bytes).unwrap().unwrap();
-        assert_eq!(used, length);
+        let parsed = parse_answer(bytes).unwrap().unwrap();
+        assert_eq!(parsed.length, length);
+        let answer = parsed.answer;
         let expected = ConvertedDocument {
             inner_name: Some("7".into()),
             media_type: Some("text/html".into()),
@@ -203,7 +211,7 @@ mod tests {
     }
 
     fn check(bytes: &[u8], has_document: bool, is_last: bool, failure: Option<AnswerFailure>) {
-        let (answer, _) = parse_answer(bytes).unwrap().unwrap();
+        let ParsedAnswer { answer, .. } = parse_answer(bytes).unwrap().unwrap();
         assert_eq!(
             (answer.has_document, answer.is_last, answer.failure),
             (has_document, is_last, failure)

@@ -55,7 +55,7 @@ mod system_calls;
 
 pub use command::find_program;
 pub use converters::{Converters, ProgramMonitor};
-pub use sandbox::{SandboxStatus, launch, probe};
+pub use sandbox::{LaunchFailure, SandboxStatus, launch, probe};
 pub use settings::{
     Converter, MissingProgram, OutputFormat, ProgramSettings, Recognition, SandboxMode,
     SettingsEntry,

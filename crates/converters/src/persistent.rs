@@ -162,9 +162,9 @@ impl PersistentConverter {
                 checked_bytes = bytes.len();
                 match parse_answer(bytes) {
                     Ok(None) => {}
-                    Ok(Some((answer, used))) => {
-                        self.answers.bytes.drain(..used);
-                        return Ok(answer);
+                    Ok(Some(parsed)) => {
+                        self.answers.bytes.drain(..parsed.length);
+                        return Ok(parsed.answer);
                     }
                     Err(AnswerError::MissingProgram(program)) => {
                         return Err(ConversationError::MissingProgram(program));

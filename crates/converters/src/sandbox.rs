@@ -191,14 +191,26 @@ pub fn probe() -> SandboxStatus {
     })
 }
 
+/// The failure of the launcher.
+#[derive(Debug)]
+pub struct LaunchFailure {
+    /// The exit code with which the launcher must exit.
+    pub exit_code: i32,
+    /// The reason, for standard error.
+    pub reason: String,
+}
+
 /// Runs the launcher: enters the sandbox and executes the command in `arguments`. Returns only if
-/// that fails: the exit code and the reason.
-pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> (i32, String) {
+/// that fails.
+pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> LaunchFailure {
     let reason = match try_launch(&mut arguments.into_iter()) {
         Ok(error) => error.to_string(),
         Err(reason) => reason,
     };
-    (LAUNCH_FAILED, reason)
+    LaunchFailure {
+        exit_code: LAUNCH_FAILED,
+        reason,
+    }
 }
 
 fn try_launch(arguments: &mut dyn Iterator<Item = OsString>) -> Result<std::io::Error, String> {
@@ -324,8 +336,8 @@ mod tests {
             (&["--colour", "x", "--"], "--colour is not known"),
             (&["--"], "command is missing"),
         ] {
-            let (code, reason) = launch(arguments.iter().map(OsString::from));
-            assert_eq!(code, LAUNCH_FAILED);
+            let LaunchFailure { exit_code, reason } = launch(arguments.iter().map(OsString::from));
+            assert_eq!(exit_code, LAUNCH_FAILED);
             assert!(reason.contains(expected), "{arguments:?}: {reason}");
         }
     }

@@ -74,12 +74,12 @@ const EXTENSIONS: &[(DocumentKind, &[&str])] = &[
 /// Returns the usual kind of files with this name.
 ///
 /// ```
-/// use windrow_extract::{DocumentKind, kind_of_name};
+/// use windrow_extract::{DocumentKind, guess_kind};
 ///
-/// assert_eq!(kind_of_name("Holiday.JPG"), DocumentKind::Image);
-/// assert_eq!(kind_of_name("core"), DocumentKind::Other);
+/// assert_eq!(guess_kind("Holiday.JPG"), DocumentKind::Image);
+/// assert_eq!(guess_kind("core"), DocumentKind::Other);
 /// ```
-pub fn kind_of_name(name: &str) -> DocumentKind {
+pub fn guess_kind(name: &str) -> DocumentKind {
     let extension = split_extension(name)
         .unwrap_or_default()
         .to_ascii_lowercase();
@@ -107,7 +107,7 @@ mod tests {
             ("program.o", DocumentKind::Other),
         ];
         for (name, expected) in cases {
-            assert_eq!(kind_of_name(name), expected, "{name}");
+            assert_eq!(guess_kind(name), expected, "{name}");
         }
     }
 }

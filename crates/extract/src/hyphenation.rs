@@ -26,7 +26,7 @@ struct LineBreak {
 
 /// The decision about a divided word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum BreakForm {
     Joined,
     SoftHyphen,
     /// Unchanged.
@@ -52,9 +52,9 @@ pub(crate) fn join_divided_words(text: String) -> String {
     };
     for one in &breaks {
         let end = match form(one, &known) {
-            Form::Joined => "",
-            Form::SoftHyphen => "\u{ad}",
-            Form::Divided => continue,
+            BreakForm::Joined => "",
+            BreakForm::SoftHyphen => "\u{ad}",
+            BreakForm::Divided => continue,
         };
         push(text.get(start..one.hyphen), end);
         start = one.resume;
@@ -140,13 +140,13 @@ fn mark_words(text: &str, mark: &mut impl FnMut(&str)) {
     }
 }
 
-fn form(one: &LineBreak, known: &HashSet<String>) -> Form {
+fn form(one: &LineBreak, known: &HashSet<String>) -> BreakForm {
     if one.is_soft || known.contains(&joined(one)) {
-        Form::Joined
+        BreakForm::Joined
     } else if known.contains(&hyphenated(one)) {
-        Form::Divided
+        BreakForm::Divided
     } else {
-        Form::SoftHyphen
+        BreakForm::SoftHyphen
     }
 }
 

@@ -101,7 +101,7 @@ impl Languages {
 /// Returns the two-letter code of the language of a text, which is one of `languages`. `declared`
 /// is the lower-case code that the document declares. Without it, returns `None` if the text is too
 /// short. If there is only one language, it is returned for every text.
-pub(crate) fn language_of(
+pub(crate) fn detect_language(
     declared: Option<String>,
     text: &str,
     languages: &Languages,
@@ -162,7 +162,7 @@ mod tests {
 
     fn check_among(codes: &[&str], declared: Option<&str>, text: &str, expected: Option<&str>) {
         let languages = Languages::new(codes).unwrap();
-        let found = language_of(declared.map(str::to_owned), text, &languages);
+        let found = detect_language(declared.map(str::to_owned), text, &languages);
         assert_eq!(
             found.as_deref(),
             expected,
@@ -182,7 +182,7 @@ mod tests {
         check_among(&["en", "fr"], Some("fr"), "zephyrfish", Some("fr"));
         for text in [dutch.repeat(20), dutch.to_owned()] {
             let languages = Languages::new(&["de", "en"]).unwrap();
-            let found = language_of(Some("nl".into()), &text, &languages);
+            let found = detect_language(Some("nl".into()), &text, &languages);
             assert!(found.is_none_or(|code| code == "de" || code == "en"));
         }
     }

@@ -41,7 +41,7 @@
 //! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
 //! - `format`: the definition of a format, its detection, and the interfaces of extractors;
 //!   `format/extraction`: the state of one extraction
-//! - `kind_of_name`: the kind of a file whose content is not read
+//! - `guess_kind`: the kind of a file whose content is not read
 //! - `extractors`: a module for each format, and how to add one
 //! - `formats`: the table of all formats
 //! - `extract`: the entry points
@@ -59,8 +59,8 @@ mod extract;
 mod extractors;
 mod format;
 mod formats;
+mod guess_kind;
 mod hyphenation;
-mod kind_of_name;
 mod language;
 mod limits;
 mod metadata_text;
@@ -86,7 +86,7 @@ pub use extract::{
 };
 pub use format::{Format, ReadSeek};
 pub use formats::{all_formats, formats};
-pub use kind_of_name::kind_of_name;
+pub use guess_kind::guess_kind;
 pub use language::Languages;
 pub use limits::{Limits, Share};
 pub use output::{

@@ -9,7 +9,7 @@ use windrow_extract::{
 /// A converter for an extension or media type that returns its input in upper case, and text
 /// recognition that returns `seen`.
 #[derive(Default)]
-struct Simulated {
+struct FakePrograms {
     extension: &'static str,
     media_type: &'static str,
     is_fallback: bool,
@@ -20,7 +20,7 @@ struct Simulated {
     calls: Vec<String>,
 }
 
-impl Programs for Simulated {
+impl Programs for FakePrograms {
     fn find_converter(&self, extension: &str, media_types: &[&str]) -> Option<ConverterChoice> {
         let reads = (!extension.is_empty() && extension == self.extension)
             || media_types.contains(&self.media_type);
@@ -76,13 +76,13 @@ impl Programs for Simulated {
     }
 }
 
-struct Found {
+struct ExtractedFile {
     documents: Vec<ExtractedDocument>,
     failures: Vec<String>,
     result: Result<(), ExtractError>,
 }
 
-fn read(programs: &mut Simulated, name: &str, bytes: &[u8]) -> Found {
+fn read(programs: &mut FakePrograms, name: &str, bytes: &[u8]) -> ExtractedFile {
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     let limits = Limits::default();
     let context = FileContext {
@@ -94,18 +94,18 @@ fn read(programs: &mut Simulated, name: &str, bytes: &[u8]) -> Found {
         Output::Failure(failure) => failures.push(failure.error.to_string()),
         Output::Skipped(skipped) => failures.push(skipped.format.to_owned()),
     });
-    Found {
+    ExtractedFile {
         documents,
         failures,
         result: result.map(|_| ()),
     }
 }
 
-fn foo() -> Simulated {
-    Simulated {
+fn foo() -> FakePrograms {
+    FakePrograms {
         extension: "foo",
         media_type: "application/x-foo",
-        ..Simulated::default()
+        ..FakePrograms::default()
     }
 }
 
@@ -185,10 +185,10 @@ fn a_converted_file_is_not_read_into_memory() {
 
 #[test]
 fn a_fallback_reads_only_what_the_extractor_does_not() {
-    let fallback = || Simulated {
+    let fallback = || FakePrograms {
         media_type: "application/pdf",
         is_fallback: true,
-        ..Simulated::default()
+        ..FakePrograms::default()
     };
     let good = build_pdf("BT /F 12 Tf 72 700 Td (words) Tj ET");
     let mut programs = fallback();
@@ -206,7 +206,7 @@ fn a_fallback_reads_only_what_the_extractor_does_not() {
     }]);
     let found = read(&mut programs, "a.pdf", b"%PDF-1.4 damaged");
     assert_eq!(found.result.unwrap_err().code(), "malformed");
-    let mut programs = Simulated {
+    let mut programs = FakePrograms {
         is_missing: true,
         ..fallback()
     };
@@ -221,7 +221,7 @@ fn a_fallback_reads_only_what_the_extractor_does_not() {
 
 #[test]
 fn a_missing_program_is_a_failure_of_its_member() {
-    let mut programs = Simulated {
+    let mut programs = FakePrograms {
         is_missing: true,
         ..foo()
     };
@@ -244,7 +244,7 @@ fn members_of_a_converter_are_documents() {
         properties: vec![("title".into(), format!("Title of {name}"))],
         ..ConvertedDocument::default()
     };
-    let mut programs = Simulated {
+    let mut programs = FakePrograms {
         documents: Some(vec![
             member("1", Some("text/html"), b"<p>one"),
             member("b.md", None, b"# two"),
@@ -288,9 +288,9 @@ fn members_of_a_converter_are_documents() {
 fn text_of_pictures_is_recognized_if_asked_for() {
     let picture = build_png(40);
     for (recognizes, expected) in [(true, true), (false, false)] {
-        let mut programs = Simulated {
+        let mut programs = FakePrograms {
             recognizes,
-            ..Simulated::default()
+            ..FakePrograms::default()
         };
         let found = read(&mut programs, "a.png", &picture);
         let document = &found.documents[0];
@@ -314,9 +314,9 @@ fn text_of_pictures_is_recognized_if_asked_for() {
             expected.then_some("ocr")
         );
     }
-    let mut programs = Simulated {
+    let mut programs = FakePrograms {
         recognizes: true,
-        ..Simulated::default()
+        ..FakePrograms::default()
     };
     let found = read(&mut programs, "icon.png", &build_png(16));
     assert!(found.documents.len() == 1 && programs.calls.is_empty());
@@ -325,9 +325,9 @@ fn text_of_pictures_is_recognized_if_asked_for() {
 #[test]
 fn pages_that_are_pictures_are_recognized() {
     let scan = build_pdf("q 1 0 0 1 0 0 cm /I Do Q");
-    let mut programs = Simulated {
+    let mut programs = FakePrograms {
         recognizes: true,
-        ..Simulated::default()
+        ..FakePrograms::default()
     };
     let found = read(&mut programs, "scan.pdf", &scan);
     assert_eq!(found.result, Ok(()));

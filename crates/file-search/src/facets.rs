@@ -22,6 +22,15 @@ pub enum CountedField {
     Year,
 }
 
+/// A value of a property, and the number of documents with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ValueCount {
+    /// The value.
+    pub value: String,
+    /// The number of documents.
+    pub count: i64,
+}
+
 /// The names on the command line.
 const NAMES: [(&str, CountedField); 6] = [
     ("author", CountedField::Author),
@@ -100,13 +109,13 @@ impl CountedField {
 
     /// Returns the counts from the only document of the pipeline, in descending order. Years are in
     /// ascending order of time.
-    pub fn counts(self, reply: Document<'_>, limit: u32) -> Vec<(String, i64)> {
-        let mut counts: Vec<(String, i64)> = Vec::new();
+    pub fn counts(self, reply: Document<'_>, limit: u32) -> Vec<ValueCount> {
+        let mut counts: Vec<ValueCount> = Vec::new();
         let names = match self {
             CountedField::Author => vec![self.name(), SENDERS],
             _ => vec![self.name()],
         };
-        let buckets = names.into_iter().map(|name| buckets_of(reply, name));
+        let buckets = names.into_iter().map(|name| facet_buckets(reply, name));
         let buckets = buckets.flatten().flatten();
         for bucket in buckets.filter_map(ValueRef::as_document) {
             let count = bucket.get("count").and_then(ValueRef::as_whole);
@@ -114,13 +123,16 @@ impl CountedField {
             let Some(value) = self.shown(bucket).filter(|_| count > 0) else {
                 continue;
             };
-            match counts.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, known)) => *known += count,
-                None => counts.push((value, count)),
+            match counts.iter_mut().find(|known| known.value == value) {
+                Some(known) => known.count += count,
+                None => counts.push(ValueCount { value, count }),
             }
         }
         if self == CountedField::Author {
-            counts.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+            counts.sort_by(|one, other| {
+                let by_count = other.count.cmp(&one.count);
+                by_count.then_with(|| one.value.cmp(&other.value))
+            });
         }
         if self != CountedField::Year {
             counts.truncate(limit as usize);
@@ -141,7 +153,7 @@ impl CountedField {
 }
 
 /// Returns the buckets of a facet from the only document of its pipeline.
-pub fn buckets_of<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
+pub fn facet_buckets<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
     let facets = reply.get("facet")?.as_document()?;
     let values = facets.get(name)?.as_document()?;
     values.get("buckets")?.as_array()

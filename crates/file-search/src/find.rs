@@ -16,7 +16,7 @@ pub type ResultVisitor<'v> = dyn FnMut(SearchResult, usize) -> bool + 'v;
 
 /// The outcome of a search besides its results.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The number of visited results.
     pub count: usize,
     /// The number of the query's words that the results contain, if no document contains all of
@@ -28,7 +28,7 @@ pub struct Found {
     pub reason: Option<String>,
 }
 
-impl Found {
+impl SearchOutcome {
     /// Returns notes about the results, without the suggestion.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let some_words = self
@@ -49,19 +49,19 @@ pub fn find<S: DocumentSource>(
     parsed: Option<&ParsedQuery>,
     page: &ResultPage,
     visit: &mut ResultVisitor<'_>,
-) -> Result<Found, S::Error> {
-    let mut found = Found {
+) -> Result<SearchOutcome, S::Error> {
+    let mut found = SearchOutcome {
         count: visit_results(source, target, page, visit)?,
-        ..Found::default()
+        ..SearchOutcome::default()
     };
     let (Some(parsed), true) = (parsed, found.count <= RESULTS_FEW && page.skip == 0) else {
         return Ok(found);
     };
     if found.count == 0
-        && let Some((words, target)) = best_of_some_words(source, &parsed.query)?
+        && let Some(relaxed) = relax_query(source, &parsed.query)?
     {
-        found.count = visit_results(source, &target, page, visit)?;
-        found.words_found = Some(words);
+        found.count = visit_results(source, &relaxed.target, page, visit)?;
+        found.words_found = Some(relaxed.words);
     }
     found.suggestion = suggest_query(source, parsed)?;
     if found.count == 0 {
@@ -70,12 +70,19 @@ pub fn find<S: DocumentSource>(
     Ok(found)
 }
 
-/// Returns the greatest number of words that a document contains, if none contains all, and the
-/// pipeline of these documents.
-fn best_of_some_words<S: DocumentSource>(
+/// A query that requires only some of its words.
+struct RelaxedQuery {
+    /// The number of required words.
+    words: usize,
+    target: Target,
+}
+
+/// Relaxes a query whose words do not all occur in any document. The result requires the greatest
+/// number of words that occur together.
+fn relax_query<S: DocumentSource>(
     source: &mut S,
     query: &Query,
-) -> Result<Option<(usize, Target)>, S::Error> {
+) -> Result<Option<RelaxedQuery>, S::Error> {
     // Binary search: some documents have `found` words, and none has `missing` words.
     let (mut found, mut missing) = (0, query.words().len());
     while found + 1 < missing {
@@ -86,7 +93,10 @@ fn best_of_some_words<S: DocumentSource>(
         }
     }
     let operator = query.to_relaxed_operator(found);
-    Ok(operator.map(|operator| (found, Target::new(operator))))
+    Ok(operator.map(|operator| RelaxedQuery {
+        words: found,
+        target: Target::new(operator),
+    }))
 }
 
 /// Visits the results of a target. Returns their number.

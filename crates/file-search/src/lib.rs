@@ -34,8 +34,8 @@ mod suggestion;
 mod typed_query;
 
 pub use error::SearchError;
-pub use facets::{CountedField, buckets_of, counting_facets};
-pub use find::{Found, ResultVisitor, find};
+pub use facets::{CountedField, ValueCount, counting_facets, facet_buckets};
+pub use find::{ResultVisitor, SearchOutcome, find};
 pub use mime_types::known_mime_types;
 pub use pipeline::{
     ResultPage, ResultText, SortOrder, Target, counting_pipeline, read_documents, unread_documents,
@@ -44,7 +44,7 @@ pub use request::{ParsedQuery, QueryReader};
 pub use result::SearchResult;
 pub use saved_searches::{SavedSearches, append_history, read_history};
 pub use similar::similar_target;
-pub use snippet::{Snippet, TextPlace};
+pub use snippet::{Snippet, TextLocation};
 pub use source::{DocumentSink, DocumentSource};
 pub use stored_text::{StoredText, read_stored_text};
 pub use typed_query::with_prefix;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-use crate::snippet::{Snippet, TextPlace};
+use crate::snippet::{Snippet, TextLocation};
 
 /// A search result.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl SearchResult {
     /// Returns the line of the first match, if it is known.
     pub fn line(&self) -> Option<usize> {
         match self.snippet.place {
-            Some(TextPlace::Line(line)) => Some(line),
+            Some(TextLocation::Line(line)) => Some(line),
             _ => None,
         }
     }
@@ -91,7 +91,7 @@ impl SearchResult {
     /// Returns the page of the first match, if it is known.
     pub fn page(&self) -> Option<usize> {
         match self.snippet.place {
-            Some(TextPlace::Page(page)) => Some(page),
+            Some(TextLocation::Page(page)) => Some(page),
             _ => None,
         }
     }
@@ -107,8 +107,8 @@ impl SearchResult {
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
         match self.snippet.place {
-            Some(TextPlace::Line(line)) => document.push("line", line as i64),
-            Some(TextPlace::Page(page)) => document.push("page", page as i64),
+            Some(TextLocation::Line(line)) => document.push("line", line as i64),
+            Some(TextLocation::Page(page)) => document.push("page", page as i64),
             None => {}
         }
         document.push("snippet", text.clone());

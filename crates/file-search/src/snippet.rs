@@ -16,12 +16,12 @@ pub struct Snippet {
     /// The part does not end at the end of the text.
     pub is_cut_after: bool,
     /// The position of the first matching word, if it is known.
-    pub place: Option<TextPlace>,
+    pub place: Option<TextLocation>,
 }
 
 /// A position in a document, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextPlace {
+pub enum TextLocation {
     /// A line.
     Line(usize),
     /// A page.
@@ -90,14 +90,14 @@ impl Snippet {
 }
 
 /// Returns the position after a part of a text. `None` if a document with pages has no form feeds.
-fn place(before: &str, kind: &str) -> Option<TextPlace> {
+fn place(before: &str, kind: &str) -> Option<TextLocation> {
     let count = |separator: u8| before.bytes().filter(|byte| *byte == separator).count();
     if KINDS_WITH_LINES.contains(&kind) {
-        return Some(TextPlace::Line(count(b'\n') + 1));
+        return Some(TextLocation::Line(count(b'\n') + 1));
     }
     KINDS_WITH_PAGES
         .contains(&kind)
-        .then(|| TextPlace::Page(count(b'\x0c') + 1))
+        .then(|| TextLocation::Page(count(b'\x0c') + 1))
 }
 
 /// Returns the passage with the highest score.
@@ -148,7 +148,7 @@ mod tests {
             ranges: std::iter::once(2..6).collect(),
             is_cut_before: true,
             is_cut_after: true,
-            place: Some(TextPlace::Line(3)),
+            place: Some(TextLocation::Line(3)),
         };
         assert_eq!(Snippet::new(document.as_document()), expected);
     }
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn places_are_lines_and_pages() {
         let cases = [
-            ("a\nb\n", "text", Some(TextPlace::Line(3))),
-            ("", "source", Some(TextPlace::Line(1))),
-            ("a\n\x0cb\x0c", "pdf", Some(TextPlace::Page(3))),
+            ("a\nb\n", "text", Some(TextLocation::Line(3))),
+            ("", "source", Some(TextLocation::Line(1))),
+            ("a\n\x0cb\x0c", "pdf", Some(TextLocation::Page(3))),
             ("a\nb", "html", None),
         ];
         for (before, kind, expected) in cases {

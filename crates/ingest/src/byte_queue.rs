@@ -52,7 +52,7 @@ impl<T> ByteQueue<T> {
         if state.is_closed {
             return false;
         }
-        producer.note_queue(state.bytes);
+        producer.record_queue(state.bytes);
         state.bytes += bytes;
         state.items.push_back((item, bytes));
         drop(state);

@@ -45,7 +45,7 @@ pub struct Changes<'w> {
     /// The number of files that are stored with their current stamp.
     pub unchanged: u64,
     /// Folders that are missing or empty, although files below them are stored.
-    pub kept: Vec<KeptFolder>,
+    pub kept: Vec<UnavailableFolder>,
 }
 
 impl Changes<'_> {
@@ -71,7 +71,7 @@ pub struct MovedFile<'w> {
 /// A given folder that is missing or empty although files below it are stored, probably because its
 /// disk is not connected. Its documents are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptFolder {
+pub struct UnavailableFolder {
     /// The folder's path as text.
     pub path: String,
     /// The number of stored files below it.
@@ -103,7 +103,7 @@ pub fn find_changes<'w>(stored: &StoredFiles, walked: &'w WalkResult) -> Changes
         found.insert(path);
     }
     if !walked.is_partial {
-        changes.kept = find_kept_folders(stored, walked);
+        changes.kept = find_unavailable_folders(stored, walked);
     }
     let failed = walked
         .failures
@@ -126,7 +126,7 @@ pub fn find_changes<'w>(stored: &StoredFiles, walked: &'w WalkResult) -> Changes
 }
 
 /// Returns the given folders that are missing or empty although files below them are stored.
-fn find_kept_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<KeptFolder> {
+fn find_unavailable_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<UnavailableFolder> {
     let has_files = |root: &Path| {
         let start = walked
             .files
@@ -145,7 +145,7 @@ fn find_kept_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<KeptFolde
             stored_below(stored, &path).filter(|(stored, _)| is_missing || **stored != path);
         let files = stored.count() as u64;
         if files > 0 {
-            kept.push(KeptFolder { path, files });
+            kept.push(UnavailableFolder { path, files });
         }
     }
     kept
@@ -379,7 +379,7 @@ mod tests {
     fn a_missing_or_empty_folder_keeps_its_documents() {
         let stored = stored(&[("/disk/file", stamp(1, 1)), ("/disk2", stamp(1, 1))]);
         let kept = |path: &str| Changes {
-            kept: vec![KeptFolder {
+            kept: vec![UnavailableFolder {
                 path: path.into(),
                 files: 1,
             }],

@@ -81,7 +81,7 @@ impl FileSigner {
 
     /// Returns the signature of a file with this path, as stored in documents, and this stamp.
     pub fn sign(&self, path: &str, stamp: &FileStamp) -> [u8; SIGNATURE_BYTES] {
-        let full = self.hmac_of(path, stamp).finalize().into_bytes();
+        let full = self.compute_hmac(path, stamp).finalize().into_bytes();
         let mut signature = [0; SIGNATURE_BYTES];
         signature
             .iter_mut()
@@ -94,12 +94,12 @@ impl FileSigner {
     pub fn verify(&self, path: &str, stamp: &FileStamp, signature: &[u8]) -> bool {
         signature.len() == SIGNATURE_BYTES
             && self
-                .hmac_of(path, stamp)
+                .compute_hmac(path, stamp)
                 .verify_truncated_left(signature)
                 .is_ok()
     }
 
-    fn hmac_of(&self, path: &str, stamp: &FileStamp) -> Hmac<Sha256> {
+    fn compute_hmac(&self, path: &str, stamp: &FileStamp) -> Hmac<Sha256> {
         let mut hmac = self.hmac.clone();
         hmac.update(&stamp.size.to_le_bytes());
         hmac.update(&stamp.modified_ns.to_le_bytes());

@@ -95,7 +95,14 @@ pub fn ingest(
     options: &IngestOptions,
     progress: &Progress,
 ) -> Result<IngestSummary, IngestError> {
-    ingest_folders(store, folders, options, progress).map(|(summary, _)| summary)
+    ingest_folders(store, folders, options, progress).map(|ingested| ingested.summary)
+}
+
+/// The result of [`ingest_folders`].
+pub(crate) struct IngestedFolders {
+    pub summary: IngestSummary,
+    /// The stored state after the ingestion.
+    pub stored: StoredFiles,
 }
 
 /// Like [`ingest()`]. Also returns the new stored state.
@@ -104,7 +111,7 @@ pub(crate) fn ingest_folders(
     folders: &[WalkRoot],
     options: &IngestOptions,
     progress: &Progress,
-) -> Result<(IngestSummary, StoredFiles), IngestError> {
+) -> Result<IngestedFolders, IngestError> {
     let (started_ms, started) = (now_ms(), Instant::now());
     store.prepare()?;
     if let Some(settings) = &options.settings {
@@ -121,7 +128,7 @@ pub(crate) fn ingest_folders(
     let mut summary = update(store, &mut stored, &walked, options, progress)?;
     if let Some(missing) = summary.folders_missing.first()
         && walked.roots.is_empty()
-        && summary.folders_kept.is_empty()
+        && summary.folders_unavailable.is_empty()
     {
         return Err(IngestError::MissingFolder(missing.clone()));
     }
@@ -138,7 +145,7 @@ pub(crate) fn ingest_folders(
     let finish_started = Instant::now();
     store.finish()?;
     summary.pipeline = report(finish_started.elapsed());
-    Ok((summary, stored))
+    Ok(IngestedFolders { summary, stored })
 }
 
 /// Reads the changed files of a walk into `store`, and updates `stored`.
@@ -296,7 +303,7 @@ fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) ->
         documents: count(&progress.documents),
         failures: count(&progress.failures),
         files_skipped: count(&progress.files_skipped),
-        folders_kept: changes.kept.clone(),
+        folders_unavailable: changes.kept.clone(),
         folders_missing: missing.cloned().collect(),
         pipeline: PipelineReport::default(),
     }

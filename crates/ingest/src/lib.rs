@@ -75,7 +75,7 @@ mod worker_loop;
 mod worker_pool;
 mod writers;
 
-pub use changes::{Changes, KeptFolder, MovedFile, StoredFile, StoredFiles, find_changes};
+pub use changes::{Changes, MovedFile, StoredFile, StoredFiles, UnavailableFolder, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
 pub use file_signature::FileSigner;

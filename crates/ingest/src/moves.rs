@@ -58,7 +58,7 @@ impl MovedBatches {
         let mut batches = MovedBatches::default();
         for collection in StoreCollection::ALL {
             let mut bytes = batches.bytes();
-            let batch = batches.of(collection);
+            let batch = batches.batch_mut(collection);
             store.visit_documents(collection, &moved.from, &mut |document| {
                 if bytes < bytes_max {
                     bytes += document.as_bytes().len();
@@ -69,7 +69,7 @@ impl MovedBatches {
         Ok(batches)
     }
 
-    fn of(&mut self, collection: StoreCollection) -> &mut DocumentBatch {
+    fn batch_mut(&mut self, collection: StoreCollection) -> &mut DocumentBatch {
         match collection {
             StoreCollection::Documents => &mut self.documents,
             StoreCollection::Skipped => &mut self.skipped,
@@ -96,7 +96,7 @@ impl MovedBatches {
     ) -> Result<(), StoreError> {
         progress.add(&progress.documents, self.documents.count());
         for collection in StoreCollection::ALL.into_iter().rev() {
-            let batch = self.of(collection);
+            let batch = self.batch_mut(collection);
             if batch.count() == 0 {
                 continue;
             }

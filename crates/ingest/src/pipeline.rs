@@ -46,7 +46,7 @@ impl StageTimes {
     }
 
     /// Records the fill level of the queue to the next stage.
-    pub(crate) fn note_queue(&self, bytes: usize) {
+    pub(crate) fn record_queue(&self, bytes: usize) {
         self.queue_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.queue_count.fetch_add(1, Ordering::Relaxed);
         self.queue_bytes_max.fetch_max(bytes, Ordering::Relaxed);

@@ -47,7 +47,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument, kind_of_name};
+use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument, guess_kind};
 
 use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
@@ -162,7 +162,7 @@ impl FileDocument {
         FileDocument {
             id: format_document_id(&path, inner.as_deref()),
             title: None,
-            kind: kind_of_name(&file_name),
+            kind: guess_kind(&file_name),
             file_name,
             text: String::new(),
             language: None,

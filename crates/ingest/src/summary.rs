@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::changes::KeptFolder;
+use crate::changes::UnavailableFolder;
 use crate::pipeline::PipelineReport;
 
 /// The result of an ingestion: numbers of files and documents.
@@ -31,7 +31,7 @@ pub struct IngestSummary {
     /// Files whose format has no extractor.
     pub files_skipped: u64,
     /// Folders that are missing or empty and whose documents are kept.
-    pub folders_kept: Vec<KeptFolder>,
+    pub folders_unavailable: Vec<UnavailableFolder>,
     /// Folders that are missing and have no documents.
     pub folders_missing: Vec<PathBuf>,
     /// The report about the stages. Empty for a round of a watch.

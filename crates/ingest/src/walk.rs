@@ -191,7 +191,7 @@ pub struct WalkResult {
 /// assert!(walked.failures.is_empty());
 /// ```
 pub fn walk(folders: &[WalkRoot]) -> WalkResult {
-    let (roots, mut walked) = canonical_roots(folders);
+    let CanonicalRoots { roots, mut walked } = canonical_roots(folders);
     for root in &roots {
         walk_root(root, &roots, None, &mut walked);
     }
@@ -201,10 +201,18 @@ pub fn walk(folders: &[WalkRoot]) -> WalkResult {
     walked
 }
 
+/// The result of [`canonical_roots`].
+pub(crate) struct CanonicalRoots {
+    /// The folders to walk.
+    pub roots: Vec<WalkRoot>,
+    /// Contains the folders that cannot be walked.
+    pub walked: WalkResult,
+}
+
 /// Returns the folders with their canonical paths in ascending order, without those inside another
 /// one with the same options. Folders that cannot be resolved are added to the result as missing or
 /// failed.
-pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> (Vec<WalkRoot>, WalkResult) {
+pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> CanonicalRoots {
     let mut walked = WalkResult::default();
     let mut roots: Vec<WalkRoot> = Vec::new();
     for folder in folders {
@@ -232,7 +240,7 @@ pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> (Vec<WalkRoot>, WalkResul
         let is_same = below.path == folder.path;
         is_same || (below.path.starts_with(&folder.path) && below.options == folder.options)
     });
-    (roots, walked)
+    CanonicalRoots { roots, walked }
 }
 
 /// Finds the files at and below changed paths, as [`walk`] of the folders would. The folders have

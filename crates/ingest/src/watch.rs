@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use crate::changes::{KeptFolder, StoredFiles};
-use crate::ingestion::{IngestError, IngestOptions, ingest_folders, update};
+use crate::changes::{StoredFiles, UnavailableFolder};
+use crate::ingestion::{IngestError, IngestOptions, IngestedFolders, ingest_folders, update};
 use crate::progress::Progress;
 use crate::store::Store;
 use crate::summary::IngestSummary;
@@ -46,8 +46,8 @@ impl Default for WatchOptions {
 
 /// The callbacks of [`watch`].
 pub struct WatchControl<'c> {
-    /// Returns `true` to end the watch. Called several times a second.
-    pub should_stop: &'c dyn Fn() -> bool,
+    /// Returns `true` if the watch must stop. Called several times a second.
+    pub is_interrupted: &'c dyn Fn() -> bool,
     /// Returns `true` while no files must be read, neither in the first ingestion nor in a round.
     /// Changes are collected meanwhile.
     pub is_paused: &'c dyn Fn() -> bool,
@@ -62,7 +62,7 @@ pub struct WatchControl<'c> {
 /// With more changed paths, the folders are walked completely.
 const PATHS_MAX: usize = 20_000;
 /// The interval at which the watch checks for an interrupt.
-const STOP_INTERVAL: Duration = Duration::from_millis(100);
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
 /// The interval at which the watch checks whether its folders were replaced.
 const REPLACED_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -82,7 +82,8 @@ pub fn watch(
     if !wait_while_paused(&mut changes, control) {
         return Ok(store.finish()?);
     }
-    let (summary, stored) = ingest_folders(store, folders, options, control.progress)?;
+    let IngestedFolders { summary, stored } =
+        ingest_folders(store, folders, options, control.progress)?;
     (control.on_round)(&summary);
     let mut watch = Watch {
         store,
@@ -90,11 +91,11 @@ pub fn watch(
         options,
         stored,
         last_scan: Instant::now(),
-        kept: summary.folders_kept,
+        kept: summary.folders_unavailable,
         missing: summary.folders_missing,
     };
-    while !(control.should_stop)() {
-        changes.wait(STOP_INTERVAL);
+    while !(control.is_interrupted)() {
+        changes.wait(INTERRUPT_INTERVAL);
         changes.watch_replaced(folders);
         let rescan = if changes.is_watching() && watch.kept.is_empty() {
             watch_options.rescan
@@ -119,11 +120,11 @@ fn wait_while_paused(changes: &mut ReportedChanges<'_>, control: &WatchControl<'
     if (control.is_paused)() {
         (control.on_problem)("files are not read now, because the configuration does not allow it");
     }
-    while !(control.should_stop)() {
+    while !(control.is_interrupted)() {
         if !(control.is_paused)() {
             return true;
         }
-        changes.wait(STOP_INTERVAL);
+        changes.wait(INTERRUPT_INTERVAL);
     }
     false
 }
@@ -135,23 +136,23 @@ struct Watch<'w> {
     stored: StoredFiles,
     last_scan: Instant,
     /// The folders that were missing or empty in the last complete walk.
-    kept: Vec<KeptFolder>,
+    kept: Vec<UnavailableFolder>,
     /// The folders that were missing and have no documents.
     missing: Vec<PathBuf>,
 }
 
 impl Watch<'_> {
-    fn round(&mut self, changed: Changed) -> Result<IngestSummary, IngestError> {
+    fn round(&mut self, changed: ChangeSet) -> Result<IngestSummary, IngestError> {
         let (mut kept, mut missing) = (Vec::new(), Vec::new());
         let walked = match changed {
-            Changed::Everything => {
+            ChangeSet::Everything => {
                 self.last_scan = Instant::now();
                 walk(self.folders)
             }
-            Changed::Paths(paths) => {
+            ChangeSet::Paths(paths) => {
                 kept.clone_from(&self.kept);
                 missing.clone_from(&self.missing);
-                let (mut roots, _) = canonical_roots(self.folders);
+                let mut roots = canonical_roots(self.folders).roots;
                 // Skips the files of folders that are empty now: their disk was probably
                 // disconnected.
                 roots.retain(|root| !is_empty_folder(&root.path));
@@ -161,17 +162,17 @@ impl Watch<'_> {
         let (stored, progress) = (&mut self.stored, Progress::default());
         let mut summary = update(self.store, stored, &walked, self.options, &progress)?;
         // Only a complete walk detects missing folders.
-        summary.folders_kept.extend(kept);
+        summary.folders_unavailable.extend(kept);
         summary.folders_missing.extend(missing);
         Ok(summary)
     }
 
     /// Returns `true` if the set of missing or empty folders has changed.
     fn folders_changed(&mut self, summary: &IngestSummary) -> bool {
-        if summary.folders_kept == self.kept && summary.folders_missing == self.missing {
+        if summary.folders_unavailable == self.kept && summary.folders_missing == self.missing {
             return false;
         }
-        self.kept.clone_from(&summary.folders_kept);
+        self.kept.clone_from(&summary.folders_unavailable);
         self.missing.clone_from(&summary.folders_missing);
         true
     }
@@ -183,7 +184,7 @@ fn is_empty_folder(path: &Path) -> bool {
 }
 
 /// The changes since the last round.
-enum Changed {
+enum ChangeSet {
     Paths(BTreeSet<PathBuf>),
     /// The folders must be walked completely.
     Everything,
@@ -206,7 +207,7 @@ struct ReportedChanges<'c> {
     /// The watched folders.
     watched: Vec<Option<FolderIdentity>>,
     replaced_checked: Instant,
-    changed: Changed,
+    changed: ChangeSet,
     first: Option<Instant>,
     last: Option<Instant>,
     on_problem: &'c dyn Fn(&str),
@@ -219,7 +220,7 @@ impl<'c> ReportedChanges<'c> {
             watcher: None,
             watched: Vec::new(),
             replaced_checked: Instant::now(),
-            changed: Changed::Paths(BTreeSet::new()),
+            changed: ChangeSet::Paths(BTreeSet::new()),
             first: None,
             last: None,
             on_problem,
@@ -291,12 +292,12 @@ impl<'c> ReportedChanges<'c> {
                 }
                 return;
             }
-            Report::Lost => self.changed = Changed::Everything,
+            Report::Lost => self.changed = ChangeSet::Everything,
             Report::Paths(paths) => {
-                if let Changed::Paths(changed) = &mut self.changed {
+                if let ChangeSet::Paths(changed) = &mut self.changed {
                     changed.extend(paths);
                     if changed.len() > PATHS_MAX {
-                        self.changed = Changed::Everything;
+                        self.changed = ChangeSet::Everything;
                     }
                 }
             }
@@ -308,7 +309,7 @@ impl<'c> ReportedChanges<'c> {
 
     /// Makes the next round a complete walk.
     fn rescan(&mut self) {
-        self.changed = Changed::Everything;
+        self.changed = ChangeSet::Everything;
         let now = Instant::now();
         self.first.get_or_insert(now);
         self.last.get_or_insert(now);
@@ -321,20 +322,27 @@ impl<'c> ReportedChanges<'c> {
             || since(self.first).is_some_and(|time| time >= options.delay_max)
     }
 
-    fn take(&mut self) -> Changed {
+    fn take(&mut self) -> ChangeSet {
         (self.first, self.last) = (None, None);
-        std::mem::replace(&mut self.changed, Changed::Paths(BTreeSet::new()))
+        std::mem::replace(&mut self.changed, ChangeSet::Paths(BTreeSet::new()))
     }
 }
 
-/// The device and the inode of a folder.
-type FolderIdentity = (u64, u64);
+/// Identifies a folder independently of its path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FolderIdentity {
+    device: u64,
+    inode: u64,
+}
 
 /// Returns the identities of the folders that currently have these paths.
 fn folder_identities(folders: &[WalkRoot]) -> Vec<Option<FolderIdentity>> {
     let identity = |folder: &WalkRoot| {
         let metadata = fs::metadata(&folder.path).ok()?;
-        Some((metadata.dev(), metadata.ino()))
+        Some(FolderIdentity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     };
     folders.iter().map(identity).collect()
 }
@@ -343,7 +351,7 @@ fn start_watcher(
     folders: &[WalkRoot],
     reports: Sender<Report>,
 ) -> notify::Result<RecommendedWatcher> {
-    let (roots, _) = canonical_roots(folders);
+    let roots = canonical_roots(folders).roots;
     let follow_links = roots.iter().any(|root| root.options.follow_links);
     let excluded: Vec<PathBuf> = roots
         .iter()
@@ -409,7 +417,7 @@ mod tests {
         assert!(!changes.are_due(&options));
         std::thread::sleep(options.quiet);
         assert!(changes.are_due(&options));
-        let Changed::Paths(paths) = changes.take() else {
+        let ChangeSet::Paths(paths) = changes.take() else {
             panic!("there are two paths");
         };
         let paths: Vec<String> = paths.iter().map(|path| path_to_text(path)).collect();
@@ -427,7 +435,7 @@ mod tests {
         };
         let progress = Progress::default();
         let mut control = WatchControl {
-            should_stop: &|| false,
+            is_interrupted: &|| false,
             is_paused: &is_paused,
             on_round: &|_| (),
             on_problem: &count_problem,
@@ -439,7 +447,7 @@ mod tests {
         assert!(wait_while_paused(&mut changes, &control));
         assert_eq!(problems.get(), 1);
         pauses.set(i32::MAX);
-        control.should_stop = &|| true;
+        control.is_interrupted = &|| true;
         assert!(!wait_while_paused(&mut changes, &control));
     }
 
@@ -450,7 +458,7 @@ mod tests {
         for report in [Report::Lost, Report::Paths(many.collect())] {
             sender.send(report).unwrap();
             changes.wait(Duration::from_secs(5));
-            assert!(matches!(changes.take(), Changed::Everything));
+            assert!(matches!(changes.take(), ChangeSet::Everything));
         }
     }
 

@@ -120,7 +120,7 @@ impl<'f, 'w> WriterQueues<'f, 'w> {
                 scope.spawn(move || write_queue(queue, writers, times));
             }
             // Also closes the queues after a panic. The writers would otherwise wait for ever.
-            let _closing = Closing(&self.queues);
+            let _closing = CloseOnDrop(&self.queues);
             pool.run_timed(jobs, &times.extract, &|worker, job, event| {
                 self.push(worker, job, event, times)
             })
@@ -161,7 +161,7 @@ fn write_queue<'w>(
     writers: &Writers<'_, 'w>,
     times: &PipelineTimes,
 ) {
-    let _closing = Closing(std::slice::from_ref(queue));
+    let _closing = CloseOnDrop(std::slice::from_ref(queue));
     while let Some(QueuedEvent { worker, job, event }) = queue.pop(&times.write) {
         if writers.handle(worker, job, event).is_break() {
             return;
@@ -170,9 +170,9 @@ fn write_queue<'w>(
 }
 
 /// Closes queues on drop.
-struct Closing<'q, T>(&'q [ByteQueue<T>]);
+struct CloseOnDrop<'q, T>(&'q [ByteQueue<T>]);
 
-impl<T> Drop for Closing<'_, T> {
+impl<T> Drop for CloseOnDrop<'_, T> {
     fn drop(&mut self) {
         self.0.iter().for_each(ByteQueue::close);
     }

@@ -336,7 +336,7 @@ impl Config {
     }
 
     /// Returns the rules for a folder: those of the innermost configured folder that contains it.
-    pub fn rules_of(&self, folder: &Path) -> WalkOptions {
+    pub fn rules_for(&self, folder: &Path) -> WalkOptions {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
         let around = self
             .folders
@@ -515,9 +515,9 @@ mod tests {
         };
         let rules: Vec<WalkOptions> = config.roots().into_iter().map(|it| it.options).collect();
         assert_eq!(rules, [home.clone(), source.clone()]);
-        assert_eq!(config.rules_of(Path::new("/home/ada/src/a")), source);
-        assert_eq!(config.rules_of(Path::new("/home/ada/srcs")), home);
-        assert!(config.rules_of(Path::new("/tmp")).hidden);
+        assert_eq!(config.rules_for(Path::new("/home/ada/src/a")), source);
+        assert_eq!(config.rules_for(Path::new("/home/ada/srcs")), home);
+        assert!(config.rules_for(Path::new("/tmp")).hidden);
         let entries = config.settings_entries();
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].folder.as_deref(), Some("/home/ada/src"));

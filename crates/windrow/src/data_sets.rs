@@ -13,7 +13,7 @@ const NAME: &str = "data-sets";
 const DATABASE: &str = "database";
 
 /// Returns the address of a data set.
-pub fn url_of(url: &str, set: &str) -> String {
+pub fn data_set_url(url: &str, set: &str) -> String {
     format!("{}/sets/{set}", url.trim_end_matches('/'))
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn sets_have_addresses_of_their_own() {
-        assert_eq!(url_of("s3://b/p/", "logs"), "s3://b/p/sets/logs");
-        assert_eq!(url_of("s3://b", "logs"), "s3://b/sets/logs");
+        assert_eq!(data_set_url("s3://b/p/", "logs"), "s3://b/p/sets/logs");
+        assert_eq!(data_set_url("s3://b", "logs"), "s3://b/sets/logs");
     }
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use windrow_ingest::{
-    EngineStore, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot, ingest,
-    remove_folder,
+    EngineStore, IngestOptions, IngestSummary, Progress, Store, UnavailableFolder, WalkRoot,
+    ingest, remove_folder,
 };
 
 use crate::allocator::limit_arenas;
@@ -86,8 +86,8 @@ fn report_folders(summary: &IngestSummary) {
         let folder = folder.display();
         eprintln!("windrow: {folder}: there is no such file or folder");
     }
-    for folder in &summary.folders_kept {
-        eprintln!("windrow: {}", describe_kept_folder(folder));
+    for folder in &summary.folders_unavailable {
+        eprintln!("windrow: {}", describe_unavailable_folder(folder));
     }
 }
 
@@ -143,7 +143,7 @@ fn with_store<T>(
     }
 }
 
-fn describe_kept_folder(folder: &KeptFolder) -> String {
+fn describe_unavailable_folder(folder: &UnavailableFolder) -> String {
     format!(
         "{} is missing or empty; the documents of its {} files are kept. If the files were deleted, \
          run `windrow index --remove {}`",
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn kept_folders_are_described() {
-        let folder = KeptFolder {
+        let folder = UnavailableFolder {
             path: "/disk".into(),
             files: 1234,
         };
-        let text = describe_kept_folder(&folder);
+        let text = describe_unavailable_folder(&folder);
         assert!(text.starts_with("/disk is missing or empty; the documents of its 1,234 files"));
     }
 
@@ -228,7 +228,7 @@ mod tests {
             failures: 1,
             files_skipped: 3,
             files_moved: 4,
-            folders_kept: Vec::new(),
+            folders_unavailable: Vec::new(),
             folders_missing: Vec::new(),
             ..IngestSummary::default()
         };

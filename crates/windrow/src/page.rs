@@ -4,12 +4,12 @@
 //!
 //! - `options`: the address
 //! - `own_user`: identifies browsers of the user that runs the program
-//! - `started_runs`, `folders`: the folder services
+//! - `page_runs`, `folders`: the folder services
 
 mod folders;
 mod options;
 mod own_user;
-mod started_runs;
+mod page_runs;
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use windrow_converters::launch;
+use windrow_converters::{LaunchFailure, launch};
 
 use crate::command_line::{Failure, Subcommand};
 
@@ -16,7 +16,7 @@ pub const RUN_CONVERTER: Subcommand = Subcommand {
 pub const NAME: &str = "run-converter";
 
 fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
-    let (code, reason) = launch(arguments.raw_args()?);
+    let LaunchFailure { exit_code, reason } = launch(arguments.raw_args()?);
     eprintln!("{reason}");
-    Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(u8::try_from(exit_code).map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use windrow_document::{ArrayBuf, doc};
 use windrow_file_search::{
     CountedField, DocumentSource as _, ParsedQuery, QueryReader, ResultPage, ResultText,
-    SavedSearches, SearchResult, Target, append_history, find, read_history,
+    SavedSearches, SearchResult, Target, ValueCount, append_history, find, read_history,
 };
 
 use crate::command_line::{Failure, Subcommand};
@@ -37,6 +37,7 @@ use output::ResultWriter;
 use result::escape_control;
 use similar::similar_to_file;
 
+use searcher::OpenedSearcher;
 pub use searcher::{Searcher, not_indexed_failure};
 pub use stored_text::read_stored_text;
 
@@ -87,10 +88,11 @@ fn execute(options: &Options) -> Result<ExitCode, Failure> {
 /// Prints the saved searches. Returns their number.
 fn list_saved(options: &Options) -> Result<usize, Failure> {
     let saved = SavedSearches::open(&options.data_folder)?;
+    let column = |name, value| ListColumn { name, value };
     let rows = saved
         .iter()
-        .map(|(name, query)| (("name", name), ("query", query)));
-    Ok(print_pairs(rows, options))
+        .map(|(name, query)| [column("name", name), column("query", query)]);
+    Ok(print_list(rows, options))
 }
 
 /// Prints the search history. Returns the number of its entries.
@@ -98,25 +100,40 @@ fn list_history(options: &Options) -> Result<usize, Failure> {
     let limit = options.page.limit as usize;
     let searches = read_history(&options.data_folder, limit)?;
     let rows = searches.iter();
-    let rows = rows.map(|(time, query)| (("time", time.as_str()), ("query", query.as_str())));
-    Ok(print_pairs(rows, options))
+    let rows = rows.map(|(time, query)| {
+        [
+            ListColumn {
+                name: "time",
+                value: time,
+            },
+            ListColumn {
+                name: "query",
+                value: query,
+            },
+        ]
+    });
+    Ok(print_list(rows, options))
 }
 
-/// A name with its value.
-type Named<'n> = (&'static str, &'n str);
+/// A column of a printed list.
+struct ListColumn<'n> {
+    name: &'static str,
+    value: &'n str,
+}
 
-fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: &Options) -> usize {
+/// Prints a list of two columns. Returns the number of rows.
+fn print_list<'n>(rows: impl Iterator<Item = [ListColumn<'n>; 2]>, options: &Options) -> usize {
     let (mut output, mut count) = (io::stdout().lock(), 0);
-    for ((first_name, first), (second_name, second)) in rows {
+    for [first, second] in rows {
         count += 1;
         // A write error means that the pipe was closed.
         let _ = match options.output {
             Output::Json => writeln!(
                 output,
                 "{}",
-                doc! { (first_name): first, (second_name): second }
+                doc! { (first.name): (first.value), (second.name): (second.value) }
             ),
-            _ => writeln!(output, "{first}\t{second}"),
+            _ => writeln!(output, "{}\t{}", first.value, second.value),
         };
     }
     count
@@ -159,7 +176,7 @@ fn search(options: &Options) -> Result<usize, Failure> {
 
 /// Searches while the user types. Other commands can use the data folder meanwhile.
 fn search_interactively(reader: QueryReader, options: &Options) -> Result<(), Failure> {
-    let (searcher, engine) = Searcher::open_with_engine(&options.data_folder)?;
+    let OpenedSearcher { searcher, engine } = Searcher::open_with_engine(&options.data_folder)?;
     let interact = || interact(reader, searcher, options);
     match engine {
         Some(engine) => serve_during(
@@ -228,7 +245,7 @@ fn print_counts(
     let counts = reply.map(|reply| field.counts(reply.as_document(), limit));
     let counts = counts.unwrap_or_default();
     let mut output = io::stdout().lock();
-    for (value, count) in &counts {
+    for ValueCount { value, count } in &counts {
         // A write error means that the pipe was closed.
         let _ = match options.output {
             Output::Json => {

@@ -227,8 +227,22 @@ impl CollectionRate {
 
 /// Returns the values of the newer status, and rates.
 fn sections(status: Document<'_>, rate: impl Fn(&[&str]) -> f64) -> Vec<Section> {
+    let mut sections = client_sections(status, &rate);
+    sections.extend(engine_sections(status, &rate));
+    sections.push(Section {
+        name: "network",
+        values: vec![
+            ("inBytesPerSecond", rate(&["network", "bytesIn"])),
+            ("outBytesPerSecond", rate(&["network", "bytesOut"])),
+            ("requestsPerSecond", rate(&["network", "numRequests"])),
+        ],
+    });
+    sections
+}
+
+/// Returns the sections about the clients of the server.
+fn client_sections(status: Document<'_>, rate: &impl Fn(&[&str]) -> f64) -> Vec<Section> {
     let now = |path: &[&str]| number(status, path);
-    let unsynced = now(&["windrow", "log", "written"]) - now(&["windrow", "log", "synced"]);
     let section = |name, values| Section { name, values };
     vec![
         section(
@@ -256,6 +270,15 @@ fn sections(status: Document<'_>, rate: impl Fn(&[&str]) -> f64) -> Vec<Section>
                 ("abortedPerSecond", rate(&["transactions", "totalAborted"])),
             ],
         ),
+    ]
+}
+
+/// Returns the sections about the engine.
+fn engine_sections(status: Document<'_>, rate: &impl Fn(&[&str]) -> f64) -> Vec<Section> {
+    let now = |path: &[&str]| number(status, path);
+    let unsynced = now(&["windrow", "log", "written"]) - now(&["windrow", "log", "synced"]);
+    let section = |name, values| Section { name, values };
+    vec![
         section(
             "memory",
             vec![
@@ -290,14 +313,6 @@ fn sections(status: Document<'_>, rate: impl Fn(&[&str]) -> f64) -> Vec<Section>
                 ("dataBytes", now(&["windrow", "disk", "data"])),
                 ("freeBytes", now(&["windrow", "disk", "free"])),
                 ("totalBytes", now(&["windrow", "disk", "total"])),
-            ],
-        ),
-        section(
-            "network",
-            vec![
-                ("inBytesPerSecond", rate(&["network", "bytesIn"])),
-                ("outBytesPerSecond", rate(&["network", "bytesOut"])),
-                ("requestsPerSecond", rate(&["network", "numRequests"])),
             ],
         ),
     ]

@@ -10,7 +10,9 @@ use lexopt::prelude::*;
 use windrow_converters::SandboxStatus;
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
 use windrow_file_query::TimeContext;
-use windrow_file_search::{CountedField, DocumentSource as _, read_documents, unread_documents};
+use windrow_file_search::{
+    CountedField, DocumentSource as _, ValueCount, read_documents, unread_documents,
+};
 use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
@@ -205,9 +207,9 @@ fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
     let pipeline = field.pipeline(&read_documents(), KINDS_MAX);
     let reply = searcher.first(&pipeline)?;
     let counts = reply.map(|reply| field.counts(reply.as_document(), KINDS_MAX));
-    let count = |(value, count): (String, i64)| Count {
-        value,
-        count: count.unsigned_abs(),
+    let count = |counted: ValueCount| Count {
+        value: counted.value,
+        count: counted.count.unsigned_abs(),
     };
     Ok(counts.into_iter().flatten().map(count).collect())
 }

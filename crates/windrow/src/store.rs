@@ -89,7 +89,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     let mut are_whole = true;
     for set in placement.ids().map(|id| placement.name(id)) {
         println!("data set      {set}");
-        let url = data_sets::url_of(&options.url, set);
+        let url = data_sets::data_set_url(&options.url, set);
         let bucket = open_bucket(&url, &options.options).map_err(Failure::runtime)?;
         are_whole &= run_on_database(&options.action, bucket, master.as_deref())?;
         println!();

@@ -82,7 +82,7 @@ enum NameKind {
 
 /// The position of an entry's content. The number distinguishes entries with the same content.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Start {
+struct ContentStart {
     offset: u64,
     number: usize,
 }
@@ -98,7 +98,7 @@ struct Image<'r> {
     reader: &'r mut dyn BufRead,
     position: u64,
     /// Entries whose content is not yet read.
-    pending: BTreeMap<Start, Entry>,
+    pending: BTreeMap<ContentStart, Entry>,
     names: NameKind,
     joliet_root: Option<Record>,
 }
@@ -206,7 +206,7 @@ impl Image<'_> {
     }
 
     fn add(&mut self, record: &Record, path: String, depth: u32) {
-        let start = Start {
+        let start = ContentStart {
             offset: record.offset,
             number: self.pending.len(),
         };

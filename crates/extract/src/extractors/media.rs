@@ -53,58 +53,58 @@ pub(crate) fn is_mpeg_audio(input: &Input<'_>) -> bool {
 type ReadProperties = fn(&mut BoundedReader<'_>, &mut Properties<'_>) -> io::Result<()>;
 
 /// JPEG.
-pub(crate) fn extract_jpeg(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_jpeg(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Image, jpeg::read)
 }
 
 /// PNG.
-pub(crate) fn extract_png(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_png(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Image, png::read)
 }
 
 /// GIF.
-pub(crate) fn extract_gif(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_gif(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Image, gif::read)
 }
 
 /// WebP.
-pub(crate) fn extract_webp(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_webp(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Image, riff::read_webp)
 }
 
 /// TIFF, HEIF and AVIF.
-pub(crate) fn extract_exif(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_exif(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Image, exif::read_container)
 }
 
 /// AVI.
-pub(crate) fn extract_avi(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_avi(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Video, riff::read_avi)
 }
 
 /// Sound in any format with tags.
-pub(crate) fn extract_audio(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_audio(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Audio, tags::read)
 }
 
 /// MPEG-4 video.
-pub(crate) fn extract_video(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_video(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Video, tags::read)
 }
 
 /// Matroska and WebM.
-pub(crate) fn extract_matroska(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+pub(crate) fn extract_matroska(reader: &mut dyn ReadSeek, limits: &Limits) -> PropertiesResult {
     extract(reader, limits, DocumentKind::Video, matroska::read)
 }
 
-type Extracted = Result<ExtractedDocument, ExtractError>;
+type PropertiesResult = Result<ExtractedDocument, ExtractError>;
 
 fn extract(
     reader: &mut dyn ReadSeek,
     limits: &Limits,
     kind: DocumentKind,
     read: ReadProperties,
-) -> Extracted {
+) -> PropertiesResult {
     let mut properties = Properties::new(kind, limits);
     // An error ends the reading of metadata, but is not an error of the document.
     let _ = read(&mut BoundedReader::new(reader, limits), &mut properties);

@@ -177,7 +177,7 @@ impl MembersReader<'_, '_> {
     /// Records the error of the current member. In solid archives it also affects later members.
     fn member_failed(&mut self, error: &Error) -> ExtractionErrorAction {
         if let Some(current) = &mut self.current {
-            current.result = Err(current.error_of(error));
+            current.result = Err(current.convert_error(error));
         }
         ExtractionErrorAction::Continue
     }
@@ -187,7 +187,10 @@ impl MembersReader<'_, '_> {
         if self.failure.is_some() {
             return Ok(());
         }
-        let own = self.current.as_ref().map(|current| current.error_of(error));
+        let own = self
+            .current
+            .as_ref()
+            .map(|current| current.convert_error(error));
         let own = own.unwrap_or_else(|| convert_error(error));
         self.member_failed(error);
         self.finish_member()?;
@@ -197,7 +200,7 @@ impl MembersReader<'_, '_> {
 
 impl CurrentMember {
     /// The error of reading a member, which may be that of a limit on its content.
-    fn error_of(&self, error: &Error) -> ExtractError {
+    fn convert_error(&self, error: &Error) -> ExtractError {
         let own = self.content.borrow().error.clone();
         own.unwrap_or_else(|| convert_error(error))
     }

@@ -52,9 +52,8 @@ pub(crate) fn extract(
             b'i' => {
                 let end = memchr::memchr(b'e', after).unwrap_or(after.len());
                 if key == "creation date" {
-                    let seconds = std::str::from_utf8(after.get(..end).unwrap_or_default()).ok();
-                    let seconds = seconds.and_then(|it| it.parse::<i64>().ok());
-                    document.metadata.date_ms = seconds.and_then(|it| it.checked_mul(1000));
+                    let digits = after.get(..end).unwrap_or_default();
+                    document.metadata.date_ms = parse_seconds(digits);
                 }
                 key.clear();
                 rest = after.get(end + 1..).unwrap_or_default();
@@ -98,6 +97,12 @@ pub(crate) fn extract(
         truncated: text.truncated,
         ..document
     })
+}
+
+/// Parses a time in seconds. Returns milliseconds.
+fn parse_seconds(digits: &[u8]) -> Option<i64> {
+    let seconds: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    seconds.checked_mul(1000)
 }
 
 /// Splits a length-prefixed string: `4:name`.

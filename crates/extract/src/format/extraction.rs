@@ -15,7 +15,7 @@ use super::{
 };
 use crate::bounded_reader::convert_read_error;
 use crate::error::ExtractError;
-use crate::language::{Languages, language_of};
+use crate::language::{Languages, detect_language};
 use crate::limits::{Limits, ResourceUsage};
 use crate::output::{
     DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
@@ -434,7 +434,7 @@ impl<'a> Extraction<'a> {
         document.metadata.attached_to = location.mail.as_deref().cloned();
         if document.kind != DocumentKind::Source {
             document.language =
-                language_of(document.language.take(), &document.text, &self.languages);
+                detect_language(document.language.take(), &document.text, &self.languages);
         }
         for part in split_into_parts(document, self.limits.part_bytes_max) {
             self.counts.documents += 1;

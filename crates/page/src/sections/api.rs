@@ -143,7 +143,7 @@ fn facets(request: &Request) -> Result<Response, PageError> {
     let values: Vec<Value> = counts
         .unwrap_or_default()
         .into_iter()
-        .map(|(value, count)| json!({ "value": value, "count": count }))
+        .map(|it| json!({ "value": it.value, "count": it.count }))
         .collect();
     Ok(Response::json(&json!({ "field": name, "values": values })))
 }

@@ -195,7 +195,7 @@ fn folders(options: &Options, config: &Config) -> Vec<WalkRoot> {
     if !options.folders.is_empty() {
         let root = |path: &PathBuf| WalkRoot {
             path: path.clone(),
-            options: config.rules_of(path),
+            options: config.rules_for(path),
         };
         roots = options.folders.iter().map(root).collect();
     }

@@ -89,7 +89,7 @@ fn watch_store(
     };
     let (progress, is_ingested) = (&*run.progress, &*run.is_ended);
     let control = WatchControl {
-        should_stop: &|| stop.load(Ordering::Relaxed),
+        is_interrupted: &|| stop.load(Ordering::Relaxed),
         is_paused: &|| settings.pauses.are_now(),
         on_round: &|summary| {
             is_ingested.store(true, Ordering::Relaxed);

@@ -301,7 +301,7 @@ fn facets(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, T
     let counts = reply.map(|reply| field.counts(reply.as_document(), limit));
     let counts = counts.unwrap_or_default().into_iter();
     let values: Vec<Value> = counts
-        .map(|(value, count)| json!({ "value": value, "count": count }))
+        .map(|it| json!({ "value": it.value, "count": it.count }))
         .collect();
     Ok(json!({ "values": values }))
 }

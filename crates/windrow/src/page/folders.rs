@@ -11,7 +11,7 @@ use std::time::Instant;
 use windrow_ingest::{Progress, text_to_path};
 use windrow_page::{FolderServices, RunProgress, RunRequest};
 
-use super::started_runs::StartedRuns;
+use super::page_runs::PageRuns;
 use crate::config;
 use crate::progress_line::run_progress;
 
@@ -34,7 +34,7 @@ pub fn folder_services(
     let file = config.or_else(config::default_file);
     let [read_file, check_file, write_file, run_file] = [(); 4].map(|()| file.clone());
     let data_folder = data_folder.to_owned();
-    let started = StartedRuns::default();
+    let started = PageRuns::default();
     let [running, stopped, failed] = [(); 3].map(|()| started.clone());
     FolderServices {
         progress: Box::new(move || progress(run.as_ref(), &running)),
@@ -53,7 +53,7 @@ pub fn folder_services(
 
 /// Returns the progress of the run of this process, or else of the run that was started from the
 /// page.
-fn progress(run: Option<&RunWatch>, started: &StartedRuns) -> Option<RunProgress> {
+fn progress(run: Option<&RunWatch>, started: &PageRuns) -> Option<RunProgress> {
     match run.filter(|run| !run.is_ended.load(Ordering::Relaxed)) {
         Some(run) => Some(run_progress(&run.progress, run.started.elapsed())),
         None => started.progress(),

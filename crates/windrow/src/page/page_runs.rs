@@ -12,17 +12,17 @@ use crate::progress_line::parse_line;
 
 /// The active run, and the error of the previous one. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct StartedRuns {
+pub struct PageRuns {
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
-    running: Option<Running>,
+    running: Option<RunProcess>,
     problem: Option<String>,
 }
 
-struct Running {
+struct RunProcess {
     process: Child,
     started: Instant,
     output: Arc<Mutex<Output>>,
@@ -39,7 +39,7 @@ struct Output {
 /// The maximum length of a line. Longer lines are truncated.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-impl StartedRuns {
+impl PageRuns {
     /// Starts a run, which writes its progress as lines to standard error.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl StartedRuns {
             thread::spawn(move || read_lines(lines, &output));
         }
         state.problem = None;
-        state.running = Some(Running {
+        state.running = Some(RunProcess {
             process,
             started: Instant::now(),
             output,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn runs_have_progress_until_they_are_stopped() {
-        let runs = StartedRuns::default();
+        let runs = PageRuns::default();
         assert!(runs.progress().is_none() && !runs.stop());
         runs.start(shell(&format!("echo '{LINE}' >&2; exec sleep 60")))
             .unwrap();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn failed_runs_say_why() {
-        let runs = StartedRuns::default();
+        let runs = PageRuns::default();
         let script =
             format!("echo '{LINE}' >&2; echo 'windrow: the disk is full' >&2; sleep 0.1; exit 1");
         runs.start(shell(&script)).unwrap();

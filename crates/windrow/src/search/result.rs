@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 
-use windrow_file_search::{SearchResult, Snippet, TextPlace};
+use windrow_file_search::{SearchResult, Snippet, TextLocation};
 use windrow_ingest::text_to_path;
 
 /// The style of results for humans.
@@ -63,8 +63,8 @@ impl ShownResult for SearchResult {
             writeln!(output, "    {title}")?;
         }
         let place = match self.snippet.place {
-            Some(TextPlace::Line(line)) => format!("line {line}: "),
-            Some(TextPlace::Page(page)) => format!("page {page}: "),
+            Some(TextLocation::Line(line)) => format!("line {line}: "),
+            Some(TextLocation::Page(page)) => format!("page {page}: "),
             None => String::new(),
         };
         let snippet = match &self.unread {

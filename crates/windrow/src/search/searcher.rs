@@ -28,16 +28,21 @@ enum Documents {
     Server(Client),
 }
 
+/// A searcher and the engine that it uses.
+pub struct OpenedSearcher {
+    pub searcher: Searcher,
+    /// `None` if a server has the data folder open.
+    pub engine: Option<Arc<Engine>>,
+}
+
 impl Searcher {
     /// Opens a data folder.
     pub fn open(data_folder: &Path) -> Result<Searcher, Failure> {
-        Searcher::open_with_engine(data_folder).map(|(searcher, _)| searcher)
+        Searcher::open_with_engine(data_folder).map(|opened| opened.searcher)
     }
 
     /// Like [`open`](Self::open). Also returns the engine if this process has opened the folder.
-    pub fn open_with_engine(
-        data_folder: &Path,
-    ) -> Result<(Searcher, Option<Arc<Engine>>), Failure> {
+    pub fn open_with_engine(data_folder: &Path) -> Result<OpenedSearcher, Failure> {
         if !DataFolder::exists(data_folder) {
             return Err(not_indexed_failure(data_folder));
         }
@@ -48,7 +53,7 @@ impl Searcher {
         };
         let searcher = Searcher::in_opened(opened)?;
         let searcher = searcher.ok_or_else(|| not_indexed_failure(data_folder))?;
-        Ok((searcher, engine))
+        Ok(OpenedSearcher { searcher, engine })
     }
 
     /// Searches an open data folder. Returns `None` if it has no indexed files.

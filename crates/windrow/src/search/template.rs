@@ -113,7 +113,7 @@ impl Template {
     pub fn format(&self, result: &SearchResult, number: usize) -> Vec<u8> {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone().into_bytes(),
-            Piece::Field(field) => field.of(result, number),
+            Piece::Field(field) => field.value(result, number),
         });
         pieces.flatten().collect()
     }
@@ -122,7 +122,7 @@ impl Template {
 impl TemplateField {
     /// Returns the field of a result with its rank `number`. Paths are exact, other texts are on
     /// one line.
-    fn of(self, result: &SearchResult, number: usize) -> Vec<u8> {
+    fn value(self, result: &SearchResult, number: usize) -> Vec<u8> {
         let date = |ms| TimeContext::system().format_ms(ms);
         let optional = |number: Option<usize>| number.map_or(String::new(), |it| it.to_string());
         let text = match self {

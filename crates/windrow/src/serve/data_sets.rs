@@ -20,7 +20,7 @@ use super::shared_store::{FollowTask, OpenedEngine};
 use super::store_options::{DataSetOptions, StoreOptions};
 use crate::client;
 use crate::command_line::Failure;
-use crate::data_sets::{agree, url_of};
+use crate::data_sets::{agree, data_set_url};
 use crate::memory::MEMORY_BYTES_MIN;
 use crate::secret_file;
 use crate::server_target::TlsFiles;
@@ -53,7 +53,7 @@ const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 6..=1024;
 /// The open data sets of a server.
 pub struct DataSets {
     placement: Placement,
-    places: Vec<DataSetPlace>,
+    places: Vec<DataSetLocation>,
     key: Option<String>,
     engines: Vec<OpenedEngine>,
     first: Arc<FirstEngine>,
@@ -62,7 +62,7 @@ pub struct DataSets {
 }
 
 /// The location of a data set, and its share of memory and cache.
-struct DataSetPlace {
+struct DataSetLocation {
     name: String,
     folder: PathBuf,
     store: StoreOptions,
@@ -82,7 +82,7 @@ impl DataSets {
     ) -> Result<DataSets, Failure> {
         let placement = sets.placement.clone();
         let key = sets.key_file.as_deref().map(read_key).transpose()?;
-        let places = places(options, store, &placement)?;
+        let places = locations(options, store, &placement)?;
         let bucket = open_bucket(&store.url, &store.options).map_err(Failure::runtime)?;
         agree(bucket.as_ref(), &placement).map_err(Failure::runtime)?;
         let front_options = EngineOptions::with_memory(MEMORY_BYTES_MIN);
@@ -197,11 +197,11 @@ impl DataSets {
 }
 
 /// Returns the locations of all data sets, among which memory and cache are divided.
-fn places(
+fn locations(
     options: &Options,
     store: &StoreOptions,
     placement: &Placement,
-) -> Result<Vec<DataSetPlace>, Failure> {
+) -> Result<Vec<DataSetLocation>, Failure> {
     let count = placement.count() as u64;
     // The front state also has an engine.
     let memory_bytes = options.memory_bytes.saturating_sub(MEMORY_BYTES_MIN) / count;
@@ -213,10 +213,10 @@ fn places(
     }
     let place = |id: DataSetId| {
         let name = placement.name(id).to_owned();
-        DataSetPlace {
+        DataSetLocation {
             folder: options.data_folder.join("sets").join(&name),
             store: StoreOptions {
-                url: url_of(&store.url, &name),
+                url: data_set_url(&store.url, &name),
                 cache_bytes: store.cache_bytes / count,
                 data_sets: None,
                 ..store.clone()
@@ -262,7 +262,7 @@ fn encryption_of_peers(options: &Options) -> Option<EncryptStream> {
     }))
 }
 
-impl DataSetPlace {
+impl DataSetLocation {
     fn open(
         &self,
         options: &Options,
@@ -282,7 +282,7 @@ impl DataSetPlace {
 /// The work of a data set.
 struct DataSetTask {
     id: DataSetId,
-    place: DataSetPlace,
+    place: DataSetLocation,
     host: DataSetHost,
     options: Arc<Options>,
     log: Arc<Log>,
@@ -303,7 +303,12 @@ impl DataSetTask {
             let can_hand_over = || handed_over.is_none_or(|it| it.elapsed() >= HANDOVER_INTERVAL);
             let is_due = |engine: &Engine| can_hand_over() && handover.is_due(engine.newest_time());
             let rank = || handover.rank();
-            let ended = self.watch(follow.take(), &engine, &open, Decisions { is_due, rank });
+            let ended = self.watch(
+                follow.take(),
+                &engine,
+                &open,
+                PrimaryDecisions { is_due, rank },
+            );
             if let Err(error) = open.close() {
                 self.log(
                     Severity::Error,
@@ -376,7 +381,7 @@ impl DataSetTask {
         follow: Option<FollowTask>,
         engine: &Engine,
         open: &OpenDataSet,
-        decisions: Decisions<impl Fn(&Engine) -> bool, impl Fn() -> u32>,
+        decisions: PrimaryDecisions<impl Fn(&Engine) -> bool, impl Fn() -> u32>,
     ) -> EndReason {
         let stop = &self.stop;
         let followed = follow.map(|follow| follow.run(stop, &decisions.rank));
@@ -417,7 +422,7 @@ enum EndReason {
 }
 
 /// Callbacks that decide about the primary of a data set.
-struct Decisions<D, R> {
+struct PrimaryDecisions<D, R> {
     /// Returns `true` if this server, the primary, should hand over the data set.
     is_due: D,
     /// Returns the number of servers that take precedence as the primary.

@@ -10,11 +10,11 @@ use crate::server_report::{Report, Sample};
 use crate::server_target::ResolvedTarget;
 
 /// A report, or an error message.
-pub type Sampled = Result<Box<Report>, String>;
+pub type SampleResult = Result<Box<Report>, String>;
 
 /// The sampling thread. It ends with the process.
 pub struct Sampler {
-    reports: Receiver<Sampled>,
+    reports: Receiver<SampleResult>,
 }
 
 impl Sampler {
@@ -31,7 +31,7 @@ impl Sampler {
     }
 
     /// Returns the next report, if any.
-    pub fn next_report(&self) -> Option<Sampled> {
+    pub fn next_report(&self) -> Option<SampleResult> {
         self.reports.try_recv().ok()
     }
 }
@@ -39,7 +39,12 @@ impl Sampler {
 /// The first report has a short interval, so that the screen is filled soon.
 const FIRST_INTERVAL: Duration = Duration::from_millis(200);
 
-fn run(target: &ResolvedTarget, client: Client, interval: Duration, reports: &SyncSender<Sampled>) {
+fn run(
+    target: &ResolvedTarget,
+    client: Client,
+    interval: Duration,
+    reports: &SyncSender<SampleResult>,
+) {
     let mut client = Some(client);
     let mut before = None;
     loop {

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::sampler::Sampled;
+use super::sampler::SampleResult;
 use crate::server_report::{CollectionRate, Report};
 
 /// The column by which collections are sorted.
@@ -46,7 +46,7 @@ impl State {
     }
 
     /// Handles a report, unless the interface is paused.
-    pub fn receive(&mut self, sampled: Sampled) {
+    pub fn receive(&mut self, sampled: SampleResult) {
         if self.is_paused {
             return;
         }

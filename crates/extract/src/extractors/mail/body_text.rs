@@ -1,6 +1,6 @@
 //! The text of a plain body: format=flowed (RFC 3676), inline PGP, and calendars (RFC 5545).
 
-use super::parameters::Parameterized;
+use super::parameters::ParameterizedField;
 
 /// The text of a plain body.
 #[derive(Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(crate) struct PlainText {
 }
 
 /// Joins flowed lines, and removes PGP armour.
-pub(crate) fn clean_plain_text(text: &str, content_type: &Parameterized) -> PlainText {
+pub(crate) fn clean_plain_text(text: &str, content_type: &ParameterizedField) -> PlainText {
     let flowed = content_type.parameter("format");
     let mut text = text.replace("\r\n", "\n");
     if flowed.is_some_and(|format| format.eq_ignore_ascii_case("flowed")) {
@@ -21,14 +21,16 @@ pub(crate) fn clean_plain_text(text: &str, content_type: &Parameterized) -> Plai
             delete_space.is_some_and(|it| it.eq_ignore_ascii_case("yes")),
         );
     }
-    let without_armour = text
-        .contains("-----BEGIN PGP ")
-        .then(|| remove_armour(&text));
-    let (text, has_encrypted) = without_armour.unwrap_or((text, false));
-    PlainText {
-        text: text.trim_end().to_string(),
-        has_encrypted,
-    }
+    let mut plain = if text.contains("-----BEGIN PGP ") {
+        remove_armour(&text)
+    } else {
+        PlainText {
+            text,
+            has_encrypted: false,
+        }
+    };
+    plain.text.truncate(plain.text.trim_end().len());
+    plain
 }
 
 /// Joins lines that end in a space with the next line of the same quotation depth.
@@ -69,9 +71,8 @@ fn end_flow(joined: &mut String, flows: bool) {
     joined.push('\n');
 }
 
-/// Removes encrypted blocks, keys and signatures. Signed text is kept. Also returns whether there
-/// was an encrypted block.
-fn remove_armour(text: &str) -> (String, bool) {
+/// Removes encrypted blocks, keys and signatures. Signed text is kept.
+fn remove_armour(text: &str) -> PlainText {
     let mut kept = String::new();
     let mut block: Option<&str> = None;
     let mut in_signed_header = false;
@@ -97,7 +98,10 @@ fn remove_armour(text: &str) -> (String, bool) {
             kept.push('\n');
         }
     }
-    (kept, has_encrypted)
+    PlainText {
+        text: kept,
+        has_encrypted,
+    }
 }
 
 fn armour_line<'l>(line: &'l str, start: &str) -> Option<&'l str> {
@@ -125,7 +129,7 @@ pub(crate) fn read_calendar(text: &str) -> String {
         let Some((name, value)) = split_property(line) else {
             continue;
         };
-        let parameters = Parameterized::parse(name);
+        let parameters = ParameterizedField::parse(name);
         if PROPERTIES
             .iter()
             .any(|known| known.eq_ignore_ascii_case(&parameters.value))
@@ -180,7 +184,7 @@ mod tests {
             text: expected.into(),
             has_encrypted,
         };
-        let content_type = Parameterized::parse(content_type);
+        let content_type = ParameterizedField::parse(content_type);
         assert_eq!(clean_plain_text(text, &content_type), expected);
     }
 

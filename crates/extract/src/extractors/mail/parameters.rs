@@ -9,14 +9,14 @@ const PARAMETERS_MAX: usize = 200;
 
 /// A header field with parameters: `Content-Type` or `Content-Disposition`.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Parameterized {
+pub(crate) struct ParameterizedField {
     /// The lower-case value before the parameters, for example `text/plain`.
     pub(crate) value: String,
     /// The parameters with lower-case names, in order, decoded.
     parameters: Vec<(String, String)>,
 }
 
-impl Parameterized {
+impl ParameterizedField {
     /// Parses a value. Decodes continuations and encodings of RFC 2231, and encoded words, which
     /// many programs write although the standard forbids them here.
     pub(crate) fn parse(text: &str) -> Self {
@@ -25,7 +25,7 @@ impl Parameterized {
         let value = value.split_whitespace().next().unwrap_or_default();
         let raw = parts.filter_map(|part| RawParameter::parse(&part));
         let raw: Vec<RawParameter> = raw.take(PARAMETERS_MAX).collect();
-        Parameterized {
+        ParameterizedField {
             value: value.to_ascii_lowercase(),
             parameters: join_continuations(raw),
         }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn parameters_are_decoded() {
         let check = |text: &str, name: &str, expected: &str| {
-            let parsed = Parameterized::parse(text);
+            let parsed = ParameterizedField::parse(text);
             assert_eq!(parsed.parameter(name), Some(expected), "{text}");
         };
         check("a/b; name=x.txt", "name", "x.txt");
@@ -218,7 +218,10 @@ mod tests {
         );
         check("a; name=\"=?utf-8?B?w6Q=?=.txt\"", "name", "ä.txt");
         check("a; name=%zz; x", "name", "%zz");
-        assert_eq!(Parameterized::parse(" Text/Plain ; x").value, "text/plain");
-        assert_eq!(Parameterized::parse(""), Parameterized::default());
+        assert_eq!(
+            ParameterizedField::parse(" Text/Plain ; x").value,
+            "text/plain"
+        );
+        assert_eq!(ParameterizedField::parse(""), ParameterizedField::default());
     }
 }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use super::embedded_files::take_embedded_files;
 use super::headers::{Headers, HeadersAndBody, count_known_fields};
 use super::lines::{split_line, trim_line_end};
-use super::parameters::Parameterized;
+use super::parameters::ParameterizedField;
 use super::{charset, transfer};
 use crate::format::take_prefix;
 
 /// A message or part with an undecoded body.
 pub(crate) struct Part<'m> {
     pub(crate) headers: Headers<'m>,
-    pub(crate) content_type: Parameterized,
-    pub(crate) disposition: Parameterized,
+    pub(crate) content_type: ParameterizedField,
+    pub(crate) disposition: ParameterizedField,
     pub(crate) body: &'m [u8],
 }
 
@@ -22,7 +22,7 @@ impl<'m> Part<'m> {
     pub(crate) fn parse(bytes: &'m [u8], default_type: &str) -> Self {
         let HeadersAndBody { mut headers, body } = HeadersAndBody::split(bytes);
         let parse = |headers: &Headers<'_>, name: &str| {
-            Parameterized::parse(&headers.value(name).unwrap_or_default())
+            ParameterizedField::parse(&headers.value(name).unwrap_or_default())
         };
         let mut content_type = parse(&headers, "content-type");
         // Old programs declare the type `text`.

@@ -18,14 +18,14 @@ pub(crate) fn extract(
     let mut reader = Reader {
         text: TextBuilder::new(limits.text_bytes_max),
         document: ExtractedDocument::new(DocumentKind::Document, String::new()),
-        place: Place::Start,
+        place: Section::Start,
         delimiter: String::new(),
     };
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
         limits.check_deadline_at_line(number)?;
         let next = lines.peek().map_or("", |(_, next)| next);
-        if is_underline(line, next) && reader.place != Place::Verbatim {
+        if is_underline(line, next) && reader.place != Section::Verbatim {
             let level = if next.starts_with('=') { "=" } else { "==" };
             reader.read_line(&format!("{level} {line}"));
             lines.next();
@@ -57,13 +57,13 @@ fn is_underline(line: &str, next: &str) -> bool {
 struct Reader {
     text: TextBuilder,
     document: ExtractedDocument,
-    place: Place,
+    place: Section,
     /// The line that ends a block.
     delimiter: String,
 }
 
 #[derive(PartialEq)]
-enum Place {
+enum Section {
     /// Before the title.
     Start,
     /// After the title, up to an empty line: the author, the revision and attributes.
@@ -78,17 +78,17 @@ impl Reader {
     fn read_line(&mut self, line: &str) {
         let trimmed = line.trim_end();
         match self.place {
-            Place::Verbatim | Place::Comment | Place::Table if trimmed == self.delimiter => {
-                self.place = Place::Body;
+            Section::Verbatim | Section::Comment | Section::Table if trimmed == self.delimiter => {
+                self.place = Section::Body;
                 self.text.separate(Separator::Paragraph);
             }
-            Place::Comment => {}
-            Place::Verbatim => {
+            Section::Comment => {}
+            Section::Verbatim => {
                 self.text.push_verbatim(trimmed);
                 self.text.separate(Separator::Line);
             }
-            Place::Header if trimmed.is_empty() => self.place = Place::Body,
-            Place::Header => {
+            Section::Header if trimmed.is_empty() => self.place = Section::Body,
+            Section::Header => {
                 if !(trimmed.starts_with("//") || self.read_attribute(trimmed)) {
                     self.read_header(trimmed);
                 }
@@ -107,7 +107,7 @@ impl Reader {
             self.text.separate(Separator::Paragraph);
             if level == 1 && self.document.title.is_none() {
                 self.document.title = clean_property(&show(heading));
-                self.place = Place::Header;
+                self.place = Section::Header;
             }
             self.text.push_words(&show(heading.trim()));
             self.text.separate(Separator::Paragraph);
@@ -117,8 +117,8 @@ impl Reader {
             self.text.separate(Separator::Paragraph);
             return;
         }
-        if self.place == Place::Start {
-            self.place = Place::Body;
+        if self.place == Section::Start {
+            self.place = Section::Body;
         }
         let item = line.trim_start();
         let content = item.trim_start_matches(['*', '.', '-']);
@@ -128,7 +128,7 @@ impl Reader {
         }
         let content = if is_item { content } else { item };
         let shown = show(content);
-        if self.place == Place::Table || content.starts_with('|') {
+        if self.place == Section::Table || content.starts_with('|') {
             self.text.separate(Separator::Line);
             for cell in shown
                 .split('|')
@@ -154,10 +154,10 @@ impl Reader {
         let mark = line.chars().next().unwrap_or(' ');
         let is_fence = line.len() >= 4 && line.chars().all(|it| it == mark);
         self.place = match mark {
-            '-' | '.' | '+' if is_fence => Place::Verbatim,
-            '`' if line.starts_with("```") => Place::Verbatim,
-            '/' if is_fence => Place::Comment,
-            '|' if line == "|===" && self.place != Place::Table => Place::Table,
+            '-' | '.' | '+' if is_fence => Section::Verbatim,
+            '`' if line.starts_with("```") => Section::Verbatim,
+            '/' if is_fence => Section::Comment,
+            '|' if line == "|===" && self.place != Section::Table => Section::Table,
             // The content of example, sidebar and quotation blocks is text.
             '=' | '*' | '_' if is_fence => {
                 self.text.separate(Separator::Paragraph);

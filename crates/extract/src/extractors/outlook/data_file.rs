@@ -260,7 +260,7 @@ impl ItemReader<'_, '_> {
             return Vec::new();
         };
         let mut recipients = read_table(self.file, *node, bytes_max).unwrap_or_else(|error| {
-            self.file.note_damage(error);
+            self.file.record_damage(error);
             Vec::new()
         });
         for recipient in &mut recipients {
@@ -311,7 +311,7 @@ impl ItemReader<'_, '_> {
         let damage = self.file.take_damage().map_or(Ok(()), Err);
         extraction.record_result(&place, result.and(damage))?;
         if let Some(error) = outer_damage {
-            self.file.note_damage(error);
+            self.file.record_damage(error);
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ pub(super) fn read_notes(
     let mut lines = Vec::new();
     let form = catalog(pdf).and_then(|it| it.get::<Dict<'_>>("AcroForm"));
     if let Some(fields) = form.and_then(|form| form.get::<Array<'_>>("Fields")) {
-        let mut walk = Walk::new(limits);
+        let mut walk = DictWalk::new(limits);
         walk.read_fields(&fields, "", 0, &mut lines)?;
     }
     let mut seen = HashSet::new();
@@ -57,7 +57,7 @@ pub(super) fn find_attachments<'p>(
     limits: &Limits,
 ) -> Result<Vec<(String, Stream<'p>)>, ExtractError> {
     let mut found = Vec::new();
-    let mut walk = Walk::new(limits);
+    let mut walk = DictWalk::new(limits);
     let names = catalog(pdf).and_then(|it| it.get::<Dict<'_>>("Names"));
     if let Some(tree) = names.and_then(|names| names.get::<Dict<'_>>("EmbeddedFiles")) {
         walk.read_names(&tree, 0, &mut found)?;
@@ -86,14 +86,14 @@ fn catalog(pdf: &Pdf) -> Option<Dict<'_>> {
 }
 
 /// A walk through a tree of dictionaries.
-struct Walk<'l> {
+struct DictWalk<'l> {
     limits: &'l Limits,
     nodes: usize,
 }
 
-impl<'l> Walk<'l> {
+impl<'l> DictWalk<'l> {
     fn new(limits: &'l Limits) -> Self {
-        Walk { limits, nodes: 0 }
+        DictWalk { limits, nodes: 0 }
     }
 
     /// Returns `false` if the limit is reached.

@@ -33,7 +33,7 @@ pub(super) struct HeldDocument {
 }
 
 /// The programs for a file or member.
-struct Reading {
+struct ProgramUse {
     converter: Option<ConverterChoice>,
     picture: Option<PictureFormat>,
 }
@@ -107,9 +107,9 @@ impl Extraction<'_> {
         }
     }
 
-    fn find_programs(&self, format: Option<&Format>, location: &Location) -> Reading {
+    fn find_programs(&self, format: Option<&Format>, location: &Location) -> ProgramUse {
         let Some(programs) = self.programs.as_deref() else {
-            return Reading {
+            return ProgramUse {
                 converter: None,
                 picture: None,
             };
@@ -122,7 +122,7 @@ impl Extraction<'_> {
             }
             _ => None,
         };
-        Reading {
+        ProgramUse {
             converter: find_converter(programs, format, &location.name),
             picture: picture.filter(|_| programs.recognizes_text()),
         }
@@ -131,7 +131,7 @@ impl Extraction<'_> {
     /// Emits the result of an extractor after programs have completed it.
     fn complete(
         &mut self,
-        reading: &Reading,
+        reading: &ProgramUse,
         location: &Location,
         bytes: Option<&[u8]>,
         mut document: Option<ExtractedDocument>,

@@ -1,7 +1,7 @@
 //! Queries of what is stored of files.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
-use windrow_file_search::{counting_pipeline, read_documents};
+use windrow_file_search::{ValueCount, counting_pipeline, read_documents};
 
 use crate::database::Database;
 use crate::error::PageError;
@@ -47,14 +47,17 @@ pub fn newest_runs(database: &mut Database) -> Result<Vec<DocumentBuf>, PageErro
 pub fn folders(
     database: &mut Database,
     runs: &[DocumentBuf],
-) -> Result<Vec<(String, i64)>, PageError> {
-    let mut folders: Vec<(String, i64)> = Vec::new();
+) -> Result<Vec<ValueCount>, PageError> {
+    let mut folders: Vec<ValueCount> = Vec::new();
     for run in runs {
         let named = run.get("folders").and_then(ValueRef::as_array);
         for folder in named.into_iter().flatten().filter_map(ValueRef::as_str) {
-            if folders.iter().all(|(known, _)| known != folder) {
+            if folders.iter().all(|known| known.value != folder) {
                 let count = count_below(database, folder)?;
-                folders.push((folder.to_owned(), count));
+                folders.push(ValueCount {
+                    value: folder.to_owned(),
+                    count,
+                });
             }
         }
     }
@@ -85,7 +88,7 @@ fn count_found(database: &mut Database, operator: &DocumentBuf) -> Result<i64, P
 ///
 /// # Errors
 /// Fails if the database fails.
-pub fn failures_by_class(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
+pub fn failures_by_class(database: &mut Database) -> Result<Vec<ValueCount>, PageError> {
     grouped(
         database,
         array![{ "$group": { "_id": "$class", "count": { "$sum": 1 } } }],
@@ -96,7 +99,7 @@ pub fn failures_by_class(database: &mut Database) -> Result<Vec<(String, i64)>, 
 ///
 /// # Errors
 /// Fails if the database fails.
-pub fn missing_converters(database: &mut Database) -> Result<Vec<(String, i64)>, PageError> {
+pub fn missing_converters(database: &mut Database) -> Result<Vec<ValueCount>, PageError> {
     let stages = array![
         { "$match": { "class": "missing_converter" } },
         { "$group": { "_id": "$reason", "count": { "$sum": 1 } } }
@@ -107,7 +110,7 @@ pub fn missing_converters(database: &mut Database) -> Result<Vec<(String, i64)>,
 /// The maximum number of groups.
 const GROUPS_MAX: usize = 50;
 
-fn grouped(database: &mut Database, stages: ArrayBuf) -> Result<Vec<(String, i64)>, PageError> {
+fn grouped(database: &mut Database, stages: ArrayBuf) -> Result<Vec<ValueCount>, PageError> {
     let sort: Value = doc! { "$sort": { "count": -1, "_id": 1 } }.into();
     let stages = stages.as_array().iter().map(|stage| stage.to_value());
     let pipeline: ArrayBuf = stages.chain([sort]).collect();
@@ -115,9 +118,11 @@ fn grouped(database: &mut Database, stages: ArrayBuf) -> Result<Vec<(String, i64
         "aggregate": "failures", "pipeline": (pipeline), "cursor": {}, "$db": DATABASE,
     };
     let groups = database.documents(command, GROUPS_MAX)?;
-    let pair = |group: &DocumentBuf| {
-        let name = group.get("_id")?.as_str()?.to_owned();
-        Some((name, group.get("count")?.as_whole()?))
+    let read = |group: &DocumentBuf| {
+        Some(ValueCount {
+            value: group.get("_id")?.as_str()?.to_owned(),
+            count: group.get("count")?.as_whole()?,
+        })
     };
-    Ok(groups.iter().filter_map(pair).collect())
+    Ok(groups.iter().filter_map(read).collect())
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_file_search::ValueCount;
 
 use super::counts::{DATABASE, failures_by_class, missing_converters};
 use super::frame::{FRAME, PATH as OVERVIEW_PATH, RunForm, run_form};
@@ -57,7 +58,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
         }
         nav .row .classes aria-label=(texts::BY_REASON) {
             a href=(PATH) aria-current=[class.is_none().then_some("true")] { (texts::ALL) }
-            @for (name, count) in &classes {
+            @for ValueCount { value: name, count } in &classes {
                 a href=(Form::default().and("class", name).address(PATH))
                     aria-current=[(class == Some(name)).then_some("true")] {
                     (texts::class(name)) " " span .muted { (grouped(*count)) }
@@ -98,12 +99,12 @@ fn rows(
     database.documents(command, PAGE_SIZE + 1)
 }
 
-fn missing_list(missing: &[(String, i64)]) -> Markup {
+fn missing_list(missing: &[ValueCount]) -> Markup {
     html! {
         section .panel .missing {
             h2 { (texts::MISSING) }
             p .muted { (texts::MISSING_LEAD) }
-            ul { @for (reason, count) in missing {
+            ul { @for ValueCount { value: reason, count } in missing {
                 li { (visible(reason)) " " span .badge { (grouped(*count)) } }
             } }
         }

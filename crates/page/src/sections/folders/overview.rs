@@ -5,6 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 use windrow_document::DocumentBuf;
 use windrow_file_query::TimeContext;
+use windrow_file_search::ValueCount;
 
 use super::counts::{DATABASE, count, count_read, failures_by_class, folders, newest_runs};
 use super::frame::{FRAME, PATH, RunForm, run_form, stop_form};
@@ -116,7 +117,7 @@ fn stored(database: &mut Database) -> Result<Markup, PageError> {
         @if !by_class.is_empty() {
             h2 { (texts::BY_REASON) }
             ul .reasons {
-                @for (class, count) in &by_class {
+                @for ValueCount { value: class, count } in &by_class {
                     li { a .panel href=(Form::default().and("class", class).address(failures::PATH)) {
                         strong { (grouped(*count)) } " " (texts::class(class))
                     } }
@@ -141,7 +142,7 @@ fn indexed_folders(database: &mut Database, runs: &[DocumentBuf]) -> Result<Mark
                 "",
                 &[Column::text(texts::FOLDER), Column::number(texts::DOCUMENTS)],
                 &html! {
-                    @for (folder, count) in &folders {
+                    @for ValueCount { value: folder, count } in &folders {
                         tr {
                             td { a href=(Form::default().and("dir", folder).address("/search")) { bdi { (visible(folder)) } } }
                             td .number { (grouped(*count)) }
@@ -204,7 +205,7 @@ pub fn start_run(request: &Request) -> Result<Response, PageError> {
     let runs = newest_runs(&mut database)?;
     let folders = folders(&mut database, &runs)?;
     let run = RunRequest {
-        folders: folders.into_iter().map(|(folder, _)| folder).collect(),
+        folders: folders.into_iter().map(|folder| folder.value).collect(),
         retries: request.form().get("retries").is_some(),
     };
     (services.start_run)(run).map_err(PageError::bad_request)?;

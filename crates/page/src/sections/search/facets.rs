@@ -1,9 +1,13 @@
 //! The facets of a search: the number of documents for each value of a property.
 
+use std::ops::RangeInclusive;
+
 use maud::{Markup, html};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_file_query::{DateRange, TimeContext};
-use windrow_file_search::{CountedField, DocumentSource, buckets_of, counting_facets};
+use windrow_file_search::{
+    CountedField, DocumentSource, ValueCount, counting_facets, facet_buckets,
+};
 
 use super::address::{SIZES, SearchAddress};
 use super::facet_value::value;
@@ -63,8 +67,8 @@ const MONTHS: &str = "months";
 pub struct Facets {
     /// The number of documents.
     pub total: i64,
-    listed: Vec<(&'static ListedFacet, Vec<(String, i64)>)>,
-    folders: Vec<(String, i64)>,
+    listed: Vec<(&'static ListedFacet, Vec<ValueCount>)>,
+    folders: Vec<ValueCount>,
     times: Vec<Bar>,
     sizes: Vec<(&'static str, i64)>,
 }
@@ -113,7 +117,7 @@ fn total(reply: Document<'_>) -> i64 {
 }
 
 fn sizes(reply: Document<'_>) -> Vec<(&'static str, i64)> {
-    let buckets = buckets_of(reply, SIZE).into_iter().flatten();
+    let buckets = facet_buckets(reply, SIZE).into_iter().flatten();
     let counts = buckets.filter_map(|bucket| {
         let bucket = bucket.as_document()?;
         let bound = bucket.get("_id")?.as_whole()?;
@@ -127,30 +131,37 @@ fn sizes(reply: Document<'_>) -> Vec<(&'static str, i64)> {
 fn times(
     files: &mut IndexedFiles,
     operator: &DocumentBuf,
-    years: &[(String, i64)],
+    years: &[ValueCount],
 ) -> Result<Vec<Bar>, PageError> {
-    let known = years
-        .iter()
-        .filter_map(|(year, count)| Some((year.parse::<i16>().ok()?, *count)));
-    let known: Vec<(i16, i64)> = known.collect();
-    let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
+    let known = years.iter().filter_map(|it| it.value.parse::<i16>().ok());
+    let known: Vec<i16> = known.collect();
+    let (Some(first), Some(last)) = (known.first(), known.last()) else {
         return Ok(Vec::new());
     };
-    let span = usize::from(last.abs_diff(*first)) + 1;
-    if span > YEARS_WITH_MONTHS {
-        let count = |year: i16| {
-            known
-                .iter()
-                .find(|(it, _)| *it == year)
-                .map_or(0, |it| it.1)
-        };
-        let bars = (*first..=*last).map(|year| Bar {
-            value: year.to_string(),
-            count: count(year),
-        });
-        return Ok(bars.collect());
+    let range = *first..=*last;
+    if range.clone().count() > YEARS_WITH_MONTHS {
+        return Ok(range.map(|year| year_bar(year, years)).collect());
     }
-    let months: Vec<(i16, u8)> = (*first..=*last)
+    month_bars(files, operator, range)
+}
+
+fn year_bar(year: i16, years: &[ValueCount]) -> Bar {
+    let value = year.to_string();
+    let counted = years.iter().find(|it| it.value == value);
+    Bar {
+        count: counted.map_or(0, |it| it.count),
+        value,
+    }
+}
+
+/// Counts the documents of each month of these years.
+fn month_bars(
+    files: &mut IndexedFiles,
+    operator: &DocumentBuf,
+    years: RangeInclusive<i16>,
+) -> Result<Vec<Bar>, PageError> {
+    let last = *years.end();
+    let months: Vec<(i16, u8)> = years
         .flat_map(|year| (1..=12).map(move |month| (year, month)))
         .collect();
     let mut bounds: Vec<i64> = months
@@ -164,7 +175,7 @@ fn times(
     let reply = files
         .first(&counting_facets(operator, facets))?
         .unwrap_or_default();
-    let buckets = buckets_of(reply.as_document(), MONTHS)
+    let buckets = facet_buckets(reply.as_document(), MONTHS)
         .into_iter()
         .flatten();
     let counts: Vec<(i64, i64)> = buckets
@@ -234,16 +245,17 @@ pub fn show_facets(facets: &Facets, address: &SearchAddress) -> Markup {
     }
 }
 
-fn listed(facet: &ListedFacet, values: &[(String, i64)], address: &SearchAddress) -> Markup {
+fn listed(facet: &ListedFacet, values: &[ValueCount], address: &SearchAddress) -> Markup {
     let (shown, others) = values.split_at(values.len().min(VALUES_SHOWN));
-    let row = |(name, count): &(String, i64)| {
+    let row = |it: &ValueCount| {
+        let name = it.value.as_str();
         let label = match facet.filter {
             "kind" => texts::kind(name),
             "lang" => texts::language(name),
             "author" => name_alone(name),
             _ => name,
         };
-        html! { li { (value(address, facet.filter, name, label, *count)) } }
+        html! { li { (value(address, facet.filter, name, label, it.count)) } }
     };
     html! {
         section .facet {

@@ -1,6 +1,7 @@
 //! The folder facet as a tree.
 
 use maud::{Markup, html};
+use windrow_file_search::ValueCount;
 
 use super::address::SearchAddress;
 use super::facet_value::value;
@@ -25,12 +26,12 @@ const DEPTH_MAX: usize = 5;
 impl FolderTree {
     /// Builds a tree from paths and their document counts. A count includes all documents below the
     /// path.
-    pub fn new(counts: &[(String, i64)]) -> FolderTree {
-        let mut sorted: Vec<&(String, i64)> = counts.iter().collect();
+    pub fn new(counts: &[ValueCount]) -> FolderTree {
+        let mut sorted: Vec<&ValueCount> = counts.iter().collect();
         sorted.sort();
         let mut root = FolderTree::default();
-        for (path, count) in sorted {
-            root.insert(path, *count);
+        for folder in sorted {
+            root.insert(&folder.value, folder.count);
         }
         root.count = root.children.iter().map(|child| child.count).sum();
         root.sort();
@@ -175,7 +176,10 @@ mod tests {
     fn check(paths: &[(&str, i64)], expected: &[&str]) {
         let counts: Vec<_> = paths
             .iter()
-            .map(|(path, count)| ((*path).to_owned(), *count))
+            .map(|(path, count)| ValueCount {
+                value: (*path).to_owned(),
+                count: *count,
+            })
             .collect();
         let mut found = Vec::new();
         labels(&FolderTree::new(&counts), 0, &mut found);

@@ -2,8 +2,8 @@
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_file_search::{
-    Found, ParsedQuery, QueryReader, ResultPage, ResultText, SearchError, SearchResult, Target,
-    find, similar_target, with_prefix,
+    ParsedQuery, QueryReader, ResultPage, ResultText, SearchError, SearchOutcome, SearchResult,
+    Target, find, similar_target, with_prefix,
 };
 
 use super::address::{PAGE_SIZE, SearchAddress};
@@ -49,7 +49,7 @@ pub struct Results {
     /// The documents.
     pub all: Vec<SearchResult>,
     /// Additional results and suggestions.
-    pub found: Found,
+    pub found: SearchOutcome,
     /// More results follow.
     pub has_more: bool,
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use windrow_file_query::TimeContext;
-use windrow_file_search::{SearchResult, Snippet, TextPlace};
+use windrow_file_search::{SearchResult, Snippet, TextLocation};
 
 use super::address::{PAGES_MAX, PATH, SearchAddress};
 use super::prepared_search::{Results, Search};
@@ -209,8 +209,8 @@ fn date(result: &SearchResult, times: &TimeContext) -> Markup {
 fn place(snippet: &Snippet) -> Markup {
     html! {
         @match snippet.place {
-            Some(TextPlace::Line(line)) => span .place { (texts::line(line)) },
-            Some(TextPlace::Page(page)) => span .place { (texts::page(page as u32)) },
+            Some(TextLocation::Line(line)) => span .place { (texts::line(line)) },
+            Some(TextLocation::Page(page)) => span .place { (texts::page(page as u32)) },
             None => {},
         }
     }

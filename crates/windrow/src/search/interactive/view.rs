@@ -129,7 +129,7 @@ fn facet_lines(state: &State) -> Vec<Line<'static>> {
         lines.push(Line::styled(facet.name, bold()));
         let values = facet.values.iter();
         lines.extend(
-            values.map(|(value, count)| Line::raw(format!("{count:8}  {}", harmless_line(value)))),
+            values.map(|it| Line::raw(format!("{:8}  {}", it.count, harmless_line(&it.value)))),
         );
     }
     lines
@@ -142,6 +142,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use windrow_document::doc;
+    use windrow_file_search::ValueCount;
 
     fn state() -> State {
         let mut state = State::new("cake");
@@ -161,7 +162,10 @@ mod tests {
         });
         state.facets = vec![FacetCounts {
             name: "author",
-            values: vec![("Ada\x1b[1m".to_owned(), 3)],
+            values: vec![ValueCount {
+                value: "Ada\x1b[1m".to_owned(),
+                count: 3,
+            }],
         }];
         state
     }

@@ -8,8 +8,8 @@ use std::thread;
 use windrow_query::{Error, Interrupt};
 
 use windrow_file_search::{
-    CountedField, DocumentSource as _, QueryReader, ResultPage, SearchResult, Target, find,
-    read_stored_text, with_prefix,
+    CountedField, DocumentSource as _, QueryReader, ResultPage, SearchResult, Target, ValueCount,
+    find, read_stored_text, with_prefix,
 };
 
 use crate::command_line::Failure;
@@ -40,7 +40,7 @@ pub enum Reply {
 /// The value counts of a property.
 pub struct FacetCounts {
     pub name: &'static str,
-    pub values: Vec<(String, i64)>,
+    pub values: Vec<ValueCount>,
 }
 
 /// Work for the query with a number.

@@ -50,7 +50,7 @@ impl DataFile<'_> {
         }
         let stored = u32_at(&trailer, layout.block_checksum_offset);
         if stored != Some(0) && stored != Some(checksum(&data)) {
-            self.note_damage(damaged("the checksum of a block is wrong"));
+            self.record_damage(damaged("the checksum of a block is wrong"));
         }
         let expanded_bytes = layout
             .expanded_bytes_offset

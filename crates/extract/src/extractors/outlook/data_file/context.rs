@@ -44,7 +44,7 @@ impl PropertyContext {
     pub(super) fn read(file: &mut DataFile<'_>, node: Node) -> Result<Self, ExtractError> {
         let heap = Heap::read(file, node.data, HeapKind::Properties)?;
         let subnodes = file.read_subnodes(node).unwrap_or_else(|error| {
-            file.note_damage(error);
+            file.record_damage(error);
             Subnodes::new()
         });
         let entries = heap.tree_entries(heap.root, 2, PROPERTIES_MAX)?;
@@ -79,7 +79,7 @@ impl PropertyContext {
             bytes_max,
         );
         value.unwrap_or_else(|error| {
-            file.note_damage(error);
+            file.record_damage(error);
             None
         })
     }

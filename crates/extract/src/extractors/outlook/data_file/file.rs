@@ -64,7 +64,7 @@ impl<'r> DataFile<'r> {
     }
 
     /// Records the reason why a part of an item is missing or wrong.
-    pub(super) fn note_damage(&mut self, error: ExtractError) {
+    pub(super) fn record_damage(&mut self, error: ExtractError) {
         self.damage.get_or_insert(error);
     }
 

@@ -222,7 +222,7 @@ impl NodeWalk {
                     self.last = Some(entry.id);
                     return Some(entry);
                 }
-                self.note_damage(damaged("the nodes are not in order"));
+                self.record_damage(damaged("the nodes are not in order"));
             }
         }
         None
@@ -231,17 +231,17 @@ impl NodeWalk {
     fn descend(&mut self, file: &mut DataFile<'_>, page: &Page, number: usize) {
         let Some(left) = self.pages_left.checked_sub(1) else {
             self.levels.clear();
-            self.note_damage(damaged("its index has too many pages"));
+            self.record_damage(damaged("its index has too many pages"));
             return;
         };
         self.pages_left = left;
         match file.read_child(Index::Nodes, page, number) {
             Ok(child) => self.levels.push((child, 0)),
-            Err(error) => self.note_damage(error),
+            Err(error) => self.record_damage(error),
         }
     }
 
-    fn note_damage(&mut self, error: ExtractError) {
+    fn record_damage(&mut self, error: ExtractError) {
         self.damage.get_or_insert(error);
     }
 }
