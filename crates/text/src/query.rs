@@ -213,24 +213,24 @@ mod tests {
     use super::{Parts, Query};
     use crate::{Language, Sensitivity, TextVersion};
 
+    /// Checks the words, negated words, phrases and negated phrases of a search string.
+    fn check(search: &str, words: &str, negated: &str, phrases: &[&str], without: &[&str]) {
+        let parts = Parts::parse(search);
+        assert_eq!(parts.words.trim_end(), words, "words of {search:?}");
+        assert_eq!(
+            parts.negated_words.trim_end(),
+            negated,
+            "negated words of {search:?}"
+        );
+        assert_eq!(parts.phrases, phrases, "phrases of {search:?}");
+        assert_eq!(
+            parts.negated_phrases, without,
+            "negated phrases of {search:?}"
+        );
+    }
+
     #[test]
-    fn parse_finds_words_negations_and_phrases() {
-        // Words, negated words, phrases, negated phrases.
-        let check =
-            |search: &str, words: &str, negated: &str, phrases: &[&str], without: &[&str]| {
-                let parts = Parts::parse(search);
-                assert_eq!(parts.words.trim_end(), words, "words of {search:?}");
-                assert_eq!(
-                    parts.negated_words.trim_end(),
-                    negated,
-                    "negated words of {search:?}"
-                );
-                assert_eq!(parts.phrases, phrases, "phrases of {search:?}");
-                assert_eq!(
-                    parts.negated_phrases, without,
-                    "negated phrases of {search:?}"
-                );
-            };
+    fn words_and_negations_are_parsed() {
         check("", "", "", &[], &[]);
         check("  ", "", "", &[], &[]);
         check("coffee", "coffee", "", &[], &[]);
@@ -249,6 +249,10 @@ mod tests {
         check("coffee -tea-time cake", "coffee cake", "tea time", &[], &[]);
         check("coffee\t-shop", "coffee\t shop", "", &[], &[]);
         check("coffee \u{2010}shop", "coffee \u{2010}shop", "", &[], &[]);
+    }
+
+    #[test]
+    fn phrases_are_parsed() {
         // The words of a phrase are terms.
         check("\"coffee shop\"", "coffee shop", "", &["coffee shop"], &[]);
         check(
@@ -279,6 +283,10 @@ mod tests {
         );
         check("\"coffee\"-cakes", "coffee cakes", "", &["coffee"], &[]);
         check("\"é\" -ü", "é", "ü", &["é"], &[]);
+    }
+
+    #[test]
+    fn negated_and_open_phrases_are_parsed() {
         // The negation ends at the first space after a negated phrase.
         check(
             "coffee -\"coffee shop\" tea",
