@@ -33,7 +33,7 @@ impl Query {
             next,
             context,
         };
-        let query = parser.group(Scope::default())?;
+        let query = parser.parse_group(Scope::default())?;
         if let Some(Token::Close(at)) = parser.next {
             return Err(QueryError::ClosedParenthesis(at));
         }
@@ -70,7 +70,7 @@ impl<'q> Parser<'q> {
 
     /// Parses clauses up to the end or a closing parenthesis. Returns `None` if no clause has
     /// words.
-    fn group(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+    fn parse_group(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
         let mut parts = Vec::new();
         while !matches!(self.next, None | Some(Token::Close(_))) {
             if self.next == Some(Token::And) {
@@ -78,17 +78,17 @@ impl<'q> Parser<'q> {
                 self.expect_clause("AND")?;
                 continue;
             }
-            parts.extend(self.alternatives(scope)?);
+            parts.extend(self.parse_alternatives(scope)?);
         }
         Ok(join(parts, Query::All))
     }
 
-    fn alternatives(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
-        let mut parts: Vec<Query> = self.clause(scope)?.into_iter().collect();
+    fn parse_alternatives(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+        let mut parts: Vec<Query> = self.parse_clause(scope)?.into_iter().collect();
         while self.next == Some(Token::Or) {
             self.take()?;
             self.expect_clause("OR")?;
-            parts.extend(self.clause(scope)?);
+            parts.extend(self.parse_clause(scope)?);
         }
         Ok(join(parts, Query::Any))
     }
@@ -102,14 +102,14 @@ impl<'q> Parser<'q> {
         }
     }
 
-    fn clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+    fn parse_clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
         let mut is_negated = false;
         while self.next == Some(Token::Not) {
             self.take()?;
             self.expect_clause("NOT")?;
             is_negated = !is_negated;
         }
-        let query = self.positive_clause(scope)?;
+        let query = self.parse_positive_clause(scope)?;
         Ok(match (query, is_negated) {
             (Some(Query::Not(query)), true) => Some(*query),
             (Some(query), true) => Some(Query::Not(Box::new(query))),
@@ -117,12 +117,12 @@ impl<'q> Parser<'q> {
         })
     }
 
-    fn positive_clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+    fn parse_positive_clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
         if let Some(Token::Field { field, operator }) = self.next {
-            return self.field(scope, field, operator);
+            return self.parse_field(scope, field, operator);
         }
         Ok(match self.take()? {
-            Some(Token::Open(at)) => self.parenthesis(scope, at)?,
+            Some(Token::Open(at)) => self.parse_parenthesis(scope, at)?,
             Some(Token::Phrase { text, nearness }) => phrase(scope.field, text, nearness),
             Some(Token::Word(word)) => self.word_query(scope.field, word),
             Some(Token::Or) => return Err(QueryError::MissingClause("OR".to_owned())),
@@ -130,12 +130,12 @@ impl<'q> Parser<'q> {
         })
     }
 
-    fn parenthesis(&mut self, scope: Scope, at: usize) -> Result<Option<Query>, QueryError> {
+    fn parse_parenthesis(&mut self, scope: Scope, at: usize) -> Result<Option<Query>, QueryError> {
         let depth = scope.depth + 1;
         if depth > DEPTH_MAX {
             return Err(QueryError::TooDeep);
         }
-        let query = self.group(Scope { depth, ..scope })?;
+        let query = self.parse_group(Scope { depth, ..scope })?;
         match self.take()? {
             Some(Token::Close(_)) => Ok(query),
             _ => Err(QueryError::OpenParenthesis(at)),
@@ -143,7 +143,7 @@ impl<'q> Parser<'q> {
     }
 
     /// Parses a field whose name is the next token.
-    fn field(
+    fn parse_field(
         &mut self,
         scope: Scope,
         field: Field,
@@ -161,7 +161,7 @@ impl<'q> Parser<'q> {
                         field: Some(field),
                         ..scope
                     };
-                    return self.parenthesis(scope, at);
+                    return self.parse_parenthesis(scope, at);
                 }
                 (Some(Token::Phrase { text, nearness }), Field::Text(field)) => {
                     return Ok(phrase(Some(field), text, nearness));
@@ -172,12 +172,12 @@ impl<'q> Parser<'q> {
         };
         let mut parts = Vec::new();
         for text in texts {
-            parts.extend(self.field_value(field, operator, text)?);
+            parts.extend(self.parse_field_value(field, operator, text)?);
         }
         Ok(join(parts, Query::Any))
     }
 
-    fn field_value(
+    fn parse_field_value(
         &self,
         field: Field,
         operator: &'static str,
