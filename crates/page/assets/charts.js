@@ -1,4 +1,4 @@
-// Graphs of the state: rows of numbers over time, drawn by uPlot. New rows come as events.
+// Graphs of the state, drawn by uPlot. New rows arrive as events.
 
 import { fetchPart } from "./common.js";
 import uPlot from "./uplot.js";
@@ -21,7 +21,7 @@ function bytes(value) {
   return value.toFixed(at === 0 || value >= 99.95 ? 0 : 1) + " " + units[at];
 }
 
-// As the table of the server has it.
+// Formats a value as the table of the server does.
 const FORMATS = {
   "bytes": bytes,
   "bytes-per-second": (value) => bytes(value) + "/s",
@@ -29,7 +29,7 @@ const FORMATS = {
   "count": (value) => (value < 10 && value % 1 ? value.toFixed(2) : grouped(value)),
   "per-second": (value) => (value < 10 && value % 1 ? value.toFixed(2) : grouped(value)),
 };
-// Shorter, for an axis.
+// A shorter format for an axis.
 const AXES = {
   ...FORMATS,
   "milliseconds": (value) => (value < 10 ? String(Number(value.toFixed(2))) : grouped(value)) + " ms",
@@ -37,7 +37,7 @@ const AXES = {
   "per-second": (value) => (value % 1 ? String(Number(value.toFixed(2))) : grouped(value)),
 };
 
-// The rows as columns; the first one is the time in seconds.
+// Converts rows to columns. The first column is the time in seconds.
 let columns = [];
 const plots = [];
 
@@ -79,7 +79,7 @@ function dataOf(element) {
   return [columns[0], ...columns.slice(first, first + count)];
 }
 
-// The column "Now" of the tables has the numbers under the pointer, or the newest.
+// The column "Now" of the tables shows the values under the pointer, or else the newest ones.
 function showNumbers(index) {
   for (const cell of document.querySelectorAll("[data-now]")) {
     const unit = cell.closest(".chart").querySelector(".plot").dataset.unit;
@@ -125,7 +125,7 @@ charts.addEventListener("sample", (event) => {
   const seconds = row[0] / 1000;
   const times = columns[0];
   if (!times || !seconds || seconds <= times[times.length - 1]) return;
-  // While the page was hidden, rows were missed.
+  // Loads the rows that were missed while the page was hidden.
   if (times.length && seconds - times[times.length - 1] > GAP_SECONDS) {
     load();
     return;

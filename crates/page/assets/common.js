@@ -1,4 +1,4 @@
-// What the scripts of all pages use.
+// Shared by the scripts of all pages.
 
 const offline = document.getElementById("offline");
 
@@ -6,12 +6,12 @@ export function setOffline(isOffline) {
   if (offline) offline.hidden = !isOffline;
 }
 
-// The token that requests with POST send in the header "X-Form-Token".
+// The form token. POST requests send it in the header "X-Form-Token".
 export function formToken() {
   return document.querySelector('meta[name="form-token"]').content;
 }
 
-// Returns a part of a page as text. A failed request is an error with the text to show.
+// Fetches a part of a page as text. If the request fails, throws an error with the message to show.
 export async function fetchPart(address, options = {}) {
   const headers = { "X-Part": "1", ...(options.headers || {}) };
   let response;

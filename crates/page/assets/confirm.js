@@ -1,4 +1,5 @@
-// A form with data-confirm asks first, in a dialog. Without scripts it is sent at once.
+// Asks for confirmation before a form with data-confirm is sent. Without scripts it is sent at
+// once.
 
 const dialog = document.createElement("dialog");
 dialog.setAttribute("aria-labelledby", "confirm-question");

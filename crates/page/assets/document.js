@@ -1,6 +1,6 @@
-// A document: steps through the matches, and marks words in formatted texts.
+// A document: steps through the matches, and highlights words in rendered documents.
 
-// Words that are marked at most in a formatted document.
+// The maximum number of highlighted words in a rendered document.
 const MARKS_MAX = 2000;
 
 export function enhanceDocument(root) {
@@ -23,7 +23,7 @@ export function enhanceDocument(root) {
   stepHit(root, 1);
 }
 
-// Shows the next match, or the one before.
+// Shows the next or the previous match.
 export function stepHit(root, step) {
   const marks = [...root.querySelectorAll("mark[id]")];
   const links = root.querySelector(".hit-links");
@@ -33,7 +33,7 @@ export function stepHit(root, step) {
   links.querySelector(".hit-count").textContent = `${at + 1} / ${marks.length}`;
   root.querySelectorAll("mark.current").forEach((mark) => mark.classList.remove("current"));
   marks[at].classList.add("current");
-  // Only the preview is scrolled, not the page around it.
+  // Scrolls only the preview and not the page around it.
   const frame = marks[at].closest(".preview");
   if (frame) {
     const place = marks[at].getBoundingClientRect().top - frame.getBoundingClientRect().top;

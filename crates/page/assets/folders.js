@@ -1,9 +1,9 @@
-// The run that goes on. When it has ended, the page has new numbers.
+// The active run. When it has ended, the page is reloaded to show the new counts.
 
 const run = document.getElementById("run");
 const stop = document.getElementById("stop-run");
 const isRunning = () => Boolean(run.querySelector("[data-running]"));
-// The first event may be older than the page.
+// The first event may contain an earlier state than the page.
 let seen = run && isRunning() ? 2 : 0;
 let isLeaving = false;
 

@@ -1,5 +1,4 @@
-// A file is sent as it is, from the disk, while the server inserts its documents. Its progress is asked
-// for under a number that is drawn at random.
+// Uploads a file while the server inserts its documents. The progress is requested by a random id.
 
 import { fetchPart, formToken } from "./common.js";
 
@@ -40,7 +39,8 @@ function withQuery(address, parts) {
   return `${address}?${new URLSearchParams(parts)}`;
 }
 
-// Sends the bytes. The promise ends with the request, however it ends: the progress says how.
+// Uploads the file. The promise resolves when the request ends, also after an error: the progress
+// contains the result.
 function upload(number, body) {
   const request = new XMLHttpRequest();
   const ended = new Promise((resolve) => request.addEventListener("loadend", resolve));
@@ -92,7 +92,7 @@ async function follow(number, total, request, isOver) {
     const wasOver = isOver();
     const part = await fetchPart(withQuery(form.dataset.progress, { import: number, total }));
     const isUnknown = part.includes('data-end="unknown"');
-    // A refused request says why.
+    // The body of a refused request is the error message.
     if (isUnknown && wasOver) throw Object.assign(new Error(), { part: request.responseText || part });
     if (!isUnknown) progress.innerHTML = part;
     const end = progress.querySelector("[data-end]");
@@ -113,7 +113,7 @@ async function cancel() {
   try {
     await fetchPart(form.dataset.cancel, { method: "POST", headers, body: new URLSearchParams({ import: number }) });
   } finally {
-    // The server may be waiting for bytes that do not come.
+    // The server may wait for bytes that will not be sent.
     request.abort();
   }
 }

@@ -1,6 +1,6 @@
-// Tables that the server sends again and again, and questions before a form is sent.
+// Tables that the server sends repeatedly, and confirmations before a form is sent.
 
-// What is open or has the focus stays so: elements keep their id.
+// Elements are matched by their id, so that open details and the focus are preserved.
 function replace(element, markup) {
   const focused = document.activeElement?.id;
   const inside = element.contains(document.activeElement);

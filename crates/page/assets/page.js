@@ -1,9 +1,9 @@
-// What all pages do: live parts, and a note while the server does not answer.
+// For all pages: live parts, and a note while the server is not reachable.
 
 import { setOffline } from "./common.js";
 
-// An element with data-live is replaced inside by what the server sends. The stream is closed while the
-// page is hidden, and opened again: browsers allow few connections to a server.
+// The content of an element with data-live is replaced by the events of a stream. The stream is
+// closed while the page is hidden, because browsers limit the number of connections to a server.
 const RETRY_MS = 2000;
 
 function watch(element) {
@@ -28,7 +28,7 @@ function watch(element) {
     });
     source.onerror = () => {
       setOffline(true);
-      // A refused stream is not opened again by the browser.
+      // Browsers do not reconnect a stream that the server has refused.
       if (source && source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
     };
     source.onopen = () => setOffline(false);
@@ -41,13 +41,13 @@ function watch(element) {
 
 document.querySelectorAll("[data-live]").forEach(watch);
 
-// Where links do not fit beside each other, the one of this page is in view.
+// If the links do not fit on one line, scrolls to the link of the current page.
 for (const link of document.querySelectorAll("nav > [aria-current]")) {
   const nav = link.parentElement;
   if (nav.scrollWidth > nav.clientWidth) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - 16;
 }
 
-// "/" goes to the first search field of a page.
+// "/" focuses the first search field of the page.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select, [contenteditable]")) return;
@@ -58,7 +58,8 @@ document.addEventListener("keydown", (event) => {
   field.select();
 });
 
-// A form that may take long gets a button that stops waiting. The server ends the command with it.
+// Adds a cancel button to forms that may take long. When the request is aborted, the server
+// interrupts its command.
 const CANCEL_AFTER_MS = 300;
 
 for (const form of document.querySelectorAll("form[data-cancel]")) {

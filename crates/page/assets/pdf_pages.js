@@ -1,4 +1,5 @@
-// Draws the pages of a PDF as they come into view, above their texts. pdf.js is loaded with the first one.
+// Renders the pages of a PDF above their texts when they become visible. pdf.js is loaded with the
+// first page.
 
 const CANVASES_MAX = 12;
 const PIXELS_MAX = 6e6;
@@ -34,11 +35,11 @@ class Drawing {
     }).promise;
   }
 
-  // One page after the other.
+  // Renders one page at a time.
   want(section) {
     if (section.querySelector("canvas")) return;
     this.queue = this.queue.then(() => this.draw(section)).catch(() => {
-      // The file has changed, is damaged or has a password: its text stays.
+      // The file has changed, is damaged or has a password. Its text remains.
       this.observer.disconnect();
     });
   }
@@ -68,7 +69,8 @@ class Drawing {
     page.cleanup();
   }
 
-  // Its place stays, so that nothing jumps; it is drawn again when it comes into view.
+  // The space of the page is kept, so that the layout does not change. It is rendered again when it
+  // becomes visible.
   forget(canvas) {
     const section = canvas.parentElement;
     const place = document.createElement("div");

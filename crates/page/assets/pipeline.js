@@ -1,4 +1,4 @@
-// Previews of the stages, as soon as they are changed. A newer change cancels the previews before.
+// Updates the previews of the stages when they are changed. A newer change aborts earlier previews.
 
 import { fetchPart, formToken } from "./common.js";
 
@@ -19,7 +19,8 @@ async function showPreviews(from) {
   }
 }
 
-// A preview that takes a while can be cancelled; those behind it would take as long.
+// A slow preview can be cancelled, together with those of the later stages, which would be slow as
+// well.
 async function showPreview(part, signal) {
   const cancel = part.parentElement.querySelector(".stage-cancel");
   const fields = new URLSearchParams(new FormData(builder));

@@ -1,4 +1,4 @@
-// The search: results while a person types, keys, the preview, completions.
+// The search: results while the user types, keyboard shortcuts, preview, completions.
 
 import { fetchPart } from "./common.js";
 import { enhanceDocument, stepHit } from "./document.js";
@@ -16,17 +16,17 @@ const previewClose = document.getElementById("preview-close");
 const order = document.getElementById("sort");
 const completions = document.getElementById("completions");
 
-// Facets follow when nothing was typed for so long: they need more of the server than results.
+// The delay of the facets after the last key press. They are more expensive than results.
 const FACETS_PAUSE_MS = 120;
 
-// Otherwise the order is the usual one of the query.
+// The sort order that is used without a parameter.
 let isOrderChosen = new URLSearchParams(location.search).has("sort");
 let running = null;
 let facetsTimer = 0;
 let selected = -1;
 let shownId = null;
 
-// The address of the search as it is now, without what only one request needs.
+// Returns the address of the current search, without parameters of single requests.
 function currentAddress() {
   const parts = new URLSearchParams(new FormData(form));
   if (!parts.get("q")?.trim()) parts.delete("q");
@@ -50,13 +50,13 @@ function showProblem(text) {
   problem.textContent = text || "";
 }
 
-// What is wrong with the query, if a part says so.
+// Returns the error of the query, if a part contains one.
 function problemOf(part) {
   const shown = new DOMParser().parseFromString(part, "text/html");
   return shown.querySelector("[data-problem]")?.dataset.problem;
 }
 
-// Searches for what the form says, in place of a search that still runs.
+// Searches for the content of the form. Aborts a search that still runs.
 async function search({ isTyping = false, push = false } = {}) {
   running?.abort();
   clearTimeout(facetsTimer);
@@ -71,7 +71,7 @@ async function search({ isTyping = false, push = false } = {}) {
     if (own !== running) return;
     const wrong = problemOf(part);
     if (wrong) {
-      // An unfinished query is no error while it is typed.
+      // Errors are not shown, because the query may be unfinished.
       if (isTyping) complete();
       else {
         results.innerHTML = "";
@@ -92,7 +92,7 @@ async function search({ isTyping = false, push = false } = {}) {
   }
 }
 
-// The address of the page and its title follow the search.
+// Updates the address and the title of the page.
 function remember(address, push) {
   if (push) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
@@ -121,7 +121,7 @@ function openFolders() {
   return new Set([...open].map((summary) => summary.getAttribute("aria-label")));
 }
 
-// Results can be selected with the arrows.
+// The arrow keys select results.
 function hits() {
   return [...results.querySelectorAll(".hit")];
 }
@@ -176,7 +176,7 @@ function closePreview() {
   return true;
 }
 
-// Completions of the word that is typed.
+// Completions of the word at the cursor.
 let completing = null;
 let offered = [];
 let offeredAt = -1;
@@ -195,7 +195,7 @@ async function complete() {
     completions.hidden = !found.length;
     field.setAttribute("aria-expanded", String(!!found.length));
   } catch {
-    // There are none, then.
+    // The completions are left out if the request fails.
   }
 }
 
@@ -285,7 +285,7 @@ function press(event) {
   }
 }
 
-// A range of bars is chosen by dragging over them.
+// Dragging over bars selects a range of them.
 function enhanceHistogram() {
   let from = null;
   const barAt = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-value]");
@@ -350,7 +350,7 @@ function begin() {
   previewClose.addEventListener("click", closePreview);
   window.addEventListener("popstate", () => location.reload());
   enhanceHistogram();
-  // On a narrow page the facets are folded until a person wants them.
+  // On a narrow page, the facets are initially collapsed.
   if (!matchMedia("(min-width: 860px)").matches) document.querySelector(".facets-frame").open = false;
 }
 
