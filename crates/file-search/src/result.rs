@@ -82,7 +82,7 @@ impl SearchResult {
 
     /// Returns the line of the first match, if it is known.
     pub fn line(&self) -> Option<usize> {
-        match self.snippet.place {
+        match self.snippet.location {
             Some(TextLocation::Line(line)) => Some(line),
             _ => None,
         }
@@ -90,7 +90,7 @@ impl SearchResult {
 
     /// Returns the page of the first match, if it is known.
     pub fn page(&self) -> Option<usize> {
-        match self.snippet.place {
+        match self.snippet.location {
             Some(TextLocation::Page(page)) => Some(page),
             _ => None,
         }
@@ -106,7 +106,7 @@ impl SearchResult {
         document.push("title", self.shown_name().to_owned());
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
-        match self.snippet.place {
+        match self.snippet.location {
             Some(TextLocation::Line(line)) => document.push("line", line as i64),
             Some(TextLocation::Page(page)) => document.push("page", page as i64),
             None => {}

@@ -16,7 +16,7 @@ pub struct Snippet {
     /// The part does not end at the end of the text.
     pub is_cut_after: bool,
     /// The position of the first matching word, if it is known.
-    pub place: Option<TextLocation>,
+    pub location: Option<TextLocation>,
 }
 
 /// A position in a document, counted from 1.
@@ -58,7 +58,8 @@ impl Snippet {
         shown.is_cut_before |= start != Some(0);
         shown.is_cut_after |= end != Some(text.len());
         let before = start.and_then(|start| text.get(..start + hit));
-        shown.place = before.and_then(|before| place(before, field("kind").unwrap_or_default()));
+        shown.location =
+            before.and_then(|before| locate(before, field("kind").unwrap_or_default()));
         shown
     }
 
@@ -84,13 +85,13 @@ impl Snippet {
                 .collect(),
             is_cut_before: start > 0,
             is_cut_after: end < text.len(),
-            place: None,
+            location: None,
         }
     }
 }
 
 /// Returns the position after a part of a text. `None` if a document with pages has no form feeds.
-fn place(before: &str, kind: &str) -> Option<TextLocation> {
+fn locate(before: &str, kind: &str) -> Option<TextLocation> {
     let count = |separator: u8| before.bytes().filter(|byte| *byte == separator).count();
     if KINDS_WITH_LINES.contains(&kind) {
         return Some(TextLocation::Line(count(b'\n') + 1));
@@ -148,7 +149,7 @@ mod tests {
             ranges: std::iter::once(2..6).collect(),
             is_cut_before: true,
             is_cut_after: true,
-            place: Some(TextLocation::Line(3)),
+            location: Some(TextLocation::Line(3)),
         };
         assert_eq!(Snippet::new(document.as_document()), expected);
     }
@@ -172,7 +173,7 @@ mod tests {
             ("a\nb", "html", None),
         ];
         for (before, kind, expected) in cases {
-            assert_eq!(place(before, kind), expected, "{before:?} {kind}");
+            assert_eq!(locate(before, kind), expected, "{before:?} {kind}");
         }
     }
 

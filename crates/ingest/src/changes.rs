@@ -165,17 +165,17 @@ pub(crate) fn stored_below<'s>(
 
 /// Pairs new files with deleted files that have the same stamp: these were moved.
 fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
-    let mut gone: HashMap<u64, (&String, FileStamp)> = HashMap::new();
+    let mut removed: HashMap<u64, (&String, FileStamp)> = HashMap::new();
     for path in &changes.remove {
         if let Some(StoredFile { stamp: Some(stamp) }) = stored.get(path) {
-            gone.insert(stamp.inode, (path, *stamp));
+            removed.insert(stamp.inode, (path, *stamp));
         }
     }
     let (mut moved, mut sources) = (Vec::new(), HashSet::new());
     // Files with different extensions may have different formats, so they are read again.
     let extension_of = |path: &str| extension(&file_name(path, None));
     changes.add.retain(|file| {
-        let from = gone.get(&file.stamp.inode);
+        let from = removed.get(&file.stamp.inode);
         let from = from.filter(|(_, stamp)| stamp.is_moved(&file.stamp));
         let from = from.filter(|(from, _)| extension_of(from) == extension_of(&file.path_text()));
         let Some((from, _)) = from.filter(|(from, _)| sources.insert((*from).clone())) else {
@@ -353,7 +353,7 @@ mod tests {
             ("/d/same", stamp(1, 1)),
             ("/d/grown", stamp(1, 1)),
             ("/d/touched", stamp(1, 1)),
-            ("/d/gone", stamp(1, 1)),
+            ("/d/removed", stamp(1, 1)),
             ("/d/locked/file", stamp(1, 1)),
             ("/d2/elsewhere", stamp(1, 1)),
         ]);
@@ -371,7 +371,7 @@ mod tests {
         let changes = find_changes(&stored, &walked);
         assert_eq!(paths(&changes.add), ["/d/new"]);
         assert_eq!(paths(&changes.replace), ["/d/grown", "/d/touched"]);
-        assert_eq!(changes.remove, ["/d/gone"]);
+        assert_eq!(changes.remove, ["/d/removed"]);
         assert_eq!(changes.unchanged, 1);
     }
 

@@ -21,25 +21,25 @@ const COLUMNS_MAX: usize = 30;
 
 /// Renders a document as a tree.
 pub fn tree(document: Document<'_>) -> Markup {
-    let mut room = VALUES_MAX;
-    fields(document.iter(), document.count(), &mut room)
+    let mut values_left = VALUES_MAX;
+    fields(document.iter(), document.count(), &mut values_left)
 }
 
 fn fields<'d>(
     fields: impl Iterator<Item = (&'d str, ValueRef<'d>)>,
     count: usize,
-    room: &mut usize,
+    values_left: &mut usize,
 ) -> Markup {
     html! {
         ul .tree {
-            @for (name, value) in fields.take(FIELDS_MAX.min(*room)) { (node(name, value, room)) }
-            @if count > FIELDS_MAX || *room == 0 { li .muted { (texts::FIELDS_LEFT) } }
+            @for (name, value) in fields.take(FIELDS_MAX.min(*values_left)) { (node(name, value, values_left)) }
+            @if count > FIELDS_MAX || *values_left == 0 { li .muted { (texts::FIELDS_LEFT) } }
         }
     }
 }
 
-fn node(name: &str, value: ValueRef<'_>, room: &mut usize) -> Markup {
-    *room = room.saturating_sub(1);
+fn node(name: &str, value: ValueRef<'_>, values_left: &mut usize) -> Markup {
+    *values_left = values_left.saturating_sub(1);
     let (inner, signs) = match value {
         ValueRef::Document(document) => (document, ["{", "}"]),
         ValueRef::Array(array) => (array.as_document(), ["[", "]"]),
@@ -51,7 +51,7 @@ fn node(name: &str, value: ValueRef<'_>, room: &mut usize) -> Markup {
         li {
             details {
                 summary { bdi .key { (name) } ": " span .muted { (open) " " (count) " " (close) } }
-                (fields(inner.iter(), count, room))
+                (fields(inner.iter(), count, values_left))
             }
         }
     }

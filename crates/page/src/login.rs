@@ -144,11 +144,11 @@ pub fn begin_session(
 /// server delays its reply to a wrong password, and delayed logins must not occupy all threads of
 /// the page.
 fn take_turn(logins: &Logins) -> Option<[SemaphorePermit<'_>; 2]> {
-    let place = logins.waiting.try_acquire().ok()?;
+    let waiting = logins.waiting.try_acquire().ok()?;
     let deadline = Instant::now() + WAIT_MAX;
     loop {
         if let Ok(turn) = logins.running.try_acquire() {
-            return Some([place, turn]);
+            return Some([waiting, turn]);
         }
         if Instant::now() >= deadline {
             return None;

@@ -137,9 +137,9 @@ async fn accept(listener: TcpListener, application: &Application) {
     let Ok(page) = listener.local_addr() else {
         return;
     };
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(permit) = room.clone().acquire_owned().await else {
+        let Ok(permit) = connections.clone().acquire_owned().await else {
             return;
         };
         let Ok((stream, browser)) = listener.accept().await else {

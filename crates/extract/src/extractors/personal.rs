@@ -78,9 +78,9 @@ fn extract(
             "END" if is_entry => {
                 if let Some(entry) = entry.take() {
                     number += 1;
-                    let place = location.for_message(number);
+                    let member = location.for_message(number);
                     let document = entry.finish(extraction.limits.text_bytes_max);
-                    extraction.emit_document(&place, document);
+                    extraction.emit_document(&member, document);
                 }
             }
             // Alarms and other nested components.

@@ -17,8 +17,8 @@ const DEPTH_MAX: usize = 150;
 /// Fails with the position of the first syntax error.
 pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     let mut parser = Parser::new(text);
-    let value = parser.value()?;
-    parser.end()?;
+    let value = parser.parse_value()?;
+    parser.expect_end()?;
     Ok(value)
 }
 
@@ -96,7 +96,7 @@ impl<'t> DocumentReader<'t> {
         let scanner = &mut self.parser.scanner;
         scanner.skip_blanks();
         if self.is_array && scanner.take(']') {
-            self.parser.end()?;
+            self.parser.expect_end()?;
             return Ok(None);
         }
         match scanner.peek() {
@@ -106,7 +106,7 @@ impl<'t> DocumentReader<'t> {
             Some(_) => return Err(scanner.error("a document { … } is expected")),
         }
         let start = scanner.offset();
-        let value = self.parser.value()?;
+        let value = self.parser.parse_value()?;
         let scanner = &mut self.parser.scanner;
         let Value::Document(document) = value else {
             return Err(scanner.error_at(start, "a document { … } is expected"));
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Fails unless the parser is at the end of the text.
-    fn end(&mut self) -> Result<(), SyntaxError> {
+    fn expect_end(&mut self) -> Result<(), SyntaxError> {
         self.scanner.skip_blanks();
         self.scanner.take(';');
         self.scanner.skip_blanks();
@@ -157,7 +157,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn value(&mut self) -> Result<Value, SyntaxError> {
+    fn parse_value(&mut self) -> Result<Value, SyntaxError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let message = format!("more than {DEPTH_MAX} documents and arrays are nested");
@@ -165,15 +165,17 @@ impl<'t> Parser<'t> {
         }
         self.scanner.skip_blanks();
         let value = match self.scanner.peek() {
-            Some('{') => self.document(),
-            Some('[') => self.array(),
-            Some('"' | '\'' | '`') => self.scanner.string().map(Value::String),
-            Some('-' | '+' | '.' | '0'..='9') => self.scanner.number(),
+            Some('{') => self.parse_document(),
+            Some('[') => self.parse_array(),
+            Some('"' | '\'' | '`') => self.scanner.scan_string().map(Value::String),
+            Some('-' | '+' | '.' | '0'..='9') => self.scanner.scan_number(),
             Some('/') => {
                 self.scanner.next();
-                self.scanner.regex()
+                self.scanner.scan_regex()
             }
-            Some(first) if first.is_alphabetic() || first == '_' || first == '$' => self.word(),
+            Some(first) if first.is_alphabetic() || first == '_' || first == '$' => {
+                self.parse_word()
+            }
             Some(other) => Err(self.scanner.error(format!("\"{other}\" is no value"))),
             None => Err(self.scanner.error("a value is missing")),
         };
@@ -182,7 +184,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses a document, and converts Extended JSON to the value that it represents.
-    fn document(&mut self) -> Result<Value, SyntaxError> {
+    fn parse_document(&mut self) -> Result<Value, SyntaxError> {
         let start = self.scanner.offset();
         self.scanner.next();
         let mut builder = DocumentBuilder::new();
@@ -192,44 +194,44 @@ impl<'t> Parser<'t> {
             if self.scanner.take('}') {
                 break;
             }
-            let place = self.scanner.offset();
-            let name = self.field_name()?;
+            let start = self.scanner.offset();
+            let name = self.parse_field_name()?;
             self.scanner.skip_blanks();
             if !self.scanner.take(':') {
                 let message = format!("\":\" is expected behind the field \"{name}\"");
                 return Err(self.scanner.error(message));
             }
-            let value = self.value()?;
+            let value = self.parse_value()?;
             builder.append(&name, value.as_ref());
             if names.contains(&name) {
                 let message = format!("the field \"{name}\" is there twice");
-                return Err(self.scanner.error_at(place, message));
+                return Err(self.scanner.error_at(start, message));
             }
             names.insert(name);
-            self.comma('}')?;
+            self.parse_comma('}')?;
         }
         read_extended(builder.finish()).map_err(|message| self.scanner.error_at(start, message))
     }
 
-    fn field_name(&mut self) -> Result<String, SyntaxError> {
-        let place = self.scanner.offset();
+    fn parse_field_name(&mut self) -> Result<String, SyntaxError> {
+        let start = self.scanner.offset();
         let name = match self.scanner.peek() {
-            Some('"' | '\'') => self.scanner.string()?,
-            _ => self.scanner.name().to_owned(),
+            Some('"' | '\'') => self.scanner.scan_string()?,
+            _ => self.scanner.scan_name().to_owned(),
         };
-        if self.scanner.offset() == place {
+        if self.scanner.offset() == start {
             return Err(self.scanner.error("the name of a field is expected"));
         }
         if name.contains('\0') {
             Err(self
                 .scanner
-                .error_at(place, "a name cannot have a zero byte"))
+                .error_at(start, "a name cannot have a zero byte"))
         } else {
             Ok(name)
         }
     }
 
-    fn array(&mut self) -> Result<Value, SyntaxError> {
+    fn parse_array(&mut self) -> Result<Value, SyntaxError> {
         self.scanner.next();
         let mut array = ArrayBuilder::new();
         loop {
@@ -237,13 +239,13 @@ impl<'t> Parser<'t> {
             if self.scanner.take(']') {
                 return Ok(Value::Array(array.finish()));
             }
-            array.push(self.value()?.as_ref());
-            self.comma(']')?;
+            array.push(self.parse_value()?.as_ref());
+            self.parse_comma(']')?;
         }
     }
 
     /// Parses a comma, unless the closing bracket follows.
-    fn comma(&mut self, end: char) -> Result<(), SyntaxError> {
+    fn parse_comma(&mut self, end: char) -> Result<(), SyntaxError> {
         self.scanner.skip_blanks();
         if self.scanner.take(',') || self.scanner.peek() == Some(end) {
             return Ok(());
@@ -254,16 +256,16 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses a constant or a constructor call.
-    fn word(&mut self) -> Result<Value, SyntaxError> {
+    fn parse_word(&mut self) -> Result<Value, SyntaxError> {
         let start = self.scanner.offset();
-        let mut name = self.scanner.name();
+        let mut name = self.scanner.scan_name();
         if name == "new" {
             self.scanner.skip_blanks();
-            name = self.scanner.name();
+            name = self.scanner.scan_name();
         }
         // `Decimal128.fromString("1")`
         if self.scanner.take('.') {
-            self.scanner.name();
+            self.scanner.scan_name();
         }
         self.scanner.skip_blanks();
         if !self.scanner.take('(') {
@@ -278,8 +280,8 @@ impl<'t> Parser<'t> {
             if self.scanner.take(')') {
                 break;
             }
-            arguments.push(self.value()?);
-            self.comma(')')?;
+            arguments.push(self.parse_value()?);
+            self.parse_comma(')')?;
         }
         construct(name, &arguments).map_err(|message| self.scanner.error_at(start, message))
     }

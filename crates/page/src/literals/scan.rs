@@ -137,12 +137,12 @@ impl<'t> Scanner<'t> {
     }
 
     /// Consumes an identifier: the name of a field or of a constructor.
-    pub fn name(&mut self) -> &'t str {
+    pub fn scan_name(&mut self) -> &'t str {
         self.take_while(|it| it.is_alphanumeric() || it == '_' || it == '$')
     }
 
     /// Consumes a string in single or double quotes.
-    pub fn string(&mut self) -> Result<String, SyntaxError> {
+    pub fn scan_string(&mut self) -> Result<String, SyntaxError> {
         let start = self.offset();
         let quote = self.next();
         let mut text = String::new();
@@ -150,7 +150,7 @@ impl<'t> Scanner<'t> {
             let plain = self.take_while(|it| Some(it) != quote && it != '\\');
             text.push_str(plain);
             match self.next() {
-                Some('\\') => self.escape(&mut text)?,
+                Some('\\') => self.scan_escape(&mut text)?,
                 Some(_) => return Ok(text),
                 None => return Err(self.error_at(start, "the string has no end")),
             }
@@ -158,7 +158,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Consumes an escape sequence after its backslash.
-    fn escape(&mut self, text: &mut String) -> Result<(), SyntaxError> {
+    fn scan_escape(&mut self, text: &mut String) -> Result<(), SyntaxError> {
         let character = match self.next() {
             Some('n') => '\n',
             Some('r') => '\r',
@@ -167,8 +167,8 @@ impl<'t> Scanner<'t> {
             Some('f') => '\u{c}',
             Some('v') => '\u{b}',
             Some('0') => '\0',
-            Some('x') => self.code(2)?.into_char(self)?,
-            Some('u') => self.unicode()?,
+            Some('x') => self.scan_code(2)?.into_char(self)?,
+            Some('u') => self.scan_unicode()?,
             // A backslash before a line break joins the lines.
             Some('\n') => return Ok(()),
             Some(other) => other,
@@ -180,7 +180,7 @@ impl<'t> Scanner<'t> {
 
     /// Consumes the digits of a `\u` escape: `XXXX` or `{X…}`, with the second half of a surrogate
     /// pair.
-    fn unicode(&mut self) -> Result<char, SyntaxError> {
+    fn scan_unicode(&mut self) -> Result<char, SyntaxError> {
         if self.take('{') {
             let digits = self.take_while(|it| it.is_ascii_hexdigit());
             let code = u32::from_str_radix(digits, 16)
@@ -189,7 +189,7 @@ impl<'t> Scanner<'t> {
             let found = code.filter(|_| self.take('}'));
             return found.ok_or_else(|| self.error("\\u{…} is no character"));
         }
-        let first = self.code(4)?;
+        let first = self.scan_code(4)?;
         if !(0xd800..0xdc00).contains(&first.0) {
             return first.into_char(self);
         }
@@ -198,7 +198,7 @@ impl<'t> Scanner<'t> {
             return Err(self.error(message));
         }
         self.advance(2);
-        let second = self.code(4)?;
+        let second = self.scan_code(4)?;
         if (0xdc00..0xe000).contains(&second.0) {
             Code(0x10000 + ((first.0 - 0xd800) << 10) + (second.0 - 0xdc00)).into_char(self)
         } else {
@@ -206,7 +206,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn code(&mut self, digits: usize) -> Result<Code, SyntaxError> {
+    fn scan_code(&mut self, digits: usize) -> Result<Code, SyntaxError> {
         self.see(digits);
         let code = self.rest.get(..digits);
         let code = code.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -217,7 +217,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Consumes a number. Integers become int or long, others double.
-    pub fn number(&mut self) -> Result<Value, SyntaxError> {
+    pub fn scan_number(&mut self) -> Result<Value, SyntaxError> {
         let start = self.offset();
         let is_negative = self.take('-');
         if !is_negative {
@@ -253,7 +253,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Consumes a regular expression after its first slash: `pattern/options`.
-    pub fn regex(&mut self) -> Result<Value, SyntaxError> {
+    pub fn scan_regex(&mut self) -> Result<Value, SyntaxError> {
         let start = self.offset();
         let mut pattern = String::new();
         let mut in_class = false;

@@ -349,6 +349,16 @@ mod tests {
                     --skip y --gitignore --hidden --follow-links --retry --watch \
                     --rescan 60 --queue 1MiB";
         check(&line.split(' ').collect::<Vec<_>>(), Ok(options));
+        check(&["--remove"], Err("FOLDER"));
+        check(&["a", "--skip", "["], Err("\"[\""));
+        check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));
+        check(&["a", "--data", "d", "--memory", "much"], Err("much"));
+        check(&["a", "--data", "d", "--fast"], Err("--fast"));
+        assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
+    }
+
+    #[test]
+    fn options_exclude_each_other() {
         let removed = Options {
             folders: vec!["a".into()],
             remove: true,
@@ -358,6 +368,19 @@ mod tests {
         check(&["a", "--remove", "--hidden"], Err("--remove"));
         check(&["a", "--rescan", "5"], Err("--watch"));
         check(&["a", "--watch", "--rescan", "0"], Err("--rescan"));
+        let programs = Options {
+            folders: vec!["a".into()],
+            display: ProgressDisplay::Json,
+            ..Options::default()
+        };
+        check(&["a", "--progress", "json"], Ok(programs));
+        check(&["a", "--progress", "lines"], Err("--progress"));
+        check(&["a", "--progress", "json", "--watch"], Err("--watch"));
+        check(&["a", "--progress", "json", "--remove"], Err("--remove"));
+    }
+
+    #[test]
+    fn threads_and_queues_are_parsed() {
         let threads = Options {
             folders: vec!["a".into()],
             threads: Some(Threads {
@@ -381,21 +404,6 @@ mod tests {
         check(&["a", "--queue", "2GiB"], Err("--queue"));
         check(&["a", "--explain-pipeline=x"], Err("--explain-pipeline"));
         check(&["a", "--explain-pipeline", "--watch"], Err("--watch"));
-        let programs = Options {
-            folders: vec!["a".into()],
-            display: ProgressDisplay::Json,
-            ..Options::default()
-        };
-        check(&["a", "--progress", "json"], Ok(programs));
-        check(&["a", "--progress", "lines"], Err("--progress"));
-        check(&["a", "--progress", "json", "--watch"], Err("--watch"));
-        check(&["a", "--progress", "json", "--remove"], Err("--remove"));
-        check(&["--remove"], Err("FOLDER"));
-        check(&["a", "--skip", "["], Err("\"[\""));
-        check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));
-        check(&["a", "--data", "d", "--memory", "much"], Err("much"));
-        check(&["a", "--data", "d", "--fast"], Err("--fast"));
-        assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl ShownResult for SearchResult {
         if let Some(title) = self.shown_title() {
             writeln!(output, "    {title}")?;
         }
-        let place = match self.snippet.place {
+        let location = match self.snippet.location {
             Some(TextLocation::Line(line)) => format!("line {line}: "),
             Some(TextLocation::Page(page)) => format!("page {page}: "),
             None => String::new(),
@@ -71,7 +71,7 @@ impl ShownResult for SearchResult {
             Some(reason) => format!("({})", to_single_line(reason)),
             None => format_snippet(&self.snippet, style.highlight_marks()),
         };
-        writeln!(output, "    {place}{snippet}\n")
+        writeln!(output, "    {location}{snippet}\n")
     }
 
     fn shown_title(&self) -> Option<String> {

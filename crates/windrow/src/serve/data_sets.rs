@@ -53,7 +53,7 @@ const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 6..=1024;
 /// The open data sets of a server.
 pub struct DataSets {
     placement: Placement,
-    places: Vec<DataSetLocation>,
+    locations: Vec<DataSetLocation>,
     key: Option<String>,
     engines: Vec<OpenedEngine>,
     first: Arc<FirstEngine>,
@@ -82,7 +82,7 @@ impl DataSets {
     ) -> Result<DataSets, Failure> {
         let placement = sets.placement.clone();
         let key = sets.key_file.as_deref().map(read_key).transpose()?;
-        let places = locations(options, store, &placement)?;
+        let locations = locations(options, store, &placement)?;
         let bucket = open_bucket(&store.url, &store.options).map_err(Failure::runtime)?;
         agree(bucket.as_ref(), &placement).map_err(Failure::runtime)?;
         let front_options = EngineOptions::with_memory(MEMORY_BYTES_MIN);
@@ -93,17 +93,17 @@ impl DataSets {
             engines: Vec::new(),
             first: Arc::default(),
             front: front.map_err(Failure::runtime)?,
-            places: Vec::new(),
+            locations: Vec::new(),
         };
-        for place in places {
-            match place.open(options, Duration::ZERO, log) {
+        for location in locations {
+            match location.open(options, Duration::ZERO, log) {
                 Ok(engine) => opened.engines.push(engine),
                 Err(failure) => {
                     opened.close();
                     return Err(failure);
                 }
             }
-            opened.places.push(place);
+            opened.locations.push(location);
         }
         let first = opened.engines.first().map(|opened| opened.engine.clone());
         opened.first.set(first);
@@ -129,9 +129,9 @@ impl DataSets {
     /// Returns the settings of the router.
     pub fn router(&self, options: &Options) -> RouterSettings {
         let address = self
-            .places
+            .locations
             .first()
-            .map(|place| place.store.advertise.clone());
+            .map(|location| location.store.advertise.clone());
         RouterSettings {
             placement: self.placement.clone(),
             address: address.unwrap_or_default(),
@@ -165,12 +165,12 @@ impl DataSets {
         };
         let stop: Arc<Stop> = Arc::default();
         let mut threads = Vec::new();
-        let sets = self.places.into_iter().zip(self.engines);
-        for (id, (place, opened)) in self.placement.ids().zip(sets) {
-            let name = format!("set {}", place.name);
+        let sets = self.locations.into_iter().zip(self.engines);
+        for (id, (location, opened)) in self.placement.ids().zip(sets) {
+            let name = format!("set {}", location.name);
             let task = DataSetTask {
                 id,
-                place,
+                location,
                 host: host.clone(),
                 options: options.clone(),
                 log: log.clone(),
@@ -211,7 +211,7 @@ fn locations(
             "{count} data sets need a --memory of {needed}MiB at least"
         )));
     }
-    let place = |id: DataSetId| {
+    let location = |id: DataSetId| {
         let name = placement.name(id).to_owned();
         DataSetLocation {
             folder: options.data_folder.join("sets").join(&name),
@@ -225,7 +225,7 @@ fn locations(
             name,
         }
     };
-    Ok(placement.ids().map(place).collect())
+    Ok(placement.ids().map(location).collect())
 }
 
 /// Reads the key of a cluster. As in MongoDB's key files, white space is ignored.
@@ -282,7 +282,7 @@ impl DataSetLocation {
 /// The work of a data set.
 struct DataSetTask {
     id: DataSetId,
-    place: DataSetLocation,
+    location: DataSetLocation,
     host: DataSetHost,
     options: Arc<Options>,
     log: Arc<Log>,
@@ -351,7 +351,7 @@ impl DataSetTask {
         let began = Instant::now();
         loop {
             let left = abstention.saturating_sub(began.elapsed());
-            match self.place.open(&self.options, left, &self.log) {
+            match self.location.open(&self.options, left, &self.log) {
                 Ok(opened) => return Some(opened),
                 Err(failure) if began.elapsed() >= OPEN_TIME_MAX => {
                     self.give_up(&failure);
@@ -391,7 +391,7 @@ impl DataSetTask {
         let state = open.state();
         while !stop.wait(WATCH_INTERVAL) {
             let silence = engine.upload_silence();
-            let is_silent = silence.is_some_and(|it| it >= self.place.store.election_timeout);
+            let is_silent = silence.is_some_and(|it| it >= self.location.store.election_timeout);
             state.set_suspended(is_silent);
             if let Err(error) = engine.wait_durable(Position::MAX, Duration::ZERO) {
                 return EndReason::Failed(error);
@@ -405,7 +405,7 @@ impl DataSetTask {
 
     fn log(&self, severity: Severity, id: i32, message: &str, reason: &dyn std::fmt::Display) {
         let attr = doc! {
-            "dataSet": (self.place.name.as_str()), "reason": (reason.to_string()),
+            "dataSet": (self.location.name.as_str()), "reason": (reason.to_string()),
         };
         self.log.write(severity, "REPL", id, "store", message, attr);
     }

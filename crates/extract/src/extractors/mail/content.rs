@@ -259,11 +259,11 @@ fn is_stub(plain: &str, html: &str) -> bool {
 /// not a version of that text, but for example a request to use another program.
 fn lacks_most_words(plain: &str, html: &str) -> bool {
     let words = |text| str::split(text, |it: char| !it.is_alphanumeric());
-    let known: HashSet<String> = words(plain).map(str::to_lowercase).collect();
-    let mut wanted: HashSet<String> = words(html).map(str::to_lowercase).collect();
-    wanted.remove("");
-    let found = wanted.intersection(&known).count();
-    2 * found < wanted.len()
+    let plain_words: HashSet<String> = words(plain).map(str::to_lowercase).collect();
+    let mut html_words: HashSet<String> = words(html).map(str::to_lowercase).collect();
+    html_words.remove("");
+    let found = html_words.intersection(&plain_words).count();
+    2 * found < html_words.len()
 }
 
 fn join_bodies(bodies: &[Body]) -> String {

@@ -18,14 +18,14 @@ pub(crate) fn extract(
     let mut reader = Reader {
         text: TextBuilder::new(limits.text_bytes_max),
         document: ExtractedDocument::new(DocumentKind::Document, String::new()),
-        place: Section::Start,
+        section: Section::Start,
         delimiter: String::new(),
     };
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
         limits.check_deadline_at_line(number)?;
         let next = lines.peek().map_or("", |(_, next)| next);
-        if is_underline(line, next) && reader.place != Section::Verbatim {
+        if is_underline(line, next) && reader.section != Section::Verbatim {
             let level = if next.starts_with('=') { "=" } else { "==" };
             reader.read_line(&format!("{level} {line}"));
             lines.next();
@@ -57,7 +57,7 @@ fn is_underline(line: &str, next: &str) -> bool {
 struct Reader {
     text: TextBuilder,
     document: ExtractedDocument,
-    place: Section,
+    section: Section,
     /// The line that ends a block.
     delimiter: String,
 }
@@ -77,9 +77,9 @@ enum Section {
 impl Reader {
     fn read_line(&mut self, line: &str) {
         let trimmed = line.trim_end();
-        match self.place {
+        match self.section {
             Section::Verbatim | Section::Comment | Section::Table if trimmed == self.delimiter => {
-                self.place = Section::Body;
+                self.section = Section::Body;
                 self.text.separate(Separator::Paragraph);
             }
             Section::Comment => {}
@@ -87,7 +87,7 @@ impl Reader {
                 self.text.push_verbatim(trimmed);
                 self.text.separate(Separator::Line);
             }
-            Section::Header if trimmed.is_empty() => self.place = Section::Body,
+            Section::Header if trimmed.is_empty() => self.section = Section::Body,
             Section::Header => {
                 if !(trimmed.starts_with("//") || self.read_attribute(trimmed)) {
                     self.read_header(trimmed);
@@ -107,7 +107,7 @@ impl Reader {
             self.text.separate(Separator::Paragraph);
             if level == 1 && self.document.title.is_none() {
                 self.document.title = clean_property(&show(heading));
-                self.place = Section::Header;
+                self.section = Section::Header;
             }
             self.text.push_words(&show(heading.trim()));
             self.text.separate(Separator::Paragraph);
@@ -117,8 +117,8 @@ impl Reader {
             self.text.separate(Separator::Paragraph);
             return;
         }
-        if self.place == Section::Start {
-            self.place = Section::Body;
+        if self.section == Section::Start {
+            self.section = Section::Body;
         }
         let item = line.trim_start();
         let content = item.trim_start_matches(['*', '.', '-']);
@@ -128,7 +128,7 @@ impl Reader {
         }
         let content = if is_item { content } else { item };
         let shown = show(content);
-        if self.place == Section::Table || content.starts_with('|') {
+        if self.section == Section::Table || content.starts_with('|') {
             self.text.separate(Separator::Line);
             for cell in shown
                 .split('|')
@@ -153,11 +153,11 @@ impl Reader {
     fn begin_block(&mut self, line: &str) -> bool {
         let mark = line.chars().next().unwrap_or(' ');
         let is_fence = line.len() >= 4 && line.chars().all(|it| it == mark);
-        self.place = match mark {
+        self.section = match mark {
             '-' | '.' | '+' if is_fence => Section::Verbatim,
             '`' if line.starts_with("```") => Section::Verbatim,
             '/' if is_fence => Section::Comment,
-            '|' if line == "|===" && self.place != Section::Table => Section::Table,
+            '|' if line == "|===" && self.section != Section::Table => Section::Table,
             // The content of example, sidebar and quotation blocks is text.
             '=' | '*' | '_' if is_fence => {
                 self.text.separate(Separator::Paragraph);

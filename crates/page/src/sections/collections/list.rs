@@ -34,10 +34,10 @@ struct Entry {
 pub fn show(request: &Request) -> Result<Response, PageError> {
     let mut database = request.database()?;
     let names = database.database_names()?;
-    let mut room = SIZES_MAX;
+    let mut sizes_left = SIZES_MAX;
     let mut databases = Vec::new();
     for name in names {
-        let entries = read_entries(&mut database, &name, &mut room)?;
+        let entries = read_entries(&mut database, &name, &mut sizes_left)?;
         databases.push((name, entries));
     }
     let content = html! {
@@ -45,7 +45,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
         @if request.query().get("done").is_some() { (notice("good", texts::DROPPED)) }
         @if databases.is_empty() { p .empty { (texts::NONE) } }
         @for (name, entries) in &databases { (database_part(request, name, entries)) }
-        @if room == 0 { p .muted { (texts::NOT_SHOWN) } }
+        @if sizes_left == 0 { p .muted { (texts::NOT_SHOWN) } }
         @if request.can_write() { (create_form(request)) }
     };
     let frame = Frame {
@@ -60,7 +60,7 @@ pub fn show(request: &Request) -> Result<Response, PageError> {
 fn read_entries(
     database: &mut Database,
     name: &str,
-    room: &mut usize,
+    sizes_left: &mut usize,
 ) -> Result<Vec<Entry>, PageError> {
     let list = doc! {
         "listCollections": 1, "authorizedCollections": true, "nameOnly": false, "$db": name,
@@ -79,10 +79,10 @@ fn read_entries(
     let mut entries: Vec<Entry> = listed.iter().filter_map(|it| entry(name, it)).collect();
     entries.sort_by(|one, other| one.namespace.collection.cmp(&other.namespace.collection));
     for entry in entries.iter_mut().filter(|entry| !entry.is_view) {
-        if *room == 0 {
+        if *sizes_left == 0 {
             break;
         }
-        *room -= 1;
+        *sizes_left -= 1;
         let command = doc! { "collStats": (entry.namespace.collection.as_str()), "$db": name };
         // The user may lack the privilege for `collStats`. The sizes are then omitted.
         entry.sizes = database.run(command).ok();

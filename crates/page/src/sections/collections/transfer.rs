@@ -119,10 +119,13 @@ pub fn export(request: &Request) -> Result<Response, PageError> {
 /// Returns the field paths of CSV: those of the form, or else those of the first documents.
 fn csv_paths(
     database: &mut Database,
-    asked: &str,
+    requested: &str,
     command: &DocumentBuf,
 ) -> Result<Vec<Path>, PageError> {
-    let mut names: Vec<String> = asked.split(',').map(|it| it.trim().to_owned()).collect();
+    let mut names: Vec<String> = requested
+        .split(',')
+        .map(|it| it.trim().to_owned())
+        .collect();
     names.retain(|name| !name.is_empty());
     if names.is_empty() {
         database.for_each_document(first_documents(command), &mut |document| {

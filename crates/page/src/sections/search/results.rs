@@ -208,7 +208,7 @@ fn date(result: &SearchResult, times: &TimeContext) -> Markup {
 
 fn place(snippet: &Snippet) -> Markup {
     html! {
-        @match snippet.place {
+        @match snippet.location {
             Some(TextLocation::Line(line)) => span .place { (texts::line(line)) },
             Some(TextLocation::Page(page)) => span .place { (texts::page(page as u32)) },
             None => {},

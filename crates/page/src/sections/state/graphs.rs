@@ -41,8 +41,8 @@ fn check_privilege(request: &Request) -> Result<(), PageError> {
 }
 
 fn minutes(request: &Request) -> u32 {
-    let asked = request.query().number("minutes");
-    let known = RANGES.iter().find(|(range, _)| Some(*range) == asked);
+    let requested = request.query().number("minutes");
+    let known = RANGES.iter().find(|(range, _)| Some(*range) == requested);
     known.map_or(15, |(range, _)| *range)
 }
 
