@@ -197,7 +197,7 @@ def test_searches_are_saved(files):
     assert json.loads(line) == {"name": "drinks", "query": "coffee -dir:many"}
     search(files, "@loop tea", "--save", "loop")
     loop = search(files, "@loop")
-    assert loop.returncode == 2 and "needs itself" in loop.stderr
+    assert loop.returncode == 2 and "refers to itself" in loop.stderr
     unknown = search(files, "@nosuchname")
     assert unknown.returncode == 1 and "no saved search" in unknown.stderr
     saved = files / "data/saved-searches.txt"

@@ -91,7 +91,7 @@ fn expand(
 impl fmt::Display for SavedQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SavedQueryError::Cycle(name) => write!(f, "the saved search {name:?} needs itself"),
+            SavedQueryError::Cycle(name) => write!(f, "the saved search {name:?} refers to itself"),
             SavedQueryError::TooLong => {
                 f.write_str("the saved searches of the query are too long or nested too deeply")
             }
