@@ -91,7 +91,7 @@ def test_a_started_run_shows_its_progress_until_it_is_stopped(server, slow_files
     assert re.search(r"[1-9][\d,]* files/s, [\d.]+ MB/s", text) and "Where the time goes" in text
     for stage in ["Find files", "Read files", "Store documents"]:
         assert re.search(rf'aria-label="{stage}: \d+ % working', text), stage
-    assert "a run goes on already" in browser.post("/folders/run").text
+    assert "a run is already active" in browser.post("/folders/run").text
     assert browser.post("/folders/stop").headers["location"] == "/folders?stopped=1"
     text = browser.get("/folders").text
     assert "data-running" not in text and "The run failed" not in text

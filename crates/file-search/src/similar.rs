@@ -17,7 +17,7 @@ const FIELDS: [&str; 4] = ["title", "subject", "keywords", "text"];
 /// document does not exist or has no text.
 ///
 /// # Errors
-/// As [`DocumentSource::aggregate`].
+/// Fails as [`DocumentSource::aggregate`] does.
 pub fn similar_target<S: DocumentSource>(
     source: &mut S,
     id: &str,

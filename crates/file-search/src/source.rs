@@ -25,7 +25,7 @@ pub trait DocumentSource {
     /// Returns the first document of a pipeline.
     ///
     /// # Errors
-    /// As [`aggregate`](Self::aggregate).
+    /// Fails as [`aggregate`](Self::aggregate) does.
     fn first(&mut self, pipeline: &ArrayBuf) -> Result<Option<DocumentBuf>, Self::Error> {
         let mut first = None;
         self.aggregate(pipeline, &mut |document| {
@@ -38,7 +38,7 @@ pub trait DocumentSource {
     /// Returns the number of documents that match an operator.
     ///
     /// # Errors
-    /// As [`aggregate`](Self::aggregate).
+    /// Fails as [`aggregate`](Self::aggregate) does.
     fn count(&mut self, operator: &DocumentBuf) -> Result<i64, Self::Error> {
         let reply = self.first(&counting_pipeline(operator))?;
         let count = reply.as_ref().and_then(|reply| {

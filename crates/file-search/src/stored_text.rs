@@ -22,7 +22,7 @@ pub struct StoredText {
 /// Reads the text of a document by its `_id`. Returns `None` if the document does not exist.
 ///
 /// # Errors
-/// As [`DocumentSource::aggregate`].
+/// Fails as [`DocumentSource::aggregate`] does.
 pub fn read_stored_text<S: DocumentSource>(
     source: &mut S,
     id: &str,

@@ -68,7 +68,7 @@ impl Database {
     /// Runs a command with a cursor. Passes each document to `sink` until it returns `false`.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn for_each_document(
         &mut self,
         command: DocumentBuf,
@@ -85,7 +85,7 @@ impl Database {
     /// Runs a command with a cursor. Returns at most `count_max` documents.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn documents(
         &mut self,
         command: DocumentBuf,
@@ -102,7 +102,7 @@ impl Database {
     /// Returns the names of the databases that the user may see.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn database_names(&mut self) -> Result<Vec<String>, PageError> {
         let listed = self.run(doc! { "listDatabases": 1, "nameOnly": true, "$db": "admin" })?;
         let all = listed.get("databases").and_then(ValueRef::as_array);
@@ -114,7 +114,7 @@ impl Database {
     /// Returns `true` if the database has this collection.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn has_collection(&mut self, database: &str, name: &str) -> Result<bool, PageError> {
         let command = doc! {
             "listCollections": 1, "filter": { "name": name }, "nameOnly": true, "$db": database,

@@ -50,7 +50,7 @@ pub mod error {
     pub const METHOD: &str = "This method is not allowed.";
     pub const TOO_LARGE: &str = "The request is too large.";
     pub const INCOMPLETE: &str = "The request ended too early.";
-    pub const NO_TEXT: &str = "The text is not valid UTF-8.";
+    pub const NO_TEXT: &str = "the text is not valid UTF-8";
     pub const SLOW: &str = "Nothing was received for a minute.";
     pub const NO_IMPORT: &str = "The number of the import is wrong or known already.";
     pub const IMPORTS_MAX: &str = "Too many imports run at a time.";

@@ -67,7 +67,7 @@ pub fn agree(bucket: &dyn Bucket, placement: &Placement) -> Result<(), StorageEr
 /// beside them.
 ///
 /// # Errors
-/// As [`agree`].
+/// Fails as [`agree`] does.
 pub fn check_absent(bucket: &dyn Bucket) -> Result<(), StorageError> {
     let Some(stored) = find(bucket)? else {
         return Ok(());

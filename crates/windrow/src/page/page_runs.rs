@@ -47,7 +47,7 @@ impl PageRuns {
     pub fn start(&self, mut command: Command) -> Result<(), String> {
         let mut state = self.lock();
         if state.running.is_some() {
-            return Err("a run goes on already".to_owned());
+            return Err("a run is already active".to_owned());
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.stderr(Stdio::piped()).spawn();
