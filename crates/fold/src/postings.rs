@@ -5,6 +5,7 @@
 //! sources. Their ids mostly do not overlap, since record ids grow. The list then reads one source
 //! after the other and compares one number for each posting.
 
+mod buffer_lists;
 mod extent;
 mod key_lists;
 mod rows;
@@ -19,6 +20,7 @@ use crate::entry::RecordId;
 pub use crate::extents::Bounds;
 use crate::extents::{SourceExtent, both};
 use crate::view::View;
+pub use buffer_lists::KeptLists;
 pub use key_lists::KeyLists;
 use segments::SegmentCursor;
 pub use source::PostingBatch;
@@ -66,7 +68,7 @@ impl View {
                 self.snapshot
             };
             if let Some(buffer) = part.of_key(&key) {
-                sources.extend(SegmentCursor::in_buffer(buffer, &key, snapshot)?);
+                sources.push(SegmentCursor::in_buffer(&buffer, &key, snapshot)?);
             }
         }
         let sources = sources.into_iter().map(SourceList::new);
@@ -224,9 +226,9 @@ impl PostingList {
         self.read(None, SourceList::stored_score)
     }
 
-    /// Passes unpacked postings to `take`, from the current one up to the record `last`, and moves
-    /// behind them. There are at most `most`. Returns `false` if the postings here are not packed.
-    /// The caller then reads the record by itself.
+    /// Passes decoded postings to `take`, from the current one up to the record `last`, and moves
+    /// behind them. There are at most `most`. Returns `false` if postings near the current one are
+    /// deleted. The caller then reads the record by itself.
     #[inline]
     pub fn read_batch(
         &mut self,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Posting};
 use windrow_storage::{Block, Position};
 
+use super::source::PostingBatch;
 use crate::entry::RecordId;
 use crate::groups::{BlockGroup, GroupForm, take_payload};
 use crate::sorted_buffer::SortedBuffer;
@@ -13,25 +14,21 @@ use crate::varint;
 /// The postings of one key that are visible at a snapshot, at most one for a record.
 #[derive(Debug, Default)]
 pub struct DecodedRows {
-    rows: Vec<Row>,
-    /// The encoded positions of all rows.
+    /// The record ids. They are bare numbers, as those of unpacked postings.
+    ids: Vec<u64>,
+    frequencies: Vec<u32>,
+    lengths: Vec<u32>,
+    /// The stored scores, each with the index of its posting.
+    scores: Vec<(usize, f64)>,
+    /// The indexes of the deleted postings, in increasing order. Their frequencies and lengths have
+    /// no meaning.
+    deleted: Vec<usize>,
+    /// The encoded positions of all rows, and the end of those of each row.
     positions: Vec<u8>,
+    position_ends: Vec<u32>,
     /// Bounds the scores of all rows.
     impact: Impact,
     score: f64,
-    deletions: usize,
-}
-
-/// One posting.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    pub id: RecordId,
-    /// The posting is deleted. The other fields have no meaning then.
-    pub deleted: bool,
-    pub frequency: u32,
-    pub length: u32,
-    pub score: Option<f64>,
-    positions: (u32, u32),
 }
 
 /// One version of a posting.
@@ -64,7 +61,7 @@ impl DecodedRows {
             )?,
             GroupForm::Rows(group) => {
                 // Each row has at least a byte.
-                rows.rows.reserve((group.count as usize).min(rest.len()));
+                rows.reserve((group.count as usize).min(rest.len()));
                 let mut id = 0_u64;
                 for _ in 0..group.count {
                     id = id.checked_add(varint::take(&mut rest)?)?;
@@ -92,8 +89,9 @@ impl DecodedRows {
         buffer: &SortedBuffer,
         numbers: std::ops::Range<usize>,
         snapshot: Position,
-    ) -> Option<Arc<DecodedRows>> {
+    ) -> Option<DecodedRows> {
         let mut rows = DecodedRows::default();
+        rows.reserve(numbers.len());
         for number in numbers {
             let entry = buffer.get(number)?;
             let version = Version {
@@ -104,77 +102,112 @@ impl DecodedRows {
             };
             rows.add(&version, snapshot)?;
         }
-        Some(Arc::new(rows))
+        Some(rows)
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.ids.reserve(rows);
+        self.frequencies.reserve(rows);
+        self.lengths.reserve(rows);
+        self.position_ends.reserve(rows);
     }
 
     /// Adds a version. The first visible version of a record is the newest and counts.
     fn add(&mut self, version: &Version<'_>, snapshot: Position) -> Option<()> {
-        let is_known = self.rows.last().is_some_and(|last| last.id == version.id);
-        if is_known || version.position > snapshot {
+        if self.ids.last() == Some(&version.id.0) || version.position > snapshot {
             return Some(());
         }
         if version.deleted {
-            self.deletions += 1;
-            self.rows.push(Row {
-                id: version.id,
-                deleted: true,
-                frequency: 0,
-                length: 0,
-                score: None,
-                positions: (0, 0),
-            });
+            self.deleted.push(self.ids.len());
+            self.push(version.id, 0, 0);
             return Some(());
         }
         let posting = Posting::read(version.payload)?;
-        let start = self.positions.len() as u32;
         self.positions.extend_from_slice(posting.positions);
         let own = Impact::of(posting.frequency, posting.length);
-        if self.rows.len() == self.deletions {
+        if self.ids.len() == self.deleted.len() {
             self.impact = own;
         }
         self.impact.frequency = self.impact.frequency.max(own.frequency);
         self.impact.length = self.impact.length.min(own.length);
-        self.score = self.score.max(posting.score.unwrap_or(0.0));
-        self.rows.push(Row {
-            id: version.id,
-            deleted: false,
-            frequency: posting.frequency,
-            length: posting.length,
-            score: posting.score,
-            positions: (start, posting.positions.len() as u32),
-        });
+        if let Some(score) = posting.score {
+            self.score = self.score.max(score);
+            self.scores.push((self.ids.len(), score));
+        }
+        self.push(version.id, posting.frequency, posting.length);
         Some(())
     }
 
+    fn push(&mut self, id: RecordId, frequency: u32, length: u32) {
+        self.ids.push(id.0);
+        self.frequencies.push(frequency);
+        self.lengths.push(length);
+        self.position_ends.push(self.positions.len() as u32);
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.ids.is_empty()
     }
 
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.ids.len()
     }
 
+    /// Returns the number of deleted postings.
     pub fn deletions(&self) -> usize {
-        self.deletions
+        self.deleted.len()
+    }
+
+    /// Returns the memory of the postings, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of::<DecodedRows>()
+            + self.ids.capacity() * size_of::<u64>()
+            + (self.frequencies.capacity() + self.lengths.capacity()) * size_of::<u32>()
+            + self.position_ends.capacity() * size_of::<u32>()
+            + self.scores.capacity() * size_of::<(usize, f64)>()
+            + self.deleted.capacity() * size_of::<usize>()
+            + self.positions.capacity()
     }
 
     #[inline]
-    pub fn get(&self, number: usize) -> Option<&Row> {
-        self.rows.get(number)
+    pub fn id(&self, row: usize) -> Option<RecordId> {
+        self.ids.get(row).copied().map(RecordId)
+    }
+
+    #[inline]
+    pub fn frequency(&self, row: usize) -> Option<u32> {
+        self.frequencies.get(row).copied()
+    }
+
+    #[inline]
+    pub fn length(&self, row: usize) -> Option<u32> {
+        self.lengths.get(row).copied()
+    }
+
+    #[inline]
+    pub fn is_deleted(&self, row: usize) -> bool {
+        !self.deleted.is_empty() && self.deleted.binary_search(&row).is_ok()
+    }
+
+    /// Returns the stored score of a row, if it has one.
+    #[inline]
+    pub fn score(&self, row: usize) -> Option<f64> {
+        let found = self.scores.binary_search_by_key(&row, |(row, _)| *row);
+        found.ok().and_then(|at| Some(self.scores.get(at)?.1))
     }
 
     pub fn first_id(&self) -> Option<RecordId> {
-        self.rows.first().map(|row| row.id)
+        self.id(0)
     }
 
     pub fn last_id(&self) -> Option<RecordId> {
-        self.rows.last().map(|row| row.id)
+        self.ids.last().copied().map(RecordId)
     }
 
     /// Returns the index of the first row from `from` on with this id or a greater one.
     pub fn seek(&self, id: RecordId, from: usize) -> usize {
-        let rows = self.rows.get(from..).unwrap_or(&[]);
-        from + rows.partition_point(|row| row.id < id)
+        let ids = self.ids.get(from..).unwrap_or(&[]);
+        from + ids.partition_point(|one| *one < id.0)
     }
 
     /// Returns the score bound of all rows.
@@ -182,14 +215,49 @@ impl DecodedRows {
         ([self.impact, Impact::default()], self.score)
     }
 
+    /// Passes the rows from `from` up to the record `last`, at most `most`, to `take`. Returns their
+    /// number, which is 0 if postings are deleted.
+    pub fn read_batch(
+        &self,
+        from: usize,
+        last: RecordId,
+        most: usize,
+        take: impl FnOnce(&PostingBatch<'_>),
+    ) -> Option<usize> {
+        if !self.deleted.is_empty() {
+            return Some(0);
+        }
+        let rest = self.ids.get(from..)?;
+        let rest = rest.get(..most).unwrap_or(rest);
+        let count = rest.partition_point(|id| *id <= last.0);
+        if count == 0 {
+            return Some(0);
+        }
+        let first_score = self.scores.partition_point(|(row, _)| *row < from);
+        let scores = self.scores.get(first_score..).unwrap_or(&[]).iter();
+        let scores: Vec<(usize, f64)> = scores
+            .filter_map(|(row, score)| Some((row.checked_sub(from)?, *score)))
+            .take_while(|(row, _)| *row < count)
+            .collect();
+        take(&PostingBatch {
+            ids: rest.get(..count)?,
+            frequencies: self.frequencies.get(from..from + count)?,
+            lengths: self.lengths.get(from..from + count)?,
+            scores: &scores,
+        });
+        Some(count)
+    }
+
     /// Appends the positions of a row.
-    pub fn positions(&self, row: &Row, into: &mut Vec<u32>) {
-        let (start, length) = (row.positions.0 as usize, row.positions.1 as usize);
+    pub fn positions(&self, row: usize, into: &mut Vec<u32>) {
+        let end_of = |row: usize| self.position_ends.get(row).map(|end| *end as usize);
+        let start = row.checked_sub(1).and_then(end_of).unwrap_or(0);
+        let encoded = end_of(row).and_then(|end| self.positions.get(start..end));
         let posting = Posting {
-            frequency: row.frequency,
-            length: row.length,
+            frequency: 1,
+            length: 0,
             score: None,
-            positions: self.positions.get(start..start + length).unwrap_or(&[]),
+            positions: encoded.unwrap_or(&[]),
         };
         into.extend(posting.positions());
     }

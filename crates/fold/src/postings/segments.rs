@@ -8,6 +8,7 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Piece};
 use windrow_storage::{Block, Caching, Position, StorageError};
 
+use super::buffer_lists::BufferList;
 use super::rows::DecodedRows;
 use crate::entry::RecordId;
 use crate::groups::{self, BlockGroup, GroupForm};
@@ -56,10 +57,9 @@ pub enum Segment {
 enum Origin {
     Section(SectionPlace),
     Buffer {
-        buffer: Arc<SortedBuffer>,
-        /// The next entry, and the end of the entries of the key.
+        list: Arc<BufferList>,
+        /// The number of the next group.
         next: usize,
-        end: usize,
     },
 }
 
@@ -73,9 +73,6 @@ struct SectionPlace {
     next: usize,
     end: usize,
 }
-
-/// The number of entries of a buffer that are decoded together.
-const ROWS_DECODED: usize = 128;
 
 impl SegmentCursor {
     /// Opens the segments of a section at the first one. `None` if the section does not have the
@@ -106,21 +103,15 @@ impl SegmentCursor {
         Ok(Some(segments))
     }
 
-    /// Opens the segments of a buffer at the first one. `None` if the buffer does not have the key.
+    /// Opens the segments of a buffer at the first one.
     pub fn in_buffer(
-        buffer: Arc<SortedBuffer>,
+        buffer: &SortedBuffer,
         key: &Arc<[u8]>,
         snapshot: Position,
-    ) -> Result<Option<SegmentCursor>, StorageError> {
-        let (next, end) = (
-            buffer.lower_bound(key, RecordId::MIN),
-            buffer.upper_bound(key, RecordId::MAX),
-        );
-        if next == end {
-            return Ok(None);
-        }
+    ) -> Result<SegmentCursor, StorageError> {
+        let list = BufferList::open(buffer, key, snapshot).ok_or_else(no_posting)?;
         let mut segments = SegmentCursor {
-            origin: Origin::Buffer { buffer, next, end },
+            origin: Origin::Buffer { list, next: 0 },
             key: key.clone(),
             snapshot,
             here: Segment::End,
@@ -128,7 +119,7 @@ impl SegmentCursor {
             has_versions: true,
         };
         segments.advance()?;
-        Ok(Some(segments))
+        Ok(segments)
     }
 
     pub fn key(&self) -> &[u8] {
@@ -182,9 +173,7 @@ impl SegmentCursor {
     /// Moves behind the segment, toward an id.
     fn leave(&mut self, id: RecordId) -> Result<(), StorageError> {
         match &mut self.origin {
-            Origin::Buffer { buffer, next, .. } => {
-                *next = (*next).max(buffer.lower_bound(&self.key, id));
-            }
+            Origin::Buffer { list, next } => *next = list.seek(id, *next),
             Origin::Section(place) => {
                 if let Some(group) = place.jump(&self.key, id)? {
                     return self.stand_on(&group);
@@ -202,19 +191,10 @@ impl SegmentCursor {
                     Some(group) => self.stand_on(&group)?,
                     None => self.here = Segment::End,
                 },
-                Origin::Buffer { buffer, next, end } => {
-                    let start = *next;
-                    *next = (start + ROWS_DECODED).min(*end);
-                    // Versions of one record are decoded together.
-                    if *next < *end {
-                        *next = buffer.skip_versions(*next - 1).min(*end);
-                    }
-                    if start == *next {
-                        self.here = Segment::End;
-                    } else {
-                        let rows = DecodedRows::from_buffer(buffer, start..*next, self.snapshot);
-                        self.here = Segment::Rows(rows.ok_or_else(no_posting)?);
-                    }
+                Origin::Buffer { list, next } => {
+                    let rows = list.group(*next).cloned();
+                    *next += 1;
+                    self.here = rows.map_or(Segment::End, Segment::Rows);
                 }
             }
             match &self.here {

@@ -6,7 +6,7 @@ use windrow_storage::{Block, StorageError};
 
 use super::END;
 use super::extent::{bounds_from, extent_from};
-use super::rows::Row;
+use super::rows::DecodedRows;
 use super::segments::{Segment, SegmentCursor};
 
 use crate::entry::RecordId;
@@ -144,7 +144,7 @@ impl SourceList {
     #[inline]
     pub fn is_deleted(&self) -> bool {
         match &self.place.here {
-            Segment::Rows(rows) => rows.get(self.at).is_some_and(|row| row.deleted),
+            Segment::Rows(rows) => rows.is_deleted(self.at),
             _ => false,
         }
     }
@@ -163,7 +163,7 @@ impl SourceList {
     fn id_at(&self, at: usize) -> RecordId {
         match &self.place.here {
             Segment::Piece { .. } => self.unpacked.ids.get(at).map_or(END, |id| RecordId(*id)),
-            Segment::Rows(rows) => rows.get(at).map_or(END, |row| row.id),
+            Segment::Rows(rows) => rows.id(at).unwrap_or(END),
             Segment::End => END,
         }
     }
@@ -253,17 +253,19 @@ impl SourceList {
         Ok(())
     }
 
-    fn row(&self) -> Option<&Row> {
+    /// Returns the decoded rows if the postings here are not packed.
+    #[inline]
+    fn rows(&self) -> Option<&DecodedRows> {
         match &self.place.here {
-            Segment::Rows(rows) => rows.get(self.at),
+            Segment::Rows(rows) => Some(rows),
             _ => None,
         }
     }
 
     #[inline]
     pub fn frequency(&mut self) -> Result<u32, StorageError> {
-        if let Some(row) = self.row() {
-            return Ok(row.frequency);
+        if let Some(rows) = self.rows() {
+            return Ok(rows.frequency(self.at).unwrap_or(1));
         }
         if !self.unpacked.has_frequencies {
             let frequencies = &mut self.unpacked.frequencies;
@@ -276,8 +278,8 @@ impl SourceList {
 
     #[inline]
     pub fn length(&mut self) -> Result<u32, StorageError> {
-        if let Some(row) = self.row() {
-            return Ok(row.length);
+        if let Some(rows) = self.rows() {
+            return Ok(rows.length(self.at).unwrap_or(0));
         }
         if self.has_lengths()? {
             Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0))
@@ -328,18 +330,39 @@ impl SourceList {
         Ok(())
     }
 
-    /// Passes postings of the unpacked group to `take`, from the current one up to the record
-    /// `last`, at most `most`, and moves behind them. Returns their number, which is 0 if the
-    /// postings here are not packed.
+    /// Passes postings of the current group to `take`, from the current one up to the record `last`,
+    /// at most `most`, and moves behind them. Returns their number, which is 0 if postings of the
+    /// group are deleted.
     pub fn read_batch(
         &mut self,
         last: RecordId,
         most: usize,
         take: impl FnOnce(&PostingBatch<'_>),
     ) -> Result<usize, StorageError> {
-        if !matches!(self.place.here, Segment::Piece { .. }) || self.id > last {
+        if self.id > last {
             return Ok(0);
         }
+        let count = match &self.place.here {
+            Segment::End => 0,
+            Segment::Rows(rows) => rows.read_batch(self.at, last, most, take).unwrap_or(0),
+            Segment::Piece { .. } => self.read_packed(last, most, take)?,
+        };
+        self.at += count;
+        if self.at < self.count {
+            self.id = self.id_at(self.at);
+        } else if count > 0 {
+            self.next_segment()?;
+        }
+        Ok(count)
+    }
+
+    /// Passes postings of the unpacked group to `take`. Returns their number.
+    fn read_packed(
+        &mut self,
+        last: RecordId,
+        most: usize,
+        take: impl FnOnce(&PostingBatch<'_>),
+    ) -> Result<usize, StorageError> {
         self.frequency()?;
         if !self.has_lengths()? {
             self.unpack_lengths()?;
@@ -367,12 +390,6 @@ impl SourceList {
             lengths,
             scores: &scores,
         });
-        self.at += count;
-        if self.at < self.count {
-            self.id = self.id_at(self.at);
-        } else if count > 0 {
-            self.next_segment()?;
-        }
         Ok(count)
     }
 
@@ -408,8 +425,8 @@ impl SourceList {
 
     #[inline]
     pub fn stored_score(&mut self) -> Result<Option<f64>, StorageError> {
-        if let Some(row) = self.row() {
-            return Ok(row.score);
+        if let Some(rows) = self.rows() {
+            return Ok(rows.score(self.at));
         }
         if !self.unpacked.has_scores {
             return Ok(None);
@@ -422,10 +439,8 @@ impl SourceList {
 
     /// Appends the positions of the posting.
     pub fn positions(&mut self, into: &mut Vec<u32>) -> Result<(), StorageError> {
-        if let Segment::Rows(rows) = &self.place.here {
-            if let Some(row) = rows.get(self.at) {
-                rows.positions(row, into);
-            }
+        if let Some(rows) = self.rows() {
+            rows.positions(self.at, into);
             return Ok(());
         }
         let frequency = self.frequency()?;
