@@ -38,7 +38,7 @@ pub use keys::{
 };
 pub use mapping::{
     DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
-    StringMapping,
+    StringMapping, SynonymMapping,
 };
 pub use path_entries::VALUE_GAP;
 
@@ -64,6 +64,8 @@ pub struct SearchDefinition {
     pub analysis: i32,
     /// The mappings of the fields of documents.
     pub mappings: DocumentMapping,
+    /// The synonym mappings.
+    pub synonyms: Vec<SynonymMapping>,
     /// The definition as the client gave it.
     pub source: DocumentBuf,
 }
@@ -81,13 +83,15 @@ impl SearchDefinition {
         definition: Document<'_>,
     ) -> Result<SearchDefinition, Error> {
         parse::check_name(name)?;
+        let parsed = parse::parse(definition)?;
         Ok(SearchDefinition {
             name: name.to_owned(),
             id,
             version,
             created_at,
             analysis: ANALYSIS_VERSION,
-            mappings: parse::mappings(definition)?,
+            mappings: parsed.mappings,
+            synonyms: parsed.synonyms,
             source: definition.to_buf(),
         })
     }

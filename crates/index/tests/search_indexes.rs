@@ -359,8 +359,8 @@ fn definitions_are_refused_by_name() {
     );
     check(
         doc! { "mappings": {}, "synonyms": [{}] },
-        238,
-        "\"synonyms\"",
+        9,
+        "\"synonyms[0].analyzer\"",
     );
     check(
         doc! { "mappings": {}, "storedSource": true },

@@ -22,11 +22,12 @@ mod sort;
 mod sorted;
 mod source;
 mod suggest;
+mod synonyms;
 
 use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
-use windrow_index::search::SearchDefinition;
+use windrow_index::search::{SearchDefinition, SynonymMapping};
 use windrow_invariant::Bug;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
@@ -47,6 +48,8 @@ pub use sort::SortedHit;
 use sort::{FirstHits, SearchSort, hit_of_key};
 use source::IndexSource;
 use suggest::SuggestRequest;
+use synonyms::SynonymMap;
+pub use synonyms::SynonymReader;
 
 /// A parsed `$search` or `$searchMeta`.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +192,11 @@ impl Search {
 
     /// Opens the search on a snapshot. Returns `None` if the index does not exist; the result is
     /// then empty.
-    pub fn open(&self, source: Arc<dyn Source>) -> Result<Option<OpenSearch>, Error> {
+    pub fn open(
+        &self,
+        source: Arc<dyn Source>,
+        synonyms: SynonymReader,
+    ) -> Result<Option<OpenSearch>, Error> {
         let Some((number, definition)) = source.search_index(&self.index) else {
             return Ok(None);
         };
@@ -205,6 +212,7 @@ impl Search {
             source,
             number,
             definition,
+            synonyms,
         }))
     }
 }
@@ -272,6 +280,7 @@ pub struct OpenSearch {
     pub source: Arc<dyn Source>,
     number: usize,
     definition: Arc<SearchDefinition>,
+    synonyms: SynonymReader,
 }
 
 impl OpenSearch {
@@ -578,5 +587,9 @@ impl compile::IndexFacts for OpenFacts<'_> {
         let list = windrow_search::Source::postings(&source, field, term)?;
         self.lists.check()?;
         Ok(list.map_or(0, |mut list| list.count_at_most()))
+    }
+
+    fn synonyms(&self, mapping: &SynonymMapping) -> Result<Arc<SynonymMap>, Error> {
+        self.search.synonyms.read(mapping, self.interrupt)
     }
 }

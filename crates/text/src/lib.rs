@@ -70,8 +70,10 @@ pub use matcher::Matcher;
 pub use query::Query;
 pub use score::{DocumentTerms, SCORE_LIMIT, TermPosting, score};
 pub use search_analyzer::{
-    ANALYSIS_VERSION, DistinctWord, GramKind, GramOptions, GramTokenizer, SearchAnalyzer,
-    SearchTokenizer, TOKEN_UNITS_MAX, TextWords, Token, VisitToken,
+    ANALYSIS_VERSION, AnalyzerRules, CharacterFilter, CustomAnalyzer, DistinctWord, GramKind,
+    GramLengths, GramOptions, GramTokenizer, NormalForm, Original, PartRules, Pattern,
+    SearchAnalyzer, SearchTokenizer, SplitRule, TOKEN_UNITS_MAX, TextWords, Token, TokenFilter,
+    VisitToken,
 };
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 pub use term_table::TermTable;

@@ -11,6 +11,7 @@
 //! new [`ANALYSIS_VERSION`], so that indexes are rebuilt.
 
 mod cjk;
+mod custom;
 mod elision;
 mod file_stems;
 mod file_words;
@@ -23,6 +24,10 @@ use std::ops::Range;
 
 use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
+pub use custom::{
+    AnalyzerRules, CharacterFilter, CustomAnalyzer, GramLengths, NormalForm, Original, PartRules,
+    Pattern, SplitRule, TokenFilter,
+};
 use file_stems::FileStems;
 use file_words::TokenSet;
 pub use grams::{GramKind, GramOptions, GramTokenizer};
@@ -48,7 +53,7 @@ pub const TOKEN_UNITS_MAX: usize = 255;
 /// });
 /// assert_eq!(found, [("lion".to_owned(), 4..9, 1), ("den".to_owned(), 11..15, 2)]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SearchAnalyzer {
     /// `lucene.standard`: words by Unicode's boundaries, in lower case.
     Standard,
@@ -73,6 +78,8 @@ pub enum SearchAnalyzer {
     FileStems,
     /// `windrow.name`: the whole string without case and diacritics.
     FileName,
+    /// An analyzer that a client defined.
+    Custom(CustomAnalyzer),
 }
 
 /// A token of a text.
@@ -106,7 +113,7 @@ impl SearchAnalyzer {
     /// without a stemmer.
     pub fn parse(name: &str) -> Option<SearchAnalyzer> {
         if let Some((_, analyzer)) = OWN.iter().find(|(own, _)| *own == name) {
-            return Some(*analyzer);
+            return Some(analyzer.clone());
         }
         Some(match name.strip_prefix(PREFIX)? {
             "standard" => SearchAnalyzer::Standard,
@@ -124,7 +131,7 @@ impl SearchAnalyzer {
     }
 
     /// Returns the name.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         let name = match self {
             SearchAnalyzer::Standard => "standard",
             SearchAnalyzer::Simple => "simple",
@@ -132,8 +139,9 @@ impl SearchAnalyzer {
             SearchAnalyzer::Keyword => "keyword",
             SearchAnalyzer::Cjk => "cjk",
             SearchAnalyzer::Language(language) => language.name(),
+            SearchAnalyzer::Custom(custom) => return custom.name().to_owned(),
             own => {
-                let found = OWN.iter().find(|(_, analyzer)| *analyzer == own);
+                let found = OWN.iter().find(|(_, analyzer)| analyzer == own);
                 return found.map_or("", |(name, _)| *name).to_owned();
             }
         };
@@ -141,13 +149,13 @@ impl SearchAnalyzer {
     }
 
     /// Returns a tokenizer. Create one for many strings: it caches stems.
-    pub fn tokenizer(self) -> SearchTokenizer {
+    pub fn tokenizer(&self) -> SearchTokenizer {
         let grammar = match self {
             SearchAnalyzer::Language(language) => language.grammar,
             _ => Grammar::None,
         };
         SearchTokenizer {
-            analyzer: self,
+            analyzer: self.clone(),
             stemmer: Stemmer::new(grammar),
             lower: String::new(),
             file_stems: FileStems::default(),
@@ -156,20 +164,21 @@ impl SearchAnalyzer {
 
     /// Appends the normalized form of a pattern or of a part of a word, which can be compared with
     /// terms: lower case if the analyzer folds case. A pattern is neither split nor stemmed.
-    pub fn normalize(self, text: &str, into: &mut String) {
+    pub fn normalize(&self, text: &str, into: &mut String) {
         match self {
             SearchAnalyzer::Whitespace | SearchAnalyzer::Keyword => into.push_str(text),
             SearchAnalyzer::FileWords
             | SearchAnalyzer::FileWordParts
             | SearchAnalyzer::FileStems
             | SearchAnalyzer::FileName => into.push_str(&file_words::normalized(text)),
+            SearchAnalyzer::Custom(custom) => custom.normalize(text, into),
             analyzer => lower_into(text, analyzer.is_turkish(), into),
         }
     }
 
     /// Returns `true` if the analyzer processes the words of most texts independently, see
     /// [`SearchTokenizer::is_by_word`].
-    pub fn is_of_words(self) -> bool {
+    pub fn is_of_words(&self) -> bool {
         match self {
             SearchAnalyzer::Standard
             | SearchAnalyzer::Language(_)
@@ -180,11 +189,12 @@ impl SearchAnalyzer {
             | SearchAnalyzer::Whitespace
             | SearchAnalyzer::Keyword
             | SearchAnalyzer::Cjk
-            | SearchAnalyzer::FileName => false,
+            | SearchAnalyzer::FileName
+            | SearchAnalyzer::Custom(_) => false,
         }
     }
 
-    fn is_turkish(self) -> bool {
+    fn is_turkish(&self) -> bool {
         matches!(self, SearchAnalyzer::Language(language) if language.grammar == Grammar::Turkish)
     }
 }
@@ -199,8 +209,8 @@ pub struct SearchTokenizer {
 
 impl SearchTokenizer {
     /// Returns the analyzer whose rules apply.
-    pub fn analyzer(&self) -> SearchAnalyzer {
-        self.analyzer
+    pub fn analyzer(&self) -> &SearchAnalyzer {
+        &self.analyzer
     }
 
     /// Sets the language of the document whose strings follow, for `windrow.stems`. `None` is an
@@ -229,7 +239,7 @@ impl SearchTokenizer {
             file_stems,
             ..
         } = self;
-        let term = match self.analyzer {
+        let term = match &self.analyzer {
             SearchAnalyzer::FileWords => {
                 return file_words::word_tokens(word, is_lower, TokenSet::AndWhole, visit);
             }
@@ -238,14 +248,15 @@ impl SearchTokenizer {
             }
             SearchAnalyzer::FileStems => return file_stems.word_tokens(word, is_lower, visit),
             SearchAnalyzer::Language(language) => {
-                stems::stem(language, stemmer, word, is_lower, lower)
+                stems::stem(*language, stemmer, word, is_lower, lower)
             }
             SearchAnalyzer::Standard
             | SearchAnalyzer::Simple
             | SearchAnalyzer::Whitespace
             | SearchAnalyzer::Keyword
             | SearchAnalyzer::Cjk
-            | SearchAnalyzer::FileName => Some(lowered(word, is_lower, false, lower)),
+            | SearchAnalyzer::FileName
+            | SearchAnalyzer::Custom(_) => Some(lowered(word, is_lower, false, lower)),
         };
         if let Some(term) = term {
             visit(Token {
@@ -259,7 +270,8 @@ impl SearchTokenizer {
 
     /// Calls `visit` with each token of `text` in order.
     pub fn tokens(&mut self, text: &str, visit: &mut VisitToken<'_>) {
-        match self.analyzer {
+        match &self.analyzer {
+            SearchAnalyzer::Custom(custom) => custom.tokens(text, visit),
             SearchAnalyzer::Keyword => visit(Token {
                 term: text,
                 range: 0..text.len(),

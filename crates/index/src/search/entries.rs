@@ -141,7 +141,7 @@ impl SearchScratch {
                 self.text(&multi.string, text, &multi_path(path, &multi.name));
             }
         }
-        if let Some(options) = field.autocomplete {
+        if let Some(options) = &field.autocomplete {
             self.grams(options, text, path);
         }
         if let Some(normalizer) = field.string_values() {
@@ -159,15 +159,15 @@ impl SearchScratch {
         if string.ignore_above.is_some_and(is_too_long) {
             return;
         }
-        let analyzer = string.analyzer;
-        if analyzer == SearchAnalyzer::Keyword && text.len() > TERM_BYTES_MAX {
+        let analyzer = &string.analyzer;
+        if *analyzer == SearchAnalyzer::Keyword && text.len() > TERM_BYTES_MAX {
             return;
         }
         let entries = entries_at(&mut self.paths, path);
         entries.add_existence();
-        let tokenizer = self.tokenizers.entry(analyzer);
+        let tokenizer = self.tokenizers.entry(analyzer.clone());
         let tokenizer = tokenizer.or_insert_with(|| analyzer.tokenizer());
-        if analyzer == SearchAnalyzer::FileStems {
+        if *analyzer == SearchAnalyzer::FileStems {
             tokenizer.set_document_language(self.language);
         }
         let options = string.index_options;
@@ -185,11 +185,11 @@ impl SearchScratch {
     }
 
     /// Adds the grams of a string.
-    fn grams(&mut self, options: GramOptions, text: &str, path: &str) {
+    fn grams(&mut self, options: &GramOptions, text: &str, path: &str) {
         entries_at(&mut self.paths, path).add_existence();
         let entries = entries_at(&mut self.paths, &autocomplete_path(path));
         entries.add_existence();
-        let tokenizer = self.gram_tokenizers.entry(options);
+        let tokenizer = self.gram_tokenizers.entry(options.clone());
         let tokenizer = tokenizer.or_insert_with(|| options.tokenizer());
         tokenizer.tokens(text, &mut |gram| entries.add_gram(gram.term));
     }

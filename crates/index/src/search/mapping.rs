@@ -19,6 +19,17 @@ pub struct DocumentMapping {
     pub fields: BTreeMap<String, FieldMapping>,
 }
 
+/// A synonym mapping of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SynonymMapping {
+    /// The name that queries use.
+    pub name: String,
+    /// The analyzer of the fields that it can be used with, which also makes terms of the synonyms.
+    pub analyzer: SearchAnalyzer,
+    /// The name of the collection with the synonyms, in the database of the index.
+    pub collection: String,
+}
+
 /// How one field is indexed: each type that is set takes the values that it can.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldMapping {

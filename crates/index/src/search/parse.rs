@@ -4,7 +4,9 @@
 //! Errors name the path within the definition. Code 9: the definition is malformed. Code 2: a value
 //! is not one of those that there are. Code 238: it is one that Windrow does not support.
 
+mod analyzers;
 mod field_types;
+mod synonyms;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +15,9 @@ use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
 use windrow_text::SearchAnalyzer;
 
-use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
+use analyzers::Analyzers;
+
+use super::mapping::{DocumentMapping, FieldMapping, StringMapping, SynonymMapping};
 
 /// MongoDB's `NotImplemented`.
 const NOT_IMPLEMENTED: i32 = 238;
@@ -69,25 +73,40 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 
 /// What the parser knows of a definition beside the part at which it is.
 struct Parser {
+    /// The custom analyzers.
+    analyzers: Analyzers,
+    /// The analyzers of fields that name none.
     analyzer: SearchAnalyzer,
     search_analyzer: SearchAnalyzer,
     type_sets: BTreeMap<String, Arc<FieldMapping>>,
 }
 
-/// Parses the mappings of a definition.
-pub(super) fn mappings(definition: Document<'_>) -> Result<DocumentMapping, Error> {
+/// The parsed parts of a definition.
+pub(super) struct ParsedDefinition {
+    pub mappings: DocumentMapping,
+    pub synonyms: Vec<SynonymMapping>,
+}
+
+/// Parses a definition.
+pub(super) fn parse(definition: Document<'_>) -> Result<ParsedDefinition, Error> {
     check_parts(definition)?;
-    let analyzer = analyzer_at(definition, "analyzer", "")?;
+    let analyzers = analyzers::analyzers(definition)?;
+    let analyzer = analyzer_at(definition, "analyzer", "", &analyzers)?;
     let analyzer = analyzer.unwrap_or(SearchAnalyzer::Standard);
-    let search_analyzer = analyzer_at(definition, "searchAnalyzer", "")?;
+    let search_analyzer = analyzer_at(definition, "searchAnalyzer", "", &analyzers)?;
+    let synonyms = synonyms::synonyms(definition, &analyzers)?;
     let mut parser = Parser {
+        analyzers,
+        search_analyzer: search_analyzer.unwrap_or_else(|| analyzer.clone()),
         analyzer,
-        search_analyzer: search_analyzer.unwrap_or(analyzer),
         type_sets: BTreeMap::new(),
     };
     parser.type_sets = parser.type_sets(definition)?;
     match definition.get("mappings") {
-        Some(ValueRef::Document(mappings)) => parser.document(mappings, "mappings", 0),
+        Some(ValueRef::Document(mappings)) => Ok(ParsedDefinition {
+            mappings: parser.document(mappings, "mappings", 0)?,
+            synonyms,
+        }),
         Some(_) => Err(malformed("mappings", "must be a document")),
         None => Err(malformed("mappings", "is required")),
     }
@@ -99,7 +118,7 @@ fn check_parts(definition: Document<'_>) -> Result<(), Error> {
     for (name, value) in definition {
         let is_empty = value.as_array().is_some_and(|list| list.is_empty());
         match name {
-            "analyzers" | "synonyms" | "sort" if !is_empty => {
+            "sort" if !is_empty => {
                 return Err(unsupported(name, "of a search index"));
             }
             "storedSource" if value != ValueRef::Bool(false) => {
@@ -125,12 +144,14 @@ fn analyzer_at(
     document: Document<'_>,
     option: &str,
     path: &str,
+    custom: &Analyzers,
 ) -> Result<Option<SearchAnalyzer>, Error> {
     let path = joined(path, option);
     match document.get(option) {
         None => Ok(None),
         Some(ValueRef::String(name)) => match SearchAnalyzer::parse(name) {
             Some(analyzer) => Ok(Some(analyzer)),
+            None if custom.contains_key(name) => Ok(custom.get(name).cloned()),
             None if name.starts_with("lucene.") => {
                 Err(unsupported(&path, &format!("analyzer \"{name}\"")))
             }
@@ -188,7 +209,8 @@ impl Parser {
         match value {
             ValueRef::Bool(false) => Ok(None),
             ValueRef::Bool(true) => {
-                let string = StringMapping::new(self.analyzer, self.search_analyzer);
+                let string =
+                    StringMapping::new(self.analyzer.clone(), self.search_analyzer.clone());
                 Ok(Some(Arc::new(FieldMapping::of_all_types(string))))
             }
             ValueRef::Document(options) => {

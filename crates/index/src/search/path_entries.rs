@@ -6,7 +6,7 @@ use windrow_postings::Posting;
 use windrow_postings::payload::put_position;
 use windrow_text::{SearchTokenizer, TermTable, TextWords};
 
-use super::keys::{EXISTS, TERM};
+use super::keys::{EXISTS, TERM, TERM_BYTES_MAX};
 use super::mapping::IndexOptions;
 
 /// The number of positions between the strings of one field: phrases do not match across them.
@@ -195,7 +195,10 @@ impl PathEntries {
         let first = self.next_position;
         tokenizer.tokens(text, &mut |token| {
             let position = first.saturating_add(token.position);
-            self.add_token(token.term, position, options);
+            // Custom analyzers may make longer terms than an index can have.
+            if token.term.len() <= TERM_BYTES_MAX {
+                self.add_token(token.term, position, options);
+            }
             self.next_position = position.saturating_add(VALUE_GAP);
         });
     }

@@ -15,7 +15,7 @@ use super::stage::{
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
 use crate::row::{Interrupt, Row};
-use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit};
+use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader};
 use crate::source::{RecordId, Source};
 
 /// Which of the two stages.
@@ -74,12 +74,12 @@ impl Transformation for SearchStage {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        _: &PipelineContext,
+        context: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
         if source.view().is_some() {
             return Some(Err(on_view(self.shows.stage())));
         }
-        let open = self.search.open(source.clone());
+        let open = self.search.open(source.clone(), synonyms(context));
         Some(open.map(|open| -> BoxOperator {
             match open {
                 None => Box::new(Rows::new(Vec::new())),
@@ -93,7 +93,7 @@ impl Transformation for SearchStage {
         source: &Arc<dyn Source>,
         how: &ExplainContext<'_>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        let mut plan = match self.search.open(source.clone())? {
+        let mut plan = match self.search.open(source.clone(), synonyms(how.setting))? {
             None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
             Some(search) => search.explain(how.interrupt)?,
         };
@@ -127,6 +127,11 @@ impl Transformation for SearchStage {
             ..self.clone()
         }))
     }
+}
+
+/// Returns a reader of the synonyms in the database of the pipeline.
+fn synonyms(context: &PipelineContext) -> SynonymReader {
+    SynonymReader::new(context.collections.clone(), context.database.clone())
 }
 
 const COMMAND_NOT_SUPPORTED_ON_VIEW: i32 = 166;

@@ -5,23 +5,28 @@
 //! - `query_string`: the operator `queryString`
 //! - `score`: the option `score`
 //! - `similar_documents`: the operator `moreLikeThis`
+//! - `synonyms`: the option `synonyms`
 
 mod autocomplete;
 mod near;
 mod query_string;
 mod score;
 mod similar_documents;
+mod synonyms;
+
+use std::sync::Arc;
 
 use windrow_document::{ObjectId, Value, ValueRef, key};
 use windrow_index::search::{
-    EXISTS, FieldMapping, IndexOptions, SearchDefinition, StringMapping, TERM, VALUE,
-    append_value_key, multi_path, prefix,
+    EXISTS, FieldMapping, IndexOptions, SearchDefinition, StringMapping, SynonymMapping, TERM,
+    VALUE, append_value_key, multi_path, prefix,
 };
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
 use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
 use super::source::{KeyRange, ValueConditions, ValueRange};
+use super::synonyms::SynonymMap;
 use crate::Error;
 use crate::bounds::interval::after;
 
@@ -44,6 +49,9 @@ pub trait IndexFacts {
 
     /// Estimates how many records contain a term. `field` is the beginning of its key.
     fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error>;
+
+    /// Returns the synonyms of a mapping. Fails if a document of its collection is malformed.
+    fn synonyms(&self, mapping: &SynonymMapping) -> Result<Arc<SynonymMap>, Error>;
 }
 
 /// Compiles an operator. Fails if a field does not support it.
@@ -81,6 +89,18 @@ impl TextField<'_> {
     fn has_positions(&self) -> bool {
         self.mapping.index_options == IndexOptions::Positions
     }
+
+    /// Fails if the field has no positions, which phrases need.
+    fn check_positions(&self) -> Result<(), Error> {
+        if self.has_positions() {
+            return Ok(());
+        }
+        let path = &self.path;
+        Err(bad(format!(
+            "the field {path:?} has no positions, which phrases need: its \"indexOptions\" are \
+             \"docs\" or \"freqs\""
+        )))
+    }
 }
 
 impl<'c> Compiler<'c> {
@@ -96,9 +116,21 @@ impl<'c> Compiler<'c> {
                 texts,
                 paths,
                 fuzzy,
+                synonyms,
                 needs_all,
-            } => self.text(texts, paths, *fuzzy, *needs_all),
-            OperatorKind::Phrase { texts, paths, slop } => self.phrase(texts, paths, *slop),
+            } => match synonyms {
+                Some(synonyms) => self.text_with_synonyms(texts, paths, synonyms, *needs_all),
+                None => self.text(texts, paths, *fuzzy, *needs_all),
+            },
+            OperatorKind::Phrase {
+                texts,
+                paths,
+                slop,
+                synonyms,
+            } => match synonyms {
+                Some(synonyms) => self.phrase_with_synonyms(texts, paths, synonyms, *slop),
+                None => self.phrase(texts, paths, *slop),
+            },
             OperatorKind::Wildcard {
                 patterns,
                 paths,
@@ -214,13 +246,8 @@ impl<'c> Compiler<'c> {
         for field in self.text_fields(paths)? {
             for text in texts {
                 let words = words(text, field.mapping);
-                if words.len() > 1 && !field.has_positions() {
-                    let path = &field.path;
-                    let message = format!(
-                        "the field {path:?} has no positions, which phrases need: its \"indexOptions\" are \
-                         \"docs\" or \"freqs\""
-                    );
-                    return Err(bad(message));
+                if words.len() > 1 {
+                    field.check_positions()?;
                 }
                 all.push(Query::Phrase(PhraseQuery {
                     field: prefix(&field.path, TERM),
@@ -241,8 +268,8 @@ impl<'c> Compiler<'c> {
     ) -> Result<Query, Error> {
         let mut all = Vec::new();
         for field in self.text_fields(paths)? {
-            let analyzer = field.mapping.analyzer;
-            let is_analyzed = analyzer != windrow_text::SearchAnalyzer::Keyword;
+            let analyzer = &field.mapping.analyzer;
+            let is_analyzed = *analyzer != windrow_text::SearchAnalyzer::Keyword;
             if is_analyzed && !takes_analyzed {
                 return Err(bad(format!(
                     "the field {:?} is analyzed: \"allowAnalyzedField\" must be true to match a \

@@ -140,7 +140,7 @@ fn add_fields(
     // A field whose grams are not sought is highlighted by its words, if it has them.
     let tokenizer_of = |path: &str| {
         let field = definition.field(path)?;
-        let grams = field.autocomplete.filter(|_| {
+        let grams = field.autocomplete.as_ref().filter(|_| {
             field.string.is_none() || sought.contains(&prefix(&autocomplete_path(path), TERM))
         });
         let grams = grams.map(|options| FieldTokenizer::Grams(options.tokenizer()));

@@ -32,6 +32,8 @@ pub enum OperatorKind {
         texts: Vec<String>,
         paths: Vec<SearchPath>,
         fuzzy: Option<Fuzzy>,
+        /// The name of a synonym mapping.
+        synonyms: Option<String>,
         needs_all: bool,
     },
     /// Words next to each other.
@@ -39,6 +41,8 @@ pub enum OperatorKind {
         texts: Vec<String>,
         paths: Vec<SearchPath>,
         slop: u32,
+        /// The name of a synonym mapping.
+        synonyms: Option<String>,
     },
     /// Complete terms that match a pattern with `*` and `?`.
     Wildcard {
@@ -197,12 +201,26 @@ impl SearchOperator {
 }
 
 fn text(options: &Options<'_>) -> Result<OperatorKind, Error> {
-    options.refuse("synonyms")?;
-    options.check(&["query", "path", "fuzzy", "matchCriteria", "score"])?;
+    options.check(&[
+        "query",
+        "path",
+        "fuzzy",
+        "matchCriteria",
+        "synonyms",
+        "score",
+    ])?;
+    let fuzzy = fuzzy(options)?;
+    let synonyms = options.string("synonyms")?.map(str::to_owned);
+    if fuzzy.is_some() && synonyms.is_some() {
+        return Err(bad(
+            "\"text.fuzzy\" and \"text.synonyms\" cannot be used together".to_owned(),
+        ));
+    }
     Ok(OperatorKind::Text {
         texts: options.strings("query")?,
         paths: options.paths()?,
-        fuzzy: fuzzy(options)?,
+        fuzzy,
+        synonyms,
         needs_all: match options.string("matchCriteria")? {
             None | Some("any") => false,
             Some("all") => true,
@@ -265,8 +283,7 @@ fn autocomplete(options: &Options<'_>) -> Result<OperatorKind, Error> {
 }
 
 fn phrase(options: &Options<'_>) -> Result<OperatorKind, Error> {
-    options.refuse("synonyms")?;
-    options.check(&["query", "path", "slop", "score"])?;
+    options.check(&["query", "path", "slop", "synonyms", "score"])?;
     let slop = optional_number(options, "slop")?.unwrap_or(0.0);
     if slop.fract() != 0.0 || !(0.0..=f64::from(i32::MAX)).contains(&slop) {
         return Err(bad(
@@ -277,6 +294,7 @@ fn phrase(options: &Options<'_>) -> Result<OperatorKind, Error> {
         texts: options.strings("query")?,
         paths: options.paths()?,
         slop: slop as u32,
+        synonyms: options.string("synonyms")?.map(str::to_owned),
     })
 }
 

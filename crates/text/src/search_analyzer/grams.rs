@@ -39,7 +39,7 @@ pub enum GramKind {
 /// assert_eq!(found, ["as", "as ", "as y", "yo", "you"]);
 /// assert_eq!(options.query_term("ÀS YOUR"), "as y");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GramOptions {
     /// The analyzer that splits the string into words.
     pub analyzer: SearchAnalyzer,
@@ -56,9 +56,9 @@ pub struct GramOptions {
 
 impl GramOptions {
     /// Returns a tokenizer. Create one for many strings.
-    pub fn tokenizer(self) -> GramTokenizer {
+    pub fn tokenizer(&self) -> GramTokenizer {
         GramTokenizer {
-            options: self,
+            options: self.clone(),
             tokenizer: self.analyzer.tokenizer(),
             joined: JoinedWords::default(),
             gram: String::new(),
@@ -66,7 +66,7 @@ impl GramOptions {
     }
 
     /// Returns the gram to look up for a string that is being typed.
-    pub fn query_term(self, typed: &str) -> String {
+    pub fn query_term(&self, typed: &str) -> String {
         let mut normalized = String::new();
         self.analyzer.normalize(typed, &mut normalized);
         let folded = self.folded(&normalized);
@@ -76,7 +76,7 @@ impl GramOptions {
         }
     }
 
-    fn folded(self, term: &str) -> std::borrow::Cow<'_, str> {
+    fn folded<'t>(&self, term: &'t str) -> std::borrow::Cow<'t, str> {
         if self.fold_diacritics {
             file_words::normalized(term)
         } else {
@@ -162,7 +162,7 @@ impl GramTokenizer {
             for start in starts {
                 let line = GramLine {
                     joined,
-                    options: *options,
+                    options,
                     start,
                     takes_short: options.kind != GramKind::Any || start == word.characters.start,
                 };
@@ -196,7 +196,7 @@ impl GramTokenizer {
 /// The grams that begin at one character.
 struct GramLine<'j> {
     joined: &'j JoinedWords,
-    options: GramOptions,
+    options: &'j GramOptions,
     /// The number of characters before this one.
     start: usize,
     /// Whole words that are shorter than the minimum are grams, too.
@@ -248,7 +248,7 @@ impl GramLine<'_> {
 mod tests {
     use super::*;
 
-    fn check(options: GramOptions, text: &str, expected: &[&str]) {
+    fn check(options: &GramOptions, text: &str, expected: &[&str]) {
         let mut found = Vec::new();
         options.tokenizer().tokens(text, &mut |token| {
             found.push(token.term.to_owned());
@@ -269,34 +269,34 @@ mod tests {
     #[test]
     fn grams_go_on_in_the_next_word() {
         let edge = options(GramKind::Edge, 2, 5);
-        check(edge, "", &[]);
-        check(edge, "Abc d", &["ab", "abc", "abc ", "abc d", "d"]);
-        check(edge, "a is", &["a", "a ", "a i", "a is", "is"]);
+        check(&edge, "", &[]);
+        check(&edge, "Abc d", &["ab", "abc", "abc ", "abc d", "d"]);
+        check(&edge, "a is", &["a", "a ", "a i", "a is", "is"]);
         let keyword = GramOptions {
             analyzer: SearchAnalyzer::Keyword,
-            ..edge
+            ..edge.clone()
         };
-        check(keyword, "the end", &["th", "the", "the ", "the e"]);
+        check(&keyword, "the end", &["th", "the", "the ", "the e"]);
         let right = options(GramKind::RightEdge, 2, 4);
         check(
-            right,
+            &right,
             "quick is",
             &["kc", "kci", "kciu", "si", "si ", "si k"],
         );
         let any = options(GramKind::Any, 2, 3);
-        check(any, "abcd", &["ab", "abc", "bc", "bcd", "cd"]);
-        check(any, "a bc", &["a", "a ", "a b", "bc"]);
+        check(&any, "abcd", &["ab", "abc", "bc", "bcd", "cd"]);
+        check(&any, "a bc", &["a", "a ", "a b", "bc"]);
     }
 
     #[test]
     fn diacritics_are_folded_if_wanted() {
         let folding = options(GramKind::Edge, 6, 6);
-        check(folding, "Résumé", &["resume"]);
+        check(&folding, "Résumé", &["resume"]);
         let keeping = GramOptions {
             fold_diacritics: false,
-            ..folding
+            ..folding.clone()
         };
-        check(keeping, "Résumé", &["résumé"]);
+        check(&keeping, "Résumé", &["résumé"]);
         assert_eq!(keeping.query_term("RÉSUMÉS"), "résumé");
         assert_eq!(options(GramKind::RightEdge, 1, 3).query_term("Café"), "efa");
     }
@@ -326,7 +326,7 @@ mod tests {
     fn a_string_has_a_limited_number_of_grams() {
         let line = GramLine {
             joined: &JoinedWords::default(),
-            options: options(GramKind::Edge, 1, 5),
+            options: &options(GramKind::Edge, 1, 5),
             start: 0,
             takes_short: true,
         };
@@ -335,7 +335,7 @@ mod tests {
         joined.add("abcdef", "abcdef", 0, 0);
         let line = GramLine {
             joined: &joined,
-            options: options(GramKind::Edge, 1, 5),
+            options: &options(GramKind::Edge, 1, 5),
             start: 0,
             takes_short: true,
         };

@@ -139,11 +139,13 @@ fn string(
     path: &str,
     is_outer: bool,
 ) -> Result<StringMapping, Error> {
-    let analyzer = analyzer_at(options, "analyzer", path)?;
-    let search = analyzer_at(options, "searchAnalyzer", path)?;
+    let analyzer = analyzer_at(options, "analyzer", path, &parser.analyzers)?;
+    let search = analyzer_at(options, "searchAnalyzer", path, &parser.analyzers)?;
     // An analyzer of the field counts for queries, too, before that of the index does.
-    let search = search.or(analyzer).unwrap_or(parser.search_analyzer);
-    let mut string = StringMapping::new(analyzer.unwrap_or(parser.analyzer), search);
+    let search = search.or_else(|| analyzer.clone());
+    let search = search.unwrap_or_else(|| parser.search_analyzer.clone());
+    let analyzer = analyzer.unwrap_or_else(|| parser.analyzer.clone());
+    let mut string = StringMapping::new(analyzer, search);
     each_option(options, path, |option, value, at| {
         match option {
             "analyzer" | "searchAnalyzer" => {}
@@ -195,9 +197,9 @@ fn autocomplete(parser: &Parser, options: Document<'_>, path: &str) -> Result<Gr
         ("rightEdgeGram", GramKind::RightEdge),
         ("nGram", GramKind::Any),
     ];
-    let analyzer = analyzer_at(options, "analyzer", path)?;
+    let analyzer = analyzer_at(options, "analyzer", path, &parser.analyzers)?;
     let mut grams = GramOptions {
-        analyzer: analyzer.unwrap_or(parser.analyzer),
+        analyzer: analyzer.unwrap_or_else(|| parser.analyzer.clone()),
         kind: GramKind::Edge,
         min: GRAMS.0,
         max: GRAMS.1,
@@ -279,22 +281,32 @@ fn normalizer(options: Document<'_>, path: &str) -> Result<Normalizer, Error> {
     Ok(normalizer)
 }
 
-fn flag(value: ValueRef<'_>, path: &str) -> Result<bool, Error> {
+pub(super) fn flag(value: ValueRef<'_>, path: &str) -> Result<bool, Error> {
     value
         .as_bool()
         .ok_or_else(|| malformed(path, "must be a boolean"))
 }
 
 fn characters(value: ValueRef<'_>, path: &str) -> Result<usize, Error> {
-    let count = value
-        .as_whole()
-        .and_then(|count| usize::try_from(count).ok());
-    let count = count.filter(|count| *count > 0);
-    count.ok_or_else(|| malformed(path, "must be a positive whole number"))
+    let count = whole(value, path)?;
+    if count == 0 {
+        return Err(malformed(path, "must be positive"));
+    }
+    Ok(count)
+}
+
+pub(super) fn whole(value: ValueRef<'_>, path: &str) -> Result<usize, Error> {
+    let number = value.as_whole();
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| malformed(path, "must be a whole number that is not negative"))
 }
 
 /// Returns what the string stands for.
-fn choice<T: Copy>(value: ValueRef<'_>, path: &str, all: &[(&str, T)]) -> Result<T, Error> {
+pub(super) fn choice<T: Copy>(
+    value: ValueRef<'_>,
+    path: &str,
+    all: &[(&str, T)],
+) -> Result<T, Error> {
     let given = value.as_str();
     let given = given.ok_or_else(|| malformed(path, "must be a string"))?;
     let found = all.iter().find(|(name, _)| *name == given);

@@ -19,7 +19,7 @@ impl Compiler<'_> {
         is_sequential: bool,
     ) -> Result<Query, Error> {
         let options = self.definition.field(path);
-        let Some(options) = options.and_then(|field| field.autocomplete) else {
+        let Some(options) = options.and_then(|field| field.autocomplete.as_ref()) else {
             let message =
                 format!("the field {path:?} is not indexed with the type \"autocomplete\"");
             return Err(bad(message));
@@ -65,7 +65,7 @@ impl Compiler<'_> {
 
 /// Returns the grams to search for: those of the texts as a whole, and of each word unless the words are
 /// sought together.
-fn grams_of(options: GramOptions, typed: &[String], is_sequential: bool) -> Vec<String> {
+fn grams_of(options: &GramOptions, typed: &[String], is_sequential: bool) -> Vec<String> {
     let mut grams: Vec<String> = Vec::new();
     for text in typed {
         grams.push(options.query_term(text));

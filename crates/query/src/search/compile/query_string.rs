@@ -163,13 +163,16 @@ const FUZZY_EXPANSIONS: usize = 50;
 #[cfg(test)]
 mod tests {
     use windrow_document::{DocumentBuf, ObjectId, doc};
-    use windrow_index::search::SearchDefinition;
+    use windrow_index::search::{SearchDefinition, SynonymMapping};
+
+    use std::sync::Arc;
 
     use super::*;
     use crate::search::compile::{IndexFacts, compile};
     use crate::search::operator::{OperatorKind, Score, SearchOperator};
     use crate::search::query_printer::readable;
     use crate::search::query_string::parse;
+    use crate::search::synonyms::SynonymMap;
 
     fn definition() -> SearchDefinition {
         let field = |analyzer: &str| doc! { "type": "string", "analyzer": analyzer };
@@ -193,6 +196,10 @@ mod tests {
 
         fn records_with(&self, _: &str, _: &[u8]) -> Result<u64, crate::Error> {
             Ok(0)
+        }
+
+        fn synonyms(&self, _: &SynonymMapping) -> Result<Arc<SynonymMap>, crate::Error> {
+            Ok(Arc::default())
         }
     }
 

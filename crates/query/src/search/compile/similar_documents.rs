@@ -62,7 +62,7 @@ impl Compiler<'_> {
 
 fn add(frequencies: &mut Frequencies, field: String, text: &str, mapping: &StringMapping) {
     let terms = frequencies.entry(field).or_default();
-    let analyzer: SearchAnalyzer = mapping.search_analyzer;
+    let analyzer: &SearchAnalyzer = &mapping.search_analyzer;
     let mut tokens = 0;
     analyzer.tokenizer().tokens(text, &mut |token| {
         tokens += 1;

@@ -1,0 +1,139 @@
+//! The option `synonyms` of the operators `text` and `phrase`.
+
+use windrow_index::search::{TERM, prefix};
+use windrow_search::{PhraseQuery, PhraseWord, Query};
+
+use super::super::options::{SearchPath, bad};
+use super::super::synonyms::{Alternatives, Terms, check_analyzer, mapping_of};
+use super::{Compiler, TextField, one_of, words};
+use crate::Error;
+
+/// A phrase with synonyms becomes so many phrases at most.
+const PHRASES_MAX: usize = 1_000;
+
+/// Compiles a text with its synonyms for a field.
+type CompileText<'c> = dyn Fn(&TextField<'_>, &[Alternatives]) -> Result<Query, Error> + 'c;
+
+impl Compiler<'_> {
+    /// Compiles `text` with synonyms.
+    pub(super) fn text_with_synonyms(
+        &self,
+        texts: &[String],
+        paths: &[SearchPath],
+        synonyms: &str,
+        needs_all: bool,
+    ) -> Result<Query, Error> {
+        self.with_synonyms(texts, paths, synonyms, &|field, alternatives| {
+            let prefix = &prefix(&field.path, TERM);
+            let clauses = alternatives.iter().map(|one| {
+                let choices = one.choices.iter().map(|terms| sequence(prefix, terms));
+                one_of(choices.collect())
+            });
+            let mut clauses: Vec<Query> = clauses.collect();
+            Ok(if needs_all && clauses.len() > 1 {
+                Query::all(std::mem::take(&mut clauses))
+            } else {
+                one_of(clauses)
+            })
+        })
+    }
+
+    /// Compiles `phrase` with synonyms: to the phrases with each of them.
+    pub(super) fn phrase_with_synonyms(
+        &self,
+        texts: &[String],
+        paths: &[SearchPath],
+        synonyms: &str,
+        slop: u32,
+    ) -> Result<Query, Error> {
+        self.with_synonyms(texts, paths, synonyms, &|field, alternatives| {
+            if alternatives.len() > 1 {
+                field.check_positions()?;
+            }
+            let prefix = prefix(&field.path, TERM);
+            let phrases = phrases(alternatives)?.into_iter().map(|words| {
+                Query::Phrase(PhraseQuery {
+                    field: prefix.clone(),
+                    words,
+                    slop,
+                })
+            });
+            Ok(one_of(phrases.collect()))
+        })
+    }
+
+    /// Compiles each text for each field by `compile`.
+    fn with_synonyms(
+        &self,
+        texts: &[String],
+        paths: &[SearchPath],
+        synonyms: &str,
+        compile: &CompileText<'_>,
+    ) -> Result<Query, Error> {
+        let mapping = mapping_of(self.definition, synonyms)?;
+        let map = self.facts.synonyms(mapping)?;
+        let mut all = Vec::new();
+        for field in self.text_fields(paths)? {
+            check_analyzer(mapping, &field.path, &field.mapping.analyzer)?;
+            for text in texts {
+                let alternatives = map.expand(&words(text, field.mapping));
+                let mut sequences = alternatives.iter().flat_map(|one| &one.choices);
+                if sequences.any(|terms| terms.len() > 1) {
+                    field.check_positions()?;
+                }
+                all.push(compile(&field, &alternatives)?);
+            }
+        }
+        Ok(one_of(all))
+    }
+}
+
+/// Returns a query for terms next to each other.
+fn sequence(field: &str, terms: &Terms) -> Query {
+    let field = field.to_owned();
+    if let [term] = terms.as_slice() {
+        let term = term.clone();
+        return Query::Term { field, term };
+    }
+    let words = terms.iter().zip(0..);
+    let words = words.map(|(term, position)| PhraseWord {
+        term: term.clone(),
+        position,
+    });
+    Query::Phrase(PhraseQuery {
+        field,
+        words: words.collect(),
+        slop: 0,
+    })
+}
+
+/// Returns the words of all phrases that the alternatives allow.
+fn phrases(alternatives: &[Alternatives]) -> Result<Vec<Vec<PhraseWord>>, Error> {
+    let mut phrases: Vec<(Vec<PhraseWord>, u32)> = vec![(Vec::new(), 0)];
+    let mut end = 0;
+    for one in alternatives {
+        // Stop words before it.
+        let gap = one.start.saturating_sub(end);
+        end = one.end;
+        if phrases.len().saturating_mul(one.choices.len()) > PHRASES_MAX {
+            return Err(bad(format!(
+                "the synonyms of a phrase make more than {PHRASES_MAX} phrases of it"
+            )));
+        }
+        let longer = phrases.iter().flat_map(|(words, next)| {
+            one.choices.iter().map(move |terms| {
+                let (mut words, mut next) = (words.clone(), next + gap);
+                for term in terms {
+                    words.push(PhraseWord {
+                        term: term.clone(),
+                        position: next,
+                    });
+                    next += 1;
+                }
+                (words, next)
+            })
+        });
+        phrases = longer.collect();
+    }
+    Ok(phrases.into_iter().map(|(words, _)| words).collect())
+}
