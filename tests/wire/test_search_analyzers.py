@@ -75,6 +75,15 @@ def test_parts_of_words_are_found(collection):
     assert found(collection, "fi") == []
 
 
+def test_tokens_at_one_position_are_alternatives(collection):
+    load(collection, "Siân ate", "Sian ate", "ate Sian", "Siân slept")
+    index_of(collection, STANDARD, [{"type": "asciiFolding", "originalTokens": "include"}])
+    assert found(collection, "Siân ate", "phrase") == [0, 1]
+    assert found(collection, "Sian ate", "phrase") == [0, 1]
+    assert found(collection, "Siân ate", matchCriteria="all") == [0, 1, 2]
+    assert found(collection, "Siân") == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("tokenizer, filters, text, finds, misses", [
     ({"type": "regexSplit", "pattern": "[-. ]+"}, [], "123-456.7890", ["456", "0.7890"], ["45", "89"]),
     ({"type": "regexCaptureGroup", "pattern": "^\\((\\w+)\\)", "group": 1}, [],

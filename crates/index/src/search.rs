@@ -38,7 +38,7 @@ pub use keys::{
 };
 pub use mapping::{
     DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
-    StringMapping, SynonymMapping,
+    StoredSource, StringMapping, SynonymMapping,
 };
 pub use path_entries::VALUE_GAP;
 
@@ -66,6 +66,8 @@ pub struct SearchDefinition {
     pub mappings: DocumentMapping,
     /// The synonym mappings.
     pub synonyms: Vec<SynonymMapping>,
+    /// The fields that a search can return alone, if it can.
+    pub stored_source: Option<StoredSource>,
     /// The definition as the client gave it.
     pub source: DocumentBuf,
 }
@@ -92,6 +94,7 @@ impl SearchDefinition {
             analysis: ANALYSIS_VERSION,
             mappings: parsed.mappings,
             synonyms: parsed.synonyms,
+            stored_source: parsed.stored_source,
             source: definition.to_buf(),
         })
     }

@@ -363,8 +363,8 @@ fn definitions_are_refused_by_name() {
         "\"synonyms[0].analyzer\"",
     );
     check(
-        doc! { "mappings": {}, "storedSource": true },
-        238,
+        doc! { "mappings": {}, "storedSource": { "include": [], "exclude": [] } },
+        9,
         "\"storedSource\"",
     );
     check(

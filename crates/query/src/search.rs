@@ -12,6 +12,7 @@ mod compile;
 mod details;
 mod facet;
 mod highlight;
+mod open_facts;
 mod operator;
 mod options;
 mod query_printer;
@@ -21,17 +22,19 @@ mod sequence_token;
 mod sort;
 mod sorted;
 mod source;
+mod stored_source;
 mod suggest;
 mod synonyms;
 
 use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
-use windrow_index::search::{SearchDefinition, SynonymMapping};
+use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
+use windrow_mql::projection::Projection;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
-    Postings, Scores, Terms, TieOrder, best, collect, count,
+    Scores, Terms, TieOrder, best, collect, count,
 };
 
 use crate::Error;
@@ -41,6 +44,7 @@ use crate::text::term_lists::{SearchInterrupt, TermLists};
 pub use details::DetailsWriter;
 use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
 use highlight::Highlight;
+use open_facts::OpenFacts;
 use operator::{OPERATORS, OperatorKind, SearchOperator};
 use options::{Options, bad, optional_number};
 use sequence_token::Fingerprint;
@@ -48,7 +52,6 @@ pub use sort::SortedHit;
 use sort::{FirstHits, SearchSort, hit_of_key};
 use source::IndexSource;
 use suggest::SuggestRequest;
-use synonyms::SynonymMap;
 pub use synonyms::SynonymReader;
 
 /// A parsed `$search` or `$searchMeta`.
@@ -63,6 +66,8 @@ pub struct Search {
     highlight: Option<Highlight>,
     /// `true` if the search returns the details of scores.
     pub returns_score_details: bool,
+    /// `true` if the search returns only the fields that the index stores.
+    returns_stored_source: bool,
     /// The operand of the stage.
     source: DocumentBuf,
     sort: Option<SearchSort>,
@@ -154,10 +159,6 @@ impl Search {
                 )));
             }
         }
-        if options.flag("returnStoredSource")? {
-            let message = format!("\"{stage}.returnStoredSource\" is not supported");
-            return Err(bad(message));
-        }
         if options.get("tracking").is_some() {
             return Err(bad(format!("\"{stage}.tracking\" is not supported")));
         }
@@ -178,6 +179,7 @@ impl Search {
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
             returns_score_details: options.flag("scoreDetails")?,
+            returns_stored_source: options.flag("returnStoredSource")?,
             source: document.to_buf(),
             sort: options.get("sort").map(SearchSort::parse).transpose()?,
             page: PageStart::parse(&options, fingerprint)?,
@@ -208,6 +210,11 @@ impl Search {
             facet.mapping(&definition)?;
         }
         Ok(Some(OpenSearch {
+            stored_source: if self.returns_stored_source {
+                Some(stored_source::projection(&definition)?)
+            } else {
+                None
+            },
             search: self.clone(),
             source,
             number,
@@ -281,6 +288,8 @@ pub struct OpenSearch {
     number: usize,
     definition: Arc<SearchDefinition>,
     synonyms: SynonymReader,
+    /// The fields to return, if not all.
+    pub stored_source: Option<Projection>,
 }
 
 impl OpenSearch {
@@ -562,34 +571,4 @@ fn explained(
         }
     }
     Ok(found)
-}
-
-/// What the compiler needs to know about the index of an open search.
-struct OpenFacts<'s> {
-    search: &'s OpenSearch,
-    lists: &'s TermLists,
-    interrupt: &'s dyn Interrupt,
-}
-
-impl compile::IndexFacts for OpenFacts<'_> {
-    fn paths(&self) -> Result<Vec<String>, Error> {
-        self.search.paths(self.lists, self.interrupt)
-    }
-
-    fn records(&self) -> u64 {
-        self.search.source.count()
-    }
-
-    fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error> {
-        self.interrupt.check()?;
-        let OpenSearch { source, number, .. } = self.search;
-        let source = IndexSource::new(&**source, *number, self.lists, self.interrupt);
-        let list = windrow_search::Source::postings(&source, field, term)?;
-        self.lists.check()?;
-        Ok(list.map_or(0, |mut list| list.count_at_most()))
-    }
-
-    fn synonyms(&self, mapping: &SynonymMapping) -> Result<Arc<SynonymMap>, Error> {
-        self.search.synonyms.read(mapping, self.interrupt)
-    }
 }

@@ -19,6 +19,17 @@ pub struct DocumentMapping {
     pub fields: BTreeMap<String, FieldMapping>,
 }
 
+/// The fields that a search can return alone: the option `storedSource`. `_id` is always among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredSource {
+    /// All fields.
+    All,
+    /// The fields at these paths.
+    Include(Vec<String>),
+    /// All but the fields at these paths.
+    Exclude(Vec<String>),
+}
+
 /// A synonym mapping of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SynonymMapping {

@@ -6,6 +6,7 @@
 
 mod analyzers;
 mod field_types;
+mod stored_source;
 mod synonyms;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use windrow_text::SearchAnalyzer;
 
 use analyzers::Analyzers;
 
-use super::mapping::{DocumentMapping, FieldMapping, StringMapping, SynonymMapping};
+use super::mapping::{DocumentMapping, FieldMapping, StoredSource, StringMapping, SynonymMapping};
 
 /// MongoDB's `NotImplemented`.
 const NOT_IMPLEMENTED: i32 = 238;
@@ -85,6 +86,7 @@ struct Parser {
 pub(super) struct ParsedDefinition {
     pub mappings: DocumentMapping,
     pub synonyms: Vec<SynonymMapping>,
+    pub stored_source: Option<StoredSource>,
 }
 
 /// Parses a definition.
@@ -106,6 +108,7 @@ pub(super) fn parse(definition: Document<'_>) -> Result<ParsedDefinition, Error>
         Some(ValueRef::Document(mappings)) => Ok(ParsedDefinition {
             mappings: parser.document(mappings, "mappings", 0)?,
             synonyms,
+            stored_source: stored_source::stored_source(definition)?,
         }),
         Some(_) => Err(malformed("mappings", "must be a document")),
         None => Err(malformed("mappings", "is required")),
@@ -120,9 +123,6 @@ fn check_parts(definition: Document<'_>) -> Result<(), Error> {
         match name {
             "sort" if !is_empty => {
                 return Err(unsupported(name, "of a search index"));
-            }
-            "storedSource" if value != ValueRef::Bool(false) => {
-                return Err(unsupported(name, "other than false"));
             }
             "numPartitions" if value.as_whole() != Some(1) => {
                 return Err(unsupported(name, "other than 1"));

@@ -276,6 +276,10 @@ impl SearchResults {
                 let explanation = self.explanations.pop_front();
                 row.meta.search = writer.details(row.document(), explanation, interrupt)?;
             }
+            if let Some(stored) = &self.search.stored_source {
+                let document = stored.apply(row.document(), &row.meta)?;
+                row = row.with(document);
+            }
             return Ok(Some(row));
         }
         Ok(None)

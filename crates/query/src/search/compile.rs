@@ -5,7 +5,7 @@
 //! - `query_string`: the operator `queryString`
 //! - `score`: the option `score`
 //! - `similar_documents`: the operator `moreLikeThis`
-//! - `synonyms`: the option `synonyms`
+//! - `synonyms`: the option `synonyms`, and phrases in which several words may stand at a position
 
 mod autocomplete;
 mod near;
@@ -21,7 +21,8 @@ use windrow_index::search::{
     EXISTS, FieldMapping, IndexOptions, SearchDefinition, StringMapping, SynonymMapping, TERM,
     VALUE, append_value_key, multi_path, prefix,
 };
-use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
+use windrow_search::{BooleanQuery, FuzzyQuery, PhraseWord, Query};
+use windrow_text::SearchAnalyzer;
 
 use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
@@ -88,6 +89,13 @@ struct TextField<'c> {
 impl TextField<'_> {
     fn has_positions(&self) -> bool {
         self.mapping.index_options == IndexOptions::Positions
+    }
+
+    /// Returns `true` if two words of a query stand at one position, so that a document needs one of
+    /// them. Only custom analyzers make such words for a query.
+    fn are_alternatives(&self, one: &PhraseWord, other: &PhraseWord) -> bool {
+        let analyzer = &self.mapping.search_analyzer;
+        matches!(analyzer, SearchAnalyzer::Custom(_)) && one.position == other.position
     }
 
     /// Fails if the field has no positions, which phrases need.
@@ -166,7 +174,7 @@ impl<'c> Compiler<'c> {
                 field: prefix(path, EXISTS),
             }),
             OperatorKind::MoreLikeThis { texts } => self.more_like(texts),
-            OperatorKind::QueryString(expression) => Ok(self.query_string(expression)),
+            OperatorKind::QueryString(expression) => self.query_string(expression),
             OperatorKind::Compound(compound) => self.compound(compound),
         }
     }
@@ -227,10 +235,15 @@ impl<'c> Compiler<'c> {
         let mut all = Vec::new();
         for field in self.text_fields(paths)? {
             for text in texts {
-                let words = words(text, field.mapping).into_iter();
-                let words: Vec<Query> = words
-                    .map(|word| word_query(&prefix(&field.path, TERM), word.term, fuzzy))
-                    .collect();
+                let field_prefix = prefix(&field.path, TERM);
+                let words = words(text, field.mapping);
+                let words = words.chunk_by(|one, other| field.are_alternatives(one, other));
+                let words = words.map(|alternatives| {
+                    let queries = alternatives.iter().map(|word| word.term.clone());
+                    let queries = queries.map(|term| word_query(&field_prefix, term, fuzzy));
+                    one_of(queries.collect())
+                });
+                let words: Vec<Query> = words.collect();
                 all.push(if needs_all && words.len() > 1 {
                     Query::all(words)
                 } else {
@@ -249,11 +262,7 @@ impl<'c> Compiler<'c> {
                 if words.len() > 1 {
                     field.check_positions()?;
                 }
-                all.push(Query::Phrase(PhraseQuery {
-                    field: prefix(&field.path, TERM),
-                    words,
-                    slop,
-                }));
+                all.push(synonyms::phrase_query(&field, words, slop)?);
             }
         }
         Ok(one_of(all))
@@ -269,7 +278,7 @@ impl<'c> Compiler<'c> {
         let mut all = Vec::new();
         for field in self.text_fields(paths)? {
             let analyzer = &field.mapping.analyzer;
-            let is_analyzed = *analyzer != windrow_text::SearchAnalyzer::Keyword;
+            let is_analyzed = *analyzer != SearchAnalyzer::Keyword;
             if is_analyzed && !takes_analyzed {
                 return Err(bad(format!(
                     "the field {:?} is analyzed: \"allowAnalyzedField\" must be true to match a \

@@ -2,10 +2,12 @@
 
 use std::ops::Bound;
 
-use windrow_index::search::{StringMapping, TERM, prefix};
-use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
+use windrow_index::search::{TERM, prefix};
+use windrow_search::{BooleanQuery, FuzzyQuery, PhraseWord, Query};
 
-use super::{Compiler, words};
+use super::synonyms::phrase_query;
+use super::{Compiler, TextField, words};
+use crate::Error;
 use crate::search::query_string::{Clause, Expression, FieldKind, Modifier};
 
 /// Whether a clause is required, optional or prohibited.
@@ -17,27 +19,32 @@ enum Occurrence {
 }
 
 impl Compiler<'_> {
-    pub(super) fn query_string(&self, expression: &Expression) -> Query {
-        self.expression(expression).unwrap_or(Query::Nothing)
+    pub(super) fn query_string(&self, expression: &Expression) -> Result<Query, Error> {
+        Ok(self.expression(expression)?.unwrap_or(Query::Nothing))
     }
 
     /// Returns `None` if the expression has no terms after the analysis.
-    fn expression(&self, expression: &Expression) -> Option<Query> {
-        match expression {
-            Expression::Clauses(clauses) => self.clauses(clauses),
+    fn expression(&self, expression: &Expression) -> Result<Option<Query>, Error> {
+        Ok(match expression {
+            Expression::Clauses(clauses) => self.clauses(clauses)?,
             Expression::All => Some(Query::All),
-            Expression::Boost(inner, boost) => Some(self.expression(inner)?.boost(*boost)),
+            Expression::Boost(inner, boost) => {
+                self.expression(inner)?.map(|inner| inner.boost(*boost))
+            }
             Expression::Field { path, kind } => {
                 let field = self.definition.field(path);
                 match field.and_then(|field| field.string.as_ref()) {
-                    Some(mapping) => field_query(prefix(path, TERM), kind, mapping),
+                    Some(mapping) => {
+                        let path = path.to_string();
+                        field_query(&TextField { path, mapping }, kind)?
+                    }
                     None => Some(Query::Nothing),
                 }
             }
-        }
+        })
     }
 
-    fn clauses(&self, clauses: &[Clause]) -> Option<Query> {
+    fn clauses(&self, clauses: &[Clause]) -> Result<Option<Query>, Error> {
         let mut found: Vec<(Occurrence, Query)> = Vec::new();
         for clause in clauses {
             // The clause before an `AND` is required, even if the clause after it has no terms.
@@ -52,11 +59,11 @@ impl Compiler<'_> {
                 Modifier::None if clause.follows_and => Occurrence::Must,
                 Modifier::None => Occurrence::Should,
             };
-            if let Some(query) = self.expression(&clause.expression) {
+            if let Some(query) = self.expression(&clause.expression)? {
                 found.push((occurrence, query));
             }
         }
-        boolean(found)
+        Ok(boolean(found))
     }
 }
 
@@ -95,27 +102,28 @@ fn word_query(field: &str, words: Vec<PhraseWord>) -> Option<Query> {
     }
 }
 
-fn field_query(field: String, kind: &FieldKind, mapping: &StringMapping) -> Option<Query> {
+fn field_query(text_field: &TextField<'_>, kind: &FieldKind) -> Result<Option<Query>, Error> {
+    let mapping = text_field.mapping;
+    let field = prefix(&text_field.path, TERM);
     let normalized = |text: &str| {
         let mut normalized = String::new();
         mapping.search_analyzer.normalize(text, &mut normalized);
         normalized
     };
-    Some(match kind {
-        FieldKind::Word(text) => return word_query(&field, words(text, mapping)),
+    Ok(Some(match kind {
+        FieldKind::Word(text) => return Ok(word_query(&field, words(text, mapping))),
         FieldKind::Phrase { text, slop } => {
             let words = words(text, mapping);
             match words.as_slice() {
-                [] => return None,
+                [] => return Ok(None),
                 [word] => Query::Term {
                     field,
                     term: word.term.clone(),
                 },
-                _ => Query::Phrase(PhraseQuery {
-                    field,
-                    words,
-                    slop: *slop,
-                }),
+                _ => {
+                    text_field.check_positions()?;
+                    phrase_query(text_field, words, *slop)?
+                }
             }
         }
         FieldKind::Prefix(text) => Query::Prefix {
@@ -154,7 +162,7 @@ fn field_query(field: String, kind: &FieldKind, mapping: &StringMapping) -> Opti
                 upper: bound(upper, *includes_upper),
             }
         }
-    })
+    }))
 }
 
 /// The largest number of similar words, as in Lucene.

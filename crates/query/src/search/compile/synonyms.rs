@@ -1,4 +1,5 @@
-//! The option `synonyms` of the operators `text` and `phrase`.
+//! The option `synonyms` of the operators `text` and `phrase`, and phrases in which several words may
+//! stand at a position.
 
 use windrow_index::search::{TERM, prefix};
 use windrow_search::{PhraseQuery, PhraseWord, Query};
@@ -50,15 +51,7 @@ impl Compiler<'_> {
             if alternatives.len() > 1 {
                 field.check_positions()?;
             }
-            let prefix = prefix(&field.path, TERM);
-            let phrases = phrases(alternatives)?.into_iter().map(|words| {
-                Query::Phrase(PhraseQuery {
-                    field: prefix.clone(),
-                    words,
-                    slop,
-                })
-            });
-            Ok(one_of(phrases.collect()))
+            one_of_phrases(field, alternatives, slop)
         })
     }
 
@@ -86,6 +79,45 @@ impl Compiler<'_> {
         }
         Ok(one_of(all))
     }
+}
+
+/// Returns a query for a phrase.
+pub(super) fn phrase_query(
+    field: &TextField<'_>,
+    words: Vec<PhraseWord>,
+    slop: u32,
+) -> Result<Query, Error> {
+    let at_positions = words.chunk_by(|one, other| field.are_alternatives(one, other));
+    let at_positions: Vec<&[PhraseWord]> = at_positions.collect();
+    if at_positions.len() == words.len() {
+        let field = prefix(&field.path, TERM);
+        return Ok(Query::Phrase(PhraseQuery { field, words, slop }));
+    }
+    let alternatives = at_positions.into_iter().filter_map(|words| {
+        let position = words.first()?.position;
+        Some(Alternatives {
+            start: position,
+            end: position + 1,
+            choices: words.iter().map(|word| vec![word.term.clone()]).collect(),
+        })
+    });
+    one_of_phrases(field, &alternatives.collect::<Vec<_>>(), slop)
+}
+
+fn one_of_phrases(
+    field: &TextField<'_>,
+    alternatives: &[Alternatives],
+    slop: u32,
+) -> Result<Query, Error> {
+    let prefix = prefix(&field.path, TERM);
+    let phrases = phrases(alternatives)?.into_iter().map(|words| {
+        Query::Phrase(PhraseQuery {
+            field: prefix.clone(),
+            words,
+            slop,
+        })
+    });
+    Ok(one_of(phrases.collect()))
 }
 
 /// Returns a query for terms next to each other.
@@ -117,7 +149,8 @@ fn phrases(alternatives: &[Alternatives]) -> Result<Vec<Vec<PhraseWord>>, Error>
         end = one.end;
         if phrases.len().saturating_mul(one.choices.len()) > PHRASES_MAX {
             return Err(bad(format!(
-                "the synonyms of a phrase make more than {PHRASES_MAX} phrases of it"
+                "a phrase with its synonyms, or with several tokens at a position, is more than \
+                 {PHRASES_MAX} phrases"
             )));
         }
         let longer = phrases.iter().flat_map(|(words, next)| {
