@@ -5,6 +5,7 @@
 //! sources. Their ids mostly do not overlap, since record ids grow. The list then reads one source
 //! after the other and compares one number for each posting.
 
+mod batch;
 mod buffer_lists;
 mod extent;
 mod key_lists;
@@ -20,10 +21,10 @@ use crate::entry::RecordId;
 pub use crate::extents::Bounds;
 use crate::extents::{SourceExtent, both};
 use crate::view::View;
-pub use buffer_lists::KeptLists;
+pub use batch::PostingBatch;
+pub(crate) use buffer_lists::{BufferList, KeptLists};
 pub use key_lists::KeyLists;
 use segments::SegmentCursor;
-pub use source::PostingBatch;
 use source::{SegmentBounds, SourceList};
 
 /// The id of a list that has ended.
@@ -67,8 +68,8 @@ impl View {
             } else {
                 self.snapshot
             };
-            if let Some(buffer) = part.of_key(&key) {
-                sources.push(SegmentCursor::in_buffer(&buffer, &key, snapshot)?);
+            if let Some(list) = part.postings(&key, snapshot)? {
+                sources.push(SegmentCursor::in_buffer(list, &key, snapshot)?);
             }
         }
         let sources = sources.into_iter().map(SourceList::new);

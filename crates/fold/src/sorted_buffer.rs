@@ -7,29 +7,13 @@ use windrow_storage::Position;
 
 use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::entry_buffer::{BufferSlot, EntryBuffer};
-use crate::postings::KeptLists;
 
 /// The number of interpolation steps before a binary search for an id.
 const GUESSES: u32 = 4;
 
 /// Immutable entries in order.
 #[derive(Debug)]
-pub struct SortedBuffer {
-    entries: EntryBuffer,
-    /// Decoded postings, if the entries are those of a text index.
-    pub(crate) kept_lists: KeptLists,
-}
-
-impl From<EntryBuffer> for SortedBuffer {
-    /// Wraps entries without a check.
-    fn from(entries: EntryBuffer) -> SortedBuffer {
-        let kept_lists = KeptLists::default();
-        SortedBuffer {
-            entries,
-            kept_lists,
-        }
-    }
-}
+pub struct SortedBuffer(EntryBuffer);
 
 impl SortedBuffer {
     /// Sorts a copy of the entries.
@@ -37,13 +21,13 @@ impl SortedBuffer {
         let as_they_are = || buffer.pick(0..buffer.len() as u32);
         let ordered = buffer.in_order().unwrap_or_else(as_they_are);
         debug_assert_eq!(ordered.len(), buffer.len());
-        SortedBuffer::from(ordered)
+        SortedBuffer(ordered)
     }
 
     /// Wraps entries that are sorted already. Returns unsorted ones as the error.
     pub fn try_from_sorted(buffer: EntryBuffer) -> Result<SortedBuffer, EntryBuffer> {
         if buffer.is_in_order() {
-            Ok(SortedBuffer::from(buffer))
+            Ok(SortedBuffer(buffer))
         } else {
             Err(buffer)
         }
@@ -52,39 +36,39 @@ impl SortedBuffer {
     /// Wraps entries without a check, for tests of unsorted input.
     #[cfg(test)]
     pub(crate) fn unsorted(buffer: EntryBuffer) -> SortedBuffer {
-        SortedBuffer::from(buffer)
+        SortedBuffer(buffer)
     }
 
     /// Returns the entries as a buffer.
     pub fn buffer(&self) -> &EntryBuffer {
-        &self.entries
+        &self.0
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.0.len()
     }
 
     /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.0.is_empty()
     }
 
     /// Returns the entry with this number in the order.
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
-        self.entries.get(number)
+        self.0.get(number)
     }
 
     /// Returns the head of an entry's key as a number, see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
-        self.entries.head(number)
+        self.0.head(number)
     }
 
     /// Returns the payload of an entry as a view of a shared buffer.
     pub fn payload(&self, number: usize) -> Bytes {
-        self.entries.payload(number)
+        self.0.payload(number)
     }
 
     /// Returns the number of the first entry at or after an entry key.
@@ -101,7 +85,7 @@ impl SortedBuffer {
     #[inline]
     fn compare_slot(&self, slot: &BufferSlot, head: u128, key: &[u8]) -> Ordering {
         let heads = slot.key.head().cmp(&head);
-        heads.then_with(|| compare_keys(self.entries.key(slot), key))
+        heads.then_with(|| compare_keys(self.0.key(slot), key))
     }
 
     /// Returns the number of the first entry after `number` that is not a version of the same
@@ -113,12 +97,12 @@ impl SortedBuffer {
     /// Returns the number of the first entry after `number` that is visible at the snapshot or not
     /// a version of the same entry.
     pub fn skip_newer(&self, number: usize, snapshot: Position) -> usize {
-        self.gallop(number, |slot| self.entries.position(slot) > snapshot)
+        self.gallop(number, |slot| self.0.position(slot) > snapshot)
     }
 
     /// Returns the number of the newest version of the entry at `number`.
     pub fn first_version(&self, number: usize) -> usize {
-        let slots = self.entries.slots();
+        let slots = self.0.slots();
         let slot = &slots[number];
         let (mut step, mut known) = (1, number);
         while let Some(other) = known.checked_sub(step).and_then(|it| slots.get(it)) {
@@ -134,7 +118,7 @@ impl SortedBuffer {
 
     #[inline]
     fn is_same_place(&self, one: &BufferSlot, other: &BufferSlot) -> bool {
-        let is_same = || self.compare_slot(one, other.key.head(), self.entries.key(other));
+        let is_same = || self.compare_slot(one, other.key.head(), self.0.key(other));
         one.id == other.id && is_same().is_eq()
     }
 
@@ -142,7 +126,7 @@ impl SortedBuffer {
     /// or for which `holds` is false. `holds` must be true for a prefix of the versions. The search
     /// doubles its steps: most entries have few versions, and some have thousands.
     fn gallop(&self, number: usize, holds: impl Fn(&BufferSlot) -> bool) -> usize {
-        let slots = self.entries.slots();
+        let slots = self.0.slots();
         let slot = &slots[number];
         let should_continue = |other: &BufferSlot| self.is_same_place(slot, other) && holds(other);
         let (mut step, mut known) = (1, number);
@@ -160,25 +144,24 @@ impl SortedBuffer {
             let keys = self.compare_slot(slot, head, key);
             keys.then(slot.id.cmp(&id))
         };
-        let (Some(first), Some(last)) = (self.entries.slots().first(), self.entries.slots().last())
-        else {
+        let (Some(first), Some(last)) = (self.0.slots().first(), self.0.slots().last()) else {
             return 0;
         };
         // Many buffers cover a narrow range of ids, above all those of documents.
         if order(last) <= before {
-            return self.entries.slots().len();
+            return self.0.slots().len();
         }
         if order(first) > before {
             return 0;
         }
-        let (mut low, mut high) = (0, self.entries.slots().len() - 1);
+        let (mut low, mut high) = (0, self.0.slots().len() - 1);
         if self
-            .compare_slot(first, last.key.head(), self.entries.key(last))
+            .compare_slot(first, last.key.head(), self.0.key(last))
             .is_eq()
         {
             (low, high) = self.near_id(id, |slot| order(slot) <= before);
         }
-        let between = &self.entries.slots()[low + 1..high];
+        let between = &self.0.slots()[low + 1..high];
         low + 1 + between.partition_point(|slot| order(slot) <= before)
     }
 
@@ -186,8 +169,8 @@ impl SortedBuffer {
     /// documents by record. Returns the numbers of two entries between which the bound is.
     /// `is_before` must be true for the first entry and false for the last.
     fn near_id(&self, id: RecordId, is_before: impl Fn(&BufferSlot) -> bool) -> (usize, usize) {
-        let (mut low, mut high) = (0, self.entries.slots().len().saturating_sub(1));
-        let id_of = |number: usize| self.entries.slots()[number].id.0;
+        let (mut low, mut high) = (0, self.0.slots().len().saturating_sub(1));
+        let id_of = |number: usize| self.0.slots()[number].id.0;
         for _ in 0..GUESSES {
             if high - low < 2 {
                 break;
@@ -196,7 +179,7 @@ impl SortedBuffer {
             let (gone, all) = (id.0.saturating_sub(from), to.saturating_sub(from).max(1));
             let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
             let guess = (low + share as usize).clamp(low + 1, high - 1);
-            if is_before(&self.entries.slots()[guess]) {
+            if is_before(&self.0.slots()[guess]) {
                 low = guess
             } else {
                 high = guess

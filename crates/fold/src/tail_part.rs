@@ -7,11 +7,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use windrow_storage::Position;
+use windrow_storage::{Position, StorageError};
 
 use crate::entry::{Entry, EntryKey, RecordId, same_key};
 use crate::entry_buffer::{EntryBuffer, fingerprint};
 use crate::marks::Marks;
+use crate::postings::{BufferList, KeptLists};
 use crate::sorted_buffer::SortedBuffer;
 
 /// Larger parts are sorted when they are created: a scan of the fingerprints would take too long.
@@ -31,6 +32,8 @@ pub struct TailPart {
     entries: PartEntries,
     /// Counted at the first request.
     marks: OnceLock<Marks>,
+    /// The decoded postings of frequent keys, if the entries are those of a text index.
+    kept_lists: KeptLists,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,7 @@ impl From<SortedBuffer> for TailPart {
         TailPart {
             entries: PartEntries::Sorted(Arc::new(sorted)),
             marks: OnceLock::new(),
+            kept_lists: KeptLists::default(),
         }
     }
 }
@@ -81,6 +85,7 @@ impl From<EntryBuffer> for TailPart {
         TailPart {
             entries: PartEntries::Unsorted(Box::new(unsorted)),
             marks: OnceLock::new(),
+            kept_lists: KeptLists::default(),
         }
     }
 }
@@ -118,7 +123,11 @@ impl TailPart {
         {
             let marks = part.marks.clone();
             let entries = PartEntries::Sorted(sorted.clone());
-            *part = Arc::new(TailPart { entries, marks });
+            *part = Arc::new(TailPart {
+                entries,
+                marks,
+                kept_lists: KeptLists::default(),
+            });
         }
     }
 
@@ -188,6 +197,29 @@ impl TailPart {
             }
             LookupForm::Unsorted(unsorted) => unsorted.find_key(key),
         }
+    }
+
+    /// Returns the postings of a key that are visible at a snapshot: those that the part keeps, or
+    /// newly decoded ones. `None` if there are no entries of the key. Fails if a payload is not a
+    /// posting.
+    pub(crate) fn postings(
+        &self,
+        key: &[u8],
+        snapshot: Position,
+    ) -> Result<Option<Arc<BufferList>>, StorageError> {
+        // All entries are visible, and one list serves all these snapshots.
+        let is_constant = snapshot >= self.newest_position();
+        if is_constant && let Some(kept) = self.kept_lists.get(key) {
+            return Ok(Some(kept));
+        }
+        let Some(buffer) = self.of_key(key) else {
+            return Ok(None);
+        };
+        let list = Arc::new(BufferList::decode(&buffer, key, snapshot)?);
+        if is_constant {
+            self.kept_lists.keep(key, &list, self.bytes());
+        }
+        Ok(Some(list))
     }
 
     /// Counts the entries from `from` up to, but not including, `to`.
@@ -328,6 +360,35 @@ mod tests {
             assert_eq!(found.is_some(), known_order.of_key(&key).is_some());
             assert_eq!(found.unwrap_or_default(), all(known_order.sorted(), &key));
         }
+    }
+
+    #[test]
+    fn postings_are_kept_where_all_entries_are_visible() {
+        let mut payload = Vec::new();
+        windrow_postings::Posting {
+            frequency: 1,
+            length: 1,
+            score: None,
+            positions: &[0],
+        }
+        .write(&mut payload);
+        let mut builder = EntryBufferBuilder::new(Position(1), 0);
+        for number in 0..6_000 {
+            builder.add(Entry {
+                key: &key(number % 60),
+                id: RecordId(number),
+                position: Position(1 + number),
+                deleted: false,
+                payload: &payload,
+            });
+        }
+        let part = TailPart::from(builder.finish());
+        let open = |snapshot| part.postings(&key(7), Position(snapshot)).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&open(6_000), &open(9_000)));
+        assert!(!Arc::ptr_eq(&open(5_999), &open(5_999)));
+        assert_eq!(open(5_999).group(0).unwrap().len(), 100);
+        assert_eq!(open(3_000).group(0).unwrap().len(), 50);
+        assert!(part.postings(&key(60), Position(6_000)).unwrap().is_none());
     }
 
     #[test]

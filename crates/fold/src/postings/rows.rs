@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Posting};
 use windrow_storage::{Block, Position};
 
-use super::source::PostingBatch;
+use super::batch::PostingBatch;
 use crate::entry::RecordId;
 use crate::groups::{BlockGroup, GroupForm, take_payload};
 use crate::sorted_buffer::SortedBuffer;

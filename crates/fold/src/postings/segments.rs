@@ -8,12 +8,11 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Piece};
 use windrow_storage::{Block, Caching, Position, StorageError};
 
-use super::buffer_lists::BufferList;
+use super::buffer_lists::{BufferList, no_posting};
 use super::rows::DecodedRows;
 use crate::entry::RecordId;
 use crate::groups::{self, BlockGroup, GroupForm};
 use crate::section::Section;
-use crate::sorted_buffer::SortedBuffer;
 
 /// A position among the segments of a source.
 #[derive(Clone, Debug)]
@@ -103,13 +102,12 @@ impl SegmentCursor {
         Ok(Some(segments))
     }
 
-    /// Opens the segments of a buffer at the first one.
+    /// Opens the segments of a part of a tail at the first one.
     pub fn in_buffer(
-        buffer: &SortedBuffer,
+        list: Arc<BufferList>,
         key: &Arc<[u8]>,
         snapshot: Position,
     ) -> Result<SegmentCursor, StorageError> {
-        let list = BufferList::open(buffer, key, snapshot).ok_or_else(no_posting)?;
         let mut segments = SegmentCursor {
             origin: Origin::Buffer { list, next: 0 },
             key: key.clone(),
@@ -329,10 +327,6 @@ impl SegmentCursor {
             Origin::Buffer { .. } => no_posting(),
         }
     }
-}
-
-fn no_posting() -> StorageError {
-    windrow_invariant::Bug::new("the payload of an entry in memory is not a posting").into()
 }
 
 impl SectionPlace {

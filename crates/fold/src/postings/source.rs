@@ -5,6 +5,7 @@ use windrow_postings::{GROUP, Impact, LengthsPage, PAGE_IDS, Positions, Position
 use windrow_storage::{Block, StorageError};
 
 use super::END;
+use super::batch::PostingBatch;
 use super::extent::{bounds_from, extent_from};
 use super::rows::DecodedRows;
 use super::segments::{Segment, SegmentCursor};
@@ -63,19 +64,6 @@ struct PositionsAt {
     start: usize,
     /// The number of positions of the piece before those of the group.
     before: u32,
-}
-
-/// Consecutive postings of one group.
-#[derive(Clone, Copy, Debug)]
-pub struct PostingBatch<'l> {
-    /// The record ids. They are bare numbers, as they are unpacked.
-    pub ids: &'l [u64],
-    /// The number of occurrences of the term in each record.
-    pub frequencies: &'l [u32],
-    /// The number of tokens of the field in each record.
-    pub lengths: &'l [u32],
-    /// The stored scores, each with the index of its posting.
-    pub scores: &'l [(usize, f64)],
 }
 
 /// The score bound of the postings from one id to another.

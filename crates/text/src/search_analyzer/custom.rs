@@ -1,18 +1,21 @@
 //! Custom analyzers: character filters, a tokenizer and token filters that a client combines
 //! (<https://www.mongodb.com/docs/search/analyzers/custom/>).
 //!
-//! - `characters`: character filters change the text before it is split. They remember where the
-//!   original characters were.
+//! - `characters`: character filters change the text before it is split, `html` those of HTML. A
+//!   `filtered_text` knows where the original characters were.
 //! - `split`: tokenizers.
 //! - `filters`: token filters, a chain through which each token goes. `parts` (`wordDelimiterGraph`)
 //!   and `folding` (`asciiFolding`) are two larger ones.
 
 mod characters;
+mod filtered_text;
 mod filters;
 mod folding;
 mod html;
 mod parts;
+mod pattern;
 mod split;
+mod word;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,11 +24,13 @@ use std::sync::Arc;
 pub use characters::CharacterFilter;
 pub use filters::{NormalForm, Original, TokenFilter};
 pub use parts::PartRules;
+pub use pattern::Pattern;
 pub use split::{GramLengths, SplitRule};
 
 use super::{Token, VisitToken};
-use characters::FilteredText;
-use filters::{Chain, Word};
+use filtered_text::FilteredText;
+use filters::Chain;
+use word::Word;
 
 /// A text has at most so many tokens; the others are left out. Grams of a long text could be too many.
 const TOKENS_MAX: u32 = 20_000_000;
@@ -45,32 +50,6 @@ pub struct AnalyzerRules {
     pub split: SplitRule,
     /// What changes the tokens, in order.
     pub token_filters: Vec<TokenFilter>,
-}
-
-/// A regular expression of a definition. It takes time linear in the text: look-around and
-/// back-references are not supported.
-#[derive(Clone, Debug)]
-pub struct Pattern(regex::Regex);
-
-impl Pattern {
-    /// Compiles a pattern. Fails with a sentence.
-    pub fn new(pattern: &str) -> Result<Pattern, String> {
-        match regex::Regex::new(pattern) {
-            Ok(regex) => Ok(Pattern(regex)),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Returns the number of groups, with the whole match.
-    pub fn groups(&self) -> usize {
-        self.0.captures_len()
-    }
-}
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
 }
 
 impl CustomAnalyzer {

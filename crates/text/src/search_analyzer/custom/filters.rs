@@ -4,14 +4,14 @@
 //! position of the token before, so a filter that leaves one out adds its step to the next one.
 
 use std::collections::{HashSet, VecDeque};
-use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::Pattern;
 use super::folding::ascii;
 use super::parts::PartRules;
+use super::pattern::Pattern;
 use super::split::GramLengths;
+use super::word::{Word, without_possessive};
 use crate::language::Language;
 use crate::search_analyzer::file_words;
 use crate::search_analyzer::lower_into;
@@ -103,36 +103,6 @@ pub enum NormalForm {
     Nfd,
     Nfkc,
     Nfkd,
-}
-
-/// A token on its way through the filters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Word {
-    pub term: String,
-    /// The byte range in the filtered text.
-    pub range: Range<usize>,
-    /// The step from the position of the token before.
-    pub increment: u32,
-}
-
-impl Word {
-    /// Returns the word at a range of a text, at the next position.
-    pub fn at(text: &str, range: Range<usize>) -> Word {
-        Word {
-            term: text.get(range.clone()).unwrap_or_default().to_owned(),
-            range,
-            increment: 1,
-        }
-    }
-
-    /// Returns the word with another term and step.
-    pub fn with(&self, term: String, increment: u32) -> Word {
-        Word {
-            term,
-            range: self.range.clone(),
-            increment,
-        }
-    }
 }
 
 impl TokenFilter {
@@ -389,13 +359,6 @@ impl Stage<'_> {
 fn change(mut word: Word, take: Take<'_>, form: impl FnOnce(&str) -> String) {
     word.term = form(&word.term);
     take(word);
-}
-
-/// Returns a word without `'s` at its end.
-pub fn without_possessive(term: &str) -> &str {
-    let stem = term.strip_suffix(['s', 'S']);
-    let stem = stem.and_then(|stem| stem.strip_suffix(['\'', '’', '＇']));
-    stem.unwrap_or(term)
 }
 
 impl NormalForm {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
-use super::characters::Rewrite;
+use super::filtered_text::Rewrite;
 
 /// Elements within a line of text. The tags of all others separate words.
 const INLINE: [&str; 35] = [
@@ -166,13 +166,13 @@ fn is_among(names: &[&str], name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CharacterFilter;
-    use super::super::characters::FilteredText;
+    use super::strip;
+    use crate::search_analyzer::custom::filtered_text::FilteredText;
 
     fn check(html: &str, ignored: &[&str], expected: &str) {
-        let ignored_tags = ignored.iter().map(|tag| (*tag).to_owned()).collect();
+        let ignored: Vec<String> = ignored.iter().map(|tag| (*tag).to_owned()).collect();
         let mut text = FilteredText::new(html);
-        CharacterFilter::StripHtml { ignored_tags }.apply(&mut text);
+        text.rewrite(|text, target| strip(text, &ignored, target));
         assert_eq!(text.text(), expected, "of {html:?}");
     }
 

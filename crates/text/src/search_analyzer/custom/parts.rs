@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::filters::{Word, without_possessive};
+use super::word::{Word, without_possessive};
 
 /// The options of the filter.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Pattern;
-use super::filters::Word;
+use super::pattern::Pattern;
+use super::word::Word;
 use crate::search_analyzer::words;
 
 /// A rule by which a text is split. `units_max` is the number of UTF-16 code units at which longer
