@@ -296,6 +296,9 @@ fn what_is_not_valid_is_refused() {
         doc! { "moreLikeThis": { "like": ["a"] } },
         doc! { "moreLikeThis": { "like": { "title": "a" }, "path": "title" } },
         doc! { "text": text(), "count": { "type": "all" } },
+        doc! { "text": { "query": "a", "path": "title", "synonyms": "s" } },
+        doc! { "phrase": { "query": "a", "path": "title", "synonyms": "s" } },
+        doc! { "text": text(), "returnStoredSource": true },
     ] {
         let shown = search.to_string();
         assert_eq!(found(&database, search), Err(2), "{shown}");
@@ -306,10 +309,6 @@ fn what_is_not_valid_is_refused() {
     for (search, part) in [
         (doc! { "span": {} }, "span"),
         (doc! { "vectorSearch": {} }, "vectorSearch"),
-        (
-            doc! { "text": { "query": "a", "path": "title", "synonyms": "s" } },
-            "synonyms",
-        ),
         (scored(doc! { "embedded": {} }), "embedded"),
     ] {
         let stages = array![{ "$search": search }];

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(shown(&map, "car park"), [["car park", "garag"]]);
         assert_eq!(
             shown(&map, "beer car x"),
-            [vec!["brew", "pint al"], vec!["car", "vehicl"], vec!["x"]]
+            [vec!["brew", "pint ale"], vec!["car", "vehicl"], vec!["x"]]
         );
         assert_eq!(shown(&map, "brew"), [["brew"]]);
         let places = map.expand(&words("x car park y"));

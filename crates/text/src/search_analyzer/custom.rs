@@ -203,6 +203,60 @@ mod tests {
         );
     }
 
+    /// Random texts, all character filters, and token filters that split and join.
+    #[test]
+    fn ranges_are_parts_of_the_original_text() {
+        const PARTS: [&str; 16] = [
+            "<b>", "</p>", "<!--", "-->", "&amp;", "&#233;", "&x", "e\u{301}", "ﬁ", "Wi-Fi", "a1",
+            " ", "\u{200c}", "ß", "東", "<script>",
+        ];
+        let lengths = GramLengths { min: 1, max: 3 };
+        let own = analyzer(
+            vec![
+                CharacterFilter::StripHtml {
+                    ignored_tags: vec![],
+                },
+                CharacterFilter::Normalize,
+                CharacterFilter::map(vec![("fi".to_owned(), "Φ".to_owned())]),
+                CharacterFilter::Persian,
+            ],
+            SplitRule::Whitespace { units_max: 5 },
+            vec![
+                TokenFilter::Parts(PartRules {
+                    joins_all: true,
+                    ..PartRules::default()
+                }),
+                TokenFilter::Grams {
+                    lengths,
+                    original: Original::Include,
+                },
+                TokenFilter::Shingles { min: 2, max: 3 },
+            ],
+        );
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) as usize % below
+        };
+        let mut found = 0;
+        for _ in 0..5_000 {
+            let text: String = (0..next(12)).map(|_| PARTS[next(PARTS.len())]).collect();
+            let mut last = 0;
+            own.tokens(&text, &mut |token| {
+                assert!(
+                    text.get(token.range.clone()).is_some(),
+                    "{token:?} of {text:?}"
+                );
+                assert!(token.position >= last, "{token:?} of {text:?}");
+                last = token.position;
+                found += 1;
+            });
+        }
+        assert!(found > 5_000);
+    }
+
     #[test]
     fn patterns_go_through_all_filters() {
         let map = CharacterFilter::map(vec![("-".to_owned(), String::new())]);
