@@ -211,7 +211,7 @@ impl Search {
         }
         Ok(Some(OpenSearch {
             stored_source: if self.returns_stored_source {
-                Some(stored_source::projection(&definition)?)
+                stored_source::projection(&definition)?
             } else {
                 None
             },

@@ -243,12 +243,7 @@ impl<'c> Compiler<'c> {
                     let queries = queries.map(|term| word_query(&field_prefix, term, fuzzy));
                     one_of(queries.collect())
                 });
-                let words: Vec<Query> = words.collect();
-                all.push(if needs_all && words.len() > 1 {
-                    Query::all(words)
-                } else {
-                    one_of(words)
-                });
+                all.push(all_or_any(words.collect(), needs_all));
             }
         }
         Ok(one_of(all))
@@ -367,6 +362,15 @@ impl<'c> Compiler<'c> {
             boolean.filter.push(Query::All);
         }
         Ok(Query::Boolean(boolean))
+    }
+}
+
+/// Returns a query for records that match all of the queries, or at least one of them.
+fn all_or_any(queries: Vec<Query>, needs_all: bool) -> Query {
+    if needs_all && queries.len() > 1 {
+        Query::all(queries)
+    } else {
+        one_of(queries)
     }
 }
 

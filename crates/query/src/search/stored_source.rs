@@ -11,8 +11,9 @@ use windrow_mql::projection::Projection;
 use super::options::bad;
 use crate::Error;
 
-/// Returns the projection to the fields that the index stores. Fails if it stores none.
-pub fn projection(definition: &SearchDefinition) -> Result<Projection, Error> {
+/// Returns the projection to the fields that the index stores, or `None` if these are all. Fails if
+/// it stores none.
+pub fn projection(definition: &SearchDefinition) -> Result<Option<Projection>, Error> {
     let Some(stored) = &definition.stored_source else {
         return Err(bad(
             "\"returnStoredSource\" needs \"storedSource\" in the definition of the index"
@@ -21,7 +22,7 @@ pub fn projection(definition: &SearchDefinition) -> Result<Projection, Error> {
     };
     let mut fields = DocumentBuf::new();
     match stored {
-        StoredSource::All => {}
+        StoredSource::All => return Ok(None),
         StoredSource::Include(paths) => {
             fields.push("_id", Value::Int32(1));
             for path in paths {
@@ -34,5 +35,6 @@ pub fn projection(definition: &SearchDefinition) -> Result<Projection, Error> {
             }
         }
     }
-    Ok(Projection::parse(fields.as_document(), &Filter::all())?)
+    let projection = Projection::parse(fields.as_document(), &Filter::all())?;
+    Ok(Some(projection))
 }

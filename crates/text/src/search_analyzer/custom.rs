@@ -217,7 +217,7 @@ mod tests {
                     ignored_tags: vec![],
                 },
                 CharacterFilter::Normalize,
-                CharacterFilter::map(vec![("fi".to_owned(), "Φ".to_owned())]),
+                CharacterFilter::map(vec![("fi".to_owned(), "Φ".to_owned())]).unwrap(),
                 CharacterFilter::Persian,
             ],
             SplitRule::Whitespace { units_max: 5 },
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn patterns_go_through_all_filters() {
-        let map = CharacterFilter::map(vec![("-".to_owned(), String::new())]);
+        let map = CharacterFilter::map(vec![("-".to_owned(), String::new())]).unwrap();
         let own = analyzer(
             vec![map],
             SplitRule::Keyword,

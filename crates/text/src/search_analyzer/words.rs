@@ -179,7 +179,7 @@ pub(super) fn runs(text: &str, is_part: impl Fn(char) -> bool, visit: &mut impl 
 fn pieces(text: &str, word: Range<usize>, position: &mut u32, visit: &mut impl FnMut(Token<'_>)) {
     let mut start = word.start;
     while let Some(rest) = text.get(start..word.end).filter(|rest| !rest.is_empty()) {
-        let end = start + piece_length(rest);
+        let end = start + piece_length(rest, TOKEN_UNITS_MAX);
         visit(Token {
             term: text.get(start..end).unwrap_or_default(),
             range: start..end,
@@ -190,15 +190,16 @@ fn pieces(text: &str, word: Range<usize>, position: &mut u32, visit: &mut impl F
     }
 }
 
-/// Returns the length of the first piece of a word in bytes.
-fn piece_length(word: &str) -> usize {
-    if word.len() <= TOKEN_UNITS_MAX {
+/// Returns the length of the first piece of a word with at most `units_max` UTF-16 code units, but a
+/// character at least, in bytes.
+pub(super) fn piece_length(word: &str, units_max: usize) -> usize {
+    if word.len() <= units_max {
         return word.len();
     }
     let mut units = 0;
     for (at, character) in word.char_indices() {
         units += character.len_utf16();
-        if units > TOKEN_UNITS_MAX {
+        if units > units_max && at > 0 {
             return at;
         }
     }

@@ -323,6 +323,7 @@ fn character_filter(name: &str, options: &mut Options<'_>) -> Result<CharacterFi
                 pairs.push((from.to_owned(), to.to_owned()));
             }
             CharacterFilter::map(pairs)
+                .map_err(|error| malformed(&at, &format!("cannot be used: {error}")))?
         }
         _ => return Err(unknown("character filter", name, &options.path)),
     })

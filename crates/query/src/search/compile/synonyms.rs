@@ -6,7 +6,7 @@ use windrow_search::{PhraseQuery, PhraseWord, Query};
 
 use super::super::options::{SearchPath, bad};
 use super::super::synonyms::{Alternatives, Terms, check_analyzer, mapping_of};
-use super::{Compiler, TextField, one_of, words};
+use super::{Compiler, TextField, all_or_any, one_of, words};
 use crate::Error;
 
 /// A phrase with synonyms becomes so many phrases at most.
@@ -30,12 +30,7 @@ impl Compiler<'_> {
                 let choices = one.choices.iter().map(|terms| sequence(prefix, terms));
                 one_of(choices.collect())
             });
-            let mut clauses: Vec<Query> = clauses.collect();
-            Ok(if needs_all && clauses.len() > 1 {
-                Query::all(std::mem::take(&mut clauses))
-            } else {
-                one_of(clauses)
-            })
+            Ok(all_or_any(clauses.collect(), needs_all))
         })
     }
 

@@ -1,5 +1,6 @@
 //! Character filters.
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
@@ -22,17 +23,33 @@ pub enum CharacterFilter {
     Persian,
 }
 
-/// Strings and their replacements, the longest string first.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mappings(Vec<(String, String)>);
+/// Strings and their replacements.
+#[derive(Clone, Debug)]
+pub struct Mappings {
+    pairs: Vec<(String, String)>,
+    /// Finds the strings, in time linear in the text.
+    automaton: AhoCorasick,
+}
+
+impl PartialEq for Mappings {
+    fn eq(&self, other: &Mappings) -> bool {
+        self.pairs == other.pairs
+    }
+}
 
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 
 impl CharacterFilter {
-    /// Returns a filter that replaces strings. Where several match, the longest one counts.
-    pub fn map(mut mappings: Vec<(String, String)>) -> CharacterFilter {
-        mappings.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        CharacterFilter::Map(Mappings(mappings))
+    /// Returns a filter that replaces strings. Where several match, the longest one counts. Fails with
+    /// a sentence if there are too many.
+    pub fn map(pairs: Vec<(String, String)>) -> Result<CharacterFilter, String> {
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(pairs.iter().map(|(from, _)| from));
+        match automaton {
+            Ok(automaton) => Ok(CharacterFilter::Map(Mappings { pairs, automaton })),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     pub(super) fn apply(&self, text: &mut FilteredText<'_>) {
@@ -57,18 +74,9 @@ impl CharacterFilter {
 
 impl Mappings {
     fn apply(&self, text: &str, target: &mut Rewrite<'_>) {
-        let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            match self
-                .0
-                .iter()
-                .find(|(from, _)| rest.starts_with(from.as_str()))
-            {
-                Some((from, to)) => {
-                    target.replace(at..at + from.len(), to);
-                    at += from.len();
-                }
-                None => at += rest.chars().next().map_or(1, char::len_utf8),
+        for found in self.automaton.find_iter(text) {
+            if let Some((_, to)) = self.pairs.get(found.pattern().as_usize()) {
+                target.replace(found.range(), to);
             }
         }
     }
@@ -125,7 +133,7 @@ mod tests {
         let pairs = [("a", "1"), ("ab", "23"), ("é", ""), ("ö", "oe")];
         let pairs = pairs.map(|(from, to)| (from.to_owned(), to.to_owned()));
         let text = "xab aé schön";
-        let found = filtered(&[CharacterFilter::map(pairs.to_vec())], text);
+        let found = filtered(&[CharacterFilter::map(pairs.to_vec()).unwrap()], text);
         assert_eq!(found.text(), "x23 1 schoen");
         assert_eq!(origin(&found, text, "x23"), "xab");
         assert_eq!(origin(&found, text, "1"), "a");
@@ -148,7 +156,10 @@ mod tests {
     fn filters_build_on_each_other() {
         let pairs = vec![("می".to_owned(), "mi".to_owned())];
         let text = "می\u{200c}خواهم می";
-        let filters = [CharacterFilter::Persian, CharacterFilter::map(pairs)];
+        let filters = [
+            CharacterFilter::Persian,
+            CharacterFilter::map(pairs).unwrap(),
+        ];
         let found = filtered(&filters, text);
         assert_eq!(found.text(), "mi خواهم mi");
         assert_eq!(origin(&found, text, "mi"), "می");

@@ -7,7 +7,6 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct FilteredText<'t> {
     text: Cow<'t, str>,
-    original_bytes: usize,
     /// The changes of each filter.
     changes: Vec<Vec<OffsetPair>>,
 }
@@ -33,7 +32,6 @@ impl<'t> FilteredText<'t> {
     pub fn new(text: &'t str) -> FilteredText<'t> {
         FilteredText {
             text: Cow::Borrowed(text),
-            original_bytes: text.len(),
             changes: Vec::new(),
         }
     }
@@ -63,7 +61,7 @@ impl<'t> FilteredText<'t> {
     /// Returns the range of the original text that a range of this text comes from.
     pub fn original_range(&self, range: Range<usize>) -> Range<usize> {
         let (mut start, mut end) = (range.start, range.end);
-        for (number, offsets) in self.changes.iter().enumerate().rev() {
+        for offsets in self.changes.iter().rev() {
             start = before(offsets, start);
             // The end belongs to the last byte of the range.
             end = if range.is_empty() {
@@ -71,9 +69,6 @@ impl<'t> FilteredText<'t> {
             } else {
                 end_before(offsets, end)
             };
-            if number == 0 {
-                end = end.min(self.original_bytes);
-            }
         }
         start..end.max(start)
     }

@@ -55,10 +55,11 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
 }
 
 fn fold(character: char, target: &mut String) {
-    let found = LETTERS.iter().find(|(like, _)| like.contains(character));
-    if let Some((_, letters)) = found.filter(|_| !character.is_ascii()) {
-        target.push_str(letters);
-        return;
+    if character.is_ascii() {
+        return target.push(character);
+    }
+    if let Some((_, letters)) = LETTERS.iter().find(|(like, _)| like.contains(character)) {
+        return target.push_str(letters);
     }
     let start = target.len();
     let mut is_ascii = true;

@@ -71,9 +71,17 @@ struct Part {
     is_number: bool,
 }
 
+impl Part {
+    /// Returns the option for the kind of the part.
+    fn choose(&self, words: bool, numbers: bool) -> bool {
+        if self.is_number { numbers } else { words }
+    }
+}
+
 /// A token of some parts.
 struct Joined {
-    parts: Range<usize>,
+    /// The number of the first part.
+    first: usize,
     term: String,
     range: Range<usize>,
 }
@@ -92,9 +100,7 @@ impl PartRules {
             take(word);
             return 0;
         }
-        let mut tokens = self.joined(&word.term, &parts);
-        // The longest of the tokens that begin at a part is the first.
-        tokens.sort_by_key(|it| (it.parts.start, std::cmp::Reverse(it.parts.end)));
+        let tokens = self.joined(&word.term, &parts);
         let offset = word.range.start;
         // Character filters and other token filters may have changed the length.
         let is_exact = word.range.len() == word.term.len();
@@ -104,8 +110,8 @@ impl PartRules {
             increment = 0;
         }
         for token in tokens {
-            increment += (token.parts.start - last) as u32;
-            last = token.parts.start;
+            increment += (token.first - last) as u32;
+            last = token.first;
             let range = if is_exact {
                 offset + token.range.start..offset + token.range.end
             } else {
@@ -163,7 +169,7 @@ impl PartRules {
         }
     }
 
-    /// Returns the tokens of the parts, each once.
+    /// Returns the tokens of the parts, each once, in their order.
     fn joined(&self, term: &str, parts: &[Part]) -> Vec<Joined> {
         let join = |numbers: Range<usize>| {
             let ranges = || {
@@ -175,41 +181,31 @@ impl PartRules {
             };
             let start = ranges().next().map_or(0, |range| range.start);
             Joined {
-                parts: numbers.clone(),
+                first: numbers.start,
                 term: ranges().filter_map(|range| term.get(range)).collect(),
                 range: start..ranges().next_back().map_or(start, |range| range.end),
             }
         };
         let mut wanted: Vec<Range<usize>> = Vec::new();
-        let mut want = |range: Range<usize>| {
-            if !wanted.contains(&range) {
-                wanted.push(range);
-            }
-        };
         for (number, part) in parts.iter().enumerate() {
-            if if part.is_number {
-                self.has_numbers
-            } else {
-                self.has_words
-            } {
-                want(number..number + 1);
+            if part.choose(self.has_words, self.has_numbers) {
+                wanted.push(number..number + 1);
             }
         }
         let mut start = 0;
         for run in parts.chunk_by(|one, other| one.is_number == other.is_number) {
-            let is_number = run.first().is_some_and(|part| part.is_number);
-            if if is_number {
-                self.joins_numbers
-            } else {
-                self.joins_words
-            } {
-                want(start..start + run.len());
+            let joins = |part: &Part| part.choose(self.joins_words, self.joins_numbers);
+            if run.first().is_some_and(joins) {
+                wanted.push(start..start + run.len());
             }
             start += run.len();
         }
         if self.joins_all && !parts.is_empty() {
-            want(0..parts.len());
+            wanted.push(0..parts.len());
         }
+        // The longest of the tokens that begin at a part is the first.
+        wanted.sort_by_key(|parts| (parts.start, std::cmp::Reverse(parts.end)));
+        wanted.dedup();
         wanted.into_iter().map(join).collect()
     }
 }
@@ -303,6 +299,19 @@ mod tests {
             ..PartRules::default()
         };
         check(&only_all, "wi-fi-80", &[("wifi80", 1)]);
+    }
+
+    /// Time that grows with the square of the number of parts would be minutes.
+    #[test]
+    fn a_token_has_many_parts() {
+        let rules = PartRules {
+            joins_words: true,
+            joins_all: true,
+            ..PartRules::default()
+        };
+        let (term, mut found) = ("a-1.".repeat(300_000), 0);
+        rules.parts(Word::at(&term, 0..term.len()), &mut |_| found += 1);
+        assert_eq!(found, 600_001);
     }
 
     #[test]

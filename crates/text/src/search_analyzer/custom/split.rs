@@ -157,16 +157,12 @@ fn addresses(text: &str, units_max: usize, take: &mut dyn FnMut(Word)) {
 
 /// Passes a word, in pieces if it is too long.
 fn pieces(text: &str, range: Range<usize>, units_max: usize, take: &mut dyn FnMut(Word)) {
-    let word = text.get(range.clone()).unwrap_or_default();
-    let (mut start, mut units) = (range.start, 0);
-    for (at, character) in word.char_indices() {
-        units += character.len_utf16();
-        if units > units_max && range.start + at > start {
-            take(Word::at(text, start..range.start + at));
-            (start, units) = (range.start + at, character.len_utf16());
-        }
+    let mut start = range.start;
+    while let Some(rest) = text.get(start..range.end).filter(|rest| !rest.is_empty()) {
+        let end = start + words::piece_length(rest, units_max);
+        take(Word::at(text, start..end));
+        start = end;
     }
-    take(Word::at(text, start..range.end));
 }
 
 #[cfg(test)]
