@@ -34,7 +34,7 @@ use windrow_invariant::Bug;
 use windrow_mql::projection::Projection;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
-    Scores, Terms, TieOrder, best, collect, count,
+    Scores, Terms, TieOrder, best, best_and_count, collect, count,
 };
 
 use crate::Error;
@@ -302,12 +302,11 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<(Best, Option<u64>), Error> {
         self.run(interrupt, Scores::Wanted, |node, stop| {
-            let total = if is_counted {
-                Some(count(&mut node.clone(), &mut *stop)?)
-            } else {
-                None
-            };
-            Ok((best(node, options, stop)?, total))
+            if is_counted {
+                let (best, total) = best_and_count(node, options, stop)?;
+                return Ok((best, Some(total)));
+            }
+            Ok((best(node, options, stop)?, None))
         })
     }
 

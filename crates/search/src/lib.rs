@@ -57,4 +57,4 @@ pub use source::Source;
 pub use suggest::{SuggestOptions, Suggestion, suggest};
 pub use term::Term;
 pub use terms::Terms;
-pub use top::{Best, BestOptions, Hit, TieOrder, best};
+pub use top::{Best, BestOptions, Hit, TieOrder, best, best_and_count};

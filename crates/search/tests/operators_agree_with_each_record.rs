@@ -5,7 +5,7 @@ mod common;
 use common::{Corpus, Random, Shape, sort_best_first};
 use windrow_search::{
     Best, BestOptions, Bm25, END, FieldStatistics, Hit, Matches, Scorer, TextScore, TieOrder, all,
-    best, count,
+    best, best_and_count, count,
 };
 
 fn check<S: Scorer + Clone>(random: &mut Random, shape: &Shape, corpus: &Corpus, scorers: &[S]) {
@@ -45,6 +45,9 @@ fn check<S: Scorer + Clone>(random: &mut Random, shape: &Shape, corpus: &Corpus,
             let options = BestOptions::new(k, ties);
             let found = best(&mut node(), &options, || false).unwrap();
             assert_eq!(found.hits, sorted[..k.min(sorted.len())], "{shape:?} {k}");
+            let (found, total) = best_and_count(&mut node(), &options, || false).unwrap();
+            assert_eq!(found.hits, sorted[..k.min(sorted.len())], "{shape:?} {k}");
+            assert_eq!(total, expected.len() as u64, "{shape:?} {k}");
         }
         check_pages(&sorted, ties, || node_best(shape, corpus, scorers));
     }

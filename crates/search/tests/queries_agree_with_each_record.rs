@@ -12,7 +12,7 @@ use windrow_search::memory::MemoryIndex;
 use windrow_search::{
     BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
     FuzzyQuery, IdSet, Limits, Nearness, PhraseQuery, Query, ScoreFunction, Scorer, Scores,
-    TextSimilarity, TieOrder, ValueNumber, all, best, compile, count,
+    TextSimilarity, TieOrder, ValueNumber, all, best, best_and_count, compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -395,6 +395,9 @@ fn queries_agree() {
             found.truncate(10);
             let options = BestOptions::new(10, TieOrder::LowestId);
             let best = best(&mut compiled(), &options, || false).unwrap();
+            let (counted, total) = best_and_count(&mut compiled(), &options, || false).unwrap();
+            assert_eq!(counted.hits, best.hits, "{query}");
+            assert_eq!(total, expected.len() as u64, "{query}");
             let best: Vec<(u64, f64)> = best.hits.iter().map(|hit| (hit.id, hit.score)).collect();
             assert_eq!(best, found, "{query}");
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::BestOptions;
+use super::{Best, BestOptions};
 
 /// A record with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,10 +111,15 @@ impl Collector {
         }
     }
 
-    /// Returns the hits, the best one first.
-    pub fn into_hits(self) -> Vec<Hit> {
+    /// Returns the hits of a query that has so many postings.
+    pub fn into_best(self, postings: u64, postings_read: u64) -> Best {
         let ties = self.ties;
         let ranks = self.best.into_sorted_vec().into_iter();
-        ranks.map(|Reverse(rank)| ties.hit(rank)).collect()
+        let postings_read = postings_read.min(postings);
+        Best {
+            hits: ranks.map(|Reverse(rank)| ties.hit(rank)).collect(),
+            postings_read,
+            postings_skipped: postings - postings_read,
+        }
     }
 }
