@@ -1,4 +1,5 @@
-//! All records of a query: how many there are, and each one with its score.
+//! All records of a query: how many there are, also beside the best ones, and each one with its
+//! score.
 
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
@@ -9,7 +10,7 @@ use crate::operators::Node;
 use crate::postings::{END, Postings};
 use crate::score::Scorer;
 use crate::sums::Sums;
-use crate::top::Hit;
+use crate::top::{Best, BestOptions, Collector, Hit, best};
 
 /// Returns how many records a query has. The query is used up.
 ///
@@ -108,6 +109,59 @@ fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
         }
     }
     bits.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Returns the best k records of a query and how many records it has. The query is used up.
+///
+/// Terms and their combinations are read twice: to count their records costs little, and the best
+/// are found without scoring all. Every other query is read once, since it has to check each record,
+/// as a phrase checks positions.
+///
+/// `should_stop` is asked about every 1,000 postings or blocks.
+///
+/// # Errors
+/// Fails if `should_stop` returned `true`.
+pub fn best_and_count<P, S, F>(
+    query: &mut Node<P, S, F>,
+    options: &BestOptions,
+    mut should_stop: impl FnMut() -> bool,
+) -> Result<(Best, u64), Interrupted>
+where
+    P: Postings + Clone,
+    S: Scorer + Clone,
+    F: Ids + Clone,
+{
+    use Node::{AllTerms, Any, AnyTerm, Empty, Term, Union};
+    let known = query.count();
+    if known.is_some()
+        || matches!(
+            query,
+            Empty | Term(_) | AllTerms(_) | AnyTerm(_) | Any(_) | Union(_)
+        )
+    {
+        let total = match known {
+            Some(total) => total,
+            None => count(&mut query.clone(), &mut should_stop)?,
+        };
+        return Ok((best(query, options, should_stop)?, total));
+    }
+    let postings = query.postings();
+    let mut collector = Collector::new(options);
+    let mut interrupt = Interrupt::new(should_stop);
+    let mut batch = Batch::default();
+    let mut total = 0;
+    loop {
+        query.read(END, &mut batch);
+        if batch.count == 0 {
+            let best = collector.into_best(postings, query.postings_read());
+            return Ok((best, total));
+        }
+        interrupt.steps(batch.count as u32)?;
+        total += batch.count as u64;
+        batch
+            .scored()
+            .for_each(|(id, score)| collector.offer(id, score));
+    }
 }
 
 /// Returns the records of a query. The query is used up.

@@ -15,7 +15,7 @@ mod max_score;
 
 pub use collector::{Hit, TieOrder};
 
-use collector::Collector;
+pub(crate) use collector::Collector;
 
 use crate::batch::Batch;
 use crate::ids::Ids;
@@ -23,7 +23,6 @@ use crate::interrupt::{Interrupt, Interrupted};
 use crate::matches::Matches;
 use crate::operators::{Conjunction, Node};
 use crate::postings::{END, Postings};
-use crate::scan::count;
 use crate::score::Scorer;
 
 /// What [`best`] looks for.
@@ -98,59 +97,6 @@ pub fn best<P: Postings, S: Scorer, F: Ids>(
         search(query, &mut collector, &mut interrupt)?;
     }
     Ok(collector.into_best(postings, query.postings_read()))
-}
-
-/// Returns the best k records of a query and how many records it has. The query is used up.
-///
-/// Terms and their combinations are read twice: to count their records costs little, and the best
-/// are found without scoring all. Every other query is read once, since it has to check each record,
-/// as a phrase checks positions.
-///
-/// `should_stop` is asked about every 1,000 postings or blocks.
-///
-/// # Errors
-/// Fails if `should_stop` returned `true`.
-pub fn best_and_count<P, S, F>(
-    query: &mut Node<P, S, F>,
-    options: &BestOptions,
-    mut should_stop: impl FnMut() -> bool,
-) -> Result<(Best, u64), Interrupted>
-where
-    P: Postings + Clone,
-    S: Scorer + Clone,
-    F: Ids + Clone,
-{
-    use Node::{AllTerms, Any, AnyTerm, Empty, Term, Union};
-    let known = query.count();
-    if known.is_some()
-        || matches!(
-            query,
-            Empty | Term(_) | AllTerms(_) | AnyTerm(_) | Any(_) | Union(_)
-        )
-    {
-        let total = match known {
-            Some(total) => total,
-            None => count(&mut query.clone(), &mut should_stop)?,
-        };
-        return Ok((best(query, options, should_stop)?, total));
-    }
-    let postings = query.postings();
-    let mut collector = Collector::new(options);
-    let mut interrupt = Interrupt::new(should_stop);
-    let mut batch = Batch::default();
-    let mut total = 0;
-    loop {
-        query.read(END, &mut batch);
-        if batch.count == 0 {
-            let best = collector.into_best(postings, query.postings_read());
-            return Ok((best, total));
-        }
-        interrupt.steps(batch.count as u32)?;
-        total += batch.count as u64;
-        batch
-            .scored()
-            .for_each(|(id, score)| collector.offer(id, score));
-    }
 }
 
 fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(

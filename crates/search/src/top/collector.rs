@@ -51,7 +51,7 @@ impl TieOrder {
 
 /// Collects hits in the order of their ids, and keeps the best k.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     k: usize,
     ties: TieOrder,
     /// Only hits of a lower rank are wanted.
