@@ -15,6 +15,12 @@ use crate::options::EngineOptions;
 pub trait OpeningPolicy {
     /// Returns whether to take over the log. Called at its end.
     fn takes_over(&self, replica: &Replica) -> bool;
+    /// Checks whether this server may be the primary. Called after it has taken over the log, and
+    /// before the first write.
+    ///
+    /// # Errors
+    /// Fails with an error with which the opening ends.
+    fn check_primary(&self) -> Result<(), StorageError>;
     /// Loads the copy again, which cannot be continued. See [`Replica::reload`].
     ///
     /// # Errors
@@ -68,6 +74,7 @@ pub fn open_shared(
         if policy.takes_over(&replica) {
             replica = match replica.take_over()? {
                 Promotion::Won(primary) => {
+                    policy.check_primary()?;
                     let storage = primary.into_storage()?;
                     let opened = Engine::open_storage(storage.clone(), options.clone());
                     return opened
@@ -154,12 +161,17 @@ impl Follower {
         self.replica.is_without_primary()
     }
 
-    /// Tries to become the primary. To be called at the end of the log.
+    /// Tries to become the primary. To be called at the end of the log. `check` decides whether this
+    /// server may be the primary, after it has taken over the log and before the first write.
     ///
     /// # Errors
-    /// Fails if the object store fails for longer than the retry policy of the replica, and with
-    /// `Fenced` if another server has taken over the log since. The database has to be opened again.
-    pub fn take_over(self) -> Result<Succession, Error> {
+    /// Fails if the object store fails for longer than the retry policy of the replica, with `Fenced`
+    /// if another server has taken over the log since, and with the error of `check`. The database
+    /// has to be opened again.
+    pub fn take_over(
+        self,
+        check: impl FnOnce() -> Result<(), StorageError>,
+    ) -> Result<Succession, Error> {
         let Follower {
             replica,
             following,
@@ -167,6 +179,7 @@ impl Follower {
         } = self;
         Ok(match replica.take_over()? {
             Promotion::Won(primary) => {
+                check()?;
                 let storage = primary.into_storage()?;
                 let begun = engine.begin_writing(following);
                 begun.map_err(|error| explain_missing_run(&storage, error))?;

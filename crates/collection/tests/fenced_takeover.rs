@@ -31,6 +31,10 @@ impl OpeningPolicy for Policy {
         self.0
     }
 
+    fn check_primary(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
         replica.reload(stale, |_, _| Ok(()))
     }
@@ -144,7 +148,7 @@ fn promote(act: fn(&MemoryBucket)) -> Error {
         follower.follow().unwrap();
     }
     *faults.act.lock() = Some(Box::new(move || act(&bucket)));
-    let error = match follower.take_over() {
+    let error = match follower.take_over(|| Ok(())) {
         Ok(Succession::Won) => panic!("it has won"),
         Ok(Succession::Behind(_)) => panic!("it is behind"),
         Ok(Succession::Stale(stale)) => panic!("{stale:?}"),

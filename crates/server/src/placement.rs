@@ -2,16 +2,18 @@
 //!
 //! A database is in the set that names it. If no set does, the name of the database decides: of all
 //! sets, it is in the one for which the hash of both names is the highest. All servers of a cluster
-//! compute the same, so the placement of a database is stored nowhere.
+//! compute the same. Only databases that existed before their set was added are stored by name.
 //!
 //! The first set has the databases `admin`, `config` and `local`, and so the users and roles.
 
+mod stored;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::namespace::{check_database, is_internal_database};
+pub use stored::StoredPlacement;
 
-/// The first line of a stored placement.
-const TITLE: &str = "windrow data sets format 1";
+use crate::namespace::{check_database, is_internal_database};
 
 /// The most data sets of a cluster.
 const SETS_MAX: usize = 64;
@@ -55,6 +57,19 @@ enum Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     sets: Vec<DataSet>,
+    first_location: FirstSetLocation,
+    /// The databases that are in a set for another reason than their names, in lower case.
+    pinned: BTreeMap<String, DataSetId>,
+}
+
+/// Where the objects of the first data set are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstSetLocation {
+    /// In the folder of the set, as those of every other set.
+    #[default]
+    OwnFolder,
+    /// Directly below the prefix: the set was a database without data sets before.
+    Prefix,
 }
 
 impl Placement {
@@ -87,7 +102,11 @@ impl Placement {
                 }
             }
         }
-        Ok(Placement { sets })
+        Ok(Placement {
+            sets,
+            first_location: FirstSetLocation::default(),
+            pinned: BTreeMap::new(),
+        })
     }
 
     /// The number of data sets.
@@ -111,11 +130,19 @@ impl Placement {
         found.map(DataSetId)
     }
 
+    /// Where the objects of the first set are.
+    pub fn first_location(&self) -> FirstSetLocation {
+        self.first_location
+    }
+
     /// The data set of a database.
     pub fn set_of(&self, database: &str) -> DataSetId {
         let database = database.to_lowercase();
         if is_internal_database(&database) {
             return DataSetId::FIRST;
+        }
+        if let Some(set) = self.pinned.get(&database) {
+            return *set;
         }
         self.named(&database).unwrap_or_else(|| {
             let of_hash = |id: &DataSetId| hash(self.name(*id), &database);
@@ -134,25 +161,14 @@ impl Placement {
         ranked.max().map(|(_, id)| id)
     }
 
-    /// The text that is stored in the object store.
-    pub fn to_text(&self) -> String {
-        let lines = self.sets.iter().map(|set| format!("set {set}\n"));
-        format!("{TITLE}\n{}", lines.collect::<String>())
-    }
-
-    /// Parses a stored placement.
-    ///
-    /// # Errors
-    /// Fails with a phrase if the text is not that of a placement.
-    pub fn from_text(text: &str) -> Result<Placement, String> {
-        let mut lines = text.lines();
-        let title = lines.next().unwrap_or_default();
-        if title != TITLE {
-            return Err(format!("it begins with {title:?}, not with {TITLE:?}"));
-        }
-        let set = |line| str::strip_prefix(line, "set ").ok_or(line);
-        let sets: Result<Vec<&str>, &str> = lines.map(set).collect();
-        Placement::parse(&sets.map_err(|line| format!("it has the line {line:?}"))?)
+    /// The data set that has the whole name of a database.
+    fn exactly_named(&self, database: &str) -> Option<DataSetId> {
+        let is_exact = |pattern: &Pattern| matches!(pattern, Pattern::Exact(it) if it == database);
+        let found = self
+            .sets
+            .iter()
+            .position(|set| set.patterns.iter().any(is_exact));
+        found.map(DataSetId)
     }
 
     /// Returns a sentence on the first difference from a stored placement.
@@ -312,19 +328,6 @@ mod tests {
             let (before, after) = (sets.set_of(&database), more.set_of(&database));
             assert!(before == after || after == DataSetId(3), "{database}");
         }
-    }
-
-    #[test]
-    fn the_stored_text_is_read_again() {
-        let sets = placement(&["main", "logs=Logs, metrics-*"]);
-        let text = sets.to_text();
-        assert_eq!(
-            text,
-            "windrow data sets format 1\nset main\nset logs=logs,metrics-*\n"
-        );
-        assert_eq!(Placement::from_text(&text).unwrap(), sets);
-        assert!(Placement::from_text("windrow data sets format 2\nset a\n").is_err());
-        assert!(Placement::from_text(&format!("{text}logs\n")).is_err());
     }
 
     #[test]

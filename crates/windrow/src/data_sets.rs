@@ -1,82 +1,192 @@
-//! The data sets of a cluster in an object store. The object `data-sets` lists them. Each one is a
-//! database below `sets/NAME`.
+//! The data sets of a cluster in an object store.
+//!
+//! The object `data-sets` lists them. Each change creates an object of the next version, `data-sets-2`
+//! and so on, so that of two servers that change them at the same time one fails.
 
 use bytes::Bytes;
 use windrow_collection::StorageError;
-use windrow_server::Placement;
-use windrow_storage::Bucket;
+use windrow_server::{DataSetId, FirstSetLocation, Placement, StoredPlacement};
+use windrow_storage::{Bucket, Creation};
 
-/// The object that lists the data sets.
+/// The object of the first version.
 const NAME: &str = "data-sets";
 
 /// An object that exists in every database without data sets.
 const DATABASE: &str = "database";
 
-/// Returns the address of a data set.
-pub fn data_set_url(url: &str, set: &str) -> String {
-    format!("{}/sets/{set}", url.trim_end_matches('/'))
+/// Returns the address of the objects of a data set.
+pub fn data_set_url(url: &str, placement: &Placement, set: DataSetId) -> String {
+    let url = url.trim_end_matches('/');
+    if set == DataSetId::FIRST && placement.first_location() == FirstSetLocation::Prefix {
+        return url.to_owned();
+    }
+    format!("{url}/sets/{}", placement.name(set))
 }
 
-/// Returns the data sets below a prefix. `None` if it is empty or contains a database without data
-/// sets.
-///
-/// # Errors
-/// Fails if the object cannot be read.
-pub fn find(bucket: &dyn Bucket) -> Result<Option<Placement>, StorageError> {
-    let bytes = bucket.get(NAME)?;
-    bytes.map(|bytes| read(bucket, &bytes)).transpose()
-}
+/// The number of changes of the data sets. 0 if nothing is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacementVersion(u64);
 
-fn read(bucket: &dyn Bucket, bytes: &[u8]) -> Result<Placement, StorageError> {
-    let text = String::from_utf8_lossy(bytes);
-    Placement::from_text(&text).map_err(|what| StorageError::Damaged {
-        place: bucket.place(NAME),
-        what,
-    })
-}
-
-/// Stores the data sets of a new cluster, or compares them with those of an existing one.
-///
-/// # Errors
-/// Fails if they differ, if there is a database without data sets, or if the object store fails.
-pub fn agree(bucket: &dyn Bucket, placement: &Placement) -> Result<(), StorageError> {
-    let unsuitable = |what: String| StorageError::Unsuitable {
-        place: bucket.place(""),
-        what,
-    };
-    let stored = match find(bucket)? {
-        Some(stored) => stored,
-        None if bucket.get(DATABASE)?.is_some() => {
-            let what = "it has a database without data sets, which cannot be divided";
-            return Err(unsuitable(what.to_owned()));
+impl PlacementVersion {
+    fn object(self) -> String {
+        match self.0 {
+            0 | 1 => NAME.to_owned(),
+            version => format!("{NAME}-{version}"),
         }
-        None => {
-            // Another server may create the object at the same time, so the stored one is compared.
-            bucket.create(NAME, Bytes::from(placement.to_text()))?;
-            find(bucket)?
-                .ok_or_else(|| unsuitable("an object that was created cannot be read".to_owned()))?
+    }
+
+    fn next(self) -> PlacementVersion {
+        PlacementVersion(self.0 + 1)
+    }
+
+    /// Fails if there is a newer version.
+    ///
+    /// # Errors
+    /// Fails also if the object store fails.
+    pub fn check_newest(self, bucket: &dyn Bucket) -> Result<(), StorageError> {
+        if bucket.size(&self.next().object())?.is_none() {
+            return Ok(());
         }
-    };
-    match placement.difference(&stored) {
-        None => Ok(()),
-        Some(difference) => Err(unsuitable(difference)),
+        let what = "its data sets were changed: each server has to be started with all of them, \
+                    by --data-set";
+        Err(unsuitable(bucket, what.to_owned()))
     }
 }
 
-/// Fails if there are data sets. A server without data sets would otherwise create a database
-/// beside them.
+/// What an object store says about its data sets, and the version of it.
+#[derive(Debug, PartialEq)]
+pub struct FoundPlacement {
+    pub stored: StoredPlacement,
+    pub version: PlacementVersion,
+}
+
+/// Returns the newest version below a prefix.
 ///
 /// # Errors
-/// Fails as [`agree`] does.
-pub fn check_absent(bucket: &dyn Bucket) -> Result<(), StorageError> {
-    let Some(stored) = find(bucket)? else {
-        return Ok(());
+/// Fails if an object cannot be read.
+pub fn find(bucket: &dyn Bucket) -> Result<FoundPlacement, StorageError> {
+    let mut found = FoundPlacement {
+        stored: StoredPlacement::Undivided,
+        version: PlacementVersion(0),
     };
-    let count = stored.count();
-    Err(StorageError::Unsuitable {
+    loop {
+        let version = found.version.next();
+        let Some(bytes) = bucket.get(&version.object())? else {
+            return Ok(found);
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let stored = StoredPlacement::from_text(&text).map_err(|what| StorageError::Damaged {
+            place: bucket.place(&version.object()),
+            what,
+        })?;
+        found = FoundPlacement { stored, version };
+    }
+}
+
+/// Creates the version after `version`. Another server may create it at the same time, and with
+/// other data sets.
+///
+/// # Errors
+/// Fails if the object store fails.
+pub fn store(
+    bucket: &dyn Bucket,
+    version: PlacementVersion,
+    stored: &StoredPlacement,
+) -> Result<Creation, StorageError> {
+    bucket.create(&version.next().object(), Bytes::from(stored.to_text()))
+}
+
+/// How the data sets that a server was given compare with the stored ones.
+#[derive(Debug, PartialEq)]
+pub enum PlacementComparison {
+    /// They are stored.
+    Complete {
+        placement: Placement,
+        version: PlacementVersion,
+    },
+    /// They are stored as sets that are being added: see [`StoredPlacement::Adding`].
+    Adding {
+        placement: Placement,
+        existing: usize,
+        version: PlacementVersion,
+    },
+    /// They are those of a new cluster or are added to existing ones: this can be stored after
+    /// `version`.
+    New {
+        stored: StoredPlacement,
+        version: PlacementVersion,
+    },
+}
+
+/// Compares the data sets that a server was given with the stored ones.
+///
+/// # Errors
+/// Fails if other data sets are stored, or if the object store fails.
+pub fn compare(
+    bucket: &dyn Bucket,
+    given: &Placement,
+) -> Result<PlacementComparison, StorageError> {
+    let FoundPlacement { stored, version } = find(bucket)?;
+    let refuse = |difference| unsuitable(bucket, difference);
+    let check = |placement: &Placement| match given.difference(placement) {
+        None => Ok(()),
+        Some(difference) => Err(refuse(difference)),
+    };
+    let stored = match stored {
+        StoredPlacement::Undivided if bucket.size(DATABASE)?.is_some() => StoredPlacement::Adding {
+            placement: given.clone().of_undivided(),
+            existing: 0,
+        },
+        StoredPlacement::Undivided => StoredPlacement::Complete(given.clone()),
+        StoredPlacement::Complete(placement) if given.count() > placement.count() => {
+            StoredPlacement::Adding {
+                placement: placement.extended(given).map_err(refuse)?,
+                existing: placement.count(),
+            }
+        }
+        StoredPlacement::Complete(placement) => {
+            check(&placement)?;
+            return Ok(PlacementComparison::Complete { placement, version });
+        }
+        StoredPlacement::Adding {
+            placement,
+            existing,
+        } => {
+            check(&placement)?;
+            return Ok(PlacementComparison::Adding {
+                placement,
+                existing,
+                version,
+            });
+        }
+    };
+    Ok(PlacementComparison::New { stored, version })
+}
+
+/// Returns the version of a database without data sets. A server without data sets would otherwise
+/// create a database beside them.
+///
+/// # Errors
+/// Fails if there are data sets, and as [`find`] does.
+pub fn check_undivided(bucket: &dyn Bucket) -> Result<PlacementVersion, StorageError> {
+    let found = find(bucket)?;
+    let placement = match &found.stored {
+        StoredPlacement::Undivided => return Ok(found.version),
+        StoredPlacement::Adding { placement, .. } | StoredPlacement::Complete(placement) => {
+            placement
+        }
+    };
+    let count = placement.count();
+    let what = format!("it has {count} data sets, which the server has to be given by --data-set");
+    Err(unsuitable(bucket, what))
+}
+
+/// Returns an error about the whole prefix.
+pub fn unsuitable(bucket: &dyn Bucket, what: String) -> StorageError {
+    StorageError::Unsuitable {
         place: bucket.place(""),
-        what: format!("it has {count} data sets, which the server has to be given by --data-set"),
-    })
+        what,
+    }
 }
 
 #[cfg(test)]
@@ -85,33 +195,104 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_first_server_decides() {
-        let bucket = MemoryBucket::new();
-        let placement = |given: &[&str]| Placement::parse(given).unwrap();
-        check_absent(&bucket).unwrap();
-        assert_eq!(find(&bucket).unwrap(), None);
-        agree(&bucket, &placement(&["main", "logs=logs"])).unwrap();
-        agree(&bucket, &placement(&["main", "logs=logs"])).unwrap();
-        let error = agree(&bucket, &placement(&["main", "logs"])).unwrap_err();
-        assert!(error.to_string().contains("data set 2 is"), "{error}");
-        let error = check_absent(&bucket).unwrap_err().to_string();
-        assert!(error.contains("--data-set"), "{error}");
-        let stored = find(&bucket).unwrap().unwrap();
-        assert_eq!(stored.count(), 2);
+    fn placement(given: &[&str]) -> Placement {
+        Placement::parse(given).unwrap()
+    }
+
+    fn refused<T: std::fmt::Debug>(result: Result<T, StorageError>, expected: &str) {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    /// What a server does that is given these data sets.
+    fn agree(bucket: &MemoryBucket, given: &Placement) -> Result<FoundPlacement, StorageError> {
+        loop {
+            match compare(bucket, given)? {
+                PlacementComparison::New { stored, version } => {
+                    store(bucket, version, &stored)?;
+                }
+                _ => return find(bucket),
+            }
+        }
     }
 
     #[test]
-    fn an_existing_database_is_not_divided() {
+    fn the_first_server_decides() {
+        let bucket = MemoryBucket::new();
+        let single = check_undivided(&bucket).unwrap();
+        let sets = placement(&["main", "logs=logs"]);
+        let found = agree(&bucket, &sets).unwrap();
+        assert_eq!(found.stored, StoredPlacement::Complete(sets.clone()));
+        assert_eq!(agree(&bucket, &sets).unwrap(), found);
+        refused(
+            agree(&bucket, &placement(&["main", "logs"])),
+            "data set 2 is",
+        );
+        refused(agree(&bucket, &placement(&["main"])), "data set 2 is");
+        refused(check_undivided(&bucket), "--data-set");
+        refused(single.check_newest(&bucket), "--data-set");
+        found.version.check_newest(&bucket).unwrap();
+    }
+
+    #[test]
+    fn sets_are_added() {
+        let bucket = MemoryBucket::new();
+        let before = agree(&bucket, &placement(&["main", "logs=logs"])).unwrap();
+        refused(
+            agree(&bucket, &placement(&["main", "more", "logs=logs"])),
+            "data set 2 is",
+        );
+        let more = placement(&["main", "logs=logs", "more"]);
+        let adding = agree(&bucket, &more).unwrap();
+        let expected = StoredPlacement::Adding {
+            placement: more.clone(),
+            existing: 2,
+        };
+        assert_eq!(adding.stored, expected);
+        refused(before.version.check_newest(&bucket), "--data-set");
+        // Every other server has to be given the same sets meanwhile.
+        assert_eq!(agree(&bucket, &more).unwrap(), adding);
+        refused(
+            agree(&bucket, &placement(&["main", "logs=logs"])),
+            "data set 3 is",
+        );
+        let found = [(DataSetId(0), vec!["shop".to_owned(), "test".to_owned()])];
+        let complete = StoredPlacement::Complete(more.clone().keeping(&found).unwrap());
+        assert!(matches!(
+            store(&bucket, adding.version, &complete).unwrap(),
+            Creation::Created
+        ));
+        assert_eq!(agree(&bucket, &more).unwrap().stored, complete);
+        refused(adding.version.check_newest(&bucket), "--data-set");
+    }
+
+    #[test]
+    fn an_existing_database_is_divided() {
         let bucket = MemoryBucket::new();
         bucket.put(DATABASE, Bytes::from("x")).unwrap();
-        let error = agree(&bucket, &Placement::parse(&["main"]).unwrap()).unwrap_err();
-        assert!(error.to_string().contains("without data sets"), "{error}");
+        let sets = placement(&["main", "more"]);
+        let adding = agree(&bucket, &sets).unwrap();
+        let expected = StoredPlacement::Adding {
+            placement: sets.of_undivided(),
+            existing: 0,
+        };
+        assert_eq!(adding.stored, expected);
+        refused(check_undivided(&bucket), "--data-set");
+        store(&bucket, adding.version, &StoredPlacement::Undivided).unwrap();
+        let version = check_undivided(&bucket).unwrap();
+        version.check_newest(&bucket).unwrap();
     }
 
     #[test]
     fn sets_have_addresses_of_their_own() {
-        assert_eq!(data_set_url("s3://b/p/", "logs"), "s3://b/p/sets/logs");
-        assert_eq!(data_set_url("s3://b", "logs"), "s3://b/sets/logs");
+        let sets = placement(&["main", "logs"]);
+        let check = |sets: &Placement, url, set, expected| {
+            assert_eq!(data_set_url(url, sets, DataSetId(set)), expected);
+        };
+        check(&sets, "s3://b/p/", 1, "s3://b/p/sets/logs");
+        check(&sets, "s3://b", 0, "s3://b/sets/main");
+        let divided = sets.of_undivided();
+        check(&divided, "s3://b/p/", 0, "s3://b/p");
+        check(&divided, "s3://b/p/", 1, "s3://b/p/sets/logs");
     }
 }

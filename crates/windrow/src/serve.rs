@@ -1,7 +1,9 @@
 //! `windrow serve`: runs a server on a data folder.
 
+mod added_sets;
 mod audit_options;
 mod config_file;
+mod data_set_location;
 mod data_sets;
 mod engines;
 mod given_option;
@@ -12,6 +14,7 @@ mod option_table;
 mod option_values;
 mod options;
 mod pid_file;
+mod placement_check;
 mod problem_log;
 mod reload;
 mod shared_store;
@@ -48,6 +51,8 @@ use crate::address_file::{AddressFile, Password, ServerAddress};
 use crate::allocator::limit_arenas;
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder;
+use crate::data_sets::check_undivided;
+use crate::store::open_bucket;
 use data_sets::DataSets;
 use engines::{EngineSource, open_engine};
 use help::HELP;
@@ -56,10 +61,12 @@ use new_folder::NewFolder;
 pub use options::Options;
 use options::parse;
 use pid_file::PidFile;
+use placement_check::PlacementCheck;
 use problem_log::set_log;
 use reload::Reloader;
-use shared_store::{ABSTENTION, FollowTask, OpenedEngine, abstention};
+use shared_store::{ABSTENTION, FollowTask, OpenedEngine, SharedDatabase, Takeover, abstention};
 use shown_options::show_arguments;
+use store_options::StoreOptions;
 use traces::{TraceExporter, start_traces};
 use web::start_web;
 
@@ -149,6 +156,12 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         ServedData::Folder(opened) => {
             serve_engine(log, &options, server, opened, outputs)?;
         }
+        ServedData::Store(opened, placement) => {
+            let monitor = placement.monitor(server.stop())?;
+            let served = serve_engine(log, &options, server, opened, outputs);
+            monitor.end()?;
+            served?;
+        }
         ServedData::Sets(sets) => {
             let served = sets.serve(Arc::new(options), server, log);
             drop(outputs);
@@ -160,7 +173,7 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves the engine of the data folder until a stop is requested. `outputs` are dropped as soon as
+/// Serves a single engine until a stop is requested. `outputs` are dropped as soon as
 /// no client is served.
 fn serve_engine<T>(
     log: &Arc<Log>,
@@ -193,38 +206,65 @@ fn serve_engine<T>(
 
 /// The data of a server.
 enum ServedData {
-    /// A single database.
+    /// The database in the data folder.
     Folder(OpenedEngine),
+    /// A database without data sets in an object store.
+    Store(OpenedEngine, PlacementCheck),
     /// Several data sets.
     Sets(DataSets),
 }
 
 impl ServedData {
     fn open(options: &Options, log: &Arc<Log>) -> Result<ServedData, Failure> {
-        let store = options.store.as_ref();
-        let sets = store.and_then(|store| Some((store, store.data_sets.as_ref()?)));
-        if let Some((store, sets)) = sets {
-            return Ok(ServedData::Sets(DataSets::open(options, store, sets, log)?));
+        let Some(store) = &options.store else {
+            let source = EngineSource {
+                folder: &options.data_folder,
+                memory_bytes: options.memory_bytes,
+                shared: None,
+            };
+            return open_engine(options, source, log).map(ServedData::Folder);
+        };
+        match &store.data_sets {
+            Some(sets) => DataSets::open(options, store, sets, log).map(ServedData::Sets),
+            None => ServedData::open_store(options, store, log),
         }
+    }
+
+    fn open_store(
+        options: &Options,
+        store: &StoreOptions,
+        log: &Arc<Log>,
+    ) -> Result<ServedData, Failure> {
+        let bucket = open_bucket(&store.url, &store.options).map_err(Failure::runtime)?;
+        let version = check_undivided(bucket.as_ref()).map_err(Failure::runtime)?;
+        let placement = PlacementCheck::new(bucket, version);
         let source = EngineSource {
             folder: &options.data_folder,
             memory_bytes: options.memory_bytes,
-            store,
-            abstention: abstention(),
+            shared: Some(SharedDatabase {
+                store,
+                placement: &placement,
+                takeover: Takeover::IfNeeded {
+                    abstention: abstention(),
+                },
+            }),
         };
-        open_engine(options, source, log).map(ServedData::Folder)
+        let opened = open_engine(options, source, log)?;
+        Ok(ServedData::Store(opened, placement))
     }
 
     fn is_encrypted(&self) -> bool {
         match self {
-            ServedData::Folder(opened) => opened.engine.is_encrypted(),
+            ServedData::Folder(opened) | ServedData::Store(opened, _) => {
+                opened.engine.is_encrypted()
+            }
             ServedData::Sets(sets) => sets.is_encrypted(),
         }
     }
 
     fn close(self) {
         match self {
-            ServedData::Folder(opened) => {
+            ServedData::Folder(opened) | ServedData::Store(opened, _) => {
                 drop(opened.follow);
                 // The start fails in any case.
                 let _ = opened.engine.close();
@@ -247,7 +287,9 @@ struct StartedServer {
 fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<StartedServer, Failure> {
     let traces = start_traces(log, &options.traces)?;
     let (engine, users, router) = match data {
-        ServedData::Folder(opened) => (opened.engine.clone(), UsersEngine::Own, None),
+        ServedData::Folder(opened) | ServedData::Store(opened, _) => {
+            (opened.engine.clone(), UsersEngine::Own, None)
+        }
         ServedData::Sets(sets) => {
             let users = UsersEngine::First(sets.first_engine());
             (sets.front_engine(), users, Some(sets.router(options)))

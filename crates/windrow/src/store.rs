@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use lexopt::prelude::*;
 use windrow_collection::{StorageError, run_of_row};
+use windrow_server::StoredPlacement;
 use windrow_storage::{Bucket, MasterKey, StoreReport, collect_garbage, inspect, unlock, unseal};
 
 use crate::command_line::{Failure, Subcommand};
@@ -82,14 +83,23 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         decrypt(bucket.as_ref(), master, file)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Some(placement) = data_sets::find(bucket.as_ref()).map_err(Failure::runtime)? else {
-        let is_whole = run_on_database(&options.action, bucket, master.as_deref())?;
-        return Ok(exit_code(is_whole));
+    let found = data_sets::find(bucket.as_ref()).map_err(Failure::runtime)?;
+    let placement = match found.stored {
+        StoredPlacement::Undivided => {
+            let is_whole = run_on_database(&options.action, bucket, master.as_deref())?;
+            return Ok(exit_code(is_whole));
+        }
+        StoredPlacement::Complete(placement) => placement,
+        // The new sets are not databases yet.
+        StoredPlacement::Adding {
+            placement,
+            existing,
+        } => placement.reduced(existing.max(1)),
     };
     let mut are_whole = true;
-    for set in placement.ids().map(|id| placement.name(id)) {
-        println!("data set      {set}");
-        let url = data_sets::data_set_url(&options.url, set);
+    for set in placement.ids() {
+        println!("data set      {}", placement.name(set));
+        let url = data_sets::data_set_url(&options.url, &placement, set);
         let bucket = open_bucket(&url, &options.options).map_err(Failure::runtime)?;
         are_whole &= run_on_database(&options.action, bucket, master.as_deref())?;
         println!();

@@ -80,6 +80,10 @@ impl OpeningPolicy for RandomPolicy<'_> {
         is_ending || replica.is_without_primary() || self.cluster.one_in(4)
     }
 
+    fn check_primary(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
         self.cluster.with(|state| state.report.reloads += 1);
         let is_collected = u64::from(stale == Stale::Collected);
@@ -311,10 +315,12 @@ impl Cluster {
         running: &Arc<Running>,
         copy: &Mutex<Option<Box<Follower>>>,
     ) {
-        let result = self.with_copy(server, copy, |follower| match follower.take_over() {
-            Ok(Succession::Behind(follower)) => (Some(follower), Ok(None)),
-            Ok(ended) => (None, Ok(Some(ended))),
-            Err(error) => (None, Err(error)),
+        let result = self.with_copy(server, copy, |follower| {
+            match follower.take_over(|| Ok(())) {
+                Ok(Succession::Behind(follower)) => (Some(follower), Ok(None)),
+                Ok(ended) => (None, Ok(Some(ended))),
+                Err(error) => (None, Err(error)),
+            }
         });
         let is_alive = self.with(|state| state.members[server].life == running.life);
         if !is_alive {

@@ -1,7 +1,7 @@
 //! The data sets of a server. Opens each of them, monitors its role, and reopens it after another
 //! server has become its primary.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,13 +14,14 @@ use windrow_server::{
 };
 use windrow_storage::MemoryDisk;
 
-use super::engines::{EngineSource, open_engine};
+use super::added_sets::agree_on_placement;
+use super::data_set_location::{DataSetLocation, locations};
 use super::options::Options;
-use super::shared_store::{FollowTask, OpenedEngine};
+use super::placement_check::PlacementCheck;
+use super::shared_store::{FollowTask, OpenedEngine, Takeover};
 use super::store_options::{DataSetOptions, StoreOptions};
 use crate::client;
 use crate::command_line::Failure;
-use crate::data_sets::{agree, data_set_url};
 use crate::memory::MEMORY_BYTES_MIN;
 use crate::secret_file;
 use crate::server_target::TlsFiles;
@@ -53,6 +54,7 @@ const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 6..=1024;
 /// The open data sets of a server.
 pub struct DataSets {
     placement: Placement,
+    check: PlacementCheck,
     locations: Vec<DataSetLocation>,
     key: Option<String>,
     engines: Vec<OpenedEngine>,
@@ -61,42 +63,38 @@ pub struct DataSets {
     front: Arc<Engine>,
 }
 
-/// The location of a data set, and its share of memory and cache.
-struct DataSetLocation {
-    name: String,
-    folder: PathBuf,
-    store: StoreOptions,
-    memory_bytes: u64,
-}
-
 impl DataSets {
-    /// Compares the data sets in the object store with the options, and opens all of them.
+    /// Compares the data sets in the object store with the options, adds those that are new, and
+    /// opens all of them.
     ///
     /// # Errors
-    /// Fails if they differ, if one cannot be opened, or if there is too little memory.
+    /// Fails if others are stored, if one cannot be opened, or if there is too little memory.
     pub fn open(
         options: &Options,
         store: &StoreOptions,
         sets: &DataSetOptions,
         log: &Arc<Log>,
     ) -> Result<DataSets, Failure> {
-        let placement = sets.placement.clone();
         let key = sets.key_file.as_deref().map(read_key).transpose()?;
-        let locations = locations(options, store, &placement)?;
         let bucket = open_bucket(&store.url, &store.options).map_err(Failure::runtime)?;
-        agree(bucket.as_ref(), &placement).map_err(Failure::runtime)?;
+        let agreed = agree_on_placement(options, store, &sets.placement, &bucket, log)?;
         let front_options = EngineOptions::with_memory(MEMORY_BYTES_MIN);
         let front = Engine::open(Arc::new(MemoryDisk::default()), front_options);
+        let locations = locations(options, store, &agreed.placement)?;
         let mut opened = DataSets {
-            placement,
+            check: PlacementCheck::new(bucket, agreed.version),
+            placement: agreed.placement,
             key,
             engines: Vec::new(),
             first: Arc::default(),
             front: front.map_err(Failure::runtime)?,
             locations: Vec::new(),
         };
+        let takeover = Takeover::IfNeeded {
+            abstention: Duration::ZERO,
+        };
         for location in locations {
-            match location.open(options, Duration::ZERO, log) {
+            match location.open(options, &opened.check, takeover, log) {
                 Ok(engine) => opened.engines.push(engine),
                 Err(failure) => {
                     opened.close();
@@ -164,6 +162,7 @@ impl DataSets {
             return Err(Failure::runtime("the server has no router"));
         };
         let stop: Arc<Stop> = Arc::default();
+        let monitor = self.check.clone().monitor(server.stop())?;
         let mut threads = Vec::new();
         let sets = self.locations.into_iter().zip(self.engines);
         for (id, (location, opened)) in self.placement.ids().zip(sets) {
@@ -173,6 +172,7 @@ impl DataSets {
                 location,
                 host: host.clone(),
                 options: options.clone(),
+                check: self.check.clone(),
                 log: log.clone(),
                 stop: stop.clone(),
             };
@@ -192,40 +192,9 @@ impl DataSets {
             // A panic was already logged.
             drop(thread.join());
         }
+        monitor.end()?;
         served.map_err(Failure::runtime)
     }
-}
-
-/// Returns the locations of all data sets, among which memory and cache are divided.
-fn locations(
-    options: &Options,
-    store: &StoreOptions,
-    placement: &Placement,
-) -> Result<Vec<DataSetLocation>, Failure> {
-    let count = placement.count() as u64;
-    // The front state also has an engine.
-    let memory_bytes = options.memory_bytes.saturating_sub(MEMORY_BYTES_MIN) / count;
-    if memory_bytes < MEMORY_BYTES_MIN {
-        let needed = (count + 1) * (MEMORY_BYTES_MIN >> 20);
-        return Err(Failure::Usage(format!(
-            "{count} data sets need a --memory of {needed}MiB at least"
-        )));
-    }
-    let location = |id: DataSetId| {
-        let name = placement.name(id).to_owned();
-        DataSetLocation {
-            folder: options.data_folder.join("sets").join(&name),
-            store: StoreOptions {
-                url: data_set_url(&store.url, &name),
-                cache_bytes: store.cache_bytes / count,
-                data_sets: None,
-                ..store.clone()
-            },
-            memory_bytes,
-            name,
-        }
-    };
-    Ok(placement.ids().map(location).collect())
 }
 
 /// Reads the key of a cluster. As in MongoDB's key files, white space is ignored.
@@ -262,29 +231,13 @@ fn encryption_of_peers(options: &Options) -> Option<EncryptStream> {
     }))
 }
 
-impl DataSetLocation {
-    fn open(
-        &self,
-        options: &Options,
-        abstention: Duration,
-        log: &Arc<Log>,
-    ) -> Result<OpenedEngine, Failure> {
-        let source = EngineSource {
-            folder: &self.folder,
-            memory_bytes: self.memory_bytes,
-            store: Some(&self.store),
-            abstention,
-        };
-        open_engine(options, source, log)
-    }
-}
-
 /// The work of a data set.
 struct DataSetTask {
     id: DataSetId,
     location: DataSetLocation,
     host: DataSetHost,
     options: Arc<Options>,
+    check: PlacementCheck,
     log: Arc<Log>,
     /// Requested after the last client was served.
     stop: Arc<Stop>,
@@ -350,8 +303,13 @@ impl DataSetTask {
     fn open_again(&self, abstention: Duration) -> Option<OpenedEngine> {
         let began = Instant::now();
         loop {
-            let left = abstention.saturating_sub(began.elapsed());
-            match self.location.open(&self.options, left, &self.log) {
+            let takeover = Takeover::IfNeeded {
+                abstention: abstention.saturating_sub(began.elapsed()),
+            };
+            let opened = self
+                .location
+                .open(&self.options, &self.check, takeover, &self.log);
+            match opened {
                 Ok(opened) => return Some(opened),
                 Err(failure) if began.elapsed() >= OPEN_TIME_MAX => {
                     self.give_up(&failure);

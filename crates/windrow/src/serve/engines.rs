@@ -10,8 +10,7 @@ use windrow_storage::{Disk, RealDisk};
 
 use super::options::Options;
 use super::problem_log::log_problem;
-use super::shared_store::{OpenedEngine, open_shared};
-use super::store_options::StoreOptions;
+use super::shared_store::{OpenedEngine, SharedDatabase, open_shared};
 use crate::command_line::Failure;
 use crate::data_folder::open_when_free;
 use crate::encryption;
@@ -29,10 +28,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct EngineSource<'a> {
     pub folder: &'a Path,
     pub memory_bytes: u64,
-    /// The object store that contains the database. `None` if the folder contains it.
-    pub store: Option<&'a StoreOptions>,
-    /// The server does not become the primary within this time.
-    pub abstention: Duration,
+    /// The database in an object store. `None` if the folder contains it.
+    pub shared: Option<SharedDatabase<'a>>,
 }
 
 /// Opens an engine.
@@ -56,13 +53,12 @@ pub fn open_engine(
     engine_options.storage.encryption =
         encryption::find_key(options.encryption_key_file.as_deref())?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let open = || match source.store {
-        Some(store) => open_shared(
-            store,
+    let open = || match source.shared {
+        Some(database) => open_shared(
+            database,
             disk.clone(),
             source.folder,
             engine_options.clone(),
-            source.abstention,
             log,
         ),
         None => {

@@ -71,7 +71,8 @@ Options:
   --data-set NAME     one of several data sets in the object store, each with a log and a primary of its
                       own; can be repeated. NAME=DATABASE,… says which databases it has, for example
                       logs=logs,metrics-*; others are divided by their names. The first set has admin
-                      and the users. The servers appear as routers of MongoDB
+                      and the users. The servers appear as routers of MongoDB. More can be added
+                      later, at the end
   --key-file FILE     the key with which servers with data sets log in at each other, the same on all
   --set-parameter NAME=VALUE
                       set a server parameter, as the command setParameter does; VALUE is true,

@@ -14,8 +14,8 @@ use windrow_document::doc;
 use windrow_server::{Log, Severity, Stop};
 use windrow_storage::{ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, Stale, Uploads};
 
+use super::placement_check::PlacementCheck;
 use super::store_options::StoreOptions;
-use crate::data_sets;
 use crate::store::open_bucket;
 
 /// The interval at which an idle primary extends the log.
@@ -61,18 +61,38 @@ impl RetryPolicy for Backoff {
     }
 }
 
-/// Opens a database in an object store. If no other server extends the log, this server becomes the
-/// primary. Otherwise it follows.
+/// A database in an object store.
+#[derive(Clone, Copy)]
+pub struct SharedDatabase<'a> {
+    pub store: &'a StoreOptions,
+    pub placement: &'a PlacementCheck,
+    pub takeover: Takeover,
+}
+
+/// When a server that opens a database becomes its primary.
+#[derive(Clone, Copy)]
+pub enum Takeover {
+    /// If no other server extends the log, but not within this time.
+    IfNeeded { abstention: Duration },
+    /// In any case.
+    Always,
+    /// Not while it opens the database.
+    Never,
+}
+
+/// Opens a database in an object store, as its primary or as a follower of another server.
 pub fn open_shared(
-    store: &StoreOptions,
+    database: SharedDatabase<'_>,
     disk: Arc<dyn Disk>,
     folder: &Path,
     options: EngineOptions,
-    abstention: Duration,
     log: &Arc<Log>,
 ) -> Result<OpenedEngine, Error> {
+    let store = database.store;
     let bucket = open_bucket(&store.url, &store.options)?;
-    data_sets::check_absent(bucket.as_ref())?;
+    let retry_policy = Arc::new(Backoff { log: log.clone() });
+    let placement = database.placement.clone();
+    placement.check(retry_policy.as_ref())?;
     let cluster = ClusterOptions {
         bucket,
         address: store.advertise.clone(),
@@ -82,13 +102,22 @@ pub fn open_shared(
         retention: RETENTION,
         member_lifetime: MEMBER_LIFETIME,
         log_objects_max: LOG_OBJECTS_MAX,
-        retry_policy: Arc::new(Backoff { log: log.clone() }),
+        retry_policy: retry_policy.clone(),
         uploads: Uploads::Threads,
+    };
+    let abstention = match database.takeover {
+        Takeover::IfNeeded { abstention } => abstention,
+        Takeover::Always | Takeover::Never => Duration::ZERO,
     };
     let policy = StartPolicy {
         folder,
         log,
+        takeover: database.takeover,
         abstains_until: Instant::now() + abstention,
+        primary_check: PrimaryCheck {
+            placement,
+            retry_policy,
+        },
     };
     let opened = loop {
         let storage_options = options.storage.clone();
@@ -116,6 +145,7 @@ pub fn open_shared(
         engine: engine.clone(),
         election_timeout: store.election_timeout,
         abstains_until: policy.abstains_until,
+        primary_check: policy.primary_check,
         log: log.clone(),
     };
     Ok(OpenedEngine {
@@ -134,17 +164,41 @@ pub fn abstention() -> Duration {
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-/// The policy at the start: takes over the log if no other server extends it.
+/// Decides whether a server that has taken over a log may write to it.
+struct PrimaryCheck {
+    placement: PlacementCheck,
+    retry_policy: Arc<Backoff>,
+}
+
+impl PrimaryCheck {
+    fn run(&self) -> Result<(), StorageError> {
+        self.placement.check(self.retry_policy.as_ref())
+    }
+}
+
+/// The policy at the start.
 struct StartPolicy<'a> {
     folder: &'a Path,
     log: &'a Log,
+    takeover: Takeover,
     /// The server does not take over before.
     abstains_until: Instant,
+    primary_check: PrimaryCheck,
 }
 
 impl OpeningPolicy for StartPolicy<'_> {
     fn takes_over(&self, replica: &Replica) -> bool {
-        Instant::now() >= self.abstains_until && replica.is_without_primary()
+        match self.takeover {
+            Takeover::IfNeeded { .. } => {
+                Instant::now() >= self.abstains_until && replica.is_without_primary()
+            }
+            Takeover::Always => true,
+            Takeover::Never => false,
+        }
+    }
+
+    fn check_primary(&self) -> Result<(), StorageError> {
+        self.primary_check.run()
     }
 
     fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
@@ -195,6 +249,7 @@ pub struct FollowTask {
     election_timeout: Duration,
     /// The server does not take over before.
     abstains_until: Instant,
+    primary_check: PrimaryCheck,
     log: Arc<Log>,
 }
 
@@ -233,7 +288,7 @@ impl FollowTask {
                 stop.wait(POLL_INTERVAL);
                 continue;
             }
-            match self.follower.take_over()? {
+            match self.follower.take_over(|| self.primary_check.run())? {
                 Succession::Won => {
                     say(&self.log, PRIMARY, IS_PRIMARY, &self.engine);
                     return Ok(());
