@@ -61,13 +61,13 @@ mod window_fields;
 use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::explain::{ExplainedCommand, Verbosity};
 use crate::find::{Find, Hint};
-use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
 pub(crate) use path_values::visit;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::{Filter, Node};
 
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::operators::{self, Operator};
-use crate::row::Interrupt;
 use crate::source::Source;
 
 /// The parsed request of a `count`.

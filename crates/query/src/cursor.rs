@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use windrow_interrupt::Interrupt;
 use windrow_mql::sort::Sort;
 
 use crate::Error;
 use crate::find::Find;
 use crate::operators::{self, BoxOperator, Operator, ReadCounters, count_rows, totals};
 use crate::plan::Plan;
-use crate::row::{Content, Interrupt, Row, check_size};
+use crate::row::{Content, Row, check_size};
 use crate::source::Source;
 
 impl Find {

@@ -7,6 +7,7 @@ use windrow_document::build::value_len;
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, ArrayBuilder, Collation, Document, Value, ValueRef, key};
 use windrow_index::KeyKind;
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
@@ -14,7 +15,6 @@ use crate::aggregate::visit;
 use crate::cursor::{Cursor, PlannedFind};
 use crate::find::{Find, Hint};
 use crate::plan::{ClusteredScan, Plan};
-use crate::row::Interrupt;
 use crate::source::Direction;
 
 /// The parsed request of a `distinct`.

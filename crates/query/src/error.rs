@@ -3,6 +3,7 @@
 use std::fmt;
 
 use windrow_collection::StorageError;
+use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 
 /// The error of a query. Its text is a sentence for the caller.
@@ -11,13 +12,8 @@ pub enum Error {
     /// The caller's fault: the query breaks a rule of the language, or fails on the values of the
     /// documents. Carries MongoDB's code.
     Language(windrow_mql::Error),
-    /// The operation was killed or exceeded its time limit. Carries MongoDB's code.
-    Interrupted {
-        /// MongoDB's code.
-        code: i32,
-        /// The reason, as a sentence.
-        message: String,
-    },
+    /// The operation was killed or exceeded its time limit.
+    Interrupted(Interrupted),
     /// A bug in Windrow.
     Bug(Bug),
     /// An error of the collection or of the machine.
@@ -42,7 +38,7 @@ impl Error {
     pub fn code(&self) -> Option<i32> {
         match self {
             Error::Language(error) => Some(error.code),
-            Error::Interrupted { code, .. } => Some(*code),
+            Error::Interrupted(interrupted) => Some(interrupted.code()),
             Error::Bug(_) | Error::Collection(_) => None,
         }
     }
@@ -57,7 +53,7 @@ impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Language(error) => error.fmt(formatter),
-            Error::Interrupted { message, .. } => formatter.write_str(message),
+            Error::Interrupted(interrupted) => interrupted.fmt(formatter),
             Error::Bug(bug) => bug.fmt(formatter),
             Error::Collection(error) => error.fmt(formatter),
         }
@@ -65,6 +61,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Error {
+        Error::Interrupted(interrupted)
+    }
+}
 
 impl From<Bug> for Error {
     fn from(bug: Bug) -> Error {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
+use windrow_interrupt::Interrupt;
 use windrow_mql::projection::Projection;
 
 use crate::Error;
@@ -12,7 +13,6 @@ use crate::operators::{self, Operator, totals};
 use crate::plan::Plan;
 use crate::planner::{self, PlanChoice};
 use crate::print::{number, print, print_plan};
-use crate::row::Interrupt;
 use crate::source::Source;
 
 /// The verbosity of explain.

@@ -64,7 +64,7 @@ pub use find::{Find, Hint};
 pub use plan_cache::CachedPlan;
 pub use planner_settings::PlannerSettings;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
-pub use row::{Content, Interrupt, Row, Uninterrupted, check_size};
+pub use row::{Content, Row, check_size};
 pub use shape::{Shape, ShapeParts};
 pub use snapshot::Snapshot;
 pub use source::{
@@ -75,3 +75,5 @@ pub use statistics::{
     CollectionStatistics, SearchIndexName, Statistics, StatisticsProvider, checked_scale,
 };
 pub use view::EngineCollections;
+// Functions of this crate take an interrupt.
+pub use windrow_interrupt::{Interrupt, Interrupted, Uninterrupted};

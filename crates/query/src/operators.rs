@@ -26,11 +26,12 @@ mod text;
 
 use std::sync::Arc;
 
+use windrow_interrupt::Interrupt;
 use windrow_mql::projection::Projection;
 
 use crate::Error;
 use crate::plan::{ClusteredScan, KeyOutput, Plan};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::source::Source;
 
 pub(crate) use keyed_row::KeyedRow;

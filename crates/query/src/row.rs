@@ -1,7 +1,8 @@
-//! The rows that operators pass on, and how operations are interrupted.
+//! The rows that operators pass on, and how often they check the interrupt.
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
+use windrow_interrupt::Interrupt;
 use windrow_mql::reshape::RemovedFields;
 use windrow_mql::{Meta, Origin, SearchDetails};
 
@@ -143,33 +144,6 @@ impl Row {
     }
 }
 
-/// Tells operations to stop, for example because they were killed or have exceeded their time
-/// limit.
-pub trait Interrupt {
-    /// Fails if the operation has to stop, usually with [`Error::Interrupted`] and the code 11601
-    /// or 50.
-    fn check(&self) -> Result<(), Error>;
-
-    /// The interrupt for use in other threads. `None` if only one thread may use it.
-    fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
-        None
-    }
-}
-
-/// An interrupt that never stops an operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Uninterrupted;
-
-impl Interrupt for Uninterrupted {
-    fn check(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
-        Some(self)
-    }
-}
-
 /// The number of rows between two checks of an [`Interrupt`].
 const ROWS_PER_CHECK: u32 = 256;
 
@@ -196,6 +170,6 @@ impl Pace {
             return Ok(());
         }
         self.0 = 0;
-        interrupt.check()
+        Ok(interrupt.check()?)
     }
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_mql::projection::Projection;
 use windrow_search::{
@@ -38,7 +39,6 @@ use windrow_search::{
 };
 
 use crate::Error;
-use crate::row::Interrupt;
 use crate::source::Source;
 use crate::text::term_lists::{SearchInterrupt, TermLists};
 pub use details::DetailsWriter;

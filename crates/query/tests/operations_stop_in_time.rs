@@ -9,21 +9,18 @@ use windrow_document::{DocumentBuf, array, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::sort::Sort;
 use windrow_query::{
-    Aggregate, EngineCollections, Error, Find, Interrupt, Pipeline, Uninterrupted,
+    Aggregate, EngineCollections, Find, Interrupt, Interrupted, Pipeline, Uninterrupted,
 };
 
 /// An interrupt that stops at the second check.
 struct Second(Cell<u32>);
 
 impl Interrupt for Second {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Interrupted> {
         self.0.set(self.0.get() + 1);
         match self.0.get() {
             1 => Ok(()),
-            _ => Err(Error::Interrupted {
-                code: 50,
-                message: "operation exceeded time limit".into(),
-            }),
+            _ => Err(Interrupted::with_code(50, "operation exceeded time limit")),
         }
     }
 }

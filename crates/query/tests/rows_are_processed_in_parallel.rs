@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use support::Database;
 use windrow_document::{Array, DocumentBuf, array, doc};
 use windrow_query::{
-    Aggregate, Direction, EngineCollections, Error, Hint, Interrupt, Pipeline, Source,
+    Aggregate, Direction, EngineCollections, Error, Hint, Interrupt, Interrupted, Pipeline, Source,
     Uninterrupted,
 };
 
@@ -15,7 +15,7 @@ use windrow_query::{
 struct Alone;
 
 impl Interrupt for Alone {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Interrupted> {
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use windrow_collection::{
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext, UpdateOutcome};
-use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
+use windrow_query::{Find, Interrupt, Interrupted, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::clock;
@@ -88,14 +88,11 @@ struct SearchInterrupt<'a, 'b> {
 }
 
 impl Interrupt for SearchInterrupt<'_, '_> {
-    fn check(&self) -> Result<(), QueryError> {
+    fn check(&self) -> Result<(), Interrupted> {
         let committed = self.batch.borrow_mut().commit_if_old();
         committed.map_err(|error| {
             let error = from_write_error(error);
-            QueryError::Interrupted {
-                code: error.code.number(),
-                message: error.message,
-            }
+            Interrupted::with_code(error.code.number(), error.message)
         })?;
         Interrupt::check(self.operation)
     }

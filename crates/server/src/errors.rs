@@ -180,8 +180,8 @@ impl IntoCommandError for windrow_query::Error {
     fn into_command_error(self) -> CommandError {
         match self {
             windrow_query::Error::Language(error) => error.into_command_error(),
-            windrow_query::Error::Interrupted { code, message } => {
-                CommandError::new(ErrorCode(code), message)
+            windrow_query::Error::Interrupted(interrupted) => {
+                CommandError::new(ErrorCode(interrupted.code()), interrupted.into_message())
             }
             windrow_query::Error::Bug(bug) => bug.into_command_error(),
             windrow_query::Error::Collection(error) => error.into_command_error(),

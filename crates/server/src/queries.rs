@@ -15,7 +15,7 @@ use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
     Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Hint, Interrupt,
-    PlannedFind, Row, Source, check_size,
+    Interrupted, PlannedFind, Row, Source, check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -30,11 +30,9 @@ use crate::transaction_context::TransactionContext;
 use crate::{collation, plan_summary, snapshot_reads};
 
 impl Interrupt for Operation {
-    fn check(&self) -> Result<(), QueryError> {
-        Operation::check(self).map_err(|error| QueryError::Interrupted {
-            code: error.code.number(),
-            message: error.message,
-        })
+    fn check(&self) -> Result<(), Interrupted> {
+        let checked = Operation::check(self);
+        checked.map_err(|error| Interrupted::with_code(error.code.number(), error.message))
     }
 
     fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {

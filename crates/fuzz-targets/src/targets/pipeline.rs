@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use windrow_document::Document;
 use windrow_mql::filter::Environment;
-use windrow_query::{Aggregate, Collections, EngineCollections, Error, Interrupt, Pipeline};
+use windrow_query::{Aggregate, Collections, EngineCollections, Interrupt, Interrupted, Pipeline};
 
 use super::plan::{COLLECTION, DATABASE, engine};
 use crate::value_encoding::ValueDecoder;
@@ -19,13 +19,11 @@ const CHECKS_MAX: u32 = 200;
 pub struct CheckLimit(pub Cell<u32>);
 
 impl Interrupt for CheckLimit {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Interrupted> {
         self.0.set(self.0.get() + 1);
         if self.0.get() > CHECKS_MAX {
-            return Err(Error::Interrupted {
-                code: 11601,
-                message: "the pipeline exceeded its number of checks".to_owned(),
-            });
+            let message = "the pipeline exceeded its number of checks";
+            return Err(Interrupted::new(message));
         }
         Ok(())
     }

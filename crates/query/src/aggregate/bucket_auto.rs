@@ -1,6 +1,7 @@
 //! `$bucketAuto`: a given number of groups of about the same size.
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
@@ -14,7 +15,7 @@ use super::stage::{PipelineContext, StageKind, Transformation};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// A parsed `$bucketAuto`.
 #[derive(Clone, Debug)]

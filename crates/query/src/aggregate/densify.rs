@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Collation, Document, DocumentBuf, Value, ValueRef, collation, key};
+use windrow_interrupt::Interrupt;
 use windrow_mql::densify_step::DensifyStep;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
@@ -13,7 +14,7 @@ use super::path_values::{value_at, with_value};
 use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, MemoryLimit, Operator, SortedRows, Sorter, counted};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// A parsed `$densify`.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! `$facet`: runs several pipelines on the same rows. Each result is an array in one document.
 
 use windrow_document::{Array, ArrayBuilder, Document, DocumentBuilder, ValueRef};
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
@@ -9,7 +10,7 @@ use super::rows::{Rows, check_array};
 use super::stage::{ParsePipeline, Pipeline, PipelineContext, Stage, StageKind, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// A parsed `$facet`.
 #[derive(Clone, Debug)]

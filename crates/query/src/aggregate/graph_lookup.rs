@@ -8,6 +8,7 @@ use windrow_document::path::Path;
 use windrow_document::{
     ArrayBuf, ArrayBuilder, Collation, Document, DocumentBuf, Value, ValueRef, key,
 };
+use windrow_interrupt::Interrupt;
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
@@ -21,7 +22,7 @@ use super::stage::{PipelineContext, StageKind, Transformation};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, counted};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Row};
 use crate::source::Source;
 
 /// A parsed `$graphLookup`.

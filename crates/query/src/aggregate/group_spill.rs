@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::IntoValues;
 
 use foldhash::fast::RandomState;
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Environment;
 
 use super::group::{Bin, Group};
@@ -12,7 +13,7 @@ use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
 use crate::operators::{KeyedRow, SortedRows, Sorter};
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 
 pub(super) struct SpilledGroups {
     known: HashMap<GroupKey, Bin, RandomState>,

@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_mql::FieldLineage;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
@@ -20,7 +21,7 @@ use crate::operators::{
     BoxOperator, Counters, MemoryLimit, Operator, count_rows, counted, fold_alone, fold_parts,
     is_over_memory, threads,
 };
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Parses `{_id: expression, field: {accumulator: …}, …}`. Fails with 15947 if the operand is not a
 /// document, with 15955 without an `_id`, and as accumulators do.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, ArrayBuf, DocumentBuf, Value, ValueRef};
+use windrow_interrupt::Interrupt;
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
@@ -26,7 +27,7 @@ use super::unwind::Unwind;
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
-use crate::row::{Content, Interrupt, Pace, Row};
+use crate::row::{Content, Pace, Row};
 use crate::source::Source;
 use join::{Join, JoinResult};
 

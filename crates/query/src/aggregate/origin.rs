@@ -2,13 +2,14 @@
 //! adds the origin to rows after the query and after sorts, if a later stage reads it.
 
 use windrow_document::Value;
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::sort::Sort;
 
 use super::stage::Stage;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Returns the dependencies of the stages, which include the origin of their rows.
 pub fn dependencies(stages: &[Stage]) -> Dependencies {

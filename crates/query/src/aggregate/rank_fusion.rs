@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::sort::Sort;
 use windrow_mql::{FusedScore, Meta};
@@ -20,7 +21,7 @@ use super::stage::{Pipeline, PipelineContext, StageKind, Transformation};
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Row};
 use crate::source::Source;
 
 pub(super) use parse::{NAME, NOT_FIRST, PipelineParser, SCORE_FUSION, parse};

@@ -1,9 +1,11 @@
 //! Rows in memory, and size limits of documents between stages.
 
+use windrow_interrupt::Interrupt;
+
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{Counters, Operator, ReadCounters, counted};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Row};
 
 /// The number of rows between two checks of the interrupt.
 const ROWS_PER_CHECK: usize = 1024;
@@ -72,15 +74,13 @@ pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
     use windrow_document::doc;
+    use windrow_interrupt::Interrupted;
 
     struct Stopped;
 
     impl Interrupt for Stopped {
-        fn check(&self) -> Result<(), Error> {
-            Err(Error::Interrupted {
-                code: 50,
-                message: "time is over".to_owned(),
-            })
+        fn check(&self) -> Result<(), Interrupted> {
+            Err(Interrupted::with_code(50, "time is over"))
         }
     }
 
@@ -90,6 +90,6 @@ mod tests {
         let rows = (0..2_000).map(|number| Row::new(doc! { "_id": number }));
         let mut rows = Rows::new(rows.collect());
         let stopped = (0..ROWS_PER_CHECK).find_map(|_| rows.next(&Stopped).err());
-        assert!(matches!(stopped, Some(Error::Interrupted { code: 50, .. })));
+        assert_eq!(stopped.and_then(|error| error.code()), Some(50));
     }
 }

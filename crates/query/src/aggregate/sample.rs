@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use windrow_document::ValueRef;
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
@@ -12,7 +13,7 @@ use super::operand;
 use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, MemoryLimit, Operator, SortedRows, Sorter, counted};
-use crate::row::{Interrupt, Pace, Row};
+use crate::row::{Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 
 /// A parsed `$sample`.

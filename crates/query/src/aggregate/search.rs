@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::{Dependencies, SearchMetadata};
 use windrow_mql::filter::Environment;
 use windrow_search::Hit;
@@ -14,7 +15,7 @@ use super::stage::{
 };
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader};
 use crate::source::{RecordId, Source};
 

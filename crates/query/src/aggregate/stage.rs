@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, DocumentBuf, ValueRef};
+use windrow_interrupt::Interrupt;
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::{Environment, Filter};
@@ -18,7 +19,6 @@ use crate::Error;
 use crate::explain::Verbosity;
 use crate::find::DistinctRows;
 use crate::operators::{BoxOperator, ReadCounters};
-use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 use crate::statistics::Statistics;
 

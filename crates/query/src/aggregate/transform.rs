@@ -2,6 +2,7 @@
 //! ones, `$replaceRoot`, `$redact`), and for `$count`.
 
 use windrow_document::{DocumentBuf, Value};
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, ReshapeOutput};
@@ -9,7 +10,7 @@ use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, ReshapeOutput};
 use super::geo_near::AddedFields;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counted, parts_over};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Returns the context in which the expressions of a row are evaluated.
 pub(super) fn context<'a>(row: &'a Row, environment: &'a Environment) -> Context<'a> {

@@ -1,6 +1,7 @@
 //! `$unionWith`: appends the rows of another collection.
 
 use windrow_document::{Array, DocumentBuf, Value, ValueRef, doc};
+use windrow_interrupt::Interrupt;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
@@ -14,7 +15,7 @@ use super::stage::{
 };
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
-use crate::row::{Interrupt, Row, check_size};
+use crate::row::{Row, check_size};
 use crate::source::split_namespace;
 
 /// A parsed `$unionWith`.

@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuilder, Value, ValueRef};
+use windrow_interrupt::Interrupt;
 use windrow_mql::FieldLineage;
 use windrow_mql::expression::Dependencies;
 
@@ -9,7 +10,7 @@ use super::operand;
 use super::path_values::with_value;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, counted, parts_over};
-use crate::row::{Content, Interrupt, Pace, Row};
+use crate::row::{Content, Pace, Row};
 
 /// A parsed `$unwind`.
 #[derive(Clone, Debug)]

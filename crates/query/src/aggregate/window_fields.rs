@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef, key};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
@@ -18,7 +19,7 @@ use crate::operators::{
     BoxOperator, Counters, KeyedRow, MemoryLimit, Operator, SortedRows, Sorter, bytes_max, counted,
     over_memory,
 };
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// A parsed `$setWindowFields`.
 #[derive(Clone, Debug)]

@@ -1,8 +1,10 @@
 //! Intersection: the records that all inputs have. The inputs are in the order of record ids.
 
+use windrow_interrupt::Interrupt;
+
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::source::RecordId;
 
 pub(super) struct AndSorted {

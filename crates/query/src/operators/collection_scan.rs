@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use windrow_document::Document;
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
-use crate::row::{Interrupt, Pace, Row};
+use crate::row::{Pace, Row};
 use crate::source::{Direction, KEYS_END, RecordCursor, RecordPart, Source};
 
 pub(super) struct CollectionScan {

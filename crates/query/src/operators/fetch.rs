@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use windrow_document::{Document, Value};
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use super::operator::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::Error;
-use crate::row::{Content, Interrupt, Pace, Row};
+use crate::row::{Content, Pace, Row};
 use crate::source::Source;
 
 /// Adds the documents to the rows of the input.

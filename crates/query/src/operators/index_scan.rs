@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, key};
 use windrow_index::Definition;
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_mql::filter::Filter;
 
@@ -16,7 +17,7 @@ use crate::Error;
 use crate::bounds::interval::after;
 use crate::bounds::range::{KeyRange, ScanRanges, cut};
 use crate::plan::{IndexScan, KeyOutput};
-use crate::row::{Content, Interrupt, Pace, Row};
+use crate::row::{Content, Pace, Row};
 use crate::source::{Direction, EntryCursor, KEYS_END, RecordId, Source, count_about_all};
 
 /// The number of consecutive entries that fail a check before the scan seeks.

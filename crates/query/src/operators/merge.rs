@@ -3,12 +3,13 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use windrow_interrupt::Interrupt;
 use windrow_mql::sort::Sort as Order;
 
 use super::id_set::IdSet;
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 pub(super) struct SortMerge {
     order: Order,

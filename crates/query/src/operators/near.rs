@@ -19,6 +19,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_geo::KeyRange;
 use windrow_geo::key_range::{difference, union};
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::nearest;
 
 use super::id_set::IdSet;
@@ -28,7 +29,7 @@ use crate::Error;
 use crate::bounds::geo::intervals;
 use crate::near::NearScan;
 use crate::plan::{IndexScan, KeyOutput};
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::source::{Direction, RecordId, Source};
 
 /// After a ring with fewer documents, the width doubles. After a ring with more than

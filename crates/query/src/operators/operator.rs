@@ -1,8 +1,10 @@
 //! The interface of operators.
 
+use windrow_interrupt::Interrupt;
+
 use super::reads::ReadCounters;
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// An operator: produces the rows of one step of a plan.
 pub trait Operator: Send {

@@ -1,9 +1,11 @@
 //! Returns the rows of several inputs, each record once.
 
+use windrow_interrupt::Interrupt;
+
 use super::id_set::IdSet;
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 pub(super) struct Or {
     inputs: Vec<BoxOperator>,

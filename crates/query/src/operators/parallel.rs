@@ -16,11 +16,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
+use windrow_interrupt::{Interrupt, Interrupted};
 use windrow_mql::interrupt::ThreadInterrupt;
 
 use super::operator::{BoxOperator, Counters, Operator, Part};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// The number of parts for each thread, so that a thread that has finished finds other parts.
 const PARTS_PER_THREAD: u64 = 16;
@@ -281,18 +282,13 @@ struct PartInterrupt<'w> {
 }
 
 impl Interrupt for PartInterrupt<'_> {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Interrupted> {
         if self.failed_part.load(Ordering::Acquire) < self.part {
-            return Err(Error::Interrupted {
-                code: INTERRUPTED,
-                message: "an earlier row failed".to_owned(),
-            });
+            return Err(Interrupted::new("an earlier row failed"));
         }
         self.interrupt.check()
     }
 }
-
-const INTERRUPTED: i32 = 11601;
 
 /// Returns the counters of an operator and of the operators below it, each with one input.
 fn counts_of(operator: &dyn Operator) -> Vec<Counters> {

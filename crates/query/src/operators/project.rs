@@ -1,13 +1,14 @@
 //! Operators that transform rows one by one: projection, `returnKey`, `showRecordId`.
 
 use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_interrupt::Interrupt;
 use windrow_mql::Origin;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Applies a projection.
 pub(super) struct Project {

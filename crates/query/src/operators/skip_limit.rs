@@ -1,8 +1,10 @@
 //! Skip and limit.
 
+use windrow_interrupt::Interrupt;
+
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Leaves out the first rows.
 pub(crate) struct Skip {

@@ -1,12 +1,13 @@
 //! Sorts rows.
 
+use windrow_interrupt::Interrupt;
 use windrow_mql::sort::Sort as Order;
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use super::parallel::{RowConsumer, fold_alone, fold_parts, threads};
 use super::sorter::{MemoryLimit, SortedRows, Sorter};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 
 /// Reads all rows of the input before it returns the first one.
 pub(crate) struct Sort {

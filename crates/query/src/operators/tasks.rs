@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
+use windrow_interrupt::Interrupt;
 use windrow_mql::interrupt::ThreadInterrupt;
 
 use super::parallel::ThreadPermit;
 use crate::Error;
-use crate::row::Interrupt;
 
 /// Runs the tasks `0..count` once each, and returns their results in order. Returns the error of a
 /// task if one fails. Tasks that have not been started are then left out.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_index::score_of;
+use windrow_interrupt::Interrupt;
 use windrow_postings::Posting;
 use windrow_search::operators::{Conjunction, Disjunction, Filter, Without};
 use windrow_search::{
@@ -17,7 +18,7 @@ use super::operator::{BoxOperator, Counters, Operator, counted};
 use super::tasks::run_tasks;
 use crate::Error;
 use crate::bounds::interval::after;
-use crate::row::{Content, Interrupt, Pace, Row};
+use crate::row::{Content, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
 use crate::text::term_lists::{SearchInterrupt, TermList, TermLists};

@@ -1,11 +1,11 @@
 //! The details that a search returns for each document besides its score.
 
 use windrow_document::{Document, DocumentBuf};
+use windrow_interrupt::Interrupt;
 use windrow_mql::SearchDetails;
 
 use super::highlight::Highlights;
 use crate::Error;
-use crate::row::Interrupt;
 
 /// Computes the details of documents.
 pub struct DetailsWriter {

@@ -14,6 +14,7 @@ use windrow_index::search::{
     SearchDefinition, StringMapping, TERM, VALUE_GAP, autocomplete_path, language_of, path_of,
     prefix,
 };
+use windrow_interrupt::Interrupt;
 use windrow_search::{Highlighter, Passage, Query, Token, passages};
 use windrow_text::{GramTokenizer, Language, SearchTokenizer, VisitToken};
 
@@ -21,7 +22,7 @@ use super::compile::{IndexFacts, matches_wildcard};
 use super::options::{Options, SearchPath, bad, optional_number};
 use super::query_printer::fields_of;
 use crate::Error;
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 
 /// The parsed option `highlight`.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_index::search::SynonymMapping;
+use windrow_interrupt::Interrupt;
 use windrow_search::Postings;
 
 use super::OpenSearch;
@@ -10,7 +11,6 @@ use super::compile::IndexFacts;
 use super::source::IndexSource;
 use super::synonyms::SynonymMap;
 use crate::Error;
-use crate::row::Interrupt;
 use crate::text::term_lists::TermLists;
 
 /// What the compiler needs to know about the index of an open search.

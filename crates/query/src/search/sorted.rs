@@ -6,12 +6,13 @@
 //! - Otherwise the sort key of each matching record is computed while the records are found.
 
 use windrow_document::Document;
+use windrow_interrupt::Interrupt;
 use windrow_search::{END, Hit, Ids, Matches, Scores, all, collect};
 
 use super::sort::{FirstHits, KeyOrder, SearchSort, SortRequest, SortedHit};
 use super::{OpenSearch, Page};
 use crate::Error;
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 use crate::source::RecordId;
 
 impl OpenSearch {

@@ -9,11 +9,12 @@ use windrow_collection::StorageError;
 use windrow_document::ValueRef;
 use windrow_document::key::KeyReader;
 use windrow_index::search::{EXISTS, VALUE, path_of, prefix};
+use windrow_interrupt::Interrupt;
 use windrow_search::ids::SetIds;
 use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, RecordValue, Terms};
 
 use crate::Error;
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 use crate::source::{Direction, KeyLists, Source};
 use crate::text::term_lists::{TermList, TermLists};
 

@@ -10,6 +10,7 @@
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::search::{StringMapping, TERM, prefix};
+use windrow_interrupt::Interrupt;
 use windrow_search::{CompileError, Postings, Source as _, SuggestOptions, suggest};
 
 use super::OpenSearch;
@@ -17,7 +18,6 @@ use super::compile::words;
 use super::options::{Options, bad, optional_number};
 use super::source::IndexSource;
 use crate::Error;
-use crate::row::Interrupt;
 use crate::text::term_lists::{SearchInterrupt, TermLists};
 
 /// A parsed `suggest`.

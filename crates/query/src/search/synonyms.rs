@@ -10,12 +10,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use windrow_document::{Document, ValueRef};
 use windrow_index::search::{SearchDefinition, SynonymMapping};
+use windrow_interrupt::Interrupt;
 use windrow_search::PhraseWord;
 use windrow_text::{SearchAnalyzer, SearchTokenizer};
 
 use super::options::bad;
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::source::{Collections, Direction};
 
 /// A word, or several that stand next to each other, as terms.

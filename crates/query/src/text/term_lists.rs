@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use windrow_collection::PostingBatch;
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_postings::GROUP;
 use windrow_search::{Batch, Bound, Interrupted, Postings};
 
 use crate::Error;
-use crate::row::Interrupt;
 use crate::source::{PostingList, RecordId, Source};
 
 /// Opens lists of postings and collects their errors. A list that fails just ends.
@@ -73,7 +73,7 @@ impl<'i> SearchInterrupt<'i> {
 
     /// Returns `true` if the search has to stop.
     pub fn should_stop(&mut self) -> bool {
-        self.error = self.interrupt.check().err();
+        self.error = self.interrupt.check().err().map(Error::from);
         self.error.is_some()
     }
 }

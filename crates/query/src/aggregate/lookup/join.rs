@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::Definition;
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use super::Equality;
@@ -13,7 +14,7 @@ use crate::aggregate::chain::matching;
 use crate::aggregate::path_values::visit;
 use crate::aggregate::stage::PipelineContext;
 use crate::operators::ReadCounters;
-use crate::row::{Interrupt, Row};
+use crate::row::Row;
 use crate::source::Source;
 
 /// Finds the documents of the other collection for each row.

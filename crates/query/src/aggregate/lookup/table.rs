@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use windrow_document::{Collation, DocumentBuf, Value, doc, key};
 use windrow_index::{Definition, Scratch};
+use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
 use super::Equality;
@@ -12,7 +13,7 @@ use crate::Error;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
 use crate::operators::{ReadCounters, SORT_BYTES_MAX};
-use crate::row::{Interrupt, Pace, Row};
+use crate::row::{Pace, Row};
 use crate::source::{RecordId, Source};
 
 /// The records of the collection by the keys that an index on the field would have.

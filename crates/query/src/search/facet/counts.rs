@@ -13,6 +13,7 @@ use std::collections::{BinaryHeap, HashMap};
 use windrow_document::key::{self, KeyReader};
 use windrow_document::{Document, Value, ValueRef};
 use windrow_index::search::{SearchDefinition, VALUE, append_value_key, prefix};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_search::{END, IdSet, Ids};
 
@@ -20,7 +21,7 @@ use super::{FacetBucket, FacetGroups, FacetRanges, SearchFacet};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::operators::run_tasks;
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 use crate::search::source::storage;
 use crate::source::{RecordId, Source};
 

@@ -13,12 +13,13 @@
 
 use windrow_document::ValueRef;
 use windrow_index::search::{EXISTS, FieldMapping, VALUE, append_value_key, prefix};
+use windrow_interrupt::Interrupt;
 use windrow_search::{END, Hit, IdSet, Ids};
 
 use super::{FirstHits, NoData, SortedHit, VALUE_MARK, invert};
 use crate::Error;
 use crate::bounds::interval::after;
-use crate::row::{Interrupt, Pace};
+use crate::row::Pace;
 use crate::search::source::storage;
 use crate::source::{RecordId, Source};
 

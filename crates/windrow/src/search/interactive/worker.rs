@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use windrow_query::{Error, Interrupt};
+use windrow_query::{Interrupt, Interrupted};
 
 use windrow_file_search::{
     CountedField, DocumentSource as _, QueryReader, ResultPage, SearchResult, Target, ValueCount,
@@ -66,8 +66,6 @@ const FACETS: [(&str, CountedField); 5] = [
 const FACET_VALUES: u32 = 5;
 /// The number of characters of a preview.
 const PREVIEW_CHARACTERS: usize = 200_000;
-/// MongoDB's error code of an interrupted operation.
-const INTERRUPTED: i32 = 11_601;
 
 impl Worker {
     /// Starts the thread.
@@ -137,12 +135,9 @@ struct NewerQuery {
 }
 
 impl Interrupt for NewerQuery {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Interrupted> {
         if self.newest.load(Ordering::Relaxed) > self.current.load(Ordering::Relaxed) {
-            Err(Error::Interrupted {
-                code: INTERRUPTED,
-                message: "there is a newer query".to_owned(),
-            })
+            Err(Interrupted::new("there is a newer query"))
         } else {
             Ok(())
         }
