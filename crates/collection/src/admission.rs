@@ -119,7 +119,7 @@ fn wait_while_behind(
     delay(core, progress, first);
     let since = Instant::now();
     while behind() >= STOPPED_FROM && since.elapsed() < STOPPED_MAX && !core.is_closing() {
-        check()?;
+        check().map_err(windrow_mql::Error::from)?;
         work.raise();
         delay(core, progress, STOPPED_FROM);
     }

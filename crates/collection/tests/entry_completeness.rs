@@ -11,6 +11,7 @@ use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Work};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
+use windrow_interrupt::Interrupted;
 use windrow_mql::interrupt::with_interrupt;
 use windrow_storage::MemoryDisk;
 
@@ -42,7 +43,7 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
 
 /// Runs `run` as an interrupted operation.
 fn stopped<T>(run: impl FnOnce() -> T) -> T {
-    let interrupt = || Err(windrow_mql::Error::new(50, "time is over"));
+    let interrupt = || Err(Interrupted::with_code(50, "time is over"));
     with_interrupt(Arc::new(interrupt), run)
 }
 

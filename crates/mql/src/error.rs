@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 
 /// MongoDB's error number and a message. The numbers are part of the documented language, so the
@@ -70,6 +71,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Error {
+        Error::new(interrupted.code(), interrupted.into_message())
+    }
+}
 
 impl From<windrow_geo::Error> for Error {
     fn from(error: windrow_geo::Error) -> Error {

@@ -8,9 +8,9 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use windrow_mql::Error;
+//! use windrow_interrupt::Interrupted;
 //! use windrow_mql::interrupt::{count_work, with_interrupt};
-//! let killed = Arc::new(|| Err(Error::new(11601, "operation was interrupted")));
+//! let killed = Arc::new(|| Err(Interrupted::new("operation was interrupted")));
 //! let outcome = with_interrupt(killed, || (0..1_000_000).try_for_each(|_| count_work(1)));
 //! assert_eq!(outcome.unwrap_err().code, 11601);
 //! ```
@@ -19,25 +19,27 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use windrow_interrupt::{Interrupt, Interrupted};
+
 use crate::Error;
 
-/// Returns an error if the evaluation must stop.
-pub type Interrupt = Arc<dyn Fn() -> Result<(), Error> + Send + Sync>;
+/// The interrupt of an operation, for all threads that work for it.
+pub type SharedInterrupt = Arc<dyn Interrupt + Send + Sync>;
 
 thread_local! {
-    static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+    static INTERRUPT: RefCell<Option<SharedInterrupt>> = const { RefCell::new(None) };
     static WORK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `run`. Evaluations on this thread call `interrupt` in between.
-pub fn with_interrupt<T>(interrupt: Interrupt, run: impl FnOnce() -> T) -> T {
+/// Runs `run`. Evaluations on this thread check `interrupt` in between.
+pub fn with_interrupt<T>(interrupt: SharedInterrupt, run: impl FnOnce() -> T) -> T {
     let _reset = Reset(INTERRUPT.replace(Some(interrupt)));
     run()
 }
 
 /// The interrupt of a thread, or none, for other threads that work for the same operation.
 #[derive(Clone)]
-pub struct ThreadInterrupt(Option<Interrupt>);
+pub struct ThreadInterrupt(Option<SharedInterrupt>);
 
 impl ThreadInterrupt {
     /// Returns the interrupt of the current thread.
@@ -55,7 +57,7 @@ impl ThreadInterrupt {
 }
 
 /// Restores the previous interrupt when it is dropped, also after a panic.
-struct Reset(Option<Interrupt>);
+struct Reset(Option<SharedInterrupt>);
 
 impl Drop for Reset {
     fn drop(&mut self) {
@@ -83,7 +85,7 @@ pub fn count_work(units: usize) -> Result<(), Error> {
         return Ok(());
     }
     WORK.set(0);
-    check()
+    Ok(check()?)
 }
 
 /// [`count_work`] with the error type of the crate `windrow_geo`.
@@ -104,11 +106,11 @@ pub fn count_bytes(bytes: usize) -> Result<(), Error> {
     count_work(bytes / BYTES_PER_UNIT)
 }
 
-/// Calls the interrupt of this thread. Returns its error if evaluations must stop.
+/// Checks the interrupt of this thread. Fails if evaluations have to stop.
 #[cold]
-pub fn check() -> Result<(), Error> {
+pub fn check() -> Result<(), Interrupted> {
     let interrupt = INTERRUPT.with_borrow(Option::clone);
-    interrupt.map_or(Ok(()), |interrupt| interrupt())
+    interrupt.map_or(Ok(()), |interrupt| interrupt.check())
 }
 
 /// Returns the error of an evaluation if values or constants caused it. Fails if a bug or an
@@ -119,7 +121,8 @@ pub fn data_error(error: Error) -> Result<Error, Error> {
     if error.bug().is_some() {
         return Err(error);
     }
-    check().map(|()| error)
+    check()?;
+    Ok(error)
 }
 
 /// The length of the slices that are sorted without calling the interrupt.
@@ -159,8 +162,8 @@ mod tests {
         (0..100_000).try_for_each(|_| count_work(1))
     }
 
-    fn stop() -> Interrupt {
-        Arc::new(|| Err(Error::new(50, "time is over")))
+    fn stop() -> SharedInterrupt {
+        Arc::new(|| Err(Interrupted::with_code(50, "time is over")))
     }
 
     /// If a bug or an interrupt ended the evaluation of a validator, the document used to count as

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use windrow_fold::SectionDescriptor;
+use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
-use windrow_mql::Error as LanguageError;
-use windrow_mql::interrupt::Interrupt;
+use windrow_mql::interrupt::SharedInterrupt;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -21,8 +21,6 @@ use crate::ids::MapId;
 use crate::index::Index;
 use crate::read::Reader;
 
-/// The code of the error that stops the work on a large document. It is MongoDB's `Interrupted`.
-const INTERRUPTED: i32 = 11601;
 const DROPPED: &str = "the index was dropped while it was built";
 
 /// Returns the error of a build whose index was dropped.
@@ -31,10 +29,10 @@ pub(super) fn dropped() -> Error {
 }
 
 /// Returns an interrupt that stops the creation of entries once one of the indexes is dropped.
-pub(super) fn interrupt_if_dropped(indexes: Vec<Arc<Index>>) -> Interrupt {
+pub(super) fn interrupt_if_dropped(indexes: Vec<Arc<Index>>) -> SharedInterrupt {
     Arc::new(move || {
         if indexes.iter().any(|index| index.is_dropped()) {
-            Err(LanguageError::new(INTERRUPTED, DROPPED))
+            Err(Interrupted::new(DROPPED))
         } else {
             Ok(())
         }

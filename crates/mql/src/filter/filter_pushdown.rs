@@ -330,6 +330,8 @@ mod tests {
 
     use super::*;
     use crate::expression::Scope;
+    use windrow_interrupt::Interrupted;
+
     use crate::interrupt::{UNITS_PER_INTERRUPT, count_work, with_interrupt};
     use crate::reshape::Reshape;
 
@@ -355,12 +357,9 @@ mod tests {
         // The first call resets the count, so that the next unit of work calls the interrupt.
         count_work(UNITS_PER_INTERRUPT).unwrap();
         count_work(UNITS_PER_INTERRUPT - 1).unwrap();
-        let stopped = Error::new(50, "time is over");
-        let ask = Arc::new({
-            let stopped = stopped.clone();
-            move || Err(stopped.clone())
-        });
-        assert_eq!(with_interrupt(ask, pushdown), Err(stopped));
+        let reason = || Interrupted::with_code(50, "time is over");
+        let stopped = with_interrupt(Arc::new(move || Err(reason())), pushdown);
+        assert_eq!(stopped, Err(reason().into()));
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub(super) fn failed(error: MatchError) -> Error {
     match error {
         // The interrupt is final: a second call returns its error again.
         MatchError::Interrupted => match interrupt::check() {
-            Err(error) => error,
+            Err(interrupted) => interrupted.into(),
             Ok(()) => Bug::new("a search was interrupted, but no interrupt is pending").into(),
         },
         MatchError::Bug(bug) => bug.into(),

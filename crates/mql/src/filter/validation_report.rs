@@ -314,6 +314,8 @@ mod tests {
 
     use super::*;
     use crate::filter::Filter;
+    use windrow_interrupt::Interrupted;
+
     use crate::interrupt::with_interrupt;
 
     /// An interrupt used to end the report with the note that it was too large, and the write
@@ -324,12 +326,9 @@ mod tests {
         let document = doc! { "a": 1 };
         let environment = Environment::default();
         let report = || report(query.as_document(), document.as_document(), &environment);
-        let error = Error::new(50, "time is over");
-        let ask = Arc::new({
-            let error = error.clone();
-            move || Err(error.clone())
-        });
-        assert_eq!(with_interrupt(ask, report), Err(error));
+        let reason = || Interrupted::with_code(50, "time is over");
+        let stopped = with_interrupt(Arc::new(move || Err(reason())), report);
+        assert_eq!(stopped, Err(reason().into()));
     }
 
     #[test]

@@ -187,6 +187,7 @@ mod tests {
     use std::sync::Arc;
 
     use windrow_document::{Decimal128, Document, DocumentBuf, ValueRef, array, doc};
+    use windrow_interrupt::Interrupted;
 
     use super::super::{FunctionKind, WindowFunction};
     use super::*;
@@ -304,11 +305,11 @@ mod tests {
             sort: Some(&sort),
             context: Context::new(Document::EMPTY),
         };
-        let told = || Error::new(50, "told to end");
-        let ended = with_interrupt(Arc::new(move || Err(told())), || {
+        let reason = || Interrupted::with_code(50, "time is over");
+        let stopped = with_interrupt(Arc::new(move || Err(reason())), || {
             function.compute(&partition).map(|values| values.len())
         });
-        assert_eq!(ended, Err(told()));
+        assert_eq!(stopped, Err(reason().into()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-use windrow_mql::interrupt::{Interrupt, with_interrupt};
+use windrow_mql::interrupt::with_interrupt;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
@@ -53,7 +53,7 @@ pub(super) fn run_command(
         times: &OnceLock::new(),
     };
     let run = || {
-        with_interrupt(interrupt_of(operation), || {
+        with_interrupt(operation.clone(), || {
             encrypted_or_plain(command, call.request, &context, find)
         })
     };
@@ -67,15 +67,6 @@ pub(super) fn run_command(
         _ => outcome.and_then(checked_size),
     };
     outcome.map_err(|error| with_interrupt_reason(error, operation))
-}
-
-/// Returns the check that evaluations call to find out whether the operation was interrupted.
-fn interrupt_of(operation: &Arc<Operation>) -> Interrupt {
-    let operation = Arc::clone(operation);
-    Arc::new(move || {
-        let checked = operation.check();
-        checked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
-    })
 }
 
 /// Fails if a reply is larger than a document may be, such as the explanation of a thousand stages.

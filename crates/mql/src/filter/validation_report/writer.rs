@@ -64,8 +64,8 @@ impl<'e> ReportWriter<'e> {
 
     /// Returns `true` if the report is too long, or if an interrupt or a bug has stopped it.
     pub fn must_stop(&self) -> bool {
-        if let Err(error) = interrupt::check() {
-            self.fail(error);
+        if let Err(interrupted) = interrupt::check() {
+            self.fail(interrupted.into());
         }
         self.error.get().is_some() || self.is_too_long()
     }
