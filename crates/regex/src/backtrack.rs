@@ -4,11 +4,12 @@
 //! that were changed since. The stack is bounded, so are the steps from one start position, and the
 //! interrupt is checked every few thousand characters.
 
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 
 use crate::program::{Address, Instruction, Loop, Program, Slot, Span};
 use crate::syntax::{Assertion, Greed, Word, is_same_letter};
-use crate::{Captures, MatchError, ShouldStop};
+use crate::{Captures, MatchError};
 
 /// Alternatives tried from one start position: PCRE2's default for its match limit.
 const STEPS_MAX: u32 = 10_000_000;
@@ -55,7 +56,7 @@ pub(crate) struct Search<'s> {
     text: &'s str,
     /// Where the search begins, for `\G`.
     search_start: usize,
-    should_stop: ShouldStop<'s>,
+    interrupt: &'s dyn Interrupt,
     slots: Vec<u32>,
     stack: Vec<Frame>,
     steps_left: u32,
@@ -74,7 +75,7 @@ impl<'s> Search<'s> {
         program: &'s Program,
         text: &'s str,
         search_start: usize,
-        should_stop: ShouldStop<'s>,
+        interrupt: &'s dyn Interrupt,
     ) -> Result<Search<'s>, MatchError> {
         // Positions on the stack have 32 bits, and `NONE` is none.
         if text.len() >= NONE as usize {
@@ -84,7 +85,7 @@ impl<'s> Search<'s> {
             program,
             text,
             search_start,
-            should_stop,
+            interrupt,
             slots: vec![NONE; program.slots],
             stack: Vec::new(),
             steps_left: STEPS_MAX,
@@ -127,10 +128,7 @@ impl<'s> Search<'s> {
             return Ok(());
         }
         self.units = 0;
-        if (self.should_stop)() {
-            return Err(MatchError::Interrupted);
-        }
-        Ok(())
+        Ok(self.interrupt.check()?)
     }
 
     fn captures(&self) -> Captures {

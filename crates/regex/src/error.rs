@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 
 /// The caller's: a malformed pattern. The text is a sentence.
@@ -25,8 +26,8 @@ impl std::error::Error for ParseError {}
 /// Why a search has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchError {
-    /// The caller's `should_stop` returned `true`.
-    Interrupted,
+    /// The search was stopped before its end.
+    Interrupted(Interrupted),
     /// The pattern's: it took more steps on this text than a search may take.
     TooManySteps,
     /// The pattern's: it held more alternatives of this text than a search may hold.
@@ -38,7 +39,7 @@ pub enum MatchError {
 impl fmt::Display for MatchError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MatchError::Interrupted => formatter.write_str("the search was interrupted"),
+            MatchError::Interrupted(interrupted) => interrupted.fmt(formatter),
             MatchError::TooManySteps => formatter.write_str("match limit exceeded"),
             MatchError::TooMuchMemory => formatter.write_str("heap limit exceeded"),
             MatchError::Bug(bug) => bug.fmt(formatter),
@@ -47,6 +48,12 @@ impl fmt::Display for MatchError {
 }
 
 impl std::error::Error for MatchError {}
+
+impl From<Interrupted> for MatchError {
+    fn from(interrupted: Interrupted) -> MatchError {
+        MatchError::Interrupted(interrupted)
+    }
+}
 
 impl From<Bug> for MatchError {
     fn from(bug: Bug) -> MatchError {

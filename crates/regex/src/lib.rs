@@ -13,15 +13,15 @@
 //! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`]
 //! gives the literal text that every match begins with.
 //!
-//! Not here: BSON, MongoDB's error codes, and how a caller learns that it must stop.
+//! Not here: BSON, and MongoDB's error codes.
 //!
 //! ```
+//! use windrow_interrupt::Uninterrupted;
 //! use windrow_regex::{Options, Purpose, Regex};
 //!
 //! let regex = Regex::new(r"(\w)\1$", Options::default(), Purpose::Positions)?;
-//! let proceed = || false;
-//! assert_eq!(regex.is_match("tree", &proceed), Ok(true));
-//! let found = regex.captures_at("tree", 0, &proceed)?.unwrap();
+//! assert_eq!(regex.is_match("tree", &Uninterrupted), Ok(true));
+//! let found = regex.captures_at("tree", 0, &Uninterrupted)?.unwrap();
 //! assert_eq!(found, [Some(2..4), Some(2..3)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -50,6 +50,6 @@ mod syntax;
 
 pub use error::{MatchError, ParseError};
 pub use regex::{Purpose, Regex};
-pub use search::{Captures, ShouldStop};
+pub use search::Captures;
 pub use set::RegexSet;
 pub use syntax::{Options, prefix};

@@ -13,10 +13,11 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::pool::Pool;
 use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::{Hir, HirKind};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 
 use crate::budget::BuiltOnUse;
-use crate::{Captures, MatchError, ParseError, ShouldStop};
+use crate::{Captures, MatchError, ParseError};
 
 /// The largest compiled automaton in bytes. The backtracking engine's programs are far smaller.
 const AUTOMATON_BYTES_MAX: usize = 2 << 20;
@@ -97,7 +98,11 @@ impl Linear {
     }
 
     /// Whether `text` has a match.
-    pub(crate) fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
+    pub(crate) fn is_match(
+        &self,
+        text: &str,
+        interrupt: &dyn Interrupt,
+    ) -> Result<bool, MatchError> {
         if self.is_small(text.len()) {
             return Ok(self.engine.is_match(text));
         }
@@ -105,7 +110,7 @@ impl Linear {
             let input = Input::new(text);
             let end = automata
                 .forward
-                .run(&input, SearchReport::Earliest, should_stop)?;
+                .run(&input, SearchReport::Earliest, interrupt)?;
             Ok(end.is_some())
         })
     }
@@ -115,13 +120,13 @@ impl Linear {
         &self,
         text: &str,
         start: usize,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Range<usize>>, MatchError> {
         let input = Input::new(text).range(start..);
         if self.is_small(text.len().saturating_sub(start)) {
             return Ok(self.engine.find(input).map(|found| found.range()));
         }
-        self.with_automata(|automata| automata.find(input, should_stop))
+        self.with_automata(|automata| automata.find(input, interrupt))
     }
 
     /// The groups of the match at `found`. `None` if that is too expensive without interrupts.
@@ -217,7 +222,7 @@ impl LazyDfa {
         &self,
         input: &Input<'_>,
         reported: SearchReport,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<usize>, MatchError> {
         let cache = &mut *self.caches.get();
         let haystack = input.haystack();
@@ -225,8 +230,8 @@ impl LazyDfa {
         let mut found = None;
         let mut state = self.start(cache, input)?;
         for read in 0..range.len() {
-            if read & (self.bytes_per_check - 1) == 0 && should_stop() {
-                return Err(MatchError::Interrupted);
+            if read & (self.bytes_per_check - 1) == 0 {
+                interrupt.check()?;
             }
             let byte = match self.direction {
                 Direction::Forward => range.get(read),
@@ -316,16 +321,16 @@ impl Automata {
     fn find(
         &self,
         input: Input<'_>,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Range<usize>>, MatchError> {
-        let Some(end) = self.forward.run(&input, SearchReport::Last, should_stop)? else {
+        let Some(end) = self.forward.run(&input, SearchReport::Last, interrupt)? else {
             return Ok(None);
         };
         let input = input
             .clone()
             .range(input.start()..end)
             .anchored(Anchored::Yes);
-        let start = self.reverse.run(&input, SearchReport::Last, should_stop)?;
+        let start = self.reverse.run(&input, SearchReport::Last, interrupt)?;
         let start =
             start.ok_or_else(|| Bug::new(format!("a match ends at {end} and has no start")))?;
         Ok(Some(start..end))

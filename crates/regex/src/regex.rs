@@ -7,6 +7,7 @@ use std::fmt;
 
 use memchr::memmem::Finder;
 use regex_syntax::hir::{Hir, Look};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 
 use crate::backtrack::Search;
@@ -15,7 +16,7 @@ use crate::hir::translate;
 use crate::linear::Linear;
 use crate::program::Program;
 use crate::syntax::{Options, Pattern, parse};
-use crate::{Captures, MatchError, ParseError, ShouldStop};
+use crate::{Captures, MatchError, ParseError};
 
 /// The longest pattern in bytes, as MongoDB's PCRE2 has it.
 const PATTERN_BYTES_MAX: usize = 32_764;
@@ -47,11 +48,12 @@ pub enum Purpose {
 /// A compiled regular expression.
 ///
 /// ```
+/// use windrow_interrupt::Uninterrupted;
 /// use windrow_regex::{Options, Purpose, Regex};
 ///
 /// let regex = Regex::new("^(?!foo).*bar", Options::default(), Purpose::Existence)?;
-/// assert_eq!(regex.is_match("a bar", &|| false), Ok(true));
-/// assert_eq!(regex.is_match("foo bar", &|| false), Ok(false));
+/// assert_eq!(regex.is_match("a bar", &Uninterrupted), Ok(true));
+/// assert_eq!(regex.is_match("foo bar", &Uninterrupted), Ok(false));
 /// # Ok::<(), windrow_regex::ParseError>(())
 /// ```
 pub struct Regex {
@@ -114,8 +116,8 @@ impl Regex {
     }
 
     /// Whether the text has a match. Fails if the search was interrupted or took too many steps.
-    pub fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
-        self.with_engine(should_stop, |engine| engine.is_match(text, should_stop))
+    pub fn is_match(&self, text: &str, interrupt: &dyn Interrupt) -> Result<bool, MatchError> {
+        self.with_engine(interrupt, |engine| engine.is_match(text, interrupt))
     }
 
     /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
@@ -123,25 +125,23 @@ impl Regex {
         &self,
         text: &str,
         start: usize,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Captures>, MatchError> {
-        self.with_engine(should_stop, |engine| {
-            engine.captures_at(text, start, should_stop)
+        self.with_engine(interrupt, |engine| {
+            engine.captures_at(text, start, interrupt)
         })
     }
 
     /// Runs a search. Checks the interrupt first if the pattern must be compiled.
     fn with_engine<T>(
         &self,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
         search: impl FnOnce(&Engine) -> Result<T, MatchError>,
     ) -> Result<T, MatchError> {
         if let Some(engine) = &self.compiled {
             return search(engine);
         }
-        if should_stop() {
-            return Err(MatchError::Interrupted);
-        }
+        interrupt.check()?;
         let engine = Engine::new(&self.pattern, self.options, self.purpose);
         let engine = engine
             .map_err(|error| Bug::new(format!("/{}/ was compiled once: {error}", self.pattern)))?;
@@ -210,12 +210,12 @@ impl Engine {
         })
     }
 
-    fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
+    fn is_match(&self, text: &str, interrupt: &dyn Interrupt) -> Result<bool, MatchError> {
         match self {
             Engine::Text(finder) => Ok(finder.find(text.as_bytes()).is_some()),
-            Engine::Linear(exact) => exact.linear.is_match(text, should_stop),
+            Engine::Linear(exact) => exact.linear.is_match(text, interrupt),
             Engine::Backtracking { program, filter } => {
-                let found = backtrack(program, filter, text, 0, should_stop)?;
+                let found = backtrack(program, filter, text, 0, interrupt)?;
                 Ok(found.is_some())
             }
         }
@@ -225,7 +225,7 @@ impl Engine {
         &self,
         text: &str,
         start: usize,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Captures>, MatchError> {
         match self {
             Engine::Text(finder) => {
@@ -233,9 +233,9 @@ impl Engine {
                 let found = finder.find(rest).map(|at| start + at);
                 Ok(found.map(|at| vec![Some(at..at + finder.needle().len())]))
             }
-            Engine::Linear(exact) => exact.captures_at(text, start, should_stop),
+            Engine::Linear(exact) => exact.captures_at(text, start, interrupt),
             Engine::Backtracking { program, filter } => {
-                backtrack(program, filter, text, start, should_stop)
+                backtrack(program, filter, text, start, interrupt)
             }
         }
     }
@@ -261,9 +261,9 @@ impl Exact {
         &self,
         text: &str,
         start: usize,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Captures>, MatchError> {
-        let Some(found) = self.linear.find(text, start, should_stop)? else {
+        let Some(found) = self.linear.find(text, start, interrupt)? else {
             return Ok(None);
         };
         if self.has_positions {
@@ -277,7 +277,7 @@ impl Exact {
         let captures = self.program.with(
             || self.new_program(),
             Program::memory_bytes,
-            |program| Search::new(program, text, start, should_stop)?.match_at(found.start),
+            |program| Search::new(program, text, start, interrupt)?.match_at(found.start),
         )?;
         let missing = || {
             let message = format!(
@@ -313,7 +313,7 @@ impl Filter {
         &self,
         text: &str,
         start: usize,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<Option<Candidate>, MatchError> {
         let here = Candidate {
             position: start,
@@ -322,7 +322,7 @@ impl Filter {
         match self {
             Filter::TextStart => Ok((start == 0).then_some(here)),
             Filter::Wider(linear) => {
-                let found = linear.find(text, start, should_stop)?;
+                let found = linear.find(text, start, interrupt)?;
                 Ok(found.map(|found| Candidate {
                     position: found.start,
                     bytes_read: found.end - start,
@@ -353,13 +353,13 @@ fn backtrack(
     filter: &Filter,
     text: &str,
     start: usize,
-    should_stop: ShouldStop,
+    interrupt: &dyn Interrupt,
 ) -> Result<Option<Captures>, MatchError> {
     let (mut filter, mut bytes_left) = (filter, FILTER_READS_MAX * text.len() + FILTER_BYTES_MIN);
-    let Some(mut candidate) = filter.next(text, start, should_stop)? else {
+    let Some(mut candidate) = filter.next(text, start, interrupt)? else {
         return Ok(None);
     };
-    let mut search = Search::new(program, text, start, should_stop)?;
+    let mut search = Search::new(program, text, start, interrupt)?;
     loop {
         if let Some(captures) = search.match_at(candidate.position)? {
             return Ok(Some(captures));
@@ -374,7 +374,7 @@ fn backtrack(
             return Ok(None);
         };
         let from = candidate.position + character.len_utf8();
-        match filter.next(text, from, should_stop)? {
+        match filter.next(text, from, interrupt)? {
             Some(next) => candidate = next,
             None => return Ok(None),
         }

@@ -2,8 +2,10 @@
 
 use regex_syntax::hir::Hir;
 
+use windrow_interrupt::Interrupt;
+
 use crate::linear::Linear;
-use crate::{MatchError, ParseError, Regex, ShouldStop};
+use crate::{MatchError, ParseError, Regex};
 
 /// Branches of one joined pattern, unless that makes too many patterns.
 const BRANCHES: usize = 250;
@@ -25,15 +27,15 @@ pub struct RegexSet {
 
 impl RegexSet {
     /// Joins the patterns. Returns the places of those that the set does not have. Fails if
-    /// `should_stop` returned `true`.
+    /// it is interrupted.
     pub fn new<'r>(
         patterns: impl Iterator<Item = (usize, &'r Regex)>,
-        should_stop: ShouldStop,
+        interrupt: &dyn Interrupt,
     ) -> Result<(RegexSet, Vec<usize>), MatchError> {
         let (mut joinable, mut apart) = (Vec::new(), Vec::new());
         for (count, (place, regex)) in patterns.enumerate() {
-            if count % PATTERNS_PER_CHECK == 0 && should_stop() {
-                return Err(MatchError::Interrupted);
+            if count % PATTERNS_PER_CHECK == 0 {
+                interrupt.check()?;
             }
             match regex.linear() {
                 Some(hir) => joinable.push((place, hir)),
@@ -43,9 +45,7 @@ impl RegexSet {
         let size = BRANCHES.max(joinable.len().div_ceil(JOINED_MAX));
         let mut joined = Vec::new();
         for some in joinable.chunks(size) {
-            if should_stop() {
-                return Err(MatchError::Interrupted);
-            }
+            interrupt.check()?;
             match join(some) {
                 Ok(linear) => joined.push(linear),
                 Err(_) => apart.extend(some.iter().map(|(place, _)| *place)),
@@ -60,9 +60,9 @@ impl RegexSet {
     }
 
     /// Whether any of the joined patterns matches the text. Fails if the search was interrupted.
-    pub fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
+    pub fn is_match(&self, text: &str, interrupt: &dyn Interrupt) -> Result<bool, MatchError> {
         for linear in &self.joined {
-            if linear.is_match(text, should_stop)? {
+            if linear.is_match(text, interrupt)? {
                 return Ok(true);
             }
         }

@@ -1,5 +1,6 @@
 //! Random patterns find the same in this crate and in `fancy-regex`.
 
+use windrow_interrupt::Uninterrupted;
 use windrow_regex::{MatchError, Options, Purpose, Regex};
 
 /// A small generator, so that a failure repeats from its seed.
@@ -71,7 +72,7 @@ fn may_be_empty(atom: &str) -> bool {
         Options::default(),
         Purpose::Existence,
     );
-    depends_on_context || alone.is_ok_and(|alone| alone.is_match("", &|| false) != Ok(false))
+    depends_on_context || alone.is_ok_and(|alone| alone.is_match("", &Uninterrupted) != Ok(false))
 }
 
 #[test]
@@ -102,13 +103,13 @@ fn random_patterns_find_what_another_engine_finds() {
                 let ranges = groups.iter().map(|group| group.map(|group| group.range()));
                 ranges.collect::<Vec<_>>()
             });
-            let found = match ours.captures_at(&text, 0, &|| false) {
+            let found = match ours.captures_at(&text, 0, &Uninterrupted) {
                 Err(MatchError::TooManySteps) => continue,
                 found => found.unwrap(),
             };
             assert_eq!(found, expected, "seed {seed}: /{source}/ on {text:?}");
             assert_eq!(
-                ours.is_match(&text, &|| false),
+                ours.is_match(&text, &Uninterrupted),
                 Ok(found.is_some()),
                 "/{source}/ on {text:?}"
             );

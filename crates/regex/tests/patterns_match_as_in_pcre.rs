@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
+use windrow_interrupt::Uninterrupted;
 use windrow_regex::{Options, Purpose, Regex};
-
-const PROCEED: &dyn Fn() -> bool = &|| false;
 
 fn options(letters: &str) -> Options {
     Options {
@@ -20,7 +19,7 @@ fn check(pattern: &str, letters: &str, text: &str, expected: Option<&[&str]>) {
     let story = format!("/{pattern}/{letters} on {text:?}");
     let positions = Regex::new(pattern, options(letters), Purpose::Positions);
     let positions = positions.unwrap_or_else(|error| panic!("{story}: {error}"));
-    let found = positions.captures_at(text, 0, PROCEED).unwrap();
+    let found = positions.captures_at(text, 0, &Uninterrupted).unwrap();
     let shown = |range: &Option<Range<usize>>| match range {
         Some(range) => text[range.clone()].to_owned(),
         None => "~".to_owned(),
@@ -31,7 +30,7 @@ fn check(pattern: &str, letters: &str, text: &str, expected: Option<&[&str]>) {
     let existence = Regex::new(pattern, options(letters), Purpose::Existence).unwrap();
     for regex in [&existence, &positions] {
         assert_eq!(
-            regex.is_match(text, PROCEED),
+            regex.is_match(text, &Uninterrupted),
             Ok(expected.is_some()),
             "{story}"
         );

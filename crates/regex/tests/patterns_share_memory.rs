@@ -1,5 +1,6 @@
 //! Compiled patterns share a budget of memory.
 
+use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_regex::{Options, Purpose, Regex, RegexSet};
 
 /// The budget of the process.
@@ -22,19 +23,23 @@ fn patterns_beyond_the_budget_are_compiled_for_each_search() {
     assert_eq!(all[last].memory_bytes(), 0, "the budget is used up");
     let text = |number: usize| format!("äöx{number}");
     for number in [0, last] {
-        assert_eq!(all[number].is_match(&text(number), &|| false), Ok(true));
-        assert_eq!(all[number].is_match(&text(1), &|| false), Ok(false));
-        let found = all[number].captures_at(&text(number), 0, &|| false);
+        assert_eq!(
+            all[number].is_match(&text(number), &Uninterrupted),
+            Ok(true)
+        );
+        assert_eq!(all[number].is_match(&text(1), &Uninterrupted), Ok(false));
+        let found = all[number].captures_at(&text(number), 0, &Uninterrupted);
         assert_eq!(found.unwrap().unwrap()[1], Some(0..4));
     }
-    let interrupted = all[last].is_match("", &|| true);
-    assert_eq!(interrupted, Err(windrow_regex::MatchError::Interrupted));
+    let stopped = || Interrupted::new("stopped");
+    let found = all[last].is_match("", &|| Err(stopped()));
+    assert_eq!(found, Err(stopped().into()));
 
     let (set, separate) =
-        RegexSet::new(all.iter().enumerate().skip(count - 10), &|| false).unwrap();
+        RegexSet::new(all.iter().enumerate().skip(count - 10), &Uninterrupted).unwrap();
     assert_eq!((set.count(), separate.len()), (1, 0));
-    assert_eq!(set.is_match(&text(last), &|| false), Ok(true));
-    assert_eq!(set.is_match(&text(1), &|| false), Ok(false));
+    assert_eq!(set.is_match(&text(last), &Uninterrupted), Ok(true));
+    assert_eq!(set.is_match(&text(1), &Uninterrupted), Ok(false));
 
     drop(all);
     let later = Regex::new(&source(last), Options::default(), Purpose::Existence).unwrap();

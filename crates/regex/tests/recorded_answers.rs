@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use windrow_interrupt::Uninterrupted;
 use windrow_regex::{Options, Purpose, Regex};
 
 const ANSWERS: &str = include_str!("recorded/answers.txt");
@@ -58,8 +59,8 @@ impl Case {
             Ok(regex) => regex,
             Err(error) => return format!("error {error}"),
         };
-        let found = regex.captures_at(&self.text, 0, &|| false).unwrap();
-        let is_match = regex.is_match(&self.text, &|| false);
+        let found = regex.captures_at(&self.text, 0, &Uninterrupted).unwrap();
+        let is_match = regex.is_match(&self.text, &Uninterrupted);
         assert_eq!(is_match, Ok(found.is_some()), "{}", self.story());
         let show = |range: &Option<Range<usize>>| match range {
             Some(range) => format!("{}-{}", range.start, range.end),

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use windrow_interrupt::{Interrupt, Interrupted, Uninterrupted};
 use windrow_regex::{MatchError, Options, Purpose, Regex, RegexSet};
 
 fn regex(pattern: &str) -> Regex {
@@ -16,11 +17,14 @@ fn thousands_of_groups_do_not_multiply_with_the_text() {
     let regex = regex(&format!("{}e", "(d)".repeat(3_999)));
     let (miss, hit) = ("c".repeat(50_000), "d".repeat(50_000));
     assert_eq!(
-        regex.captures_at(&[&miss, &hit[..]].concat(), 0, &|| false),
+        regex.captures_at(&[&miss, &hit[..]].concat(), 0, &Uninterrupted),
         Ok(None)
     );
     let text = [&miss, &hit, "e"].concat();
-    let found = regex.captures_at(&text, 0, &|| false).unwrap().unwrap();
+    let found = regex
+        .captures_at(&text, 0, &Uninterrupted)
+        .unwrap()
+        .unwrap();
     assert_eq!(found.len(), 4_000);
     assert_eq!(found[0], Some(text.len() - 4_000..text.len()));
     assert_eq!(found[3_999], Some(text.len() - 2..text.len() - 1));
@@ -30,18 +34,18 @@ fn thousands_of_groups_do_not_multiply_with_the_text() {
 fn exponential_patterns_fail_after_a_number_of_steps() {
     let text = "a".repeat(60);
     // Without the back-reference the linear engine answers.
-    assert_eq!(regex("^(a+)+$b").is_match(&text, &|| false), Ok(false));
-    let found = regex(r"^(a+)+(b)\2").is_match(&text, &|| false);
+    assert_eq!(regex("^(a+)+$b").is_match(&text, &Uninterrupted), Ok(false));
+    let found = regex(r"^(a+)+(b)\2").is_match(&text, &Uninterrupted);
     assert_eq!(found, Ok(false), "no text without b has a match");
     let text = format!("{text}b");
-    let found = regex(r"^(a+)+c?(b)\2").is_match(&text, &|| false);
+    let found = regex(r"^(a+)+c?(b)\2").is_match(&text, &Uninterrupted);
     assert_eq!(found, Err(MatchError::TooManySteps));
 }
 
 #[test]
 fn waiting_alternatives_are_bounded() {
     let text = "a".repeat(10_000_000);
-    let found = regex(r"(?:(a)(?!b)|\1c)*x").is_match(&text, &|| false);
+    let found = regex(r"(?:(a)(?!b)|\1c)*x").is_match(&text, &Uninterrupted);
     assert!(
         matches!(
             found,
@@ -52,15 +56,20 @@ fn waiting_alternatives_are_bounded() {
 }
 
 /// Counts the checks, and stops at the hundredth.
-fn interrupted(search: impl Fn(&dyn Fn() -> bool) -> Result<bool, MatchError>) {
-    let (asked, longest) = (Cell::new(0), Cell::new(Duration::ZERO));
+fn check_stops(search: impl Fn(&dyn Interrupt) -> Result<bool, MatchError>) {
+    let (checks, longest) = (Cell::new(0), Cell::new(Duration::ZERO));
     let last = Cell::new(Instant::now());
+    let stopped = || Interrupted::new("stopped");
     let found = search(&|| {
         longest.set(longest.get().max(last.replace(Instant::now()).elapsed()));
-        asked.set(asked.get() + 1);
-        asked.get() >= 100
+        checks.set(checks.get() + 1);
+        if checks.get() < 100 {
+            Ok(())
+        } else {
+            Err(stopped())
+        }
     });
-    assert_eq!(found, Err(MatchError::Interrupted));
+    assert_eq!(found, Err(stopped().into()));
     // The bound is generous for busy machines: without checks these take minutes to hours.
     assert!(longest.get() < Duration::from_secs(2), "{longest:?}");
 }
@@ -79,17 +88,17 @@ fn a_search_stops_when_it_is_told_to() {
     ];
     for pattern in patterns {
         let regex = regex(pattern);
-        interrupted(|should_stop| {
-            let found = regex.captures_at(&text, 0, should_stop)?;
+        check_stops(|interrupt| {
+            let found = regex.captures_at(&text, 0, interrupt)?;
             Ok(found.is_some())
         });
     }
     let all: Vec<Regex> = (0..200)
         .map(|number| regex(&format!("[a-z ]{{50}}{number}")))
         .collect();
-    let (set, apart) = RegexSet::new(all.iter().enumerate(), &|| false).unwrap();
+    let (set, apart) = RegexSet::new(all.iter().enumerate(), &Uninterrupted).unwrap();
     assert_eq!(apart, Vec::<usize>::new());
-    interrupted(|should_stop| set.is_match(&text, should_stop));
+    check_stops(|interrupt| set.is_match(&text, interrupt));
 }
 
 #[test]
@@ -120,16 +129,18 @@ fn long_texts_and_short_ones_have_the_same_matches() {
         let shifted = |range: Option<std::ops::Range<usize>>| {
             range.map(|range| range.start + padding.len()..range.end + padding.len())
         };
-        let expected = regex.captures_at(short, 0, &|| false).unwrap();
+        let expected = regex.captures_at(short, 0, &Uninterrupted).unwrap();
         let expected = expected.map(|groups| groups.into_iter().map(shifted).collect::<Vec<_>>());
-        let found = regex.captures_at(&long, padding.len(), &|| false).unwrap();
+        let found = regex
+            .captures_at(&long, padding.len(), &Uninterrupted)
+            .unwrap();
         // A start in the middle sees the text before it.
         if *pattern != "^x" {
             assert_eq!(found, expected, "{pattern}");
         }
-        let is_match = regex.is_match(&long, &|| false).unwrap();
+        let is_match = regex.is_match(&long, &Uninterrupted).unwrap();
         assert_eq!(is_match, expected.is_some(), "{pattern}");
-        let first = regex.captures_at(&long, 0, &|| false).unwrap();
+        let first = regex.captures_at(&long, 0, &Uninterrupted).unwrap();
         assert_eq!(first.is_some(), is_match, "{pattern}");
     }
 }
@@ -139,10 +150,10 @@ fn long_texts_and_short_ones_have_the_same_matches() {
 #[test]
 fn a_filter_that_reads_the_text_again_and_again_is_dropped() {
     let text = ["abbabaaabbab".repeat(5_000), "cx".into()].concat();
-    let found = regex("(?!a|b)(?:[ab]*a[ab]{20})[cd][^q]").is_match(&text, &|| false);
+    let found = regex("(?!a|b)(?:[ab]*a[ab]{20})[cd][^q]").is_match(&text, &Uninterrupted);
     assert_eq!(found, Ok(false));
     let found =
-        regex("(?!a)[ab]+c").is_match(&["a".repeat(50_000), "c".into()].concat(), &|| false);
+        regex("(?!a)[ab]+c").is_match(&["a".repeat(50_000), "c".into()].concat(), &Uninterrupted);
     assert_eq!(found, Ok(false));
 }
 
@@ -154,11 +165,11 @@ fn a_set_of_many_literals_is_bounded() {
         .chain((1..5_000).map(|number| format!("z{number}")))
         .map(|one| regex(&one))
         .collect();
-    let (set, separate) = RegexSet::new(all.iter().enumerate(), &|| false).unwrap();
+    let (set, separate) = RegexSet::new(all.iter().enumerate(), &Uninterrupted).unwrap();
     assert!(!separate.is_empty());
     let text = format!("{}z4999x", "a ".repeat(3_000_000));
     let apart = separate
         .iter()
-        .any(|place| all[*place].is_match(&text, &|| false).unwrap());
-    assert!(set.is_match(&text, &|| false).unwrap() || apart);
+        .any(|place| all[*place].is_match(&text, &Uninterrupted).unwrap());
+    assert!(set.is_match(&text, &Uninterrupted).unwrap() || apart);
 }

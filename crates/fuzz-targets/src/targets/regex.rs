@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use windrow_regex::{MatchError, Options, Purpose, Regex, RegexSet, ShouldStop, prefix};
+use windrow_interrupt::{Interrupt, Interrupted};
+use windrow_regex::{MatchError, Options, Purpose, Regex, RegexSet, prefix};
 
 /// Checks of the interrupt before a search is stopped: it must not need more.
 const CHECKS_MAX: u32 = 200;
@@ -28,15 +29,18 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let checks = Cell::new(0);
-    let should_stop: ShouldStop = &|| {
+    let interrupt: &dyn Interrupt = &|| {
         checks.set(checks.get() + 1);
-        checks.get() > CHECKS_MAX
+        if checks.get() > CHECKS_MAX {
+            return Err(Interrupted::new("the search exceeded its number of checks"));
+        }
+        Ok(())
     };
-    let found = positions.captures_at(text, 0, should_stop);
+    let found = positions.captures_at(text, 0, interrupt);
     let answers = [
-        existence.is_match(text, should_stop),
-        positions.is_match(text, should_stop),
-        joined(existence, text, should_stop),
+        existence.is_match(text, interrupt),
+        positions.is_match(text, interrupt),
+        joined(existence, text, interrupt),
     ];
     let Some(is_match) = finished(found.as_ref().map(Option::is_some)) else {
         return;
@@ -61,12 +65,12 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// The answer of a set with this pattern alone.
-fn joined(regex: &Regex, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
-    let (set, separate) = RegexSet::new([(0, regex)].into_iter(), should_stop)?;
+fn joined(regex: &Regex, text: &str, interrupt: &dyn Interrupt) -> Result<bool, MatchError> {
+    let (set, separate) = RegexSet::new([(0, regex)].into_iter(), interrupt)?;
     if separate.is_empty() {
-        set.is_match(text, should_stop)
+        set.is_match(text, interrupt)
     } else {
-        regex.is_match(text, should_stop)
+        regex.is_match(text, interrupt)
     }
 }
 

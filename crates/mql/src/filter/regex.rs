@@ -6,7 +6,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windrow_invariant::Bug;
 use windrow_regex::{Captures, MatchError, Options, ParseError, Purpose, prefix};
 
 use crate::interrupt::count_work;
@@ -99,14 +98,17 @@ impl Regex {
     /// - The error of the interrupt, if the evaluation must stop.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         count_search(text.len())?;
-        self.0.regex.is_match(text, &should_stop).map_err(failed)
+        self.0
+            .regex
+            .is_match(text, &interrupt::check)
+            .map_err(failed)
     }
 
     /// Returns the first match at or after the byte offset `start`. Fails as [`Regex::is_match`]
     /// does.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>, Error> {
         count_search(text.len().saturating_sub(start))?;
-        let captures = self.0.regex.captures_at(text, start, &should_stop);
+        let captures = self.0.regex.captures_at(text, start, &interrupt::check);
         captures.map_err(failed)
     }
 
@@ -115,19 +117,10 @@ impl Regex {
     }
 }
 
-/// Returns `true` if the interrupt of this thread stops the search.
-pub(super) fn should_stop() -> bool {
-    interrupt::check().is_err()
-}
-
 /// Returns the error of a failed search.
 pub(super) fn failed(error: MatchError) -> Error {
     match error {
-        // The interrupt is final: a second call returns its error again.
-        MatchError::Interrupted => match interrupt::check() {
-            Err(interrupted) => interrupted.into(),
-            Ok(()) => Bug::new("a search was interrupted, but no interrupt is pending").into(),
-        },
+        MatchError::Interrupted(interrupted) => interrupted.into(),
         MatchError::Bug(bug) => bug.into(),
         MatchError::TooManySteps | MatchError::TooMuchMemory => Error::new(
             51156,

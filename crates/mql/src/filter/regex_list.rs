@@ -13,7 +13,7 @@ use windrow_regex::RegexSet;
 
 use super::regex::{self, Regex};
 use crate::Error;
-use crate::interrupt::{count_bytes, count_work};
+use crate::interrupt::{self, count_bytes, count_work};
 
 /// A list of up to this many patterns is tested one by one.
 const SEPARATE_MAX: usize = 8;
@@ -77,7 +77,7 @@ impl RegexList {
         let (joined, separate) = if has_few {
             (RegexSet::default(), (0..all.len()).collect())
         } else {
-            RegexSet::new(others.into_iter(), &regex::should_stop).map_err(regex::failed)?
+            RegexSet::new(others.into_iter(), &interrupt::check).map_err(regex::failed)?
         };
         Ok(RegexList(Arc::new(Parts {
             all,
@@ -100,7 +100,7 @@ impl RegexList {
             return Ok(true);
         }
         regex::count_search(text.len() * joined.count())?;
-        let found = joined.is_match(text, &regex::should_stop);
+        let found = joined.is_match(text, &interrupt::check);
         if found.map_err(regex::failed)? {
             return Ok(true);
         }
