@@ -30,17 +30,17 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
-use windrow_interrupt::Interrupt;
+use windrow_interrupt::{Interrupt, Interrupted};
 use windrow_invariant::Bug;
 use windrow_mql::projection::Projection;
 use windrow_search::{
-    Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Interrupted, Limits,
-    Scores, Terms, TieOrder, best, best_and_count, collect, count,
+    Best, BestOptions, Bm25Similarity, CompileError, Compiled, Explainer, Hit, Limits, Scores,
+    Terms, TieOrder, best, best_and_count, collect, count,
 };
 
 use crate::Error;
 use crate::source::Source;
-use crate::text::term_lists::{SearchInterrupt, TermLists};
+use crate::text::term_lists::TermLists;
 pub use details::DetailsWriter;
 use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
 use highlight::Highlight;
@@ -301,12 +301,12 @@ impl OpenSearch {
         is_counted: bool,
         interrupt: &dyn Interrupt,
     ) -> Result<(Best, Option<u64>), Error> {
-        self.run(interrupt, Scores::Wanted, |node, stop| {
+        self.run(interrupt, Scores::Wanted, |node| {
             if is_counted {
-                let (best, total) = best_and_count(node, options, stop)?;
+                let (best, total) = best_and_count(node, options, interrupt)?;
                 return Ok((best, Some(total)));
             }
-            Ok((best(node, options, stop)?, None))
+            Ok((best(node, options, interrupt)?, None))
         })
     }
 
@@ -373,7 +373,7 @@ impl OpenSearch {
             (self.source.count(), None)
         } else {
             (
-                self.run(interrupt, Scores::Unwanted, |node, stop| count(node, stop))?,
+                self.run(interrupt, Scores::Unwanted, |node| count(node, interrupt))?,
                 None,
             )
         };
@@ -401,9 +401,7 @@ impl OpenSearch {
         let (matched, total) = match self.search.operator.kind {
             OperatorKind::All => (MatchedRecords::All, self.source.count()),
             _ => {
-                let set = self.run(interrupt, Scores::Unwanted, |node, stop| {
-                    collect(node, stop)
-                })?;
+                let set = self.run(interrupt, Scores::Unwanted, |node| collect(node, interrupt))?;
                 let total = set.len();
                 (MatchedRecords::Set(set), total)
             }
@@ -464,9 +462,10 @@ impl OpenSearch {
         hits: &[Hit],
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<DocumentBuf>, Error> {
-        self.over_lists(interrupt, |query, source, lists, stop| {
+        self.over_lists(interrupt, |query, source, lists| {
             let describe = &score_details::describe;
-            let mut explainer = Explainer::new(query, source, &Limits::default(), describe, stop)?;
+            let limits = Limits::default();
+            let mut explainer = Explainer::new(query, source, &limits, describe, interrupt)?;
             let details = explained(hits, &mut explainer, lists, interrupt);
             details.map_err(CompileError::Source)
         })
@@ -476,18 +475,17 @@ impl OpenSearch {
         &self,
         interrupt: &dyn Interrupt,
         scores: Scores,
-        run: impl FnOnce(&mut CompiledSearch<'_>, &mut dyn FnMut() -> bool) -> Result<T, Interrupted>,
+        run: impl FnOnce(&mut CompiledSearch<'_>) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
-        self.over_lists(interrupt, |query, source, _, stop| {
+        self.over_lists(interrupt, |query, source, _| {
             let (similarity, limits) = (Bm25Similarity::default(), Limits::default());
             let node =
-                windrow_search::compile(query, source, &similarity, &limits, scores, &mut *stop);
-            run(&mut node?, stop).map_err(|Interrupted| CompileError::Interrupted)
+                windrow_search::compile(query, source, &similarity, &limits, scores, interrupt);
+            Ok(run(&mut node?)?)
         })
     }
 
-    /// Runs `work` with the query of the operator and the lists of the index. `work` stops if the
-    /// function that it receives returns `true`.
+    /// Runs `work` with the query of the operator and the lists of the index.
     fn over_lists<T>(
         &self,
         interrupt: &dyn Interrupt,
@@ -495,7 +493,6 @@ impl OpenSearch {
             &windrow_search::Query,
             &IndexSource<'_>,
             &TermLists,
-            &mut dyn FnMut() -> bool,
         ) -> Result<T, CompileError<Error>>,
     ) -> Result<T, Error> {
         let lists = TermLists::default();
@@ -504,14 +501,13 @@ impl OpenSearch {
         let conditions = &compiled.conditions;
         let source = IndexSource::new(&*self.source, self.number, &lists, interrupt);
         let source = source.with_conditions(conditions);
-        let mut stop = SearchInterrupt::new(interrupt);
-        let result = match work(&compiled.query, &source, &lists, &mut || stop.should_stop()) {
+        let result = match work(&compiled.query, &source, &lists) {
             Ok(found) => Ok(found),
-            Err(CompileError::Interrupted) => Err(Interrupted),
+            Err(CompileError::Interrupted(interrupted)) => Err(interrupted),
             Err(CompileError::Source(error)) => return Err(error),
             Err(other) => return lists.check().and_then(|()| Err(bad(other.to_string()))),
         };
-        lists.result(stop, result)
+        lists.result(result)
     }
 
     fn facts<'s>(&'s self, lists: &'s TermLists, interrupt: &'s dyn Interrupt) -> OpenFacts<'s> {

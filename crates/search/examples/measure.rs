@@ -8,6 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use windrow_interrupt::Uninterrupted;
 use windrow_search::ids::SetIds;
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{Conjunction, Disjunction, Phrase, PhraseTerm};
@@ -86,13 +87,13 @@ fn measure_query<S: Scorer>(name: &str, ties: TieOrder, query: impl Fn() -> Quer
         let options = BestOptions::new(k, ties);
         let name = format!("{name}, top {k}");
         measure(&name, || {
-            best(&mut query(), &options, || false)
+            best(&mut query(), &options, &Uninterrupted)
                 .unwrap()
                 .postings_read
         });
     }
     let name = format!("{name}, count");
-    measure(&name, || count(&mut query(), || false).unwrap());
+    measure(&name, || count(&mut query(), &Uninterrupted).unwrap());
 }
 
 fn main() {

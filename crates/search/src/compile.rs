@@ -16,7 +16,9 @@ pub use explain::Explainer;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::interrupt::Interrupt;
+use windrow_interrupt::Interrupt;
+
+use crate::interrupt::PacedInterrupt;
 use crate::operators::{
     ConstantScore, Filter, FunctionScore, Near, Node, Phrase, PhraseTerm, Rescored,
 };
@@ -34,9 +36,10 @@ pub type Compiled<I, S> =
 
 type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 
-/// Compiles a query. `should_stop` is asked about every 1,000 terms that are looked at.
+/// Compiles a query. `interrupt` is checked about every 1,000 terms that are read.
 ///
 /// ```
+/// use windrow_interrupt::Uninterrupted;
 /// use windrow_search::memory::MemoryIndex;
 /// use windrow_search::{
 ///     BestOptions, Bm25Similarity, Limits, Query, Scores, TieOrder, best, compile,
@@ -49,28 +52,28 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// let similarity = Bm25Similarity::default();
 /// let limits = Limits::default();
 /// let mut compiled =
-///     compile(&query, &index, &similarity, &limits, Scores::Wanted, || false).unwrap();
+///     compile(&query, &index, &similarity, &limits, Scores::Wanted, &Uninterrupted).unwrap();
 /// let options = BestOptions::new(10, TieOrder::LowestId);
-/// let found = best(&mut compiled, &options, || false).unwrap();
+/// let found = best(&mut compiled, &options, &Uninterrupted).unwrap();
 /// assert_eq!(found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2]);
 /// ```
 ///
 /// # Errors
-/// Fails if the source fails, a limit is exceeded, a pattern is wrong, or `should_stop` returned
-/// `true`.
+/// Fails if the source fails, a limit is exceeded, a pattern is wrong, or the compilation is
+/// interrupted.
 pub fn compile<I: Source, S: Similarity>(
     query: &Query,
     source: &I,
     similarity: &S,
     limits: &Limits,
     scores: Scores,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Outcome<I, S> {
     let context = match scores {
         Scores::Wanted => Context::default(),
         Scores::Unwanted => Context::default().filter(),
     };
-    Compiler::new(source, similarity, limits, should_stop).compile(query, context)
+    Compiler::new(source, similarity, limits, interrupt).compile(query, context)
 }
 
 /// Whether the scores of records are wanted.
@@ -127,11 +130,11 @@ impl Context {
     }
 }
 
-struct Compiler<'c, I, S, A> {
+struct Compiler<'c, I, S> {
     source: &'c I,
     similarity: &'c S,
     limits: &'c Limits,
-    interrupt: Interrupt<A>,
+    interrupt: PacedInterrupt<'c>,
     /// The number of lists that are open.
     lists: usize,
     /// The statistics of fields that the source was asked for.
@@ -140,18 +143,18 @@ struct Compiler<'c, I, S, A> {
     values: HashMap<usize, Arc<[RecordValue]>>,
 }
 
-impl<'c, I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'c, I, S, A> {
+impl<'c, I: Source, S: Similarity> Compiler<'c, I, S> {
     fn new(
         source: &'c I,
         similarity: &'c S,
         limits: &'c Limits,
-        should_stop: A,
-    ) -> Compiler<'c, I, S, A> {
+        interrupt: &'c dyn Interrupt,
+    ) -> Compiler<'c, I, S> {
         Compiler {
             source,
             similarity,
             limits,
-            interrupt: Interrupt::new(should_stop),
+            interrupt: PacedInterrupt::new(interrupt),
             lists: 0,
             statistics: Vec::new(),
             values: HashMap::new(),

@@ -1,40 +1,27 @@
-//! Asks from time to time whether to stop.
+//! An interrupt that loops over postings can check at each step.
 
-use std::fmt;
+use windrow_interrupt::{Interrupt, Interrupted};
 
-/// A search was stopped before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted;
+/// The number of steps between two checks.
+const STEPS_PER_CHECK: u32 = 1_000;
 
-impl fmt::Display for Interrupted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the search was interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
-/// So many steps are between two questions.
-const STEPS: u32 = 1_000;
-
-/// So many steps are counted for each list that is read in a window of 4,096 ids.
+/// The number of steps that reading a list in a window of 4,096 ids counts as.
 pub(crate) const STEPS_PER_LIST: u32 = 64;
 
-/// Counts steps, and asks `should_stop` after each 1,000 of them.
+/// Counts steps, and checks an interrupt once in [`STEPS_PER_CHECK`] steps.
 ///
-/// It is asked between records. What happens within one move of an operator is bounded only if the
-/// lists of postings end when they are to stop: see [`Postings`](crate::Postings).
-#[derive(Debug)]
-pub(crate) struct Interrupt<A> {
-    should_stop: A,
+/// Steps are counted between records. One move of an operator takes a bounded time only if the
+/// lists of postings end when the search has to stop: see [`Postings`](crate::Postings).
+pub(crate) struct PacedInterrupt<'i> {
+    interrupt: &'i dyn Interrupt,
     steps_left: u32,
 }
 
-impl<A: FnMut() -> bool> Interrupt<A> {
-    pub fn new(should_stop: A) -> Interrupt<A> {
-        Interrupt {
-            should_stop,
-            steps_left: STEPS,
+impl<'i> PacedInterrupt<'i> {
+    pub fn new(interrupt: &'i dyn Interrupt) -> PacedInterrupt<'i> {
+        PacedInterrupt {
+            interrupt,
+            steps_left: STEPS_PER_CHECK,
         }
     }
 
@@ -51,16 +38,12 @@ impl<A: FnMut() -> bool> Interrupt<A> {
             self.steps_left -= count;
             return Ok(());
         }
-        self.ask()
+        self.check()
     }
 
     #[cold]
-    fn ask(&mut self) -> Result<(), Interrupted> {
-        self.steps_left = STEPS;
-        if (self.should_stop)() {
-            Err(Interrupted)
-        } else {
-            Ok(())
-        }
+    fn check(&mut self) -> Result<(), Interrupted> {
+        self.steps_left = STEPS_PER_CHECK;
+        self.interrupt.check()
     }
 }

@@ -44,7 +44,6 @@ pub use compile::{CompileError, Compiled, Explainer, Limits, Scores, compile};
 pub use explanation::Explanation;
 pub use highlight::{Highlighter, Passage, Token, passages};
 pub use ids::{IdRange, IdSet, Ids, SetIds};
-pub use interrupt::Interrupted;
 pub use matches::Matches;
 pub use operators::{Nearness, Node};
 pub use postings::{Bound, END, Postings};

@@ -1,10 +1,12 @@
 //! All records of a query: how many there are, also beside the best ones, and each one with its
 //! score.
 
+use windrow_interrupt::{Interrupt, Interrupted};
+
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
 use crate::ids::{IdSet, Ids};
-use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
+use crate::interrupt::{PacedInterrupt, STEPS_PER_LIST};
 use crate::matches::Matches;
 use crate::operators::Node;
 use crate::postings::{END, Postings};
@@ -14,18 +16,18 @@ use crate::top::{Best, BestOptions, Collector, Hit, best};
 
 /// Returns how many records a query has. The query is used up.
 ///
-/// `should_stop` is asked about every 1,000 postings.
+/// `interrupt` is checked about every 1,000 postings.
 ///
 /// # Errors
-/// Fails if `should_stop` returned `true`.
+/// Fails if the search is interrupted.
 pub fn count<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Result<u64, Interrupted> {
     if let Some(count) = query.count() {
         return Ok(count);
     }
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     match query {
         Node::AnyTerm(lists) => count_any(lists.lists_mut(), &mut interrupt),
         Node::Any(lists) => count_any(lists.lists_mut(), &mut interrupt),
@@ -34,9 +36,9 @@ pub fn count<P: Postings, S: Scorer, F: Ids>(
     }
 }
 
-fn count_any<M: Matches, A: FnMut() -> bool>(
+fn count_any<M: Matches>(
     lists: &mut [M],
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<u64, Interrupted> {
     let mut bits = [0_u64; WINDOW_WORDS];
     let mut count = 0;
@@ -61,9 +63,9 @@ const DENSE_BLOCK_IDS: u64 = 2 * WINDOW_IDS;
 /// The same for the other lists: they have at most so many times the records of the first one.
 const DENSE_RATIO: u64 = 8;
 
-fn count_all<M: Matches, A: FnMut() -> bool>(
+fn count_all<M: Matches>(
     lists: &mut [M],
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<u64, Interrupted> {
     let Some((lead, others)) = lists.split_first_mut() else {
         return Ok(0);
@@ -117,14 +119,14 @@ fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
 /// are found without scoring all. Every other query is read once, since it has to check each record,
 /// as a phrase checks positions.
 ///
-/// `should_stop` is asked about every 1,000 postings or blocks.
+/// `interrupt` is checked about every 1,000 postings or blocks.
 ///
 /// # Errors
-/// Fails if `should_stop` returned `true`.
+/// Fails if the search is interrupted.
 pub fn best_and_count<P, S, F>(
     query: &mut Node<P, S, F>,
     options: &BestOptions,
-    mut should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Result<(Best, u64), Interrupted>
 where
     P: Postings + Clone,
@@ -141,13 +143,13 @@ where
     {
         let total = match known {
             Some(total) => total,
-            None => count(&mut query.clone(), &mut should_stop)?,
+            None => count(&mut query.clone(), interrupt)?,
         };
-        return Ok((best(query, options, should_stop)?, total));
+        return Ok((best(query, options, interrupt)?, total));
     }
     let postings = query.postings();
     let mut collector = Collector::new(options);
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     let mut batch = Batch::default();
     let mut total = 0;
     loop {
@@ -166,15 +168,15 @@ where
 
 /// Returns the records of a query. The query is used up.
 ///
-/// `should_stop` is asked about every 1,000 postings.
+/// `interrupt` is checked about every 1,000 postings.
 ///
 /// # Errors
-/// Fails if `should_stop` returned `true`.
+/// Fails if the search is interrupted.
 pub fn collect<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Result<IdSet, Interrupted> {
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     match query {
         Node::AnyTerm(lists) => collect_any(lists.lists_mut(), &mut interrupt),
         Node::Any(lists) => collect_any(lists.lists_mut(), &mut interrupt),
@@ -182,9 +184,9 @@ pub fn collect<P: Postings, S: Scorer, F: Ids>(
     }
 }
 
-fn collect_any<M: Matches, A: FnMut() -> bool>(
+fn collect_any<M: Matches>(
     lists: &mut [M],
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<IdSet, Interrupted> {
     let mut found = IdSet::default();
     loop {
@@ -204,16 +206,16 @@ fn collect_any<M: Matches, A: FnMut() -> bool>(
 /// Passes on all records of a query in the order of their ids, with their scores. The query is used
 /// up.
 ///
-/// `should_stop` is asked about every 1,000 postings.
+/// `interrupt` is checked about every 1,000 postings.
 ///
 /// # Errors
-/// Fails if `should_stop` returned `true`.
+/// Fails if the search is interrupted.
 pub fn all<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
     mut take: impl FnMut(Hit),
 ) -> Result<(), Interrupted> {
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     match query {
         Node::AnyTerm(lists) => any(lists.lists_mut(), &mut interrupt, take),
         Node::Any(lists) => any(lists.lists_mut(), &mut interrupt, take),
@@ -233,9 +235,9 @@ pub fn all<P: Postings, S: Scorer, F: Ids>(
     }
 }
 
-fn any<M: Matches, A: FnMut() -> bool>(
+fn any<M: Matches>(
     lists: &mut [M],
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
     mut take: impl FnMut(Hit),
 ) -> Result<(), Interrupted> {
     let mut sums = Sums::default();

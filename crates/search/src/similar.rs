@@ -1,7 +1,9 @@
 //! The terms of a field that are similar to a word.
 
+use windrow_interrupt::Interrupted;
+
 use crate::automaton::{Fuzzy, Memo, Walk};
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::interrupt::PacedInterrupt;
 use crate::terms::Terms;
 
 /// A term that is similar to a word.
@@ -16,11 +18,11 @@ pub(crate) struct SimilarTerm {
 
 /// Returns the terms that an automaton accepts, in the order of their bytes. `letters` is the
 /// number of characters of its word. As in Lucene, a term has to have fewer edits than letters.
-pub(crate) fn similar_terms<T: Terms, A: FnMut() -> bool>(
+pub(crate) fn similar_terms<T: Terms>(
     cursor: T,
     fuzzy: &Fuzzy,
     letters: usize,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<Vec<SimilarTerm>, Interrupted> {
     let memo = Memo::new(fuzzy);
     let mut walk = Walk::new(&memo, cursor);

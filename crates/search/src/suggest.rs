@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
+use windrow_interrupt::{Interrupt, Interrupted};
+
 use crate::automaton::{EDITS_MAX, Fuzzy};
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::interrupt::PacedInterrupt;
 use crate::similar::{SimilarTerm, similar_terms};
 use crate::terms::Terms;
 
@@ -44,26 +46,28 @@ pub struct Suggestion {
 /// first, and of these the most frequent ones. `open` opens a cursor over the terms of a field.
 ///
 /// ```
+/// use windrow_interrupt::{Interrupted, Uninterrupted};
 /// use windrow_search::memory::MemoryTerms;
 /// use windrow_search::{SuggestOptions, suggest};
 ///
 /// let terms = MemoryTerms::new([("coffee", 90), ("cofee", 1), ("coffees", 4), ("toffee", 70)]);
 /// let options = SuggestOptions::default();
-/// let found = suggest("cofee", options, || Ok(terms.clone()), || false)?;
+/// let found = suggest("cofee", options, || Ok(terms.clone()), &Uninterrupted)?;
 /// let found: Vec<_> = found.iter().map(|one| (one.term.as_slice(), one.edits)).collect();
 /// assert_eq!(found, [(&b"coffee"[..], 1), (b"coffees", 2)]);
-/// # Ok::<(), windrow_search::Interrupted>(())
+/// # Ok::<(), Interrupted>(())
 /// ```
 ///
 /// # Errors
-/// Fails if `open` fails or `should_stop`, which is asked about every 1,000 terms, returned `true`.
+/// Fails if `open` fails or the search is interrupted. `interrupt` is checked about every 1,000
+/// terms.
 pub fn suggest<T: Terms, E: From<Interrupted>>(
     word: &str,
     options: SuggestOptions,
     mut open: impl FnMut() -> Result<T, E>,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Result<Vec<Suggestion>, E> {
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     let letters = word.chars().count();
     let mut found = Vec::new();
     for edits in 1..=options.edits.min(EDITS_MAX) {

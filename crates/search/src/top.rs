@@ -17,9 +17,11 @@ pub use collector::{Hit, TieOrder};
 
 pub(crate) use collector::Collector;
 
+use windrow_interrupt::{Interrupt, Interrupted};
+
 use crate::batch::Batch;
 use crate::ids::Ids;
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::interrupt::PacedInterrupt;
 use crate::matches::Matches;
 use crate::operators::{Conjunction, Node};
 use crate::postings::{END, Postings};
@@ -63,9 +65,10 @@ pub struct Best {
 
 /// Returns the best k records of a query. The query is used up.
 ///
-/// `should_stop` is asked about every 1,000 postings or blocks.
+/// `interrupt` is checked about every 1,000 postings or blocks.
 ///
 /// ```
+/// use windrow_interrupt::{Interrupted, Uninterrupted};
 /// use windrow_search::memory::{MemoryPosting, MemoryPostings};
 /// use windrow_search::{BestOptions, Ids, IdRange, Node, Term, TextScore, TieOrder, best};
 ///
@@ -77,32 +80,32 @@ pub struct Best {
 /// };
 /// let term = Term::new(MemoryPostings::new((0..500).map(posting)), TextScore);
 /// let mut query: Node<_, _, IdRange> = Node::Term(Box::new(term));
-/// let best = best(&mut query, &BestOptions::new(1, TieOrder::LowestId), || false)?;
+/// let best = best(&mut query, &BestOptions::new(1, TieOrder::LowestId), &Uninterrupted)?;
 /// assert_eq!((best.hits[0].id, best.hits[0].score), (0, 0.75));
 /// assert_eq!(best.postings_skipped, 371);
-/// # Ok::<(), windrow_search::Interrupted>(())
+/// # Ok::<(), Interrupted>(())
 /// ```
 ///
 /// # Errors
-/// Fails if `should_stop` returned `true`.
+/// Fails if the search is interrupted.
 pub fn best<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
     options: &BestOptions,
-    should_stop: impl FnMut() -> bool,
+    interrupt: &dyn Interrupt,
 ) -> Result<Best, Interrupted> {
     let postings = query.postings();
     let mut collector = Collector::new(options);
-    let mut interrupt = Interrupt::new(should_stop);
+    let mut interrupt = PacedInterrupt::new(interrupt);
     if options.k > 0 {
         search(query, &mut collector, &mut interrupt)?;
     }
     Ok(collector.into_best(postings, query.postings_read()))
 }
 
-fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
+fn search<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
     collector: &mut Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     match query {
         Node::Without(parts) => {
@@ -134,11 +137,11 @@ fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
 
 /// Searches the records of a query that are wanted. `is_wanted` is asked for records that would be
 /// among the best, in the order of their ids.
-fn search_filtered<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
+fn search_filtered<P: Postings, S: Scorer, F: Ids>(
     query: &mut Node<P, S, F>,
     is_wanted: impl FnMut(u64) -> bool,
     collector: &mut Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     match query {
         Node::AnyTerm(lists) => {
@@ -185,11 +188,11 @@ fn split_filters<P: Postings, S: Scorer, F: Ids>(
 }
 
 /// Searches a list block by block.
-fn by_blocks<M: Matches, A: FnMut() -> bool>(
+fn by_blocks<M: Matches>(
     list: &mut M,
     mut is_wanted: impl FnMut(u64) -> bool,
     collector: &mut Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     let mut batch = Batch::default();
     while list.id() != END {
@@ -217,10 +220,10 @@ fn by_blocks<M: Matches, A: FnMut() -> bool>(
 
 /// Seeks the first block that may have a record among the best, and returns its end. Returns `None`
 /// if no block has.
-fn seek_block<M: Matches, A: FnMut() -> bool>(
+fn seek_block<M: Matches>(
     list: &mut M,
     collector: &Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<Option<u64>, Interrupted> {
     let mut from = list.id();
     let mut end = list.block_end(from);
@@ -238,11 +241,11 @@ fn seek_block<M: Matches, A: FnMut() -> bool>(
 
 /// Searches a conjunction block by block. The postings of the list that leads are scored first:
 /// most of them need not be sought in the other lists.
-fn all_terms<M: Matches, A: FnMut() -> bool>(
+fn all_terms<M: Matches>(
     list: &mut Conjunction<M>,
     mut is_wanted: impl FnMut(u64) -> bool,
     collector: &mut Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     let mut batch = Batch::default();
     while list.id() != END {

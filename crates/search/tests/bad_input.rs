@@ -1,15 +1,33 @@
 //! Queries that are far too large, and searches that are to stop.
 
+use std::cell::Cell;
+
+use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_search::ids::SetIds;
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{
     Conjunction, ConstantScore, Disjunction, Phrase, PhraseTerm, Rescored, Union,
 };
-use windrow_search::{
-    BestOptions, Interrupted, Matches, Node, Term, TextScore, TieOrder, all, best, count,
-};
+use windrow_search::{BestOptions, Matches, Node, Term, TextScore, TieOrder, all, best, count};
 
 type Query = Node<MemoryPostings, TextScore, SetIds>;
+
+fn stopped() -> Interrupted {
+    Interrupted::new("stopped")
+}
+
+/// Returns an interrupt that fails at the check with this number, counted from 1, and later.
+fn fails_from_check(number: u32) -> impl Fn() -> Result<(), Interrupted> {
+    let checks = Cell::new(0);
+    move || {
+        checks.set(checks.get() + 1);
+        if checks.get() < number {
+            Ok(())
+        } else {
+            Err(stopped())
+        }
+    }
+}
 
 fn term(ids: impl Iterator<Item = u64>) -> Term<MemoryPostings, TextScore> {
     let posting = |id| MemoryPosting {
@@ -26,17 +44,17 @@ fn term(ids: impl Iterator<Item = u64>) -> Term<MemoryPostings, TextScore> {
 fn ten_thousand_terms_are_searched() {
     let terms = |step: u64| (0..10_000).map(move |first| term((0..4).map(|at| first + at * step)));
     let any = |step| -> Query { Node::AnyTerm(Box::new(Disjunction::new(terms(step).collect()))) };
-    assert_eq!(count(&mut any(10_000), || false), Ok(40_000));
+    assert_eq!(count(&mut any(10_000), &Uninterrupted), Ok(40_000));
     let found = best(
         &mut any(1),
         &BestOptions::new(3, TieOrder::HighestId),
-        || false,
+        &Uninterrupted,
     )
     .unwrap();
     assert_eq!(found.hits[0].id, 9_999);
     assert_eq!(found.hits[0].score, 4.0 * 0.55);
     let mut every: Query = Node::AllTerms(Box::new(Conjunction::new(terms(1).collect())));
-    assert_eq!(count(&mut every, || false), Ok(0));
+    assert_eq!(count(&mut every, &Uninterrupted), Ok(0));
 }
 
 #[test]
@@ -57,24 +75,24 @@ fn phrases_of_a_thousand_words_are_searched() {
         });
         let phrase = Phrase::new(terms.collect(), slop, TextScore);
         let mut query: Query = Node::Phrase(Box::new(phrase));
-        assert_eq!(count(&mut query, || false), Ok(3), "{slop}");
+        assert_eq!(count(&mut query, &Uninterrupted), Ok(3), "{slop}");
     }
 }
 
 #[test]
 fn operators_without_lists_have_no_records() {
     let mut query: Query = Node::AnyTerm(Box::new(Disjunction::new(Vec::new())));
-    assert_eq!(count(&mut query, || false), Ok(0));
+    assert_eq!(count(&mut query, &Uninterrupted), Ok(0));
     let options = BestOptions::new(usize::MAX, TieOrder::LowestId);
-    assert_eq!(best(&mut query, &options, || false).unwrap().hits, []);
+    assert_eq!(best(&mut query, &options, &Uninterrupted).unwrap().hits, []);
     let mut query: Query = Node::AllTerms(Box::new(Conjunction::new(Vec::new())));
     assert_eq!(
-        (query.next(), count(&mut query, || false)),
+        (query.next(), count(&mut query, &Uninterrupted)),
         (u64::MAX, Ok(0))
     );
     let mut query: Query = Node::Phrase(Box::new(Phrase::new(Vec::new(), 2, TextScore)));
     assert_eq!(
-        (query.next(), count(&mut query, || false)),
+        (query.next(), count(&mut query, &Uninterrupted)),
         (u64::MAX, Ok(0))
     );
 }
@@ -98,11 +116,7 @@ fn records_with_one_score_are_not_all_read() {
     ];
     for mut query in queries {
         let options = BestOptions::new(10, TieOrder::LowestId);
-        let mut calls = 0;
-        let found = best(&mut query, &options, || {
-            calls += 1;
-            calls > 200
-        });
+        let found = best(&mut query, &options, &fails_from_check(201));
         assert_eq!(found.unwrap().hits.len(), 10);
         assert!(query.id() < 100_000 || query.id() == u64::MAX);
     }
@@ -125,11 +139,8 @@ fn a_search_ends_after_its_lists() {
                 constant(&[1, 3, 1 << 40, 1 << 60], 1.5),
             ];
             let mut query: Query = Node::Any(Box::new(Disjunction::new(lists)));
-            let mut calls = 0;
-            let found = best(&mut query, &BestOptions::new(k, ties), || {
-                calls += 1;
-                calls > 10
-            });
+            let options = BestOptions::new(k, ties);
+            let found = best(&mut query, &options, &fails_from_check(11));
             assert_eq!(found.unwrap().hits.len(), k.min(6));
         }
     }
@@ -147,22 +158,22 @@ fn searches_stop_when_they_are_told() {
             ))),
         ]
     };
-    let after = |mut calls: u32| {
-        move || {
-            calls -= 1;
-            calls == 0
-        }
-    };
     for mut query in queries() {
-        assert_eq!(count(&mut query, || true), Err(Interrupted));
+        assert_eq!(count(&mut query, &fails_from_check(1)), Err(stopped()));
     }
     for mut query in queries() {
         let mut taken = 0;
-        assert_eq!(all(&mut query, after(2), |_| taken += 1), Err(Interrupted));
+        assert_eq!(
+            all(&mut query, &fails_from_check(2), |_| taken += 1),
+            Err(stopped())
+        );
         assert!((1..100_000).contains(&taken), "{taken}");
     }
     for mut query in queries() {
         let options = BestOptions::new(10, TieOrder::HighestId);
-        assert_eq!(best(&mut query, &options, after(1)), Err(Interrupted));
+        assert_eq!(
+            best(&mut query, &options, &fails_from_check(1)),
+            Err(stopped())
+        );
     }
 }

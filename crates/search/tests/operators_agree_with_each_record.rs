@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Corpus, Random, Shape, sort_best_first};
+use windrow_interrupt::Uninterrupted;
 use windrow_search::{
     Best, BestOptions, Bm25, END, FieldStatistics, Hit, Matches, Scorer, TextScore, TieOrder, all,
     best, best_and_count, count,
@@ -28,10 +29,10 @@ fn check<S: Scorer + Clone>(random: &mut Random, shape: &Shape, corpus: &Corpus,
     assert_eq!(stepped, expected, "{shape:?}");
 
     let mut scanned = Vec::new();
-    all(&mut node(), || false, |hit| scanned.push(hit)).unwrap();
+    all(&mut node(), &Uninterrupted, |hit| scanned.push(hit)).unwrap();
     assert_eq!(scanned, expected, "{shape:?}");
     assert_eq!(
-        count(&mut node(), || false),
+        count(&mut node(), &Uninterrupted),
         Ok(expected.len() as u64),
         "{shape:?}"
     );
@@ -43,9 +44,9 @@ fn check<S: Scorer + Clone>(random: &mut Random, shape: &Shape, corpus: &Corpus,
         sort_best_first(&mut sorted, ties);
         for k in [0, 1, 3, 10, 100] {
             let options = BestOptions::new(k, ties);
-            let found = best(&mut node(), &options, || false).unwrap();
+            let found = best(&mut node(), &options, &Uninterrupted).unwrap();
             assert_eq!(found.hits, sorted[..k.min(sorted.len())], "{shape:?} {k}");
-            let (found, total) = best_and_count(&mut node(), &options, || false).unwrap();
+            let (found, total) = best_and_count(&mut node(), &options, &Uninterrupted).unwrap();
             assert_eq!(found.hits, sorted[..k.min(sorted.len())], "{shape:?} {k}");
             assert_eq!(total, expected.len() as u64, "{shape:?} {k}");
         }
@@ -58,7 +59,7 @@ fn node_best<'a, S: Scorer + Clone>(
     corpus: &'a Corpus,
     scorers: &'a [S],
 ) -> impl FnOnce(&BestOptions) -> Best + 'a {
-    |options| best(&mut shape.node(corpus, scorers), options, || false).unwrap()
+    |options| best(&mut shape.node(corpus, scorers), options, &Uninterrupted).unwrap()
 }
 
 /// Reads hits page by page, and those above a score.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use common::Random;
+use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
@@ -343,7 +344,7 @@ fn queries_agree() {
                     &similarity,
                     &Limits::default(),
                     scores,
-                    || false,
+                    &Uninterrupted,
                 )
                 .unwrap()
             };
@@ -354,11 +355,9 @@ fn queries_agree() {
                 .filter_map(|id| Some((*id, model.score(&query, *id, 1.0)?)))
                 .collect();
             let mut found = Vec::new();
-            all(
-                &mut compiled(),
-                || false,
-                |hit| found.push((hit.id, hit.score)),
-            )
+            all(&mut compiled(), &Uninterrupted, |hit| {
+                found.push((hit.id, hit.score))
+            })
             .unwrap();
             let ids = |hits: &[(u64, f64)]| hits.iter().map(|hit| hit.0).collect::<Vec<_>>();
             assert_eq!(ids(&found), ids(&expected), "{query}");
@@ -370,7 +369,8 @@ fn queries_agree() {
             }
             let describe = |query: &Query| query.to_string();
             let limits = Limits::default();
-            let explainer = Explainer::new(&query, &model.index, &limits, &describe, || false);
+            let explainer =
+                Explainer::new(&query, &model.index, &limits, &describe, &Uninterrupted);
             let mut explainer = explainer.unwrap();
             let explained = model.records.keys();
             let explained: Vec<u64> = explained
@@ -385,17 +385,21 @@ fn queries_agree() {
                 .collect();
             assert_eq!(explained, ids(&expected), "{query}");
             let mut unscored = compiled_with(Scores::Unwanted);
-            assert_eq!(count(&mut unscored, || false), Ok(expected.len() as u64));
             assert_eq!(
-                count(&mut compiled(), || false),
+                count(&mut unscored, &Uninterrupted),
+                Ok(expected.len() as u64)
+            );
+            assert_eq!(
+                count(&mut compiled(), &Uninterrupted),
                 Ok(expected.len() as u64),
                 "{query}"
             );
             found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
             found.truncate(10);
             let options = BestOptions::new(10, TieOrder::LowestId);
-            let best = best(&mut compiled(), &options, || false).unwrap();
-            let (counted, total) = best_and_count(&mut compiled(), &options, || false).unwrap();
+            let best = best(&mut compiled(), &options, &Uninterrupted).unwrap();
+            let (counted, total) =
+                best_and_count(&mut compiled(), &options, &Uninterrupted).unwrap();
             assert_eq!(counted.hits, best.hits, "{query}");
             assert_eq!(total, expected.len() as u64, "{query}");
             let best: Vec<(u64, f64)> = best.hits.iter().map(|hit| (hit.id, hit.score)).collect();
@@ -426,10 +430,10 @@ fn similar_words_are_scored_by_similarity() {
     let check = |query: Query, expected: &[u64]| {
         let similarity = Bm25Similarity::default();
         let (limits, scores) = (Limits::default(), Scores::Wanted);
-        let compiled = compile(&query, &index, &similarity, &limits, scores, || false);
+        let compiled = compile(&query, &index, &similarity, &limits, scores, &Uninterrupted);
         let mut compiled = compiled.unwrap();
         let options = BestOptions::new(10, TieOrder::LowestId);
-        let found = best(&mut compiled, &options, || false).unwrap();
+        let found = best(&mut compiled, &options, &Uninterrupted).unwrap();
         let ids: Vec<u64> = found.hits.iter().map(|hit| hit.id).collect();
         assert_eq!(ids, expected, "{query}");
     };
@@ -464,9 +468,9 @@ fn queries_beyond_the_limits_are_refused() {
             &TextSimilarity,
             &limits,
             Scores::Wanted,
-            || false,
+            &Uninterrupted,
         );
-        outcome.map(|mut compiled| count(&mut compiled, || false).unwrap())
+        outcome.map(|mut compiled| count(&mut compiled, &Uninterrupted).unwrap())
     };
     let terms = |count: usize| {
         words[..count]
@@ -511,7 +515,8 @@ fn queries_beyond_the_limits_are_refused() {
         &TextSimilarity,
         &Limits::default(),
         Scores::Wanted,
-        || true,
+        &|| Err(Interrupted::new("stopped")),
     );
-    assert_eq!(stopped.err(), Some(CompileError::Interrupted));
+    let stopped = stopped.err();
+    assert_eq!(stopped, Some(Interrupted::new("stopped").into()));
 }

@@ -21,7 +21,7 @@ use crate::bounds::interval::after;
 use crate::row::{Content, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
-use crate::text::term_lists::{SearchInterrupt, TermList, TermLists};
+use crate::text::term_lists::{TermList, TermLists};
 
 /// The number of candidates whose texts are checked together. It doubles up to the maximum.
 const CHECKED_FIRST: usize = 16;
@@ -86,9 +86,8 @@ impl Search {
         options: &BestOptions,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let mut stop = SearchInterrupt::new(interrupt);
-        let best = best(&mut self.node, options, || stop.should_stop());
-        let best = self.lists.result(stop, best)?;
+        let best = best(&mut self.node, options, interrupt);
+        let best = self.lists.result(best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
         let hits = best.hits.into_iter().rev();
         Ok(hits.map(|hit| (RecordId(hit.id), hit.score)).collect())
@@ -97,18 +96,16 @@ impl Search {
     /// Returns all records in the order of their ids.
     fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut found = Vec::new();
-        let mut stop = SearchInterrupt::new(interrupt);
         self.read = self.node.postings();
         let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
-        let all = all(&mut self.node, || stop.should_stop(), take);
-        self.lists.result(stop, all)?;
+        let all = all(&mut self.node, interrupt, take);
+        self.lists.result(all)?;
         Ok(found)
     }
 
     fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
-        let mut stop = SearchInterrupt::new(interrupt);
-        let count = count(&mut self.node, || stop.should_stop());
-        self.lists.result(stop, count)
+        let count = count(&mut self.node, interrupt);
+        self.lists.result(count)
     }
 }
 

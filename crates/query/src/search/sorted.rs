@@ -40,9 +40,9 @@ impl OpenSearch {
         after: Option<&[u8]>,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
-        let (matched, mut read) = self.run(interrupt, Scores::Unwanted, |node, stop| {
+        let (matched, mut read) = self.run(interrupt, Scores::Unwanted, |node| {
             let postings = node.postings();
-            Ok((collect(node, stop)?, postings))
+            Ok((collect(node, interrupt)?, postings))
         })?;
         let request = SortRequest {
             source: &*self.source,
@@ -77,9 +77,9 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let (mut outcome, mut pace) = (Ok(()), Pace::default());
-        let postings_read = self.run(interrupt, Scores::Wanted, |node, stop| {
+        let postings_read = self.run(interrupt, Scores::Wanted, |node| {
             let postings = node.postings();
-            all(node, stop, |hit| {
+            all(node, interrupt, |hit| {
                 if outcome.is_ok() {
                     outcome = self.offer(sort, hit, after, &mut first, &mut pace, interrupt);
                 }
@@ -119,7 +119,7 @@ impl OpenSearch {
         // Lists can only be read forward.
         let mut in_order: Vec<&mut SortedHit> = hits.iter_mut().collect();
         in_order.sort_unstable_by_key(|sorted| sorted.hit.id);
-        self.run(interrupt, Scores::Wanted, |node, _| {
+        self.run(interrupt, Scores::Wanted, |node| {
             for sorted in in_order {
                 if node.seek(sorted.hit.id) == sorted.hit.id {
                     sorted.hit.score = node.score();

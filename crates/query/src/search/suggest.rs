@@ -11,6 +11,7 @@
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::search::{StringMapping, TERM, prefix};
 use windrow_interrupt::Interrupt;
+use windrow_invariant::Bug;
 use windrow_search::{CompileError, Postings, Source as _, SuggestOptions, suggest};
 
 use super::OpenSearch;
@@ -18,7 +19,7 @@ use super::compile::words;
 use super::options::{Options, bad, optional_number};
 use super::source::IndexSource;
 use crate::Error;
-use crate::text::term_lists::{SearchInterrupt, TermLists};
+use crate::text::term_lists::TermLists;
 
 /// A parsed `suggest`.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,14 +130,14 @@ impl SuggestRequest {
         let own = source.postings(&field, &only.term)?;
         let documents = own.map_or(0, |mut list| list.count_at_most());
         let term = String::from_utf8_lossy(&only.term);
-        let mut stop = SearchInterrupt::new(interrupt);
         let open = || source.terms(&field).map_err(CompileError::Source);
-        let found = match suggest(&term, self.options, open, || stop.should_stop()) {
+        let found = match suggest(&term, self.options, open, interrupt) {
             Ok(found) => Ok(found),
             Err(CompileError::Source(error)) => return Err(error),
-            Err(_) => Err(windrow_search::Interrupted),
+            Err(CompileError::Interrupted(interrupted)) => Err(interrupted),
+            Err(other) => return Err(Bug::new(format!("a suggestion failed: {other}")).into()),
         };
-        let found = lists.result(stop, found)?.into_iter();
+        let found = lists.result(found)?.into_iter();
         let suggestions: ArrayBuf = found
             .map(|one| {
                 Value::from(doc! {

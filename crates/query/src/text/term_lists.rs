@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use windrow_collection::PostingBatch;
-use windrow_interrupt::Interrupt;
-use windrow_invariant::Bug;
+use windrow_interrupt::Interrupted;
 use windrow_postings::GROUP;
-use windrow_search::{Batch, Bound, Interrupted, Postings};
+use windrow_search::{Batch, Bound, Postings};
 
 use crate::Error;
 use crate::source::{PostingList, RecordId, Source};
@@ -34,47 +33,16 @@ impl TermLists {
         self.error.lock().get_or_insert(error);
     }
 
-    /// Converts the result of a search over the lists. Fails if a list has failed, or with the
-    /// error that interrupted the search.
-    pub fn result<T>(
-        &self,
-        stop: SearchInterrupt<'_>,
-        result: Result<T, Interrupted>,
-    ) -> Result<T, Error> {
+    /// Converts the result of a search over the lists. Fails if a list has failed or the search was
+    /// interrupted.
+    pub fn result<T>(&self, result: Result<T, Interrupted>) -> Result<T, Error> {
         self.check()?;
-        match (result, stop.error) {
-            (Ok(found), _) => Ok(found),
-            (Err(_), Some(error)) => Err(error),
-            (Err(Interrupted), None) => {
-                Err(Bug::new("a search was interrupted without an error").into())
-            }
-        }
+        Ok(result?)
     }
 
     /// Fails if a list has failed. To be called at the end of a search.
     pub fn check(&self) -> Result<(), Error> {
         self.error.lock().take().map_or(Ok(()), Err)
-    }
-}
-
-/// Checks an interrupt for a search, and keeps its error.
-pub struct SearchInterrupt<'i> {
-    interrupt: &'i dyn Interrupt,
-    error: Option<Error>,
-}
-
-impl<'i> SearchInterrupt<'i> {
-    pub fn new(interrupt: &'i dyn Interrupt) -> SearchInterrupt<'i> {
-        SearchInterrupt {
-            interrupt,
-            error: None,
-        }
-    }
-
-    /// Returns `true` if the search has to stop.
-    pub fn should_stop(&mut self) -> bool {
-        self.error = self.interrupt.check().err().map(Error::from);
-        self.error.is_some()
     }
 }
 

@@ -16,7 +16,7 @@ struct Clauses<N> {
     must_not: Vec<N>,
 }
 
-impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
+impl<I: Source, S: Similarity> Compiler<'_, I, S> {
     pub(super) fn boolean(&mut self, query: &BooleanQuery, context: Context) -> Outcome<I, S> {
         let Some(clauses) = self.clauses(query, context)? else {
             return Ok(Node::Empty);

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use windrow_interrupt::Interrupted;
+
 use crate::automaton::PatternError;
-use crate::interrupt::Interrupted;
 
 /// What a query may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ impl Default for Limits {
 pub enum CompileError<E> {
     /// The source failed.
     Source(E),
-    /// The query was stopped.
-    Interrupted,
+    /// The compilation was stopped before its end.
+    Interrupted(Interrupted),
     /// The query has more terms, words of phrases and similar words than the limit.
     TooManyLists {
         /// The limit.
@@ -59,8 +60,8 @@ pub enum CompileError<E> {
 }
 
 impl<E> From<Interrupted> for CompileError<E> {
-    fn from(_: Interrupted) -> Self {
-        CompileError::Interrupted
+    fn from(interrupted: Interrupted) -> Self {
+        CompileError::Interrupted(interrupted)
     }
 }
 
@@ -68,7 +69,7 @@ impl<E: fmt::Display> fmt::Display for CompileError<E> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CompileError::Source(error) => error.fmt(formatter),
-            CompileError::Interrupted => Interrupted.fmt(formatter),
+            CompileError::Interrupted(interrupted) => interrupted.fmt(formatter),
             CompileError::TooManyLists { limit } => write!(
                 formatter,
                 "the query has more than {limit} terms, words of phrases and similar words"

@@ -29,7 +29,7 @@ struct Expansion {
     is_set: bool,
 }
 
-impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
+impl<I: Source, S: Similarity> Compiler<'_, I, S> {
     /// Compiles a query whose records all have the same score because they have any of many terms.
     pub(super) fn expanded(&mut self, query: &Query, context: Context) -> Outcome<I, S> {
         let (field, expansion) = match query {

@@ -1,6 +1,8 @@
 //! From a query to explanations of scores.
 
 use super::{CompileError, Compiled, Compiler, Context, Limits};
+use windrow_interrupt::Interrupt;
+
 use crate::explanation::Explanation;
 use crate::matches::Matches;
 use crate::operators::Node;
@@ -57,10 +59,10 @@ impl<'d, I: Source> Explainer<'d, I> {
         source: &I,
         limits: &Limits,
         describe: &'d dyn Fn(&Query) -> String,
-        should_stop: impl FnMut() -> bool,
+        interrupt: &dyn Interrupt,
     ) -> Result<Explainer<'d, I>, CompileError<I::Error>> {
         let similarity = Bm25Similarity::default();
-        let mut compiler = Compiler::new(source, &similarity, limits, should_stop);
+        let mut compiler = Compiler::new(source, &similarity, limits, interrupt);
         let root = compiler.part(query, Context::default())?;
         Ok(Explainer { root, describe })
     }
@@ -72,7 +74,7 @@ impl<'d, I: Source> Explainer<'d, I> {
     }
 }
 
-impl<I: Source, A: FnMut() -> bool> Compiler<'_, I, Bm25Similarity, A> {
+impl<I: Source> Compiler<'_, I, Bm25Similarity> {
     fn part(&mut self, query: &Query, mut context: Context) -> Outcome<I> {
         match query {
             Query::Term { field, term } => self.term_part(field, term, query, context),

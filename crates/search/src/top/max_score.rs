@@ -15,9 +15,11 @@
 //! sum.
 
 use super::collector::Collector;
+use windrow_interrupt::Interrupted;
+
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
-use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
+use crate::interrupt::{PacedInterrupt, STEPS_PER_LIST};
 use crate::matches::Matches;
 use crate::postings::END;
 use crate::sums::{Sums, sum_slack};
@@ -37,11 +39,11 @@ const TABLE_SCORES: usize = 32_768;
 
 /// Searches the best records of the disjunction of lists. `is_wanted` is asked for records that
 /// would be among the best, in the order of their ids.
-pub(super) fn search<M: Matches, W: FnMut(u64) -> bool, A: FnMut() -> bool>(
+pub(super) fn search<M: Matches, W: FnMut(u64) -> bool>(
     lists: &mut [M],
     is_wanted: W,
     collector: &mut Collector,
-    interrupt: &mut Interrupt<A>,
+    interrupt: &mut PacedInterrupt<'_>,
 ) -> Result<(), Interrupted> {
     let count = lists.len();
     let mut output = Output {
@@ -174,10 +176,10 @@ impl State {
 }
 
 impl<M: Matches> Search<'_, M> {
-    fn run<W: FnMut(u64) -> bool, A: FnMut() -> bool>(
+    fn run<W: FnMut(u64) -> bool>(
         &mut self,
         output: &mut Output<'_, W>,
-        interrupt: &mut Interrupt<A>,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<(), Interrupted> {
         let mut first = 0;
         loop {
@@ -259,11 +261,11 @@ impl<M: Matches> Search<'_, M> {
         Some(Window { first, last })
     }
 
-    fn read_window<W: FnMut(u64) -> bool, A: FnMut() -> bool>(
+    fn read_window<W: FnMut(u64) -> bool>(
         &mut self,
         window: Window,
         output: &mut Output<'_, W>,
-        interrupt: &mut Interrupt<A>,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<(), Interrupted> {
         let Window { first, last } = window;
         let states = &self.states;
@@ -293,13 +295,13 @@ impl<M: Matches> Search<'_, M> {
     }
 
     /// Reads the window if one list is essential.
-    fn read_one<W: FnMut(u64) -> bool, A: FnMut() -> bool>(
+    fn read_one<W: FnMut(u64) -> bool>(
         &mut self,
         lead: usize,
         optional: usize,
         last: u64,
         output: &mut Output<'_, W>,
-        interrupt: &mut Interrupt<A>,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<(), Interrupted> {
         let rest = self.bound_of_optional(optional);
         let mut batch = std::mem::take(&mut self.batch);
@@ -362,12 +364,12 @@ impl<M: Matches> Search<'_, M> {
     }
 
     /// Reads the window if several lists, but not all, are essential.
-    fn read_some<W: FnMut(u64) -> bool, A: FnMut() -> bool>(
+    fn read_some<W: FnMut(u64) -> bool>(
         &mut self,
         optional: usize,
         last: u64,
         output: &mut Output<'_, W>,
-        interrupt: &mut Interrupt<A>,
+        interrupt: &mut PacedInterrupt<'_>,
     ) -> Result<(), Interrupted> {
         let rest = self.bound_of_optional(optional);
         loop {
