@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use windrow_collection::{BuildControl, BuildPhase, Engine, EngineOptions, Namespace};
+use windrow_collection::{BuildControl, BuildPhase, Engine, EngineOptions, Namespace, Uninterrupted};
 use windrow_document::{Document, doc};
 use windrow_index::Definition;
 use windrow_storage::RealDisk;
@@ -65,7 +65,7 @@ fn build(
         }
     };
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &on_phase,
     };
     let sampler = pprof::ProfilerGuard::new(SAMPLES_PER_SECOND)?;

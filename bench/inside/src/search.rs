@@ -79,7 +79,7 @@ fn build(folder: &std::path::Path, memory: u64) -> Result<Arc<Engine>, Failure> 
     let definition = Definition::parse(specification.as_document())
         .map_err(|error| format!("the definition of the index: {error:?}"))?;
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     collection.create_indexes(vec![definition], &control)?;

@@ -50,13 +50,13 @@ impl Engine {
     /// while it waited for transactions.
     fn rename_found(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
         let found = [from, to].map(|name| self.collection(name));
-        let in_vain = || self.core.cannot_progress();
+        let interrupt = || self.core.check_progress();
         // Before the lock of names, because transactions that use the collections may wait for that
         // lock to create others.
         let exclusions: Result<Vec<_>, _> = found
             .iter()
             .flatten()
-            .map(|it| it.exclude(&in_vain))
+            .map(|it| it.exclude(&interrupt))
             .collect();
         let _exclusions = exclusions?;
         let _naming = self.collections.naming.lock();
@@ -186,7 +186,7 @@ impl Collection {
     /// nothing.
     pub fn modify<E: From<Error>>(&self, modification: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.cannot_progress())?;
+        let _exclusion = self.exclude(&|| core.check_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_exists()?;
@@ -287,7 +287,7 @@ impl Collection {
     /// this one's name; they do not see the deleted documents.
     fn become_capped(&self, bytes: u64) -> Result<(), Error> {
         let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.cannot_progress())?;
+        let _exclusion = self.exclude(&|| core.check_progress())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_exists()?;

@@ -32,6 +32,7 @@ use std::sync::atomic::Ordering;
 
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, conflict};
+use windrow_interrupt::Interrupted;
 use windrow_storage::{Position, RowChange};
 
 use crate::catalog::ddl_event::{DdlEvent, DdlKind};
@@ -67,9 +68,8 @@ impl Collection {
     ) -> Result<CreatedIndexes, Error> {
         let core = self.core()?;
         let before = self.index_count();
-        let stops = || core.cannot_progress() || (control.should_stop)().is_some();
         let indexes = {
-            let _exclusion = self.exclude(&stops)?;
+            let _exclusion = self.exclude(&wait_interrupt(&core, control))?;
             self.register(&core, definitions)?
         };
         let created = indexes
@@ -171,9 +171,7 @@ impl Collection {
             seconds: started.elapsed().as_secs_f64(),
         });
         // The scan of a small collection may be too short for its own check.
-        if let Some(why) = (control.should_stop)() {
-            return Err(Error::Interrupted(why));
-        }
+        control.interrupt.check()?;
         for index in indexes {
             index.progress().checking.store(true, Ordering::Relaxed);
         }
@@ -204,8 +202,7 @@ impl Collection {
                 });
             }
             // Open transactions add entries to the indexes, but do not check them for uniqueness.
-            let _exclusion =
-                self.exclude(&|| core.cannot_progress() || (control.should_stop)().is_some())?;
+            let _exclusion = self.exclude(&wait_interrupt(core, control))?;
             if self.finish(core, indexes, checked)? {
                 break;
             }
@@ -273,7 +270,7 @@ impl Collection {
             });
         }
         if index.is_ready() {
-            let _exclusion = self.exclude(&|| core.cannot_progress())?;
+            let _exclusion = self.exclude(&|| core.check_progress())?;
             self.remove(&core, &index)
         } else {
             // The build sees this and removes the index.
@@ -404,14 +401,24 @@ pub(crate) fn unfinished(collections: &Collections) -> Vec<UnfinishedBuilds> {
         .collect()
 }
 
+/// Returns the interrupt of a build that waits for the transactions of its collection.
+fn wait_interrupt(core: &Core, control: &BuildControl<'_>) -> impl Fn() -> Result<(), Interrupted> {
+    || {
+        core.check_progress()?;
+        control.interrupt.check()
+    }
+}
+
 /// Resumes a build that a crash interrupted.
 pub(crate) fn resume(core: &Arc<Core>, build: &UnfinishedBuilds) {
-    let should_stop = || {
-        core.is_closing()
-            .then(|| "the database is being closed".to_owned())
+    let interrupt = || {
+        if core.is_closing() {
+            return Err(Interrupted::new("the database is being closed"));
+        }
+        Ok(())
     };
     let control = BuildControl {
-        should_stop: &should_stop,
+        interrupt: &interrupt,
         on_phase: &|_| {},
     };
     let collection = &build.collection;

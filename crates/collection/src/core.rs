@@ -14,6 +14,7 @@ use windrow_fold::{
     Position, PostingsForm, RunSink, SectionOptions, Snapshot, SnapshotLifetime, Snapshots,
 };
 use windrow_index::MARK;
+use windrow_interrupt::Interrupted;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
@@ -273,9 +274,15 @@ impl Core {
         }
     }
 
-    /// Returns whether waiting for a transaction is futile, because no other thread could end it.
-    pub fn cannot_progress(&self) -> bool {
-        self.is_closing() || self.options.background == Background::Caller
+    /// The interrupt of waits for transactions. Fails if no other thread could end a transaction.
+    pub fn check_progress(&self) -> Result<(), Interrupted> {
+        if self.is_closing() {
+            return Err(Interrupted::new("the database is being closed"));
+        }
+        if self.options.background == Background::Caller {
+            return Err(Interrupted::new("no other thread uses the database"));
+        }
+        Ok(())
     }
 
     /// Stops running merges early, and prevents new ones until the guard is dropped.

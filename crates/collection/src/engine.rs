@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::SnapshotLifetime;
+use windrow_interrupt::Interrupt;
 use windrow_storage::{ClusterTime, Confirmation, Disk, Position, RowChange, SharedState, Storage};
 
 use crate::building::share_work;
@@ -247,12 +248,11 @@ impl Engine {
     }
 
     /// Rebuilds indexes of a collection from its documents, concurrently with reads and writes.
-    /// `should_stop` is called now and then; it returns the reason to stop.
     pub fn rebuild(
         &self,
         collection: &Collection,
         indexes: &[String],
-        should_stop: &dyn Fn() -> Option<String>,
+        interrupt: &dyn Interrupt,
     ) -> Result<(), Error> {
         let known = collection.all_indexes();
         let named = known.iter().filter(|index| {
@@ -270,7 +270,7 @@ impl Engine {
                 }
             })
             .collect();
-        repair::rebuild(&self.collections, collection, &maps, should_stop)
+        repair::rebuild(&self.collections, collection, &maps, interrupt)
     }
 
     /// Returns the collection with this name.
@@ -426,7 +426,7 @@ impl Engine {
     ) -> Result<bool, Error> {
         // Before the lock of names, because transactions that use the collection may wait for that
         // lock to create others.
-        let _exclusion = collection.exclude(&|| self.core.cannot_progress())?;
+        let _exclusion = collection.exclude(&|| self.core.check_progress())?;
         let _naming = self.collections.naming.lock();
         if collection.is_dropped() || collection.namespace() != *namespace {
             return Ok(false);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use windrow_document::DocumentBuf;
+use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 use windrow_storage::{CatalogError, ClusterTime, StorageError};
 
@@ -180,6 +181,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Error {
+        Error::Interrupted(interrupted.into_message())
+    }
+}
 
 impl From<Bug> for Error {
     fn from(bug: Bug) -> Error {

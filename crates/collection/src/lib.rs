@@ -156,10 +156,12 @@ pub use statement_result::{Image, StatementResult};
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use transaction::Transaction;
 pub use transaction_locks::{DdlGuard, WaitControl};
+// Functions of this crate take an interrupt.
 pub use validate::{Checks, DocumentFindings, IndexReport, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
+pub use windrow_interrupt::{Interrupt, Interrupted, Uninterrupted};
 pub use windrow_storage::{
     ClusterTime, Confirmation, MemberState, Position, SharedState, StorageError, StoreCache,
     StoreRequests, StoreStatistics,

@@ -13,26 +13,21 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use windrow_fold::RecordId;
+use windrow_interrupt::{Interrupt, Interrupted, Uninterrupted};
 use windrow_invariant::Bug;
 
 use crate::error::Error;
 use crate::ids::MapId;
 
-/// Controls how an operation waits for others.
-pub trait WaitControl {
-    /// Called now and then during a wait. `true` ends the wait: the operation was killed, or its
-    /// time is over.
-    fn is_interrupted(&self) -> bool;
-
+/// Controls how an operation waits for others: the interrupt ends the wait.
+pub trait WaitControl: Interrupt {
     /// Called with `true` when a wait begins, and with `false` when it ends.
     fn set_waiting(&self, _waits: bool) {}
 }
 
-impl<F: Fn() -> bool> WaitControl for F {
-    fn is_interrupted(&self) -> bool {
-        self()
-    }
-}
+impl WaitControl for Uninterrupted {}
+
+impl<F: Fn() -> Result<(), Interrupted>> WaitControl for F {}
 
 /// Runs `wait`, and marks the operation as waiting meanwhile.
 pub fn while_waiting<T>(wait_control: &dyn WaitControl, wait: impl FnOnce() -> T) -> T {
@@ -71,7 +66,7 @@ impl TransactionWaiter {
         while_waiting(wait_control, || {
             let mut has_ended = self.has_ended.lock();
             while !*has_ended {
-                if wait_control.is_interrupted() {
+                if wait_control.check().is_err() {
                     return Err(Error::WaitGivenUp);
                 }
                 self.changed.wait_for(&mut has_ended, CHECK_INTERVAL);
@@ -198,7 +193,7 @@ impl DdlBarrier {
             return Ok(exclusion);
         }
         let is_free = while_waiting(wait_control, || {
-            while state.transactions > 0 && !wait_control.is_interrupted() {
+            while state.transactions > 0 && wait_control.check().is_ok() {
                 self.changed.wait_for(&mut state, CHECK_INTERVAL);
             }
             state.transactions == 0
@@ -230,6 +225,10 @@ impl Drop for DdlGuard<'_> {
 mod tests {
     use super::*;
 
+    fn stopped() -> Result<(), Interrupted> {
+        Err(Interrupted::new("stopped"))
+    }
+
     #[test]
     fn a_lock_has_one_holder() {
         let (locks, one, other) = (TransactionLocks::default(), Arc::default(), Arc::default());
@@ -250,9 +249,9 @@ mod tests {
     #[test]
     fn a_wait_ends_with_the_holder_or_an_interrupt() {
         let waiter = TransactionWaiter::default();
-        assert!(matches!(waiter.wait(&|| true), Err(Error::WaitGivenUp)));
+        assert!(matches!(waiter.wait(&stopped), Err(Error::WaitGivenUp)));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| waiter.wait(&|| false));
+            let waiting = scope.spawn(|| waiter.wait(&Uninterrupted));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!waiting.is_finished());
             waiter.end();
@@ -264,9 +263,9 @@ mod tests {
     fn ddl_waits_for_transactions_which_time_out() {
         let uses = DdlBarrier::default();
         uses.begin().unwrap();
-        assert!(matches!(uses.exclude(&|| true), Err(Error::WaitGivenUp)));
+        assert!(matches!(uses.exclude(&stopped), Err(Error::WaitGivenUp)));
         uses.end();
-        let exclusion = uses.exclude(&|| true).unwrap();
+        let exclusion = uses.exclude(&stopped).unwrap();
         assert!(matches!(uses.begin(), Err(Error::LockTimeout)));
         drop(exclusion);
         uses.begin().unwrap();

@@ -16,6 +16,7 @@ mod duplicate_keys;
 use windrow_document::{Document, Value};
 use windrow_fold::{EntryDigest, RecordId};
 use windrow_index::{Scratch, is_mark};
+use windrow_interrupt::{Interrupt, Uninterrupted};
 use windrow_storage::StorageError;
 
 use crate::collection::Collection;
@@ -150,18 +151,17 @@ pub struct WrongEntry {
 impl Collection {
     /// Reads all documents, computes the entries that the indexes must have, and compares.
     pub fn validate(&self, checks: Checks) -> Result<Validation, Error> {
-        self.validate_while(checks, &|| None)
+        self.validate_with(checks, &Uninterrupted)
     }
 
-    /// Validates like [`validate`](Self::validate). `should_stop` is called now and then; it
-    /// returns the reason to stop.
-    pub fn validate_while(
+    /// Validates like [`validate`](Self::validate). The interrupt stops the validation.
+    pub fn validate_with(
         &self,
         checks: Checks,
-        should_stop: &dyn Fn() -> Option<String>,
+        interrupt: &dyn Interrupt,
     ) -> Result<Validation, Error> {
-        let stop_check = &mut StopCheck {
-            should_stop,
+        let pace = &mut PacedInterrupt {
+            interrupt,
             steps: 0,
         };
         let reader = self.lasting_reader()?;
@@ -171,7 +171,7 @@ impl Collection {
             validator: rules.current_validator(),
         };
         let mut validation = Validation::default();
-        let expected = match expected_entries(&reader, &input, &mut validation, stop_check) {
+        let expected = match expected_entries(&reader, &input, &mut validation, pace) {
             Err(error) => {
                 // Without all documents the indexes cannot be checked.
                 validation.errors.push(damage(error)?);
@@ -180,7 +180,7 @@ impl Collection {
             Ok(expected) => expected,
         };
         for (number, expected) in expected.iter().enumerate() {
-            let mut report = compare::index(&reader, number, expected, checks, stop_check)?;
+            let mut report = compare::index(&reader, number, expected, checks, pace)?;
             if let Some(index) = reader.indexes().get(number) {
                 let of_documents = expected.duplicates.error(index.definition());
                 report.duplicates = report.duplicates.or(of_documents);
@@ -195,16 +195,16 @@ impl Collection {
     }
 }
 
-/// Documents and entries between two calls of `should_stop`.
+/// The number of documents and entries between two checks of the interrupt.
 const STEPS_PER_CHECK: u32 = 1000;
 
-/// Counts documents and entries, and calls `should_stop` now and then.
-struct StopCheck<'a> {
-    should_stop: &'a dyn Fn() -> Option<String>,
+/// Counts documents and entries, and checks an interrupt once in [`STEPS_PER_CHECK`] of them.
+struct PacedInterrupt<'a> {
+    interrupt: &'a dyn Interrupt,
     steps: u32,
 }
 
-impl StopCheck<'_> {
+impl PacedInterrupt<'_> {
     fn step(&mut self) -> Result<(), Error> {
         self.steps += 1;
         if !self.steps.is_multiple_of(STEPS_PER_CHECK) {
@@ -214,7 +214,7 @@ impl StopCheck<'_> {
     }
 
     fn check_now(&self) -> Result<(), Error> {
-        (self.should_stop)().map_or(Ok(()), |why| Err(Error::Interrupted(why)))
+        Ok(self.interrupt.check()?)
     }
 }
 
@@ -246,7 +246,7 @@ fn expected_entries(
     reader: &Reader,
     input: &DocumentChecks<'_>,
     validation: &mut Validation,
-    stop_check: &mut StopCheck<'_>,
+    pace: &mut PacedInterrupt<'_>,
 ) -> Result<Vec<ExpectedEntries>, Error> {
     let expected = reader.indexes().iter().map(|_| ExpectedEntries {
         digest: EntryDigest::default(),
@@ -257,7 +257,7 @@ fn expected_entries(
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
     let mut cursor = reader.range(None, None)?;
     while cursor.next()? {
-        stop_check.step()?;
+        pace.step()?;
         validation.documents += 1;
         let id = cursor.id();
         if input.checks.full

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, Cap, Collection, Engine, EngineOptions, Error, IndexModification, InsertOrder,
-    Modification, ModificationEvent, Namespace, Renaming, WaitControl, WriteOptions,
+    Interrupted, Modification, ModificationEvent, Namespace, Renaming, Uninterrupted, WaitControl,
+    WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -159,7 +160,7 @@ fn change_index<'m>(
 fn build(collection: &Collection, specification: &DocumentBuf) {
     let definition = Definition::parse(specification.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     let built = collection.create_indexes(vec![definition], &control);
@@ -296,6 +297,7 @@ fn an_interrupted_trim_continues_at_the_next_insert() {
     let collection = engine
         .create(&named("a.capped"), options.as_document())
         .unwrap();
+    let stopped = || Interrupted::new("stopped");
     let insert = |number: i32, wait_control: &dyn WaitControl| {
         let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
         let write_options = WriteOptions {
@@ -312,13 +314,16 @@ fn an_interrupted_trim_continues_at_the_next_insert() {
         collection.count()
     };
     for number in 0..100 {
-        insert(number, &|| false);
+        insert(number, &Uninterrupted);
     }
     let resized = |old: Document<'_>| Ok::<DocumentBuf, Error>(Cap::resized(old, None, Some(10)));
     collection.change_options(resized).unwrap();
-    assert_eq!(insert(100, &|| true), 100);
-    let asked = Cell::new(0);
-    let give_up = || asked.replace(asked.get() + 1) == 30;
-    assert_eq!(insert(101, &give_up), 70);
-    assert_eq!(insert(102, &|| false), 10);
+    assert_eq!(insert(100, &|| Err(stopped())), 100);
+    let checks = Cell::new(0);
+    let interrupt = || match checks.replace(checks.get() + 1) {
+        30 => Err(stopped()),
+        _ => Ok(()),
+    };
+    assert_eq!(insert(101, &interrupt), 70);
+    assert_eq!(insert(102, &Uninterrupted), 10);
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
     BuildControl, Change, Checks, Collection, Engine, Error, InsertOrder, Origin, RetainedImage,
-    Statements, Transaction, WriteOptions,
+    Statements, Transaction, Uninterrupted, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -36,7 +36,7 @@ fn create(engine: &Engine) {
     let index = doc! { "key": doc! { "a": 1 }, "name": "a_1", "unique": true };
     let definition = Definition::parse(index.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     created.create_indexes(vec![definition], &control).unwrap();

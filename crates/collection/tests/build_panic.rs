@@ -4,7 +4,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{BuildControl, BuildPhase, Error, InsertOrder};
+use windrow_collection::{BuildControl, BuildPhase, Error, InsertOrder, Uninterrupted};
 use windrow_document::doc;
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
@@ -24,7 +24,7 @@ fn a_panicking_build_leaves_nothing() {
     );
     let build = |on_phase: &(dyn Fn(&BuildPhase) + Sync)| {
         let control = BuildControl {
-            should_stop: &|| None,
+            interrupt: &Uninterrupted,
             on_phase,
         };
         let index = doc! { "key": doc! { "a": 1 }, "name": "a_1" };

@@ -9,7 +9,7 @@ use InsertOrder::{Ordered, Unordered};
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
-    InsertOrder, Namespace, Outcome, Position,
+    InsertOrder, Namespace, Outcome, Position, Uninterrupted,
 };
 use windrow_document::{Document, DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_index::Definition;
@@ -44,7 +44,7 @@ fn definition(specification: DocumentBuf) -> Definition {
 
 fn build(collection: &Collection, specification: DocumentBuf) -> Result<(), Error> {
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     collection
@@ -376,7 +376,7 @@ fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
         }
     };
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &on_phase,
     };
     let unique = definition(doc! { "key": { "a": 1 }, "name": "a", "unique": true });
@@ -541,14 +541,14 @@ fn check_killed_build(kind: &DocumentBuf) {
     }
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let disk_then = std::sync::Mutex::new(None);
-    let should_stop = || {
+    let interrupt = || {
         if asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 40 {
             *disk_then.lock().unwrap() = Some(disk.crash(Crash::OfProcess));
         }
-        None
+        Ok(())
     };
     let control = BuildControl {
-        should_stop: &should_stop,
+        interrupt: &interrupt,
         on_phase: &|_| {},
     };
     let index = definition(doc! { "key": { "a": 1 }, "name": "a" });

@@ -14,7 +14,8 @@ use bytes::Bytes;
 use windrow_collection::{
     Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine,
     EngineOptions, Error, IndexReport, InsertOrder, LastOperation, Namespace, Origin, RecordId,
-    RecordedResult, RetainedImage, StatementResult, Statements, View, Work, WriteOptions,
+    RecordedResult, RetainedImage, StatementResult, Statements, Uninterrupted, View, Work,
+    WriteOptions,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -212,7 +213,7 @@ fn build(
 ) {
     let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase,
     };
     let definitions = indexes.iter().map(parse).collect();

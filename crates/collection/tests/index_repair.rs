@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Reader,
-    RecordId, Validation, Work,
+    BuildControl, Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Interrupted,
+    Reader, RecordId, Uninterrupted, Validation, Work,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_fold::{Entry, Position, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
@@ -29,7 +29,7 @@ fn folder(options: DocumentBuf) -> MemoryDisk {
     ];
     let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     collection
@@ -145,7 +145,7 @@ fn check(disk: &MemoryDisk, name: &str, missing: u64, extra: u64, expected: &str
     assert_eq!((wrong.missing.count, wrong.extra.count), (missing, extra));
     assert!(wrong.errors[0].contains(expected), "{:?}", wrong.errors);
     let names = [name.to_owned()];
-    engine.rebuild(&damaged, &names, &|| None).unwrap();
+    engine.rebuild(&damaged, &names, &Uninterrupted).unwrap();
     check_whole(&engine);
     engine.close().unwrap();
     drop((damaged, engine));
@@ -235,7 +235,7 @@ fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: 
         .for_each(|(name, value)| specification.push(name, value));
     let definition = Definition::parse(specification.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     let engine = open(&disk);
@@ -264,7 +264,7 @@ fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: 
             assert!(index.errors.is_empty(), "{index:?}");
         }
         let names = ["c_1".to_owned()];
-        engine.rebuild(&damaged, &names, &|| None).unwrap();
+        engine.rebuild(&damaged, &names, &Uninterrupted).unwrap();
     }
 }
 
@@ -345,7 +345,7 @@ fn a_block_that_cannot_be_read() {
     assert_eq!(wrong.len(), 1, "{found:?}");
     assert!(wrong[0].errors[0].contains(" is damaged: "), "{wrong:?}");
     let names = [wrong[0].name.clone()];
-    engine.rebuild(&damaged, &names, &|| None).unwrap();
+    engine.rebuild(&damaged, &names, &Uninterrupted).unwrap();
     check_whole(&engine);
 }
 
@@ -377,7 +377,7 @@ fn a_changed_byte() {
         let wrong = found.indexes.iter().filter(|it| !it.is_valid());
         let wrong: Vec<String> = wrong.map(|it| it.name.clone()).collect();
         assert_eq!(wrong, [*name], "{part}");
-        engine.rebuild(&damaged, &wrong, &|| None).unwrap();
+        engine.rebuild(&damaged, &wrong, &Uninterrupted).unwrap();
         check_whole(&engine);
     }
 }
@@ -402,12 +402,12 @@ fn readers_and_interrupts_during_a_rebuild() {
             .unwrap();
     }
     batch.commit().unwrap();
-    let stop = || Some("enough".to_owned());
+    let stop = || Err(Interrupted::new("enough"));
     let stopped = engine.rebuild(&collection, &names, &stop);
     assert!(stopped.unwrap_err().to_string().contains("enough"));
     assert!(validate(&collection).is_valid());
     let new = entries(&collection.reader().unwrap());
-    engine.rebuild(&collection, &names, &|| None).unwrap();
+    engine.rebuild(&collection, &names, &Uninterrupted).unwrap();
     assert_eq!(entries(&old), before);
     assert_eq!(entries(&collection.reader().unwrap()), new);
     assert!(validate(&collection).is_valid());

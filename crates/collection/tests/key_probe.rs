@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
-    BuildControl, Change, Collection, Direction, Engine, Error, InsertOrder, Reader, Work,
+    BuildControl, Change, Collection, Direction, Engine, Error, InsertOrder, Reader, Uninterrupted,
+    Work,
 };
 use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, doc, key};
 use windrow_index::Definition;
@@ -32,7 +33,7 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
 
 fn build(collection: &Collection) {
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| (),
     };
     let keys = [

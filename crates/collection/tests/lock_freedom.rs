@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, Checks, Collection, Direction, Engine, EngineOptions, InsertOrder, Namespace,
-    Work,
+    Uninterrupted, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -146,7 +146,7 @@ fn build(collection: &Collection) {
     let specification = doc! { "key": { "text": 1, "a": 1 }, "name": "built" };
     let definition = Definition::parse(specification.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     collection
@@ -244,7 +244,10 @@ fn during_a_rebuild_and_a_merge() {
     check(&BOTH, |setting| {
         let collection = setting.collection("one");
         let all = ["_id_".to_owned()];
-        setting.engine.rebuild(&collection, &all, &|| None).unwrap();
+        setting
+            .engine
+            .rebuild(&collection, &all, &Uninterrupted)
+            .unwrap();
         while setting.engine.work(Work::Compact).unwrap() {}
     });
 }

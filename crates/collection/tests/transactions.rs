@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, Direction, Engine, EngineOptions, Error, InsertOrder, Namespace, Origin,
-    Reader, Transaction, WriteOptions,
+    Change, Collection, Direction, Engine, EngineOptions, Error, InsertOrder, Interrupted,
+    Namespace, Origin, Reader, Transaction, Uninterrupted, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -97,11 +97,11 @@ fn within(transaction: &Transaction) -> WriteOptions<'_> {
 }
 
 /// Fails at once instead of waiting.
-const IMPATIENT: WriteOptions<'static> = WriteOptions {
+const NO_WAIT: WriteOptions<'static> = WriteOptions {
     validation: windrow_collection::DocumentValidation::Enabled,
     transaction: None,
     statements: None,
-    wait_control: &|| true,
+    wait_control: &|| Err(Interrupted::new("no wait")),
 };
 
 struct Setting {
@@ -123,12 +123,12 @@ fn setting() -> Setting {
         let index = doc! { "key": { "n": 1 }, "name": "n", "unique": true };
         let index = Definition::parse(index.as_document()).unwrap();
         let control = windrow_collection::BuildControl {
-            should_stop: &|| None,
+            interrupt: &Uninterrupted,
             on_phase: &|_| {},
         };
         collection.create_indexes(vec![index], &control).unwrap();
         for number in 1..=3 {
-            insert(&collection, doc! { "_id": number, "n": number }, &IMPATIENT).unwrap();
+            insert(&collection, doc! { "_id": number, "n": number }, &NO_WAIT).unwrap();
         }
         collection
     };
@@ -225,8 +225,8 @@ fn an_abort_leaves_nothing() {
             assert_eq!(collection.count(), 3);
             let reader = collection.reader().unwrap();
             let new = replace(doc! { "_id": 1, "n": 7 });
-            change(collection, &reader, 1, new, IMPATIENT).unwrap();
-            insert(collection, doc! { "_id": 5, "n": 5 }, &IMPATIENT).unwrap();
+            change(collection, &reader, 1, new, NO_WAIT).unwrap();
+            insert(collection, doc! { "_id": 5, "n": 5 }, &NO_WAIT).unwrap();
         }
     }
 }
@@ -237,8 +237,8 @@ fn a_snapshot_does_not_change() {
     let transaction = setting.begin();
     for collection in setting.both() {
         let reader = collection.reader().unwrap();
-        change(collection, &reader, 2, Change::Delete, IMPATIENT).unwrap();
-        insert(collection, doc! { "_id": 9, "n": 9 }, &IMPATIENT).unwrap();
+        change(collection, &reader, 2, Change::Delete, NO_WAIT).unwrap();
+        insert(collection, doc! { "_id": 9, "n": 9 }, &NO_WAIT).unwrap();
         setting.engine.fold().unwrap();
         assert_eq!(seen(&transaction.reader(collection).unwrap()), BEFORE);
     }
@@ -271,13 +271,13 @@ fn the_first_writer_wins() {
         let new = replace(doc! { "_id": 1, "n": n });
         change(collection, &reader, 1, new, write_options)
     };
-    let changes = |collection: &Collection| set(collection, 8, IMPATIENT).unwrap();
+    let changes = |collection: &Collection| set(collection, 8, NO_WAIT).unwrap();
     let there_and_back = |collection: &Collection| {
-        set(collection, 8, IMPATIENT).unwrap();
-        set(collection, 1, IMPATIENT).unwrap();
+        set(collection, 8, NO_WAIT).unwrap();
+        set(collection, 1, NO_WAIT).unwrap();
     };
     let inserts = |collection: &Collection| {
-        insert(collection, doc! { "_id": 9, "n": 9 }, &IMPATIENT).unwrap();
+        insert(collection, doc! { "_id": 9, "n": 9 }, &NO_WAIT).unwrap();
     };
     check(&changes, &|collection, write_options| {
         is_conflict(&set(collection, 7, write_options))
@@ -331,10 +331,10 @@ fn others_wait_or_fail_on_a_transactions_locks() {
         let gives_up = |result: Result<(), Error>| {
             assert!(matches!(result, Err(Error::WaitGivenUp)), "{result:?}");
         };
-        gives_up(change(collection, &reader, 1, new(8), IMPATIENT));
-        gives_up(insert(collection, doc! { "_id": 5, "n": 6 }, &IMPATIENT));
+        gives_up(change(collection, &reader, 1, new(8), NO_WAIT));
+        gives_up(insert(collection, doc! { "_id": 5, "n": 6 }, &NO_WAIT));
         // Until the commit, the document has its old key.
-        let taken = insert(collection, doc! { "_id": 6, "n": 1 }, &IMPATIENT);
+        let taken = insert(collection, doc! { "_id": 6, "n": 1 }, &NO_WAIT);
         assert!(matches!(taken, Err(Error::DuplicateKey(_))), "{taken:?}");
         // Its new key.
         gives_up(change(
@@ -342,9 +342,9 @@ fn others_wait_or_fail_on_a_transactions_locks() {
             &reader,
             2,
             replace(doc! { "_id": 2, "n": 7 }),
-            IMPATIENT,
+            NO_WAIT,
         ));
-        insert(collection, doc! { "_id": 7, "n": 70 }, &IMPATIENT).unwrap();
+        insert(collection, doc! { "_id": 7, "n": 70 }, &NO_WAIT).unwrap();
         std::thread::scope(|scope| {
             let patient = scope.spawn(|| {
                 let new = replace(doc! { "_id": 1, "n": 8 });
@@ -373,7 +373,7 @@ fn a_collection_in_use_is_not_altered() {
     let late = setting.engine.begin(origin());
     let one = named("a.one");
     transaction.collection(&one).unwrap().unwrap();
-    let refused = setting.one.exclude(&|| true);
+    let refused = setting.one.exclude(NO_WAIT.wait_control);
     assert!(matches!(refused, Err(Error::WaitGivenUp)));
     drop(transaction);
     assert!(setting.engine.drop_collection(&one).unwrap());

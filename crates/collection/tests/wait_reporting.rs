@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Engine, EngineOptions, Error, InsertOrder, Namespace, WaitControl, WriteOptions,
+    Change, Engine, EngineOptions, Error, InsertOrder, Interrupt, Interrupted, Namespace,
+    WaitControl, WriteOptions,
 };
 use windrow_document::{Document, ValueRef, doc};
 use windrow_storage::MemoryDisk;
@@ -15,11 +16,13 @@ use windrow_storage::MemoryDisk;
 #[derive(Default)]
 struct WaitLog(Mutex<Vec<bool>>);
 
-impl WaitControl for WaitLog {
-    fn is_interrupted(&self) -> bool {
-        false
+impl Interrupt for WaitLog {
+    fn check(&self) -> Result<(), Interrupted> {
+        Ok(())
     }
+}
 
+impl WaitControl for WaitLog {
     fn set_waiting(&self, waits: bool) {
         self.0.lock().unwrap().push(waits);
     }

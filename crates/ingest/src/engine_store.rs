@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, Change, Collection, Direction, Engine, Error, InsertOrder, Namespace,
+    Uninterrupted,
 };
 use windrow_collection::{Reader, RecordId};
 use windrow_document::object_id::ObjectIdSource;
@@ -98,7 +99,7 @@ impl Store for EngineStore {
             let mut definitions = vec![Definition::parse(specification.as_document())?];
             definitions.extend(self.missing_search_index(collection)?);
             let control = BuildControl {
-                should_stop: &|| None,
+                interrupt: &Uninterrupted,
                 on_phase: &|_| {},
             };
             self.collection(collection)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, Collection, Index, WriteOptions};
+use windrow_collection::{Change, Collection, Index, Interrupted, WriteOptions};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Filter;
@@ -114,9 +114,15 @@ fn delete_batch(
     };
     let snapshot = Snapshot::open(collection)?;
     let mut cursor = find.clone().open(&snapshot)?;
+    let interrupt = || {
+        if state.stop.is_requested() {
+            return Err(Interrupted::new("the server stops"));
+        }
+        Ok(())
+    };
     let write_options = WriteOptions {
         // A transaction may lock an expired document.
-        wait_control: &|| state.stop.is_requested(),
+        wait_control: &interrupt,
         ..WriteOptions::default()
     };
     let (mut batch, mut count) = (collection.batch_with(write_options), 0);

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    BuildControl, BuildPhase, Collection, CreatedIndexes, Engine, Error, Index, ShareProgress,
+    BuildControl, BuildPhase, Collection, CreatedIndexes, Engine, Error, Index, Interrupted,
+    ShareProgress,
 };
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -307,14 +308,16 @@ impl Build {
     fn run(&self, shared: &BuildStatus) -> Result<CreatedIndexes, Error> {
         let started = Instant::now();
         let last_line = Mutex::new(started);
-        let should_stop = || {
+        let interrupt = || {
             self.log_progress(shared, &last_line);
-            let stop = shared.stop.load(Relaxed);
-            stop.then(|| "the index build was interrupted".to_owned())
+            if shared.stop.load(Relaxed) {
+                return Err(Interrupted::new("the index build was interrupted"));
+            }
+            Ok(())
         };
         let on_phase = |phase: &BuildPhase| self.log_phase(phase, shared);
         let control = BuildControl {
-            should_stop: &should_stop,
+            interrupt: &interrupt,
             on_phase: &on_phase,
         };
         self.info(20_438, "Index build: registering", self.described());

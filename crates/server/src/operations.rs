@@ -363,10 +363,6 @@ impl Operation {
 }
 
 impl WaitControl for Operation {
-    fn is_interrupted(&self) -> bool {
-        self.check().is_err()
-    }
-
     fn set_waiting(&self, waits: bool) {
         self.waits_for_others.store(waits, Relaxed);
     }

@@ -1,6 +1,6 @@
 //! Long steps: folds, merges and index builds. Other steps run within them.
 
-use windrow_collection::{BuildControl, Error, Work};
+use windrow_collection::{BuildControl, Error, Interrupted, Work};
 use windrow_document::{DocumentBuf, ObjectId, doc};
 use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
@@ -77,7 +77,12 @@ impl World {
         let definition = Definition::parse(specification.as_document()).expect("a definition");
         let name = definition.name.clone();
         let control = BuildControl {
-            should_stop: &|| self.one_in(200).then(|| "it was killed".to_owned()),
+            interrupt: &|| {
+                if self.one_in(200) {
+                    return Err(Interrupted::new("it was killed"));
+                }
+                Ok(())
+            },
             on_phase: &|_| (),
         };
         // Until the build is acknowledged, a crash leaves the index or not.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, DocumentValidation, Error, InsertOrder, Outcome, Renaming, RetainedImage,
-    Statements, WriteOptions,
+    Change, Collection, DocumentValidation, Error, InsertOrder, Interrupted, Outcome, Renaming,
+    RetainedImage, Statements, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
@@ -20,7 +20,7 @@ const NO_WAIT: WriteOptions<'static> = WriteOptions {
     validation: DocumentValidation::Enabled,
     transaction: None,
     statements: None,
-    wait_control: &|| true,
+    wait_control: &|| Err(Interrupted::new("a transaction has a lock")),
 };
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [

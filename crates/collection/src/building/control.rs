@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use windrow_interrupt::Interrupt;
+
 use crate::index::Index;
 
 /// How the caller observes a build and can stop it.
 pub struct BuildControl<'b> {
-    /// Called now and then. Returns the reason to stop the build.
-    pub should_stop: &'b (dyn Fn() -> Option<String> + Sync),
+    /// Stops the build. All threads of the build check it.
+    pub interrupt: &'b (dyn Interrupt + Sync),
     /// Called at the end of each phase.
     pub on_phase: &'b (dyn Fn(&BuildPhase) + Sync),
 }

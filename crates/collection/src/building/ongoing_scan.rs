@@ -118,9 +118,7 @@ impl EntryTarget for Scan<'_> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if let Some(why) = (self.control.should_stop)() {
-            return Err(Error::Interrupted(why));
-        }
+        self.control.interrupt.check()?;
         if self.indexes.iter().any(|index| index.is_dropped()) {
             return Err(dropped());
         }

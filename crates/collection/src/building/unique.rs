@@ -45,10 +45,8 @@ fn check_all(
     let (mut last_key, mut last_id, mut count) = (Vec::new(), None, 0);
     while cursor.next()? {
         count += 1;
-        if count % ENTRIES_PER_CHECK == 0
-            && let Some(why) = (control.should_stop)()
-        {
-            return Err(Error::Interrupted(why));
+        if count % ENTRIES_PER_CHECK == 0 {
+            control.interrupt.check()?;
         }
         if last_id.is_some_and(|id: RecordId| id != cursor.id()) && last_key == cursor.key() {
             return Err(collection.duplicate(index, cursor.key(), cursor.payload()));

@@ -23,6 +23,7 @@ use windrow_fold::{
     SortedBuffer, Sorter,
 };
 use windrow_index::{Definition, Scratch};
+use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
 use windrow_storage::StorageError;
 
@@ -36,13 +37,12 @@ use crate::index::Index;
 use crate::maintenance::{folding, merging};
 use crate::state::State;
 
-/// Rebuilds these maps of a collection. `should_stop` is called now and then; it returns the reason
-/// to stop.
+/// Rebuilds these maps of a collection.
 pub(crate) fn rebuild(
     collections: &Collections,
     collection: &Collection,
     maps: &[MapId],
-    should_stop: &dyn Fn() -> Option<String>,
+    interrupt: &dyn Interrupt,
 ) -> Result<(), Error> {
     folding::fold(collections)?;
     let core = &*collections.core;
@@ -54,7 +54,7 @@ pub(crate) fn rebuild(
                 core,
                 collection,
                 target,
-                should_stop,
+                interrupt,
             };
             work.run(&state)?;
         }
@@ -89,7 +89,7 @@ struct RepairJob<'w> {
     core: &'w Core,
     collection: &'w Collection,
     target: RepairTarget,
-    should_stop: &'w dyn Fn() -> Option<String>,
+    interrupt: &'w dyn Interrupt,
 }
 
 /// The rebuilt entries that are not written yet.
@@ -152,13 +152,11 @@ impl RepairJob<'_> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        match (self.should_stop)() {
-            Some(why) => Err(Error::Interrupted(why)),
-            None if self.core.is_closing() => {
-                Err(Error::Interrupted("the database is closed".to_owned()))
-            }
-            None => Ok(()),
+        self.interrupt.check()?;
+        if self.core.is_closing() {
+            return Err(Error::Interrupted("the database is closed".to_owned()));
         }
+        Ok(())
     }
 
     fn options(&self, position: Position) -> SectionOptions {

@@ -6,7 +6,9 @@ use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::duplicate_keys::DuplicateKeys;
-use super::{Checks, ExpectedEntries, IndexReport, StopCheck, WrongEntries, WrongEntry, damage};
+use super::{
+    Checks, ExpectedEntries, IndexReport, PacedInterrupt, WrongEntries, WrongEntry, damage,
+};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex};
 
@@ -53,12 +55,12 @@ pub fn index(
     number: usize,
     expected: &ExpectedEntries,
     checks: Checks,
-    stop_check: &mut StopCheck<'_>,
+    pace: &mut PacedInterrupt<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
     let index = index_of(reader, number)?;
     report.name = index.name().to_owned();
-    if let Err(error) = compare(reader, number, expected, checks, &mut report, stop_check) {
+    if let Err(error) = compare(reader, number, expected, checks, &mut report, pace) {
         report.errors.push(damage(error)?);
     }
     Ok(report)
@@ -70,21 +72,21 @@ fn compare(
     expected: &ExpectedEntries,
     checks: Checks,
     report: &mut IndexReport,
-    stop_check: &mut StopCheck<'_>,
+    pace: &mut PacedInterrupt<'_>,
 ) -> Result<(), Error> {
     let unique = unique(index_of(reader, number)?);
     if checks.full {
-        reader.check_sections(number, &|| stop_check.check_now().is_ok())?;
-        stop_check.check_now()?;
+        reader.check_sections(number, &|| pace.check_now().is_ok())?;
+        pace.check_now()?;
     } else if unique.is_none() && reader.digest(number)? == Some(expected.digest) {
         report.keys = expected.keys;
         return Ok(());
     }
     let keys = &mut report.keys;
-    let found = read_entries(reader, number, unique.is_some(), keys, stop_check)?;
+    let found = read_entries(reader, number, unique.is_some(), keys, pace)?;
     report.duplicates = unique.and_then(|definition| found.duplicates.error(definition));
     if found.digest != expected.digest {
-        (report.missing, report.extra) = differences(reader, number, stop_check)?;
+        (report.missing, report.extra) = differences(reader, number, pace)?;
         let error = describe(report, found.digest, expected.digest);
         report.errors.push(error);
     }
@@ -162,7 +164,7 @@ fn read_entries(
     number: usize,
     is_unique: bool,
     keys: &mut u64,
-    stop_check: &mut StopCheck<'_>,
+    pace: &mut PacedInterrupt<'_>,
 ) -> Result<FoundEntries, Error> {
     let mut found = FoundEntries {
         digest: EntryDigest::default(),
@@ -170,7 +172,7 @@ fn read_entries(
     };
     let mut entries = IndexEntries::new(reader, number)?;
     while entries.next()? {
-        stop_check.step()?;
+        pace.step()?;
         let (key, id, payload) = entries.entry();
         *keys += u64::from(!is_mark(key));
         if is_unique {
@@ -185,14 +187,14 @@ fn read_entries(
 fn differences(
     reader: &Reader,
     number: usize,
-    stop_check: &mut StopCheck<'_>,
+    pace: &mut PacedInterrupt<'_>,
 ) -> Result<(WrongEntries, WrongEntries), Error> {
     let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
     let index = index_of(reader, number)?;
     let mut scratch = Scratch::default();
     let mut records = reader.range(None, None)?;
     while records.next()? {
-        stop_check.step()?;
+        pace.step()?;
         let (document, id) = (Document::from_validated(records.document()), records.id());
         for (key, payload) in entries_of(index, document, &mut scratch)? {
             if !has(reader, number, &key, id, &payload)? {
@@ -202,7 +204,7 @@ fn differences(
     }
     let mut found = IndexEntries::new(reader, number)?;
     while found.next()? {
-        stop_check.step()?;
+        pace.step()?;
         let (key, id, payload) = found.entry();
         let bytes = reader.get(id)?;
         let document = bytes.as_ref().map(|it| Document::from_validated(it));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windrow_interrupt::Uninterrupted;
+
 use crate::record::statements::Statements;
 use crate::rules::DocumentValidation;
 use crate::transaction::Transaction;
@@ -27,7 +29,7 @@ impl Default for WriteOptions<'_> {
             validation: DocumentValidation::Enabled,
             transaction: None,
             statements: None,
-            wait_control: &|| false,
+            wait_control: &Uninterrupted,
         }
     }
 }

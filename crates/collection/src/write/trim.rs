@@ -31,7 +31,7 @@ impl Collection {
         let mut batch = self.batch();
         let mut trimmed = 0;
         while cap.is_exceeded(count, bytes)
-            && (trimmed < come || !wait_control.is_interrupted())
+            && (trimmed < come || wait_control.check().is_ok())
             && oldest.next()?
         {
             trimmed += 1;

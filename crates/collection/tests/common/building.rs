@@ -1,13 +1,13 @@
 //! Builds an index at once, for tests that need one.
 
-use windrow_collection::{BuildControl, Collection};
+use windrow_collection::{BuildControl, Collection, Uninterrupted};
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
 
 pub fn build(collection: &Collection, specification: DocumentBuf) {
     let definition = Definition::parse(specification.as_document()).unwrap();
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| (),
     };
     collection

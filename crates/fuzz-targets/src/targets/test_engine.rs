@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_collection::{
-    Background, BuildControl, Collection, Engine, EngineOptions, Error, Namespace,
+    Background, BuildControl, Collection, Engine, EngineOptions, Error, Namespace, Uninterrupted,
 };
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
@@ -46,7 +46,7 @@ pub fn create_collection(
         .collection_or_create(&namespace)
         .expect("a collection");
     let control = BuildControl {
-        should_stop: &|| None,
+        interrupt: &Uninterrupted,
         on_phase: &|_| {},
     };
     let parse = |index: &DocumentBuf| Definition::parse(index.as_document()).expect("an index");

@@ -151,7 +151,7 @@ impl Database {
             .collection_or_create(&namespace)
             .expect("a collection");
         let control = BuildControl {
-            should_stop: &|| None,
+            interrupt: &Uninterrupted,
             on_phase: &|_| {},
         };
         match target.create_indexes(definitions, &control) {

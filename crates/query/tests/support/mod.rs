@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Change, Engine, EngineOptions, Error, InsertOrder, Namespace,
+    BuildControl, Change, Engine, EngineOptions, Error, InsertOrder, Namespace, Uninterrupted,
 };
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_index::Definition;
@@ -43,7 +43,7 @@ impl Database {
         let definition =
             |one: &DocumentBuf| Definition::parse(one.as_document()).expect("an index");
         let control = BuildControl {
-            should_stop: &|| None,
+            interrupt: &Uninterrupted,
             on_phase: &|_| {},
         };
         let definitions = indexes.iter().map(definition).collect();

@@ -35,12 +35,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let others = before.iter().filter(|one| !one.definition.is_of_ids());
     let names: Vec<String> = others.map(|one| one.definition.name.clone()).collect();
-    let stop = || {
-        let stopped = context.operation.check().err();
-        stopped.map(|error| error.to_string())
-    };
     engine
-        .rebuild(&collection, &names, &stop)
+        .rebuild(&collection, &names, context.operation)
         .or_command_error()?;
     let plans = &context.state.planner_settings.plans;
     plans.clear(collection.uuid(), None);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use windrow_access::Action;
 use windrow_collection::{
-    Checks, Collection, DocumentFindings, IndexReport, Validation, WrongEntry,
+    Checks, Collection, DocumentFindings, IndexReport, Interrupt, Validation, WrongEntry,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
@@ -59,21 +59,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let request = parse(request)?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
-    let stop = || {
-        let stopped = context.check().err();
-        stopped.map(|error| error.to_string())
-    };
-    let found = find_inconsistencies(&collection, &request, &stop)?;
+    let found = find_inconsistencies(&collection, &request, context.operation)?;
     let mut described = ValidationReport::new(&collection, &found);
     let wrong: Vec<String> = wrong_indexes(&found).map(|it| it.name.clone()).collect();
     if request.repair != Repair::None && !wrong.is_empty() {
         let engine = &context.state.services.engine;
         engine
-            .rebuild(&collection, &wrong, &stop)
+            .rebuild(&collection, &wrong, context.operation)
             .or_command_error()?;
         described = ValidationReport::new(
             &collection,
-            &find_inconsistencies(&collection, &request, &stop)?,
+            &find_inconsistencies(&collection, &request, context.operation)?,
         )
         .with_repairs(&found);
     }
@@ -132,10 +128,10 @@ fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
 fn find_inconsistencies(
     collection: &Collection,
     request: &ValidateRequest,
-    should_stop: &dyn Fn() -> Option<String>,
+    interrupt: &dyn Interrupt,
 ) -> Result<Validation, CommandError> {
     if !request.metadata {
-        let found = collection.validate_while(request.checks, should_stop);
+        let found = collection.validate_with(request.checks, interrupt);
         return found.or_command_error();
     }
     // Definitions are parsed when a data folder is opened, which fails if one is invalid.

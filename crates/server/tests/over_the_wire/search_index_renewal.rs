@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{BuildControl, Collection, Namespace};
+use windrow_collection::{BuildControl, Collection, Namespace, Uninterrupted};
 use windrow_document::{ObjectId, doc};
 use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
@@ -13,7 +13,7 @@ use windrow_server::{Config, Log, Services};
 use crate::client::start_with;
 
 const CONTROL: BuildControl<'_> = BuildControl {
-    should_stop: &|| None,
+    interrupt: &Uninterrupted,
     on_phase: &|_| {},
 };
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, Collection, Error, InsertOrder, Origin, Outcome, RecordedResult, Renaming,
-    ShareCounts, Work,
+    ShareCounts, Uninterrupted, Work,
 };
 use windrow_document::doc;
 use windrow_index::Definition;
@@ -300,7 +300,7 @@ impl Cluster {
         });
         let definition = Definition::parse(specification.as_document()).expect("a definition");
         let control = BuildControl {
-            should_stop: &|| None,
+            interrupt: &Uninterrupted,
             on_phase: &|_| (),
         };
         let before = running.engine.statistics().shares;
