@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::characters::{CaseFolding, Characters, characters};
+use crate::characters::{CaseFolding, Characters, WordCase, characters};
 use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use crate::stop_words::{StopWords, stop_words};
@@ -136,8 +136,8 @@ impl Analyzer {
         if self.stop_words.contains(folded) {
             return;
         }
-        let (cased, is_plain) = self.rules.cased(raw, folded, word.classes);
-        let stem = self.stemmer.stem(cased, is_plain);
+        let form = self.rules.stemmed_form(raw, folded, word.classes);
+        let stem = self.stemmer.stem(form.text, form.case);
         let term = self.rules.strip(stem, &mut self.stripped);
         visit(Term {
             term,
@@ -153,6 +153,12 @@ struct Word {
     range: Range<usize>,
     /// The classes of the word's bytes, ORed.
     classes: u8,
+}
+
+/// The form of a word that is stemmed: as written, or with folded case.
+struct StemmedForm<'a> {
+    text: &'a str,
+    case: WordCase,
 }
 
 impl Rules {
@@ -244,14 +250,17 @@ impl Rules {
         buffer
     }
 
-    /// Returns the form of the word that is stemmed, and `true` if that form is ASCII without
-    /// capitals.
-    fn cased<'a>(&self, raw: &'a str, folded: &'a str, classes: u8) -> (&'a str, bool) {
+    /// Returns the form of the word that is stemmed.
+    fn stemmed_form<'a>(&self, raw: &'a str, folded: &'a str, classes: u8) -> StemmedForm<'a> {
         let is_ascii = classes & (class::WIDE | class::FOREIGN) == 0;
-        if self.sensitivity.case {
-            (raw, is_ascii && classes & class::CAPITAL == 0)
+        let (text, is_lower) = if self.sensitivity.case {
+            (raw, classes & class::CAPITAL == 0)
         } else {
-            (folded, is_ascii)
+            (folded, true)
+        };
+        StemmedForm {
+            text,
+            case: WordCase::from_is_lower_ascii(is_ascii && is_lower),
         }
     }
 

@@ -24,6 +24,31 @@ struct Properties {
     is_diacritic: bool,
 }
 
+/// The case of the letters of a word, as far as the words of a text tell it without extra work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordCase {
+    /// The word is ASCII without capitals: lower case does not change it.
+    LowerAscii,
+    /// Any other word.
+    Other,
+}
+
+impl WordCase {
+    /// Returns the case of a word.
+    pub(crate) fn of_word(word: &str) -> WordCase {
+        let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+        WordCase::from_is_lower_ascii(word.bytes().all(is_lower))
+    }
+
+    pub(crate) fn from_is_lower_ascii(is_lower_ascii: bool) -> WordCase {
+        if is_lower_ascii {
+            WordCase::LowerAscii
+        } else {
+            WordCase::Other
+        }
+    }
+}
+
 /// A case folding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CaseFolding {

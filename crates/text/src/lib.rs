@@ -64,6 +64,7 @@ mod term_key;
 mod term_table;
 
 pub use analyzer::{Analyzer, Sensitivity, Term};
+pub use characters::WordCase;
 pub use highlight::{HighlightOptions, Snippet, highlight};
 pub use language::{Language, TextVersion, UnknownLanguage};
 pub use matcher::Matcher;

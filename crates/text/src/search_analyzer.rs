@@ -22,6 +22,7 @@ mod words;
 
 use std::ops::Range;
 
+use crate::characters::WordCase;
 use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 pub use custom::{
@@ -176,9 +177,9 @@ impl SearchAnalyzer {
         }
     }
 
-    /// Returns `true` if the analyzer processes the words of most texts independently, see
-    /// [`SearchTokenizer::is_by_word`].
-    pub fn is_of_words(&self) -> bool {
+    /// Returns `true` if the tokens of a word do not depend on other words, in most texts. See
+    /// [`SearchTokenizer::has_independent_words`].
+    pub fn has_independent_words(&self) -> bool {
         match self {
             SearchAnalyzer::Standard
             | SearchAnalyzer::Language(_)
@@ -219,20 +220,19 @@ impl SearchTokenizer {
         self.file_stems.set_document_language(language);
     }
 
-    /// Returns `true` if the tokens of a text are the [`word_tokens`](Self::word_tokens) of its
-    /// words: the analyzer processes each of these words independently.
-    pub fn is_by_word(&self, words: &TextWords) -> bool {
+    /// Returns `true` if the tokens of the text with these words are the
+    /// [`word_tokens`](Self::word_tokens) of each word.
+    pub fn has_independent_words(&self, words: &TextWords) -> bool {
         let makes_pairs = matches!(
             self.analyzer,
             SearchAnalyzer::FileWords | SearchAnalyzer::FileWordParts
         );
-        self.analyzer.is_of_words() && !(makes_pairs && words.have_pairs())
+        self.analyzer.has_independent_words() && !(makes_pairs && words.have_pairs())
     }
 
     /// Calls `visit` with each token of a word. Positions and ranges are relative to the word.
-    /// Returns the number of positions of the word. If `is_lower` is `true`, the word must be ASCII
-    /// without capitals.
-    pub fn word_tokens(&mut self, word: &str, is_lower: bool, visit: &mut VisitToken<'_>) -> u32 {
+    /// Returns the number of positions of the word. `case` must be that of the word.
+    pub fn word_tokens(&mut self, word: &str, case: WordCase, visit: &mut VisitToken<'_>) -> u32 {
         let SearchTokenizer {
             stemmer,
             lower,
@@ -241,14 +241,14 @@ impl SearchTokenizer {
         } = self;
         let term = match &self.analyzer {
             SearchAnalyzer::FileWords => {
-                return file_words::word_tokens(word, is_lower, TokenSet::AndWhole, visit);
+                return file_words::word_tokens(word, case, TokenSet::Index, visit);
             }
             SearchAnalyzer::FileWordParts => {
-                return file_words::word_tokens(word, is_lower, TokenSet::Only, visit);
+                return file_words::word_tokens(word, case, TokenSet::Query, visit);
             }
-            SearchAnalyzer::FileStems => return file_stems.word_tokens(word, is_lower, visit),
+            SearchAnalyzer::FileStems => return file_stems.word_tokens(word, case, visit),
             SearchAnalyzer::Language(language) => {
-                stems::stem(*language, stemmer, word, is_lower, lower)
+                stems::stem(*language, stemmer, word, case, lower)
             }
             SearchAnalyzer::Standard
             | SearchAnalyzer::Simple
@@ -256,7 +256,7 @@ impl SearchTokenizer {
             | SearchAnalyzer::Keyword
             | SearchAnalyzer::Cjk
             | SearchAnalyzer::FileName
-            | SearchAnalyzer::Custom(_) => Some(lowered(word, is_lower, false, lower)),
+            | SearchAnalyzer::Custom(_) => Some(lowered(word, case, false, lower)),
         };
         if let Some(term) = term {
             visit(Token {
@@ -283,19 +283,19 @@ impl SearchTokenizer {
             SearchAnalyzer::Simple => {
                 let lower = &mut self.lower;
                 words::runs(text, char::is_alphabetic, &mut |token| {
-                    let term = lowered(token.term, false, false, lower);
+                    let term = lowered(token.term, WordCase::Other, false, lower);
                     visit(Token { term, ..token });
                 });
             }
             SearchAnalyzer::Cjk => cjk::tokens(text, visit),
-            SearchAnalyzer::FileWords => file_words::tokens(text, TokenSet::AndWhole, visit),
-            SearchAnalyzer::FileWordParts => file_words::tokens(text, TokenSet::Only, visit),
+            SearchAnalyzer::FileWords => file_words::tokens(text, TokenSet::Index, visit),
+            SearchAnalyzer::FileWordParts => file_words::tokens(text, TokenSet::Query, visit),
             SearchAnalyzer::FileName => file_words::name(text, visit),
             SearchAnalyzer::Standard | SearchAnalyzer::Language(_) | SearchAnalyzer::FileStems => {
                 let mut next = 0;
-                words::standard(text, &mut |word, is_lower| {
+                words::standard(text, &mut |word, case| {
                     let first = next;
-                    next += self.word_tokens(word.term, is_lower, &mut |token| {
+                    next += self.word_tokens(word.term, case, &mut |token| {
                         let start = word.range.start;
                         visit(Token {
                             range: start + token.range.start..start + token.range.end,
@@ -309,10 +309,10 @@ impl SearchTokenizer {
     }
 }
 
-/// Returns a word in lower case. Uses `buffer` only if the word changes. If `is_lower` is `true`,
-/// the word must not contain capitals.
-fn lowered<'t>(word: &'t str, is_lower: bool, is_turkish: bool, buffer: &'t mut String) -> &'t str {
-    if is_lower {
+/// Returns a word in lower case. Uses `buffer` only if the word may change. `case` must be that of
+/// the word.
+fn lowered<'t>(word: &'t str, case: WordCase, is_turkish: bool, buffer: &'t mut String) -> &'t str {
+    if case == WordCase::LowerAscii {
         return word;
     }
     buffer.clear();

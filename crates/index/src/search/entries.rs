@@ -171,12 +171,12 @@ impl SearchScratch {
             tokenizer.set_document_language(self.language);
         }
         let options = string.index_options;
-        if analyzer.is_of_words() {
+        if analyzer.has_independent_words() {
             if !self.has_words {
                 self.words.read(text);
                 self.has_words = true;
             }
-            if tokenizer.is_by_word(&self.words) {
+            if tokenizer.has_independent_words(&self.words) {
                 entries.add_words(&self.words, tokenizer, options, &mut self.analyses);
                 return;
             }

@@ -148,7 +148,7 @@ impl PathEntries {
         for word in words.distinct() {
             let WordAnalyses { tokens, words } = analyses;
             let start = tokens.len();
-            let positions = tokenizer.word_tokens(word.text, word.is_lower, &mut |token| {
+            let positions = tokenizer.word_tokens(word.text, word.case, &mut |token| {
                 let term = self.terms.number(token.term);
                 count_term(&mut self.counts, term, word.count, options);
                 tokens.push((term, token.position));

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::file_words::{is_simple, normalized, split_parts, split_pieces};
 use super::{Token, VisitToken, stems};
+use crate::characters::WordCase;
 use crate::language::Language;
 use crate::stem::Stemmer;
 
@@ -41,17 +42,17 @@ impl FileStems {
     pub(super) fn word_tokens(
         &mut self,
         word: &str,
-        is_lower: bool,
+        case: WordCase,
         visit: &mut VisitToken<'_>,
     ) -> u32 {
-        if is_simple(word, is_lower) {
-            self.stems(word, is_lower, 0..word.len(), 0, visit);
+        if is_simple(word, case) {
+            self.stems(word, case, 0..word.len(), 0, visit);
             return 1;
         }
         let mut position = 0;
         for part in split_parts(word) {
             let text = word.get(part.clone()).unwrap_or_default();
-            self.stems(text, is_lower, part.clone(), position, visit);
+            self.stems(text, case, part.clone(), position, visit);
             let pieces = match self.languages {
                 Languages::Document(_) => split_pieces(text),
                 Languages::All => Vec::new(),
@@ -59,7 +60,7 @@ impl FileStems {
             for piece in pieces {
                 let range = part.start + piece.start..part.start + piece.end;
                 let text = text.get(piece).unwrap_or_default();
-                self.stems(text, is_lower, range, position, visit);
+                self.stems(text, case, range, position, visit);
             }
             position += 1;
         }
@@ -70,7 +71,7 @@ impl FileStems {
     fn stems(
         &mut self,
         word: &str,
-        is_lower: bool,
+        case: WordCase,
         range: Range<usize>,
         position: u32,
         visit: &mut VisitToken<'_>,
@@ -78,7 +79,7 @@ impl FileStems {
         let mut visit_stem = |language: Language| {
             let stemmer = self.stemmers.entry(language);
             let stemmer = stemmer.or_insert_with(|| Stemmer::new(language.grammar));
-            let stem = stems::stem(language, stemmer, word, is_lower, &mut self.lower);
+            let stem = stems::stem(language, stemmer, word, case, &mut self.lower);
             let Some(stem) = stem else {
                 return;
             };

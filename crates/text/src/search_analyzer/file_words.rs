@@ -29,22 +29,22 @@ use std::ops::Range;
 use super::cjk::{Pairs, is_east_asian, narrow};
 use super::words::{self, is_complex};
 use super::{Token, VisitToken};
-use crate::characters::{CaseFolding, characters};
+use crate::characters::{CaseFolding, WordCase, characters};
 
 /// Selects the tokens of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSet {
-    /// TokenSet, pieces, the whole word, and single characters in addition to pairs: for an index.
-    AndWhole,
-    /// TokenSet only: for a query.
-    Only,
+    /// Parts, pieces, the whole word, and single characters in addition to pairs.
+    Index,
+    /// Parts only.
+    Query,
 }
 
 /// Visits the tokens of a text.
 pub(super) fn tokens(text: &str, parts: TokenSet, visit: &mut VisitToken<'_>) {
-    let mut pairs = Pairs::with_characters(parts == TokenSet::AndWhole);
+    let mut pairs = Pairs::with_characters(parts == TokenSet::Index);
     let mut position = 0;
-    words::standard(text, &mut |word, is_lower| {
+    words::standard(text, &mut |word, case| {
         let is_in_pairs = is_in_pairs(word.term);
         if !is_in_pairs || !pairs.ends_at(word.range.start) {
             pairs.flush(&mut position, visit);
@@ -54,7 +54,7 @@ pub(super) fn tokens(text: &str, parts: TokenSet, visit: &mut VisitToken<'_>) {
             return;
         }
         let first = position;
-        position += word_tokens(word.term, is_lower, parts, &mut |token| {
+        position += word_tokens(word.term, case, parts, &mut |token| {
             let start = word.range.start;
             visit(Token {
                 range: start + token.range.start..start + token.range.end,
@@ -74,20 +74,20 @@ pub(super) fn is_in_pairs(word: &str) -> bool {
 /// Visits the tokens of a word that does not form pairs. Returns the number of positions.
 pub(super) fn word_tokens(
     word: &str,
-    is_lower: bool,
+    case: WordCase,
     parts: TokenSet,
     visit: &mut VisitToken<'_>,
 ) -> u32 {
-    if is_simple(word, is_lower) {
+    if is_simple(word, case) {
         visit_normalized(word, 0..word.len(), 0, visit);
         return 1;
     }
     let ranges = split_parts(word);
     let is_whole = ranges.len() == 1 && ranges.first() == Some(&(0..word.len()));
-    if ranges.is_empty() || (parts == TokenSet::AndWhole && !is_whole) {
+    if ranges.is_empty() || (parts == TokenSet::Index && !is_whole) {
         visit_normalized(word, 0..word.len(), 0, visit);
     }
-    if parts == TokenSet::AndWhole
+    if parts == TokenSet::Index
         && let Some(acronym) = acronym(word, &ranges)
     {
         visit_normalized(&acronym, 0..word.len(), 0, visit);
@@ -110,7 +110,7 @@ fn visit_part(
 ) {
     let text = word.get(part.clone()).unwrap_or_default();
     visit_normalized(text, part.clone(), position, visit);
-    if parts == TokenSet::AndWhole {
+    if parts == TokenSet::Index {
         for (piece, at) in split_pieces(text).into_iter().zip(position..) {
             let range = part.start + piece.start..part.start + piece.end;
             visit_normalized(text.get(piece).unwrap_or_default(), range, at, visit);
@@ -118,10 +118,9 @@ fn visit_part(
     }
 }
 
-/// Returns `true` if a word consists of one part without pieces. If `is_lower` is `true`, the word
-/// must be ASCII without capitals.
-pub(super) fn is_simple(word: &str, is_lower: bool) -> bool {
-    is_lower && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+/// Returns `true` if a word with this case consists of one part without pieces.
+pub(super) fn is_simple(word: &str, case: WordCase) -> bool {
+    case == WordCase::LowerAscii && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Returns the letters of an acronym such as `U.S.A` without the punctuation.
@@ -299,7 +298,7 @@ mod tests {
     #[test]
     fn words_have_parts() {
         check(
-            TokenSet::AndWhole,
+            TokenSet::Index,
             "call notmuch_database_open now",
             &[
                 ("call", 0),
@@ -324,7 +323,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let expected: Vec<(&str, u32)> = expected.iter().copied().zip(0..).collect();
-            check(TokenSet::Only, text, &expected);
+            check(TokenSet::Query, text, &expected);
         }
     }
 
@@ -370,7 +369,7 @@ mod tests {
             ("a.bc", &[("a.bc", 0), ("a", 0), ("bc", 1)]),
         ];
         for (text, expected) in cases {
-            check(TokenSet::AndWhole, text, expected);
+            check(TokenSet::Index, text, expected);
         }
     }
 
@@ -386,14 +385,14 @@ mod tests {
             ("İstanbul", "istanbul"),
         ];
         for (text, expected) in cases {
-            check(TokenSet::AndWhole, text, &[(expected, 0)]);
+            check(TokenSet::Index, text, &[(expected, 0)]);
         }
     }
 
     #[test]
     fn scripts_without_spaces_have_pairs() {
         check(
-            TokenSet::AndWhole,
+            TokenSet::Index,
             "in 東京都 a",
             &[
                 ("in", 0),
@@ -406,11 +405,11 @@ mod tests {
             ],
         );
         let pairs = [("in", 0), ("東京", 1), ("京都", 2), ("a", 3)];
-        check(TokenSet::Only, "in 東京都 a", &pairs);
-        check(TokenSet::AndWhole, "水", &[("水", 0)]);
-        check(TokenSet::Only, "水", &[("水", 0)]);
+        check(TokenSet::Query, "in 東京都 a", &pairs);
+        check(TokenSet::Index, "水", &[("水", 0)]);
+        check(TokenSet::Query, "水", &[("水", 0)]);
         let mut count = 0;
-        tokens("สวัสดี", TokenSet::Only, &mut |_| count += 1);
+        tokens("สวัสดี", TokenSet::Query, &mut |_| count += 1);
         assert_eq!(count, "สวัสดี".chars().count() - 1);
     }
 

@@ -3,6 +3,7 @@
 
 use super::file_words::is_in_pairs;
 use super::words;
+use crate::characters::WordCase;
 use crate::term_table::TermTable;
 
 /// The words of a text by Unicode's boundaries. Reusable for many texts.
@@ -26,7 +27,7 @@ pub struct TextWords {
 }
 
 struct Properties {
-    is_lower: bool,
+    case: WordCase,
     count: u32,
 }
 
@@ -34,8 +35,8 @@ struct Properties {
 pub struct DistinctWord<'w> {
     /// The word as written.
     pub text: &'w str,
-    /// The word is ASCII without capitals.
-    pub is_lower: bool,
+    /// The case of its letters.
+    pub case: WordCase,
     /// The number of its occurrences.
     pub count: u32,
 }
@@ -53,14 +54,14 @@ impl TextWords {
         properties.clear();
         numbers.clear();
         *have_pairs = false;
-        words::standard(text, &mut |word, is_lower| {
+        words::standard(text, &mut |word, case| {
             let number = table.number(word.term);
             numbers.push(number);
             match properties.get_mut(number as usize) {
                 Some(word) => word.count += 1,
                 None => {
-                    *have_pairs |= !is_lower && is_in_pairs(word.term);
-                    properties.push(Properties { is_lower, count: 1 });
+                    *have_pairs |= case == WordCase::Other && is_in_pairs(word.term);
+                    properties.push(Properties { case, count: 1 });
                 }
             }
         });
@@ -77,7 +78,7 @@ impl TextWords {
         let words = self.table.iter().zip(&self.properties);
         words.map(|(text, properties)| DistinctWord {
             text,
-            is_lower: properties.is_lower,
+            case: properties.case,
             count: properties.count,
         })
     }
@@ -102,7 +103,7 @@ mod tests {
             let first = next;
             let mut add =
                 |token: Token<'_>| found.push((token.term.to_owned(), first + token.position));
-            next += tokenizer.word_tokens(word.text, word.is_lower, &mut add);
+            next += tokenizer.word_tokens(word.text, word.case, &mut add);
         }
         found
     }
@@ -124,7 +125,7 @@ mod tests {
             words.read(text);
             for name in names {
                 let mut tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
-                assert!(tokenizer.is_by_word(&words), "{name}");
+                assert!(tokenizer.has_independent_words(&words), "{name}");
                 let mut expected = Vec::new();
                 tokenizer.tokens(text, &mut |token| {
                     expected.push((token.term.to_owned(), token.position));
@@ -138,11 +139,11 @@ mod tests {
     fn pairs_depend_on_adjacent_words() {
         let mut words = TextWords::default();
         words.read("in 東京");
-        let is_by_word = |name| {
+        let is_independent = |name| {
             let tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
-            tokenizer.is_by_word(&words)
+            tokenizer.has_independent_words(&words)
         };
-        assert!(is_by_word("lucene.standard") && is_by_word("windrow.stems"));
-        assert!(!is_by_word("windrow.words") && !is_by_word("lucene.cjk"));
+        assert!(is_independent("lucene.standard") && is_independent("windrow.stems"));
+        assert!(!is_independent("windrow.words") && !is_independent("lucene.cjk"));
     }
 }

@@ -6,33 +6,31 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{TOKEN_UNITS_MAX, Token};
-use crate::characters::ascii_length;
+use crate::characters::{WordCase, ascii_length};
 
-/// Visits the words of a text. The flag is `true` if the word is ASCII without capitals. A segment
-/// between two word boundaries is a word if it has a letter or a digit, or if it is an emoji.
+/// Visits the words of a text with their cases. A segment between two word boundaries is a word if
+/// it has a letter or a digit, or if it is an emoji.
 ///
 /// No word contains a space. The text is therefore split at spaces: parts with characters outside
 /// of ASCII use the tables of Unicode, all other parts faster rules for ASCII.
-pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, bool)) {
+pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, WordCase)) {
     let mut position = 0;
     let mut start = 0;
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
         let (ascii, other) = leading_parts(rest);
         ascii_words(
             rest.get(..ascii).unwrap_or_default().as_bytes(),
-            |word, is_lower| {
+            |word, case| {
                 let word = start + word.start..start + word.end;
-                pieces(text, word, &mut position, &mut |token| {
-                    visit(token, is_lower)
-                });
+                pieces(text, word, &mut position, &mut |token| visit(token, case));
             },
         );
         start += ascii;
         unicode_words(text.get(start..start + other).unwrap_or_default(), |word| {
             let word = start + word.start..start + word.end;
             pieces(text, word, &mut position, &mut |token| {
-                let is_lower = token.term.bytes().all(is_lower_ascii);
-                visit(token, is_lower);
+                let case = WordCase::of_word(token.term);
+                visit(token, case);
             });
         });
         start += other;
@@ -50,11 +48,6 @@ fn leading_parts(text: &str) -> (usize, usize) {
     let start = memchr::memrchr(b' ', before).map_or(0, |space| space + 1);
     let end = memchr::memchr(b' ', behind).map_or(text.len(), |space| ascii + space + 1);
     (start, end - start)
-}
-
-/// Returns `true` if a byte is ASCII and not a capital letter.
-fn is_lower_ascii(byte: u8) -> bool {
-    byte.is_ascii() && !byte.is_ascii_uppercase()
 }
 
 /// Visits the words of a text in any script.
@@ -116,8 +109,8 @@ fn ascii_class(byte: Option<&u8>) -> u8 {
     byte.map_or(class::OTHER, |byte| CLASSES[usize::from(*byte)])
 }
 
-/// Visits the words of an ASCII text. The flag is `true` if the word has no capitals.
-fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, bool)) {
+/// Visits the words of an ASCII text with their cases.
+fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, WordCase)) {
     let mut at = 0;
     while at < text.len() {
         let mut last = ascii_class(text.get(at));
@@ -144,7 +137,8 @@ fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, bool)) {
             all |= last;
         }
         if all & (class::LETTER | class::DIGIT) != 0 {
-            visit(start..at, all & class::CAPITAL == 0);
+            let case = WordCase::from_is_lower_ascii(all & class::CAPITAL == 0);
+            visit(start..at, case);
         }
     }
 }
@@ -260,9 +254,8 @@ mod tests {
                 let text: Vec<u8> = (0..length).map(letter).collect();
                 let text = std::str::from_utf8(&text).unwrap();
                 let (mut found, mut expected) = (Vec::new(), Vec::new());
-                ascii_words(text.as_bytes(), |word, is_lower| {
-                    let lower = text[word.clone()].to_ascii_lowercase();
-                    assert_eq!(is_lower, text[word.clone()] == lower, "{text:?}");
+                ascii_words(text.as_bytes(), |word, case| {
+                    assert_eq!(case, WordCase::of_word(&text[word.clone()]), "{text:?}");
                     found.push(word);
                 });
                 unicode_words(text, |word| expected.push(word));
@@ -309,9 +302,9 @@ mod tests {
             let letters = 1 + next(ALPHABET.len());
             let text: String = (0..next(90)).map(|_| ALPHABET[next(letters)]).collect();
             let (mut found, mut expected) = (Vec::new(), Vec::new());
-            standard(&text, &mut |token, is_lower| {
+            standard(&text, &mut |token, case| {
                 let term = token.term;
-                assert_eq!(is_lower, term.bytes().all(is_lower_ascii), "{term:?}");
+                assert_eq!(case, WordCase::of_word(term), "{term:?}");
                 found.push(token.range);
             });
             unicode_words(&text, |word| expected.push(word));

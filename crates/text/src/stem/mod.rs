@@ -6,6 +6,7 @@ mod english;
 
 use rust_stemmers::Algorithm;
 
+use crate::characters::WordCase;
 use crate::language::Grammar;
 use cache::{CacheLookup, StemCache};
 
@@ -34,13 +35,14 @@ impl Stemmer {
         }
     }
 
-    /// Returns the stem of a word. `is_plain` is `true` if the word is ASCII without capitals.
-    pub(crate) fn stem<'a>(&'a mut self, word: &'a str, is_plain: bool) -> &'a str {
+    /// Returns the stem of a word. `case` must be that of the word, or [`WordCase::Other`].
+    pub(crate) fn stem<'a>(&'a mut self, word: &'a str, case: WordCase) -> &'a str {
         let Some(snowball) = &self.snowball else {
             return word;
         };
-        let is_fast =
-            is_plain && self.grammar == Grammar::English && word.len() <= english::WORD_BYTES_MAX;
+        let is_fast = case == WordCase::LowerAscii
+            && self.grammar == Grammar::English
+            && word.len() <= english::WORD_BYTES_MAX;
         if is_fast && !english::may_change(word) {
             return word;
         }
@@ -120,7 +122,7 @@ fn algorithm(grammar: Grammar) -> Option<Algorithm> {
 
 #[cfg(test)]
 mod tests {
-    use super::{STEMMED_BYTES_MAX, Stemmer};
+    use super::{STEMMED_BYTES_MAX, Stemmer, WordCase};
     use crate::language::Grammar;
 
     #[test]
@@ -140,13 +142,13 @@ mod tests {
         ] {
             let mut stemmer = Stemmer::new(grammar);
             for word in words {
-                let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
-                let first = stemmer.stem(word, is_plain).to_string();
+                let case = WordCase::of_word(word);
+                let first = stemmer.stem(word, case).to_string();
                 for _ in 0..1000 {
-                    assert_eq!(stemmer.stem(word, is_plain), first, "of {word:?}");
+                    assert_eq!(stemmer.stem(word, case), first, "of {word:?}");
                 }
                 assert_eq!(
-                    Stemmer::new(grammar).stem(word, false),
+                    Stemmer::new(grammar).stem(word, WordCase::Other),
                     first,
                     "of {word:?}"
                 );
@@ -160,7 +162,7 @@ mod tests {
     fn hungarian_stems_are_those_of_mongodbs_snowball() {
         let check = |word: &str, expected: &str| {
             let mut stemmer = Stemmer::new(Grammar::Hungarian);
-            assert_eq!(stemmer.stem(word, false), expected, "{word}");
+            assert_eq!(stemmer.stem(word, WordCase::Other), expected, "{word}");
         };
         check("budapestről", "budapestről");
         check("budapestrõl", "budapest");
@@ -175,7 +177,9 @@ mod tests {
         let check = |grammar: Grammar, part: &str, suffix: &str, expected_suffix: &str| {
             let word = part.repeat(1_000_000 / part.len());
             let mut stemmer = Stemmer::new(grammar);
-            let stem = stemmer.stem(&format!("{word}{suffix}"), false).to_string();
+            let stem = stemmer
+                .stem(&format!("{word}{suffix}"), WordCase::Other)
+                .to_string();
             assert_eq!(stem, format!("{word}{expected_suffix}"));
             assert!(stem.len() > STEMMED_BYTES_MAX);
         };

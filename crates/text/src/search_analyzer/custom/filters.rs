@@ -12,6 +12,7 @@ use super::parts::PartRules;
 use super::pattern::Pattern;
 use super::split::GramLengths;
 use super::word::{Word, without_possessive};
+use crate::characters::WordCase;
 use crate::language::Language;
 use crate::search_analyzer::file_words;
 use crate::search_analyzer::lower_into;
@@ -244,8 +245,9 @@ impl Stage<'_> {
                 let stemmer = &mut self.stemmer;
                 change(word, take, |term| match stemmer {
                     Some(stemmer) => {
-                        let is_plain = term.bytes().all(|byte| byte.is_ascii_lowercase());
-                        stemmer.stem(term, is_plain).to_owned()
+                        let is_lower = term.bytes().all(|byte| byte.is_ascii_lowercase());
+                        let case = WordCase::from_is_lower_ascii(is_lower);
+                        stemmer.stem(term, case).to_owned()
                     }
                     None => term.to_owned(),
                 });
