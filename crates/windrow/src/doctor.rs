@@ -17,6 +17,7 @@ use lexopt::prelude::*;
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config::{self, Config};
+use crate::output_format::OutputFormat;
 use check::{Check, Level};
 use data::FoundData;
 
@@ -60,7 +61,7 @@ struct Options {
     config: Option<PathBuf>,
     server_config: Option<PathBuf>,
     encryption_key_file: Option<PathBuf>,
-    json: bool,
+    format: OutputFormat,
 }
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -69,10 +70,9 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let checks = examine(&options);
-    let text = if options.json {
-        format!("{}\n", check::to_document(&checks))
-    } else {
-        check::format(&checks)
+    let text = match options.format {
+        OutputFormat::Json => format!("{}\n", check::to_document(&checks)),
+        OutputFormat::Text => check::format(&checks),
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(text.as_bytes());
@@ -95,7 +95,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("encryption-key-file" | "encryptionKeyFile") => {
                 options.encryption_key_file = Some(PathBuf::from(arguments.value()?));
             }
-            Long("json") => options.json = true,
+            Long("json") => options.format = OutputFormat::Json,
             other => return Err(other.unexpected().into()),
         }
     }
@@ -179,7 +179,7 @@ mod tests {
             config: Some("c".into()),
             server_config: Some("s".into()),
             encryption_key_file: Some("k".into()),
-            json: true,
+            format: OutputFormat::Json,
         };
         let given = [
             "--data=d",

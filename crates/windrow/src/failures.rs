@@ -10,6 +10,7 @@ use windrow_ingest::{FailureClass, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config;
+use crate::output_format::OutputFormat;
 use crate::search::Searcher;
 
 pub const FAILURES: Subcommand = Subcommand {
@@ -50,7 +51,7 @@ struct Options {
     class: Option<FailureClass>,
     below: Option<PathBuf>,
     limit: Option<u32>,
-    json: bool,
+    format: OutputFormat,
 }
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
@@ -73,7 +74,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data_folder, mut class, mut below, mut limit) = (None, None, None, None);
-    let (mut collection, mut json) = (StoreCollection::Failures, false);
+    let (mut collection, mut format) = (StoreCollection::Failures, OutputFormat::Text);
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
@@ -82,7 +83,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("skipped") => collection = StoreCollection::Skipped,
             Long("below") => below = Some(PathBuf::from(arguments.value()?)),
             Long("limit") => limit = Some(arguments.value()?.parse()?),
-            Long("json") => json = true,
+            Long("json") => format = OutputFormat::Json,
             other => return Err(other.unexpected().into()),
         }
     }
@@ -96,7 +97,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         class,
         below,
         limit,
-        json,
+        format,
     }))
 }
 
@@ -115,7 +116,7 @@ fn list(options: &Options) -> Result<usize, Failure> {
     searcher.aggregate_on(options.collection.name(), &pipeline, &mut |row| {
         count += 1;
         // A write error means that the pipe was closed, so the list ends.
-        write_row(row, options.json, &mut output).is_ok()
+        write_row(row, options.format, &mut output).is_ok()
     })?;
     Ok(count)
 }
@@ -145,8 +146,8 @@ fn pipeline(options: &Options) -> Result<ArrayBuf, Failure> {
     Ok(stages.into_iter().map(Value::from).collect())
 }
 
-fn write_row(row: Document<'_>, is_json: bool, output: &mut dyn Write) -> io::Result<()> {
-    if is_json {
+fn write_row(row: Document<'_>, format: OutputFormat, output: &mut dyn Write) -> io::Result<()> {
+    if format == OutputFormat::Json {
         return writeln!(output, "{row}");
     }
     let text = |name| row.get(name).and_then(ValueRef::as_str).unwrap_or_default();

@@ -55,6 +55,7 @@ mod index;
 mod manual;
 mod mcp;
 mod memory;
+mod output_format;
 mod page;
 mod progress_bar;
 mod progress_line;

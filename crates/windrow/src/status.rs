@@ -19,6 +19,7 @@ use crate::command_line::{Failure, Subcommand};
 use crate::config;
 use crate::data_folder::DataFolder;
 use crate::memory;
+use crate::output_format::OutputFormat;
 use crate::progress_bar::format_grouped;
 use crate::search::{Searcher, not_indexed_failure};
 use crate::server_report::{Report, page};
@@ -59,7 +60,7 @@ Examples:
 
 struct Options {
     subject: Subject,
-    json: bool,
+    format: OutputFormat,
 }
 
 /// The subject of the report.
@@ -77,8 +78,8 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let text = match &options.subject {
-        Subject::Folder(folder) => show_folder(folder, options.json)?,
-        Subject::Server(target) => show_server(&target.resolve()?, options.json)?,
+        Subject::Folder(folder) => show_folder(folder, options.format)?,
+        Subject::Server(target) => show_server(&target.resolve()?, options.format)?,
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(text.as_bytes());
@@ -87,7 +88,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 
 /// Reports about the indexed files of a data folder. If there are none, reports about the server
 /// that has it open.
-fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
+fn show_folder(folder: &Path, format: OutputFormat) -> Result<String, Failure> {
     if !DataFolder::exists(folder) {
         return Err(not_indexed_failure(folder));
     }
@@ -99,34 +100,32 @@ fn show_folder(folder: &Path, json: bool) -> Result<String, Failure> {
     match (Searcher::in_opened(opened)?, server) {
         (Some(searcher), _) => {
             let status = read_status(folder, searcher)?;
-            Ok(if json {
-                format!("{}\n", status.to_document())
-            } else {
-                status.format()
+            Ok(match format {
+                OutputFormat::Json => format!("{}\n", status.to_document()),
+                OutputFormat::Text => status.format(),
             })
         }
-        (None, Some(server)) => show_server(&ResolvedTarget::OfFolder(server), json),
+        (None, Some(server)) => show_server(&ResolvedTarget::OfFolder(server), format),
         (None, None) => Err(not_indexed_failure(folder)),
     }
 }
 
-fn show_server(target: &ResolvedTarget, json: bool) -> Result<String, Failure> {
+fn show_server(target: &ResolvedTarget, format: OutputFormat) -> Result<String, Failure> {
     let report = Report::measure(target, INTERVAL)?;
-    Ok(if json {
-        format!("{}\n", report.to_document())
-    } else {
-        page::text(&report)
+    Ok(match format {
+        OutputFormat::Json => format!("{}\n", report.to_document()),
+        OutputFormat::Text => page::text(&report),
     })
 }
 
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut data_folder, mut json) = (None, false);
+    let (mut data_folder, mut format) = (None, OutputFormat::Text);
     let mut target = TargetOptions::default();
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
-            Long("json") => json = true,
+            Long("json") => format = OutputFormat::Json,
             Long(name) => {
                 let name = name.to_owned();
                 if !target.accept(&name, &mut arguments)? {
@@ -140,7 +139,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     if target == TargetOptions::default() {
         let folder = config::data_folder(data_folder, "status")?;
         let subject = Subject::Folder(folder);
-        return Ok(Some(Options { subject, json }));
+        return Ok(Some(Options { subject, format }));
     }
     if target.server.is_none() || data_folder.is_some() {
         let message = "the state of a server needs its address, and not --data; see `windrow status \
@@ -148,7 +147,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let subject = Subject::Server(target);
-    Ok(Some(Options { subject, json }))
+    Ok(Some(Options { subject, format }))
 }
 
 /// A value and its frequency.

@@ -18,6 +18,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::command_line::{Failure, Subcommand};
+use crate::output_format::OutputFormat;
 use crate::server_report::Report;
 use crate::server_report::page::text;
 use crate::server_target::ResolvedTarget;
@@ -56,10 +57,9 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 /// Prints one report about the time between two samples.
 fn print_once(target: &ResolvedTarget, options: &Options) -> Result<(), Failure> {
     let report = Report::measure(target, options.interval)?;
-    let shown = if options.json {
-        format!("{}\n", report.to_document())
-    } else {
-        text(&report)
+    let shown = match options.format {
+        OutputFormat::Json => format!("{}\n", report.to_document()),
+        OutputFormat::Text => text(&report),
     };
     // A write error means that the pipe was closed.
     let _ = io::stdout().write_all(shown.as_bytes());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 
 use crate::command_line::Failure;
+use crate::output_format::OutputFormat;
 use crate::server_target::{TargetOptions, connection_help};
 
 pub const HELP: &str = concat!(
@@ -51,7 +52,7 @@ pub struct Options {
     pub target: TargetOptions,
     pub interval: Duration,
     pub once: bool,
-    pub json: bool,
+    pub format: OutputFormat,
 }
 
 impl Default for Options {
@@ -60,7 +61,7 @@ impl Default for Options {
             target: TargetOptions::default(),
             interval: Duration::from_secs(1),
             once: false,
-            json: false,
+            format: OutputFormat::Text,
         }
     }
 }
@@ -75,7 +76,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             }
             Long("interval") => options.interval = parse_interval(&arguments.value()?.string()?)?,
             Long("once") => options.once = true,
-            Long("json") => options.json = true,
+            Long("json") => options.format = OutputFormat::Json,
             Long(name) => {
                 let name = name.to_owned();
                 if !options.target.accept(&name, &mut arguments)? {
@@ -88,7 +89,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             other => return Err(other.unexpected().into()),
         }
     }
-    if options.json && !options.once {
+    if options.format == OutputFormat::Json && !options.once {
         let message = "--json prints one report, and needs --once".to_owned();
         return Err(Failure::Usage(message));
     }
@@ -119,7 +120,7 @@ mod tests {
         let mut options = Options {
             interval: Duration::from_millis(500),
             once: true,
-            json: true,
+            format: OutputFormat::Json,
             ..Options::default()
         };
         options.target.server = Some("h:1".into());
