@@ -17,9 +17,18 @@ pub(crate) struct Placeholders<'a> {
     pub(crate) folder: &'a Path,
 }
 
+/// How a converter gets the names of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileNaming {
+    /// On its command line, one for each process.
+    CommandLine,
+    /// On its input, one after the other: the converter is persistent.
+    Input,
+}
+
 /// Checks a command line: it must have a program and only known placeholders, and it must name the
-/// file unless the converter is persistent.
-pub(crate) fn check_command(command: &[String], persistent: bool) -> Result<(), String> {
+/// file if the converter gets it there.
+pub(crate) fn check_command(command: &[String], naming: FileNaming) -> Result<(), String> {
     if command.first().is_none_or(|program| program.is_empty()) {
         return Err("command: a program is missing".to_owned());
     }
@@ -39,9 +48,11 @@ pub(crate) fn check_command(command: &[String], persistent: bool) -> Result<(), 
             }
         }
     }
-    match (has_file, persistent) {
-        (false, false) => Err("command: %f is missing, which is the file to convert".to_owned()),
-        (true, true) => Err(
+    match (has_file, naming) {
+        (false, FileNaming::CommandLine) => {
+            Err("command: %f is missing, which is the file to convert".to_owned())
+        }
+        (true, FileNaming::Input) => Err(
             "command: a persistent converter gets its files on its input; leave out %f".to_owned(),
         ),
         _ => Ok(()),
@@ -103,11 +114,12 @@ pub(crate) fn safe_extension(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::FileNaming::{CommandLine, Input};
     use super::*;
 
-    fn check(command: &[&str], persistent: bool, expected: Result<(), &str>) {
+    fn check(command: &[&str], naming: FileNaming, expected: Result<(), &str>) {
         let words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-        let found = check_command(&words, persistent);
+        let found = check_command(&words, naming);
         match expected {
             Ok(()) => assert_eq!(found, Ok(()), "{command:?}"),
             Err(part) => assert!(found.unwrap_err().contains(part), "{command:?}"),
@@ -116,15 +128,15 @@ mod tests {
 
     #[test]
     fn command_lines_are_checked() {
-        check(&["djvutxt", "%f"], false, Ok(()));
-        check(&["a", "100%%", "x=%f,%m,%d"], false, Ok(()));
-        check(&["a"], true, Ok(()));
-        check(&[], true, Err("program"));
-        check(&[""], true, Err("program"));
-        check(&["a"], false, Err("%f is missing"));
-        check(&["a", "%f"], true, Err("leave out"));
-        check(&["a", "%f", "%u"], false, Err("%u is not known"));
-        check(&["a", "%f", "%"], false, Err("% is not known"));
+        check(&["djvutxt", "%f"], CommandLine, Ok(()));
+        check(&["a", "100%%", "x=%f,%m,%d"], CommandLine, Ok(()));
+        check(&["a"], Input, Ok(()));
+        check(&[], Input, Err("program"));
+        check(&[""], Input, Err("program"));
+        check(&["a"], CommandLine, Err("%f is missing"));
+        check(&["a", "%f"], Input, Err("leave out"));
+        check(&["a", "%f", "%u"], CommandLine, Err("%u is not known"));
+        check(&["a", "%f", "%"], CommandLine, Err("% is not known"));
     }
 
     #[test]

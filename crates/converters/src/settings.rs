@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use windrow_extract::{DocumentKind, PictureFormat};
 
-use crate::command::{check_command, find_program};
+use crate::command::{FileNaming, check_command, find_program};
 
 /// The converters and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -204,7 +204,12 @@ impl Converter {
     /// # Errors
     /// Fails with a message.
     pub fn check(&self) -> Result<(), String> {
-        check_command(&self.command, self.persistent)
+        let naming = if self.persistent {
+            FileNaming::Input
+        } else {
+            FileNaming::CommandLine
+        };
+        check_command(&self.command, naming)
     }
 
     /// Returns the program.
