@@ -117,8 +117,8 @@ impl Store for EngineStore {
         let reader = self.collection(collection).reader()?;
         let mut entries = reader.entries(find_stamp_index(&reader)?, Direction::Forward)?;
         while entries.next()? {
-            if let Some((path, stamp)) = read_stamp(entries.key(), entries.payload()) {
-                visit(&path, stamp);
+            if let Some(entry) = StampEntry::parse(entries.key(), entries.payload()) {
+                visit(&entry.path, entry.stamp);
             }
         }
         Ok(())
@@ -224,17 +224,27 @@ fn find_stamp_index(reader: &Reader) -> Result<usize, Error> {
     found.ok_or_else(|| Error::IndexNotFound(STAMP_INDEX_NAME.to_owned()))
 }
 
-/// Reads path and stamp from an entry of the stamp index.
-fn read_stamp(entry: &[u8], shape: &[u8]) -> Option<(String, Option<FileStamp>)> {
-    let mut values = key::KeyReader::new(entry, shape);
-    let Value::String(path) = values.value(false)? else {
-        return None;
-    };
-    let mut fields = [None; FileStamp::FIELDS.len()];
-    for field in &mut fields {
-        *field = values.value(false)?.as_ref().as_whole();
+/// An entry of the stamp index.
+struct StampEntry {
+    path: String,
+    /// `None` if a field is missing or invalid.
+    stamp: Option<FileStamp>,
+}
+
+impl StampEntry {
+    /// Parses an entry. Returns `None` if its path is not a string.
+    fn parse(entry: &[u8], shape: &[u8]) -> Option<StampEntry> {
+        let mut values = key::KeyReader::new(entry, shape);
+        let Value::String(path) = values.value(false)? else {
+            return None;
+        };
+        let mut fields = [None; FileStamp::FIELDS.len()];
+        for field in &mut fields {
+            *field = values.value(false)?.as_ref().as_whole();
+        }
+        let stamp = FileStamp::from_fields(fields);
+        Some(StampEntry { path, stamp })
     }
-    Some((path, FileStamp::from_fields(fields)))
 }
 
 /// Returns the records of all documents with these paths.
