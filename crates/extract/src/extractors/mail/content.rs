@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::body_text::{clean_plain_text, read_calendar};
-use super::embedded_files::{EmbeddedFile, take_embedded_files};
+use super::embedded_files::{EmbeddedFile, separate_embedded_files};
 use super::part::Part;
 use super::signed_data::{self, CryptographicMessage};
 use crate::error::ExtractError;
@@ -195,10 +195,10 @@ impl<'m> MessageContent<'m> {
     fn read_body(&mut self, part: &Part<'m>, limits: &Limits) -> Result<(), ExtractError> {
         let mut bytes: Cow<'_, [u8]> = part.decode_body();
         let is_plain = part.is("text/plain");
-        if is_plain && let Some((others, files)) = take_embedded_files(&bytes) {
-            bytes = others.into();
+        if is_plain && let Some(separated) = separate_embedded_files(&bytes) {
+            bytes = separated.text.into();
             self.attachments
-                .extend(files.into_iter().map(Attachment::File));
+                .extend(separated.files.into_iter().map(Attachment::File));
         }
         let text = part.decode_text(&bytes);
         let is_markup = ["text/html", "text/enriched", "text/richtext"]

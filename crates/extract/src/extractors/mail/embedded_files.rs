@@ -14,9 +14,16 @@ pub(crate) struct EmbeddedFile {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Removes uuencoded and yEnc files from a text. Returns the remaining text and the files, or
-/// `None` if there are none.
-pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedFile>)> {
+/// A text that is separated from the files that were embedded in it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SeparatedText {
+    /// The text without the files.
+    pub(crate) text: Vec<u8>,
+    pub(crate) files: Vec<EmbeddedFile>,
+}
+
+/// Separates uuencoded and yEnc files from a text. Returns `None` if there are none.
+pub(crate) fn separate_embedded_files(text: &[u8]) -> Option<SeparatedText> {
     let mut files = Vec::new();
     let mut others = Vec::new();
     let mut rest = text;
@@ -24,15 +31,15 @@ pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedF
     while !rest.is_empty() {
         let (line, after) = split_line(rest);
         let has_end = text.len() - rest.len() < last_end;
-        let embedded = match line.first() {
+        let parsed = match line.first() {
             Some(b'b') => parse_uuencoded(line, after),
             Some(b'=') if has_end => parse_yenc(line, after),
             _ => None,
         };
-        rest = match embedded {
-            Some((file, after)) => {
-                files.push(file);
-                after
+        rest = match parsed {
+            Some(parsed) => {
+                files.push(parsed.file);
+                parsed.rest
             }
             None => {
                 others.extend_from_slice(line);
@@ -40,11 +47,20 @@ pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedF
             }
         };
     }
-    (!files.is_empty()).then_some((others, files))
+    (!files.is_empty()).then_some(SeparatedText {
+        text: others,
+        files,
+    })
+}
+
+/// An embedded file, and the text after it.
+struct ParsedFile<'t> {
+    file: EmbeddedFile,
+    rest: &'t [u8],
 }
 
 /// Parses `begin MODE NAME`, encoded lines, and `end`. The end can be missing.
-fn parse_uuencoded<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8])> {
+fn parse_uuencoded<'t>(line: &[u8], after: &'t [u8]) -> Option<ParsedFile<'t>> {
     let header = trim_line_end(line).strip_prefix(b"begin ")?;
     let (mode, name) = header.split_at_checked(header.iter().position(|b| *b == b' ')?)?;
     let is_mode = (3..=4).contains(&mode.len()) && mode.iter().all(|b| matches!(b, b'0'..=b'7'));
@@ -70,7 +86,8 @@ fn parse_uuencoded<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'
         }
         rest = after;
     }
-    (!bytes.is_empty()).then_some((EmbeddedFile { name, bytes }, rest))
+    let file = EmbeddedFile { name, bytes };
+    (!file.bytes.is_empty()).then_some(ParsedFile { file, rest })
 }
 
 /// Appends the decoded bytes of a line. Returns `false` if the line is not uuencoded.
@@ -97,7 +114,7 @@ fn append_uudecoded(bytes: &mut Vec<u8>, line: &[u8]) -> bool {
 }
 
 /// Parses `=ybegin … name=NAME`, an optional line `=ypart`, encoded lines, and `=yend`.
-fn parse_yenc<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8])> {
+fn parse_yenc<'t>(line: &[u8], after: &'t [u8]) -> Option<ParsedFile<'t>> {
     let header = trim_line_end(line).strip_prefix(b"=ybegin ")?;
     let at = memchr::memmem::find(header, b"name=")?;
     let name = charset::decode(header.get(at + 5..)?.trim_ascii(), None);
@@ -107,7 +124,8 @@ fn parse_yenc<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8
         let (line, after) = split_line(rest);
         rest = after;
         if line.starts_with(YENC_END) {
-            return (!name.is_empty()).then_some((EmbeddedFile { name, bytes }, rest));
+            let file = EmbeddedFile { name, bytes };
+            return (!file.name.is_empty()).then_some(ParsedFile { file, rest });
         }
         if line.starts_with(b"=ypart ") {
             continue;
@@ -131,22 +149,20 @@ mod tests {
     #[test]
     fn files_within_text_are_taken_out() {
         let text = b"before\nbegin 644 a b.txt\n%:&5L;&\\\n`\nend\nafter\nbegin 644 words\n";
-        let (others, files) = take_embedded_files(text).expect("a file");
-        assert_eq!(others, b"before\nafter\nbegin 644 words\n");
+        let separated = separate_embedded_files(text).expect("a file");
+        assert_eq!(separated.text, b"before\nafter\nbegin 644 words\n");
         let file = EmbeddedFile {
             name: "a b.txt".into(),
             bytes: b"hello".to_vec(),
         };
-        assert_eq!(files, [file]);
+        assert_eq!(separated.files, [file]);
         let text = b"=ybegin line=128 size=3 name=x.bin\r\n\x8b=\x8c\x8d\r\n=yend size=3\r\nz";
-        let (others, files) = take_embedded_files(text).expect("a file");
+        let separated = separate_embedded_files(text).expect("a file");
+        assert_eq!(separated.text, b"z");
+        assert_eq!(separated.files[0].bytes, b"a\"c");
+        assert_eq!(separate_embedded_files(b"begin the day\nend\n"), None);
         assert_eq!(
-            (others.as_slice(), files[0].bytes.as_slice()),
-            (&b"z"[..], &b"a\"c"[..])
-        );
-        assert_eq!(take_embedded_files(b"begin the day\nend\n"), None);
-        assert_eq!(
-            take_embedded_files(b"=ybegin line=128 name=x\nwords\n"),
+            separate_embedded_files(b"=ybegin line=128 name=x\nwords\n"),
             None
         );
     }

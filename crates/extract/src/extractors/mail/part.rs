@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::embedded_files::take_embedded_files;
+use super::embedded_files::separate_embedded_files;
 use super::headers::{Headers, HeadersAndBody, count_known_fields};
 use super::lines::{split_line, trim_line_end};
 use super::parameters::ParameterizedField;
@@ -81,7 +81,7 @@ impl<'m> Part<'m> {
 
     /// Returns the only file in the body.
     fn decode_embedded(&self) -> Cow<'m, [u8]> {
-        let files = take_embedded_files(self.body).map(|(_, files)| files);
+        let files = separate_embedded_files(self.body).map(|separated| separated.files);
         let file = files.and_then(|files| files.into_iter().next());
         file.map_or(self.body.into(), |file| file.bytes.into())
     }

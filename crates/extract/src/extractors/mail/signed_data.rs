@@ -24,15 +24,14 @@ const DEPTH_MAX: u32 = 16;
 
 /// Reads `ContentInfo`.
 pub(crate) fn read(bytes: &[u8]) -> CryptographicMessage {
-    let Some((kind, rest)) =
-        read_value(bytes, SEQUENCE).and_then(|(info, _)| read_value(info, OBJECT_IDENTIFIER))
-    else {
+    let info = read_value(bytes, SEQUENCE);
+    let Some(kind) = info.and_then(|info| read_value(info.content, OBJECT_IDENTIFIER)) else {
         return CryptographicMessage::Other;
     };
-    if kind != SIGNED_DATA {
+    if kind.content != SIGNED_DATA {
         return CryptographicMessage::Encrypted;
     }
-    match read_signed_content(rest) {
+    match read_signed_content(kind.rest) {
         Some(bytes) if !bytes.is_empty() => CryptographicMessage::Signed(bytes),
         _ => CryptographicMessage::Other,
     }
@@ -40,22 +39,22 @@ pub(crate) fn read(bytes: &[u8]) -> CryptographicMessage {
 
 /// Reads `SignedData`: version, algorithms, and the signed content.
 fn read_signed_content(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (data, _) = read_value(bytes, CONTEXT_0)?;
-    let (data, _) = read_value(data, SEQUENCE)?;
-    let (_, after_version) = split_value(data, 0)?;
-    let (_, after_algorithms) = split_value(after_version.rest, 0)?;
-    let (content, _) = read_value(after_algorithms.rest, SEQUENCE)?;
-    let (_, content) = read_value(content, OBJECT_IDENTIFIER)?;
-    let (content, _) = read_value(content, CONTEXT_0)?;
-    let (tag, value) = split_value(content, 0)?;
-    match tag {
+    let data = read_value(bytes, CONTEXT_0)?;
+    let data = read_value(data.content, SEQUENCE)?;
+    let version = split_value(data.content, 0)?;
+    let algorithms = split_value(version.rest, 0)?;
+    let content = read_value(algorithms.rest, SEQUENCE)?;
+    let content_kind = read_value(content.content, OBJECT_IDENTIFIER)?;
+    let content = read_value(content_kind.rest, CONTEXT_0)?;
+    let value = split_value(content.content, 0)?;
+    match value.tag {
         OCTET_STRING => Some(value.content.to_vec()),
         OCTET_STRING_PARTS => {
             let mut bytes = Vec::new();
             let mut rest = value.content;
-            while let Some((part, after)) = read_value(rest, OCTET_STRING) {
-                bytes.extend_from_slice(part);
-                rest = after;
+            while let Some(part) = read_value(rest, OCTET_STRING) {
+                bytes.extend_from_slice(part.content);
+                rest = part.rest;
             }
             Some(bytes)
         }
@@ -63,24 +62,24 @@ fn read_signed_content(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the content of the value at the start, if it has this tag, and the bytes after it.
-fn read_value(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (found, value) = split_value(bytes, 0)?;
-    (found == tag).then_some((value.content, value.rest))
+/// Returns the value at the start, if it has this tag.
+fn read_value(bytes: &[u8], tag: u8) -> Option<Value<'_>> {
+    split_value(bytes, 0).filter(|value| value.tag == tag)
 }
 
+/// A value, and the bytes after it.
 struct Value<'b> {
+    tag: u8,
     content: &'b [u8],
     rest: &'b [u8],
 }
 
-/// Splits the value at the start into tag, content and rest. If the message is truncated, its
-/// values end there.
-fn split_value(bytes: &[u8], depth: u32) -> Option<(u8, Value<'_>)> {
+/// Splits the value at the start from the rest. If the message is truncated, its values end there.
+fn split_value(bytes: &[u8], depth: u32) -> Option<Value<'_>> {
     let (&tag, after) = bytes.split_first()?;
     let (&first, after) = after.split_first()?;
     if first == 0x80 {
-        return Some((tag, split_indefinite(after, depth)?));
+        return split_indefinite(tag, after, depth);
     }
     let (length, after) = if first < 0x80 {
         (usize::from(first), after)
@@ -93,23 +92,24 @@ fn split_value(bytes: &[u8], depth: u32) -> Option<(u8, Value<'_>)> {
         (if fits { length } else { return None }, after)
     };
     let (content, rest) = after.split_at_checked(length).unwrap_or((after, &[]));
-    Some((tag, Value { content, rest }))
+    Some(Value { tag, content, rest })
 }
 
 /// Splits a value of indefinite length at its end-of-contents marker.
-fn split_indefinite(bytes: &[u8], depth: u32) -> Option<Value<'_>> {
+fn split_indefinite(tag: u8, bytes: &[u8], depth: u32) -> Option<Value<'_>> {
     if depth == DEPTH_MAX {
         return None;
     }
     let mut rest = bytes;
-    while let Some((tag, value)) = split_value(rest, depth + 1) {
-        if tag == END_OF_CONTENTS {
+    while let Some(value) = split_value(rest, depth + 1) {
+        if value.tag == END_OF_CONTENTS {
             break;
         }
         rest = value.rest;
     }
     let content = bytes.get(..bytes.len() - rest.len())?;
     Some(Value {
+        tag,
         content,
         rest: rest.get(2..).unwrap_or_default(),
     })

@@ -10,9 +10,15 @@ pub(super) struct MacroText {
     prefix: &'static str,
 }
 
-/// Returns the strings around the arguments of a macro.
-fn enclosure(name: &str) -> Option<(&'static str, &'static str)> {
-    Some(match name {
+/// The strings around the arguments of a macro.
+struct Enclosure {
+    open: &'static str,
+    close: &'static str,
+}
+
+/// Returns the enclosure of the macro with this name.
+fn enclosure(name: &str) -> Option<Enclosure> {
+    let (open, close) = match name {
         "Op" | "Bq" | "Oo" => ("[", "]"),
         "Dq" | "Do" => ("“", "”"),
         "Sq" | "So" | "Ql" => ("‘", "’"),
@@ -21,7 +27,8 @@ fn enclosure(name: &str) -> Option<(&'static str, &'static str)> {
         "Aq" | "Ao" => ("<", ">"),
         "Brq" | "Bro" => ("{", "}"),
         _ => return None,
-    })
+    };
+    Some(Enclosure { open, close })
 }
 
 /// Macros that print their arguments unchanged.
@@ -55,7 +62,7 @@ pub(super) fn render_line(words: &[String], page_name: &str) -> String {
         }
         is_first = false;
         line.prefix = "";
-        if let Some((open, close)) = enclosure(word) {
+        if let Some(Enclosure { open, close }) = enclosure(word) {
             line.push(open);
             line.joins = true;
             // Macros that end with `o` are closed by a separate macro.

@@ -147,7 +147,7 @@ fn read_properties(
         }
     }
     for name in list_folder(file, folder)? {
-        let Some((id, kind)) = parse_value_name(&name) else {
+        let Some(PropertyTag { id, kind }) = parse_value_name(&name) else {
             continue;
         };
         let path = format!("{folder}/{name}");
@@ -166,12 +166,21 @@ fn read_properties(
     Ok(properties)
 }
 
-/// Parses `__substg1.0_IIIITTTT` into the identifier and type of the property.
-fn parse_value_name(name: &str) -> Option<(u16, u16)> {
+/// The identifier and the type of a property.
+struct PropertyTag {
+    id: u16,
+    kind: u16,
+}
+
+/// Parses the name of the stream of a property, `__substg1.0_IIIITTTT`.
+fn parse_value_name(name: &str) -> Option<PropertyTag> {
     let digits = name.strip_prefix(VALUE_PREFIX)?;
     let tag = u32::from_str_radix(digits.get(..8)?, 16).ok()?;
     let is_whole = digits.len() == 8;
-    is_whole.then_some(((tag >> 16) as u16, tag as u16))
+    is_whole.then_some(PropertyTag {
+        id: (tag >> 16) as u16,
+        kind: tag as u16,
+    })
 }
 
 /// Returns the content of a stream. Empty if the stream does not exist.
