@@ -86,5 +86,6 @@ pub use folder_services::{
 pub use options::PageOptions;
 pub use server::PageServer;
 pub use services::{
-    ConnectFunction, ConnectionEnds, Credentials, IndexedFile, OpenFunction, PageServices, PageTls,
+    ConnectFunction, ConnectionEnds, Credentials, IndexedFile, IndexedStamp, OpenFunction,
+    PageServices, PageTls,
 };

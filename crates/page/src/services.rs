@@ -53,11 +53,23 @@ pub struct PageTls {
 pub struct IndexedFile<'d> {
     /// The path.
     pub path: &'d str,
-    /// Size in bytes, modification time and status change time in nanoseconds since 1970-01-01 UTC,
-    /// inode.
-    pub stamp: [i64; 4],
+    /// The state of the file when it was indexed.
+    pub stamp: IndexedStamp,
     /// The signature of path and stamp.
     pub signature: &'d [u8],
+}
+
+/// The state of a file when it was indexed. Numbers are signed as in documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexedStamp {
+    /// The size in bytes.
+    pub bytes: i64,
+    /// The modification time, in nanoseconds since 1970-01-01 UTC.
+    pub modified_ns: i64,
+    /// The time of the last status change, in nanoseconds since 1970-01-01 UTC.
+    pub changed_ns: i64,
+    /// The inode.
+    pub inode: i64,
 }
 
 /// Opens an indexed file.

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use windrow_ingest::{FileSigner, FileStamp, text_to_path};
 use windrow_page::{
-    Credentials, IndexedFile, OpenFunction, PageOptions, PageServer, PageServices, PageTls,
+    Credentials, IndexedFile, IndexedStamp, OpenFunction, PageOptions, PageServer, PageServices,
+    PageTls,
 };
 use windrow_server::{Connector, LOCAL_USER, TlsMode};
 
@@ -79,7 +80,13 @@ pub fn start_page(web: &WebOptions, context: PageContext<'_>) -> io::Result<Page
 /// Returns a function that opens files that were indexed into this data folder.
 fn open_indexed(data_folder: PathBuf) -> OpenFunction {
     Box::new(move |file: &IndexedFile<'_>| {
-        let stamp = FileStamp::from_fields(file.stamp.map(Some));
+        let IndexedStamp {
+            bytes,
+            modified_ns,
+            changed_ns,
+            inode,
+        } = file.stamp;
+        let stamp = FileStamp::from_fields([bytes, modified_ns, changed_ns, inode].map(Some));
         let stamp = stamp.ok_or(io::ErrorKind::NotFound)?;
         let signer = FileSigner::open(&data_folder)?;
         if signer.verify(file.path, &stamp, file.signature) {

@@ -63,8 +63,15 @@ fn number(
     }
 }
 
+/// A search, and what its parameters and results are read from.
+struct PreparedSearch {
+    search: Search,
+    address: SearchAddress,
+    files: IndexedFiles,
+}
+
 /// Prepares the search for the parameters of a request.
-fn prepare(request: &Request) -> Result<(Search, SearchAddress, IndexedFiles), PageError> {
+fn prepare(request: &Request) -> Result<PreparedSearch, PageError> {
     let address = SearchAddress::new(request.query());
     let sort = request.query().get("sort");
     if sort.is_some_and(|sort| windrow_file_search::SortOrder::from_name(sort).is_none()) {
@@ -72,13 +79,21 @@ fn prepare(request: &Request) -> Result<(Search, SearchAddress, IndexedFiles), P
     }
     let mut files = IndexedFiles::new(request.database()?);
     let search = Search::prepare(request, &mut files, &address, QueryInput::Complete)?;
-    Ok((search, address, files))
+    Ok(PreparedSearch {
+        search,
+        address,
+        files,
+    })
 }
 
 fn search(request: &Request) -> Result<Response, PageError> {
     let limit = number(request, "limit", (1, RESULTS_MAX), RESULTS)?;
     let skip = number(request, "skip", (0, SKIP_MAX), 0)?;
-    let (search, address, mut files) = prepare(request)?;
+    let PreparedSearch {
+        search,
+        address,
+        mut files,
+    } = prepare(request)?;
     let page = ResultPage {
         limit,
         skip,
@@ -137,7 +152,9 @@ fn facets(request: &Request) -> Result<Response, PageError> {
     let field = CountedField::from_name(name)
         .ok_or_else(|| PageError::bad_request(texts::field(&CountedField::names())))?;
     let limit = number(request, "limit", (1, RESULTS_MAX), VALUES)?;
-    let (search, _, mut files) = prepare(request)?;
+    let PreparedSearch {
+        search, mut files, ..
+    } = prepare(request)?;
     let reply = files.first(&field.pipeline(&search.target.operator, limit))?;
     let counts = reply.map(|reply| field.counts(reply.as_document(), limit));
     let values: Vec<Value> = counts

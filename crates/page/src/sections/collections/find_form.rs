@@ -34,13 +34,13 @@ impl Find {
             let parsed = parse_document(form.text(name));
             parsed.map_err(|error| texts::field_error(title, &error.to_string()))
         };
-        let (page_size, page) = parse_page(form);
+        let page = parse_page(form);
         Ok(Find {
             filter: field("filter", texts::FILTER)?,
             projection: field("projection", texts::PROJECTION)?,
             sort: field("sort", texts::SORT)?,
-            page_size,
-            skip: u64::from(page) * u64::from(page_size),
+            page_size: page.size,
+            skip: u64::from(page.number) * u64::from(page.size),
             is_table: form.text("view") == "table",
         })
     }
@@ -73,9 +73,20 @@ impl Find {
     }
 }
 
-fn parse_page(form: &Form) -> (u32, u32) {
+/// A page of the results.
+struct Page {
+    /// The number of documents of each page.
+    size: u32,
+    /// The number of pages before this one.
+    number: u32,
+}
+
+fn parse_page(form: &Form) -> Page {
     let size = form.number("size").filter(|it| PAGE_SIZES.contains(it));
-    (size.unwrap_or(20), form.number("page").unwrap_or(0))
+    Page {
+        size: size.unwrap_or(20),
+        number: form.number("page").unwrap_or(0),
+    }
 }
 
 /// Shows the form.
@@ -83,7 +94,7 @@ pub fn find_form(namespace: &Namespace, form: &Form) -> Markup {
     let has_more = ["projection", "sort"]
         .iter()
         .any(|name| !form.text(name).is_empty());
-    let (size, _) = parse_page(form);
+    let size = parse_page(form).size;
     html! {
         form .find .panel method="get" action=(namespace.address()) role="search"
             data-cancel=(frame::CANCEL) data-cancelled=(frame::CANCELLED) {

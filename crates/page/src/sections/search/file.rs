@@ -15,7 +15,7 @@ use crate::error::PageError;
 use crate::form::Form;
 use crate::request::Request;
 use crate::response::Response;
-use crate::services::IndexedFile;
+use crate::services::{IndexedFile, IndexedStamp};
 use crate::texts::search as texts;
 
 /// The path of downloads.
@@ -83,7 +83,8 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
     };
     drop(files);
     let opened = open_indexed(request, &document);
-    let (file, size) = opened.ok_or_else(|| PageError::not_found(texts::FILE_GONE))?;
+    let OpenedFile { file, bytes } =
+        opened.ok_or_else(|| PageError::not_found(texts::FILE_GONE))?;
     let path = document.text("path");
     let name = path.rsplit('/').next().unwrap_or_default();
     let extension = name
@@ -109,11 +110,11 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
     };
     let response = Response::written(shown.unwrap_or(BYTES), move |writer| {
         // Stops at the announced size if the file grows meanwhile.
-        io::copy(&mut file.take(size), writer)?;
+        io::copy(&mut file.take(bytes), writer)?;
         writer.flush()
     });
     Ok(response
-        .with_header(CONTENT_LENGTH, &size.to_string())
+        .with_header(CONTENT_LENGTH, &bytes.to_string())
         .with_header(
             CONTENT_DISPOSITION,
             &format!("{disposition}; filename*=UTF-8''{encoded}"),
@@ -123,8 +124,8 @@ pub fn send_file(request: &Request) -> Result<Response, PageError> {
 
 /// Returns the text of a file for rendering. `None` unless the file is unchanged, small and UTF-8.
 pub fn read_text_file(request: &Request, document: &StoredDocument) -> Option<String> {
-    let (file, size) = open_indexed(request, document)?;
-    if size > FORMATTED_BYTES_MAX {
+    let OpenedFile { file, bytes } = open_indexed(request, document)?;
+    if bytes > FORMATTED_BYTES_MAX {
         return None;
     }
     let mut text = String::new();
@@ -141,10 +142,19 @@ pub fn address_of_unchanged(request: &Request, document: &StoredDocument) -> Opt
     file.map(|_| file_address(document.text("_id")))
 }
 
-/// Opens the file of a document and returns its size. `None` if the file has changed.
-fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u64)> {
-    let [size, modified, changed, inode] = STAMP.map(|name| document.number(name));
-    let stamp = [size?, modified?, changed?, inode?];
+struct OpenedFile {
+    file: File,
+    bytes: u64,
+}
+
+/// Opens the file of a document. Returns `None` if the file has changed.
+fn open_indexed(request: &Request, document: &StoredDocument) -> Option<OpenedFile> {
+    let stamp = IndexedStamp {
+        bytes: document.number("size")?,
+        modified_ns: document.number("modified_ns")?,
+        changed_ns: document.number("changed_ns")?,
+        inode: document.number("inode")?,
+    };
     let indexed = IndexedFile {
         path: document.text("path"),
         stamp,
@@ -152,21 +162,21 @@ fn open_indexed(request: &Request, document: &StoredDocument) -> Option<(File, u
     };
     let file = (request.site().services.open_file)(&indexed).ok()?;
     let metadata = file.metadata().ok()?;
-    is_as_indexed(&metadata, stamp).then_some((file, metadata.len()))
+    let is_unchanged = metadata.is_file() && stamp_of(&metadata) == Some(stamp);
+    is_unchanged.then(|| OpenedFile {
+        file,
+        bytes: metadata.len(),
+    })
 }
 
-/// The document fields of [`IndexedFile::stamp`].
-const STAMP: [&str; 4] = ["size", "modified_ns", "changed_ns", "inode"];
-
-/// Compares the stamp of a file with that of its document.
-fn is_as_indexed(metadata: &Metadata, stamp: [i64; 4]) -> bool {
+/// Returns the stamp of a file. `None` if a number does not fit.
+fn stamp_of(metadata: &Metadata) -> Option<IndexedStamp> {
     const NANOS: i64 = 1_000_000_000;
     let nanos = |seconds: i64, nanos: i64| seconds.checked_mul(NANOS)?.checked_add(nanos);
-    let found = [
-        i64::try_from(metadata.len()).ok(),
-        nanos(metadata.mtime(), metadata.mtime_nsec()),
-        nanos(metadata.ctime(), metadata.ctime_nsec()),
-        Some(metadata.ino().cast_signed()),
-    ];
-    metadata.is_file() && found == stamp.map(Some)
+    Some(IndexedStamp {
+        bytes: i64::try_from(metadata.len()).ok()?,
+        modified_ns: nanos(metadata.mtime(), metadata.mtime_nsec())?,
+        changed_ns: nanos(metadata.ctime(), metadata.ctime_nsec())?,
+        inode: metadata.ino().cast_signed(),
+    })
 }
