@@ -50,7 +50,7 @@ mod variable;
 mod zip;
 
 pub(crate) use array_sort::parse_count;
-pub use context::{CLUSTER_TIME, Context, Scope, Variables};
+pub use context::{CLUSTER_TIME, Context, Scope, VariableValue, Variables};
 pub use date::calendar::Date as CalendarDate;
 pub use dependencies::Dependencies;
 pub use expr_value::ExprValue;

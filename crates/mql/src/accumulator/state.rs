@@ -29,7 +29,7 @@ enum StateKind {
     Concatenated(PushedValues),
     Count(i64),
     Deviation(Deviation),
-    First(Option<Option<Value>>),
+    First(FirstInput),
     Last(Option<Value>),
     Max(Option<Value>),
     MergedDocument(MergedDocument),
@@ -43,6 +43,23 @@ enum StateKind {
     Sum(Sum),
     Top(Top),
     Union(DistinctValues),
+}
+
+/// The input of `$first`.
+#[derive(Clone, Debug)]
+enum FirstInput {
+    /// No document has been added yet.
+    Pending,
+    /// The first document has no value.
+    Missing,
+    /// The value of the first document.
+    Present(Value),
+}
+
+impl From<Option<Value>> for FirstInput {
+    fn from(value: Option<Value>) -> FirstInput {
+        value.map_or(FirstInput::Missing, FirstInput::Present)
+    }
 }
 
 /// The bytes of a state without the values that it holds.
@@ -72,7 +89,7 @@ impl AccumulatorState {
                     StateKind::Deviation(deviation)
                 }
             }
-            AccumulatorOperator::First => StateKind::First(None),
+            AccumulatorOperator::First => StateKind::First(FirstInput::Pending),
             AccumulatorOperator::Last => StateKind::Last(None),
             AccumulatorOperator::Max => StateKind::Max(None),
             AccumulatorOperator::MergeObjects => {
@@ -137,7 +154,9 @@ impl AccumulatorState {
                 with_number(&value, |number| deviation.add(number.to_f64()));
             }
             StateKind::First(first) => {
-                first.get_or_insert_with(|| value.into_value());
+                if matches!(first, FirstInput::Pending) {
+                    *first = value.into_value().into();
+                }
             }
             StateKind::Last(last) => *last = value.into_value(),
             StateKind::Max(greatest) => {
@@ -202,8 +221,10 @@ impl AccumulatorState {
             | (StateKind::SlidingDeviation(one), StateKind::SlidingDeviation(other)) => {
                 one.merge(&other)
             }
-            (StateKind::First(one), StateKind::First(Some(other))) => {
-                one.get_or_insert(other);
+            (StateKind::First(one), StateKind::First(other)) => {
+                if matches!(one, FirstInput::Pending) {
+                    *one = other;
+                }
             }
             (StateKind::Last(one), StateKind::Last(other)) => *one = other,
             (
@@ -225,8 +246,7 @@ impl AccumulatorState {
             (StateKind::SelectN(one), StateKind::SelectN(other)) => one.merge(other, collation),
             (StateKind::Sum(one), StateKind::Sum(other)) => one.add_sum(&other),
             (StateKind::Top(one), StateKind::Top(other)) => one.merge(other),
-            (StateKind::First(_), StateKind::First(None))
-            | (StateKind::Max(_), StateKind::Max(None))
+            (StateKind::Max(_), StateKind::Max(None))
             | (StateKind::Min(_), StateKind::Min(None)) => {}
             (one, other) => {
                 let message = format!("merging states of two accumulators: {one:?}, {other:?}");
@@ -244,7 +264,8 @@ impl AccumulatorState {
             StateKind::Deviation(deviation) => {
                 deviation.finish().map_or(Value::Null, Value::Double)
             }
-            StateKind::First(first) => first.flatten().unwrap_or(Value::Null),
+            StateKind::First(FirstInput::Present(value)) => value,
+            StateKind::First(_) => Value::Null,
             StateKind::Last(last) => last.unwrap_or(Value::Null),
             StateKind::Max(value) | StateKind::Min(value) => value.unwrap_or(Value::Null),
             StateKind::MergedDocument(merged) => Value::Document(merged.finish()),
@@ -294,7 +315,7 @@ impl AccumulatorState {
     pub fn bytes(&self) -> usize {
         STATE_BYTES
             + match &self.0 {
-                StateKind::First(Some(Some(value)))
+                StateKind::First(FirstInput::Present(value))
                 | StateKind::Last(Some(value))
                 | StateKind::Max(Some(value))
                 | StateKind::Min(Some(value)) => value_bytes(value.as_ref()),

@@ -31,6 +31,30 @@ pub struct Variables {
     user_roles: Option<Arc<Value>>,
 }
 
+/// The value of a variable that is defined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum VariableValue<'v> {
+    /// The variable has no value, as a field that does not exist.
+    Missing,
+    /// The variable has this value.
+    Present(ValueRef<'v>),
+}
+
+impl<'v> VariableValue<'v> {
+    fn present(self) -> Option<ValueRef<'v>> {
+        match self {
+            VariableValue::Missing => None,
+            VariableValue::Present(value) => Some(value),
+        }
+    }
+}
+
+impl<'v> From<Option<ValueRef<'v>>> for VariableValue<'v> {
+    fn from(value: Option<ValueRef<'v>>) -> VariableValue<'v> {
+        value.map_or(VariableValue::Missing, VariableValue::Present)
+    }
+}
+
 impl Variables {
     /// Creates an empty set of variables.
     pub fn new() -> Variables {
@@ -69,21 +93,20 @@ impl Variables {
         check_limit("let", self.bytes, bytes_max)
     }
 
-    /// Returns the value of a variable: `None` if the variable is not defined, `Some(None)` if its
-    /// value is missing.
-    pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
+    /// Returns the value of a variable. `None` if the variable is not defined.
+    pub fn get(&self, name: &str) -> Option<VariableValue<'_>> {
         if name == SEARCH_META
             && let Some(search) = &self.search
         {
-            return Some(search.get());
+            return Some(search.get().into());
         }
         if name == USER_ROLES
             && let Some(roles) = &self.user_roles
         {
-            return Some(Some(Value::as_ref(roles)));
+            return Some(VariableValue::Present(Value::as_ref(roles)));
         }
         let value = self.values.get(name)?;
-        Some(value.as_deref().map(Value::as_ref))
+        Some(value.as_deref().map(Value::as_ref).into())
     }
 
     pub(super) fn is_constant(&self, name: &str) -> bool {
@@ -102,7 +125,8 @@ impl Variables {
             ..Variables::default()
         };
         if let Some(time) = self.get(CLUSTER_TIME) {
-            server_variables.set(CLUSTER_TIME, time.map(ValueRef::to_value));
+            let time = time.present().map(ValueRef::to_value);
+            server_variables.set(CLUSTER_TIME, time);
         }
         server_variables
     }
@@ -373,7 +397,7 @@ impl<'a> Context<'a> {
             VariableSource::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
             VariableSource::Remove => None,
             VariableSource::Local(number) => self.local(*number),
-            VariableSource::Outer(name) => self.variables?.get(name)?,
+            VariableSource::Outer(name) => self.variables?.get(name)?.present(),
         }
     }
 }
