@@ -163,11 +163,20 @@ struct SearchResults {
     last: Option<Vec<u8>>,
     together: usize,
     is_over: bool,
-    /// Opened before the first row.
-    details: Option<Option<DetailsWriter>>,
+    details: Details,
     /// The explanations of the scores of the next records.
     explanations: VecDeque<DocumentBuf>,
     counters: Counters,
+}
+
+/// The details of records that the stage shows, such as highlights.
+enum Details {
+    /// The first row opens them.
+    Unopened,
+    /// The stage shows none.
+    Unrequested,
+    /// The writer of the details.
+    Opened(Box<DetailsWriter>),
 }
 
 impl SearchResults {
@@ -182,7 +191,7 @@ impl SearchResults {
             last: None,
             together: 0,
             is_over: false,
-            details: None,
+            details: Details::Unopened,
             explanations: VecDeque::new(),
             counters: Counters::default(),
         }
@@ -231,10 +240,10 @@ impl SearchResults {
     /// Computes the explanations of this record and the next ones, if they are requested and not
     /// yet computed.
     fn explain(&mut self, hit: Hit, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        let together = self.details.iter().flatten();
-        let together = together
-            .filter_map(|writer| writer.explanations_together)
-            .next();
+        let together = match &self.details {
+            Details::Opened(writer) => writer.explanations_together,
+            Details::Unopened | Details::Unrequested => None,
+        };
         if let (Some(together), true) = (together, self.explanations.is_empty()) {
             let next = self.found.iter().map(|sorted| sorted.hit);
             let hits: Vec<Hit> = std::iter::once(hit).chain(next).take(together).collect();
@@ -254,8 +263,11 @@ impl SearchResults {
         if let Some(metadata) = self.metadata.take() {
             metadata.set(Value::from(self.read_metadata(interrupt)?));
         }
-        if self.details.is_none() {
-            self.details = Some(self.search.details(interrupt)?);
+        if matches!(self.details, Details::Unopened) {
+            let writer = self.search.details(interrupt)?;
+            self.details = writer.map_or(Details::Unrequested, |writer| {
+                Details::Opened(Box::new(writer))
+            });
         }
         while let Some(sorted) = self.next_hit(interrupt)? {
             interrupt.check()?;
@@ -273,7 +285,7 @@ impl SearchResults {
             let mut row = Row::from_record(id, bytes);
             row.meta.search_score = Some(sorted.hit.score);
             row.meta.sequence_token = Some(self.search.sequence_token(&sorted));
-            if let Some(Some(writer)) = &mut self.details {
+            if let Details::Opened(writer) = &mut self.details {
                 let explanation = self.explanations.pop_front();
                 row.meta.search = writer.details(row.document(), explanation, interrupt)?;
             }

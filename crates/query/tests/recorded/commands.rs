@@ -181,7 +181,7 @@ impl Database {
     }
 
     fn count(&self, collection: &str, command: Document<'_>) -> Result<Option<Vec<String>>, Error> {
-        let (Some(query), Some(hint)) = (document(command, "query"), hint(command)?) else {
+        let (Some(query), hint) = (document(command, "query"), hint(command)?) else {
             return Ok(None);
         };
         let (skip, limit) = (whole(command, "skip"), whole(command, "limit"));
@@ -206,7 +206,7 @@ impl Database {
         command: Document<'_>,
     ) -> Result<Option<Vec<String>>, Error> {
         let stages = command.get("pipeline").and_then(ValueRef::as_array);
-        let (Some(stages), Some(hint)) = (stages, hint(command)?) else {
+        let (Some(stages), hint) = (stages, hint(command)?) else {
             return Ok(None);
         };
         let environment = Environment {
@@ -244,8 +244,7 @@ impl Database {
         let key = command.get("key").and_then(ValueRef::as_str);
         let key =
             key.filter(|key| !key.is_empty() && !key.contains(['$', '\0']) && !key.ends_with('.'));
-        let (Some(query), Some(key), Some(hint)) =
-            (document(command, "query"), key, hint(command)?)
+        let (Some(query), Some(key), hint) = (document(command, "query"), key, hint(command)?)
         else {
             return Ok(None);
         };
@@ -274,7 +273,7 @@ fn with_id(document: Document<'_>, number: usize) -> DocumentBuf {
 
 fn parse_find(command: Document<'_>) -> Result<Option<Find>, Error> {
     let environment = Environment::default();
-    let (Some(filter), Some(sort), Some(hint)) = (
+    let (Some(filter), Some(sort), hint) = (
         document(command, "filter"),
         document(command, "sort"),
         hint(command)?,
@@ -321,10 +320,8 @@ fn document(command: Document<'_>, name: &str) -> Option<DocumentBuf> {
     }
 }
 
-fn hint(command: Document<'_>) -> Result<Option<Option<Hint>>, Error> {
-    command
-        .get("hint")
-        .map_or(Ok(Some(None)), |hint| Hint::parse(hint).map(Some))
+fn hint(command: Document<'_>) -> Result<Option<Hint>, Error> {
+    command.get("hint").map_or(Ok(None), Hint::parse)
 }
 
 fn whole(command: Document<'_>, name: &str) -> Option<i64> {
