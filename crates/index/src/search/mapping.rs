@@ -213,19 +213,22 @@ impl DocumentMapping {
     /// Returns how a path is indexed. If the names of fields have dots, several fields may have the
     /// path: the first one that the mappings name counts, otherwise `dynamic`.
     pub fn field(&self, path: &str) -> Option<&FieldMapping> {
-        self.named_field(path).unwrap_or_else(|| {
-            let is_indexable = path.split('.').all(is_indexable);
-            self.dynamic.as_deref().filter(|_| is_indexable)
-        })
+        match self.named_field(path) {
+            NamedField::Mapped(field) => Some(field),
+            NamedField::Excluded => None,
+            NamedField::Unnamed => {
+                let is_indexable = path.split('.').all(is_indexable);
+                self.dynamic.as_deref().filter(|_| is_indexable)
+            }
+        }
     }
 
-    /// Returns `None` if no mapping names a field at the beginning of the path, and `Some(None)` if
-    /// one does and excludes the path.
-    fn named_field(&self, path: &str) -> Option<Option<&FieldMapping>> {
+    /// Looks up a path in the fields that the mappings name.
+    fn named_field(&self, path: &str) -> NamedField<'_> {
         if let Some(field) = self.fields.get(path) {
-            return Some(Some(field));
+            return NamedField::Mapped(field);
         }
-        let mut found = None;
+        let mut found = NamedField::Unnamed;
         for (dot, _) in path.match_indices('.') {
             let (name, rest) = path.split_at(dot);
             let Some(field) = self.fields.get(name) else {
@@ -233,10 +236,10 @@ impl DocumentMapping {
             };
             let rest = rest.get(1..).unwrap_or_default();
             let inner = field.document.as_ref().and_then(|inner| inner.field(rest));
-            if inner.is_some() {
-                return Some(inner);
+            if let Some(inner) = inner {
+                return NamedField::Mapped(inner);
             }
-            found = Some(None);
+            found = NamedField::Excluded;
         }
         found
     }
@@ -245,6 +248,16 @@ impl DocumentMapping {
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.named(name).is_some()
     }
+}
+
+/// The field that the mappings name for a path.
+enum NamedField<'m> {
+    /// No mapping names a field at the beginning of the path.
+    Unnamed,
+    /// A mapping names a field at the beginning of the path, and excludes the path.
+    Excluded,
+    /// How the path is indexed.
+    Mapped(&'m FieldMapping),
 }
 
 /// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a dollar
