@@ -93,9 +93,9 @@ impl Request {
         }
     }
 
-    /// Decodes a frame without its length. Returns `None` if it is invalid.
-    pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
-        let (tag, payload) = frame.split_first()?;
+    /// Decodes a frame without its length. Fails if it is invalid.
+    pub(crate) fn decode(frame: &[u8]) -> Result<Self, InvalidFrame> {
+        let (tag, payload) = frame.split_first().ok_or(InvalidFrame)?;
         let mut decoder = Decoder(payload);
         let request = match tag {
             b'S' => Request::Start(decoder.worker_limits()?),
@@ -107,9 +107,10 @@ impl Request {
                     count: decoder.u32()?,
                 },
             },
-            _ => return None,
+            _ => return Err(InvalidFrame),
         };
-        decoder.0.is_empty().then_some(request)
+        decoder.finish()?;
+        Ok(request)
     }
 }
 
@@ -147,9 +148,9 @@ impl Reply {
         }
     }
 
-    /// Decodes a frame without its length. Returns `None` if it is invalid.
-    pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
-        let (tag, payload) = frame.split_first()?;
+    /// Decodes a frame without its length. Fails if it is invalid.
+    pub(crate) fn decode(frame: &[u8]) -> Result<Self, InvalidFrame> {
+        let (tag, payload) = frame.split_first().ok_or(InvalidFrame)?;
         let mut decoder = Decoder(payload);
         let reply = match tag {
             b'R' => Reply::Ready,
@@ -167,9 +168,10 @@ impl Reply {
             }),
             b'U' => Reply::Unsupported(decoder.text()?),
             b'E' => Reply::Failed(decode_failure(&mut decoder)?),
-            _ => return None,
+            _ => return Err(InvalidFrame),
         };
-        decoder.0.is_empty().then_some(reply)
+        decoder.finish()?;
+        Ok(reply)
     }
 }
 
@@ -225,8 +227,8 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     frame.finish()
 }
 
-fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
-    let kind = DocumentKind::from_name(&decoder.text()?)?;
+fn decode_document(decoder: &mut Decoder<'_>) -> Result<ExtractedDocument, InvalidFrame> {
+    let kind = DocumentKind::from_name(&decoder.text()?).ok_or(InvalidFrame)?;
     let truncated = decoder.u8()? == 1;
     let mut document = ExtractedDocument::new(kind, decoder.text()?);
     document.truncated = truncated;
@@ -258,13 +260,13 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         in_reply_to: decoder.texts()?,
         references: decoder.texts()?,
         attached_to: decoder.optional(|decoder| {
-            Some(MailReference {
+            Ok(MailReference {
                 inner_path: decoder.optional(Decoder::text)?,
                 message_id: decoder.optional(Decoder::text)?,
             })
         })?,
     };
-    Some(document)
+    Ok(document)
 }
 
 fn encode_failure(tag: u8, failure: &Failure) -> Vec<u8> {
@@ -277,10 +279,10 @@ fn encode_failure(tag: u8, failure: &Failure) -> Vec<u8> {
     frame.finish()
 }
 
-fn decode_failure(decoder: &mut Decoder<'_>) -> Option<Failure> {
-    Some(Failure {
+fn decode_failure(decoder: &mut Decoder<'_>) -> Result<Failure, InvalidFrame> {
+    Ok(Failure {
         inner: decoder.optional(Decoder::text)?,
-        class: FailureClass::from_name(&decoder.text()?)?,
+        class: FailureClass::from_name(&decoder.text()?).ok_or(InvalidFrame)?,
         reason: decoder.text()?,
     })
 }
@@ -358,54 +360,73 @@ fn to_length(length: usize) -> u32 {
     encoded.unwrap_or(u32::MAX)
 }
 
+/// The error of a frame that was not encoded by this module.
+#[derive(Debug, PartialEq)]
+pub(crate) struct InvalidFrame;
+
 struct Decoder<'f>(&'f [u8]);
 
 impl<'f> Decoder<'f> {
-    fn take(&mut self, length: usize) -> Option<&'f [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
+    /// Fails if bytes are left.
+    fn finish(self) -> Result<(), InvalidFrame> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(InvalidFrame)
+        }
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'f [u8], InvalidFrame> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(InvalidFrame)?;
         self.0 = rest;
-        Some(taken)
+        Ok(taken)
     }
 
-    fn u8(&mut self) -> Option<u8> {
-        self.take(1)?.first().copied()
+    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], InvalidFrame> {
+        let (array, rest) = self.0.split_first_chunk().ok_or(InvalidFrame)?;
+        self.0 = rest;
+        Ok(*array)
     }
 
-    fn u32(&mut self) -> Option<u32> {
-        self.take(4)?
-            .first_chunk()
-            .map(|bytes| u32::from_le_bytes(*bytes))
+    fn u8(&mut self) -> Result<u8, InvalidFrame> {
+        self.array().map(u8::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
-        self.take(8)?
-            .first_chunk()
-            .map(|bytes| u64::from_le_bytes(*bytes))
+    fn u32(&mut self) -> Result<u32, InvalidFrame> {
+        self.array().map(u32::from_le_bytes)
     }
 
-    fn bytes(&mut self) -> Option<&'f [u8]> {
+    fn u64(&mut self) -> Result<u64, InvalidFrame> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn usize(&mut self) -> Result<usize, InvalidFrame> {
+        usize::try_from(self.u64()?).map_err(|_| InvalidFrame)
+    }
+
+    fn bytes(&mut self) -> Result<&'f [u8], InvalidFrame> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
+    fn text(&mut self) -> Result<String, InvalidFrame> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| InvalidFrame)
     }
 
-    fn texts(&mut self) -> Option<Vec<String>> {
+    fn texts(&mut self) -> Result<Vec<String>, InvalidFrame> {
         let count = self.u32()?;
         (0..count).map(|_| self.text()).collect()
     }
 
-    fn worker_limits(&mut self) -> Option<WorkerLimits> {
-        Some(WorkerLimits {
+    fn worker_limits(&mut self) -> Result<WorkerLimits, InvalidFrame> {
+        Ok(WorkerLimits {
             memory_bytes_max: self.u64()?,
             file_deadline_ms: self.u64()?,
             programs: self.text()?,
             file_limits: Limits {
                 input_bytes_max: self.u64()?,
-                text_bytes_max: usize::try_from(self.u64()?).ok()?,
-                part_bytes_max: usize::try_from(self.u64()?).ok()?,
+                text_bytes_max: self.usize()?,
+                part_bytes_max: self.usize()?,
                 expanded_bytes_max: self.u64()?,
                 expansion_ratio_max: self.u64()?,
                 depth_max: self.u32()?,
@@ -417,11 +438,14 @@ impl<'f> Decoder<'f> {
         })
     }
 
-    fn optional<T>(&mut self, decode: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    fn optional<T>(
+        &mut self,
+        decode: impl FnOnce(&mut Self) -> Result<T, InvalidFrame>,
+    ) -> Result<Option<T>, InvalidFrame> {
         match self.u8()? {
-            0 => Some(None),
+            0 => Ok(None),
             1 => decode(self).map(Some),
-            _ => None,
+            _ => Err(InvalidFrame),
         }
     }
 }
@@ -490,13 +514,16 @@ mod tests {
                 frame.len() - 4,
                 u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize
             );
-            assert_eq!(Reply::decode(&frame[4..]), Some(reply));
+            assert_eq!(Reply::decode(&frame[4..]), Ok(reply));
             for end in 4..frame.len() {
-                assert_eq!(Reply::decode(&frame[4..end]), None);
+                assert_eq!(Reply::decode(&frame[4..end]), Err(InvalidFrame));
             }
-            assert_eq!(Reply::decode(&[&frame[4..], b"x"].concat()), None);
+            assert_eq!(
+                Reply::decode(&[&frame[4..], b"x"].concat()),
+                Err(InvalidFrame)
+            );
         }
-        assert_eq!(Reply::decode(b"?"), None);
+        assert_eq!(Reply::decode(b"?"), Err(InvalidFrame));
     }
 
     #[test]
@@ -524,7 +551,7 @@ mod tests {
             share: Share { index: 1, count: 3 },
         };
         for request in [Request::Start(limits), file] {
-            assert_eq!(Request::decode(&request.encode()[4..]), Some(request));
+            assert_eq!(Request::decode(&request.encode()[4..]), Ok(request));
         }
     }
 }

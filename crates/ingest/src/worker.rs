@@ -15,7 +15,7 @@ use windrow_converters::ProgramSettings;
 use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits, Share};
 
 use crate::failure::{Failure, FailureClass};
-use crate::protocol::{Reply, Request, WorkerLimits};
+use crate::protocol::{InvalidFrame, Reply, Request, WorkerLimits};
 
 /// The time limit for starting a worker.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -280,7 +280,8 @@ impl Process {
                     return Err(WorkerError::InvalidReply);
                 }
                 if let Some(frame) = rest.get(..length) {
-                    let reply = Reply::decode(frame).ok_or(WorkerError::InvalidReply);
+                    let reply =
+                        Reply::decode(frame).map_err(|InvalidFrame| WorkerError::InvalidReply);
                     self.decoded_bytes += 4 + length;
                     return reply;
                 }

@@ -16,7 +16,7 @@ use windrow_extract::{
 };
 
 use crate::failure::{Failure, FailureClass};
-use crate::protocol::{Reply, Request, WorkerLimits};
+use crate::protocol::{InvalidFrame, Reply, Request, WorkerLimits};
 use crate::watchdog::{Watchdog, WatchedOutput};
 use crate::worker::file_deadline;
 
@@ -227,7 +227,7 @@ fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
     input.read_exact(&mut frame)?;
     Request::decode(&frame)
         .map(Some)
-        .ok_or_else(|| invalid_data("a request is invalid"))
+        .map_err(|InvalidFrame| invalid_data("a request is invalid"))
 }
 
 fn handle_file<W: Write>(
