@@ -20,7 +20,7 @@ use windrow_interrupt::Interrupt;
 
 use crate::interrupt::PacedInterrupt;
 use crate::operators::{
-    ConstantScore, Filter, FunctionScore, Near, Node, Phrase, PhraseTerm, Rescored,
+    ConstantScore, Filter, FunctionScore, Near, Node, Phrase, PhraseTerm, Rescore,
 };
 use crate::postings::Postings;
 use crate::query::{PhraseQuery, Query};
@@ -222,8 +222,8 @@ impl<'c, I: Source, S: Similarity> Compiler<'c, I, S> {
         };
         let function = function.try_map(&mut bind)?;
         let factor = f64::from(context.boost);
-        let rescoring = FunctionScore { function, factor };
-        Ok(Node::Function(Box::new(Rescored::new(node, rescoring))))
+        let rule = FunctionScore { function, factor };
+        Ok(Node::Function(Box::new(Rescore::new(node, rule))))
     }
 
     /// Returns the values of records with a number. The source is asked once.
@@ -332,6 +332,6 @@ where
 {
     match node {
         Node::Empty => Node::Empty,
-        node => Node::Constant(Box::new(Rescored::new(node, ConstantScore(score)))),
+        node => Node::Constant(Box::new(Rescore::new(node, ConstantScore(score)))),
     }
 }

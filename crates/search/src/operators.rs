@@ -8,7 +8,7 @@
 //! | [`AtLeast`] | in at least so many of some lists |
 //! | [`Without`] | in a list and not in another one |
 //! | [`Optional`] | in a list; another one adds to the score |
-//! | [`Rescored`] | in a list, with other scores: a constant, or the results of a function |
+//! | [`Rescore`] | in a list, with other scores: a constant, or the results of a function |
 //! | [`Filter`] | ids of another index, all with one score |
 //! | [`Near`] | with some values, with scores by their distances |
 //! | [`Phrase`] | with some terms next to each other, or not far apart |
@@ -23,7 +23,7 @@ mod near;
 mod node;
 mod optional;
 mod phrase;
-mod rescored;
+mod rescore;
 mod sloppy;
 mod union;
 mod without;
@@ -36,6 +36,6 @@ pub use near::{Near, Nearness};
 pub use node::Node;
 pub use optional::Optional;
 pub use phrase::{Phrase, PhraseTerm};
-pub use rescored::{ConstantScore, FunctionScore, Rescored};
+pub use rescore::{ConstantScore, FunctionScore, Rescore};
 pub use union::Union;
 pub use without::Without;

@@ -237,15 +237,15 @@ impl fmt::Display for Query {
         match self {
             Query::Nothing => formatter.write_str("nothing"),
             Query::All => formatter.write_str("*:*"),
-            Query::Term { field, term } => write!(formatter, "{field}:{}", Quoted(term)),
+            Query::Term { field, term } => write!(formatter, "{field}:{}", QuotedTerm(term)),
             Query::Phrase(phrase) => phrase.fmt(formatter),
-            Query::Prefix { field, prefix } => write!(formatter, "{field}:{}*", Quoted(prefix)),
+            Query::Prefix { field, prefix } => write!(formatter, "{field}:{}*", QuotedTerm(prefix)),
             Query::Wildcard { field, pattern } => write!(formatter, "{field}:wildcard({pattern})"),
             Query::Regex { field, pattern } => write!(formatter, "{field}:/{pattern}/"),
             Query::Fuzzy(fuzzy) => fuzzy.fmt(formatter),
             Query::Terms { field, terms } => {
                 write!(formatter, "{field}:(")?;
-                separated(formatter, terms.iter().map(|term| Quoted(term)))?;
+                separated(formatter, terms.iter().map(|term| QuotedTerm(term)))?;
                 formatter.write_str(")")
             }
             Query::Range {
@@ -255,13 +255,13 @@ impl fmt::Display for Query {
             } => {
                 write!(formatter, "{field}:")?;
                 match lower {
-                    Bound::Included(term) => write!(formatter, "[{}", Quoted(term))?,
-                    Bound::Excluded(term) => write!(formatter, "{{{}", Quoted(term))?,
+                    Bound::Included(term) => write!(formatter, "[{}", QuotedTerm(term))?,
+                    Bound::Excluded(term) => write!(formatter, "{{{}", QuotedTerm(term))?,
                     Bound::Unbounded => formatter.write_str("[*")?,
                 }
                 match upper {
-                    Bound::Included(term) => write!(formatter, " TO {}]", Quoted(term)),
-                    Bound::Excluded(term) => write!(formatter, " TO {}}}", Quoted(term)),
+                    Bound::Included(term) => write!(formatter, " TO {}]", QuotedTerm(term)),
+                    Bound::Excluded(term) => write!(formatter, " TO {}}}", QuotedTerm(term)),
                     Bound::Unbounded => formatter.write_str(" TO *]"),
                 }
             }
@@ -293,7 +293,7 @@ impl fmt::Display for FuzzyQuery {
         let FuzzyQuery {
             field, word, edits, ..
         } = self;
-        write!(formatter, "{field}:{}~{edits}", Quoted(word.as_bytes()))
+        write!(formatter, "{field}:{}~{edits}", QuotedTerm(word.as_bytes()))
     }
 }
 
@@ -328,9 +328,9 @@ impl<'q> Clauses<'q> {
 }
 
 /// A term as it is printed: in quotation marks, with escapes for what is not ASCII.
-struct Quoted<'t>(&'t [u8]);
+struct QuotedTerm<'t>(&'t [u8]);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for QuotedTerm<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match std::str::from_utf8(self.0) {
             Ok(text) => write!(formatter, "{text:?}"),

@@ -6,7 +6,7 @@ use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_search::ids::SetIds;
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{
-    Conjunction, ConstantScore, Disjunction, Phrase, PhraseTerm, Rescored, Union,
+    Conjunction, ConstantScore, Disjunction, Phrase, PhraseTerm, Rescore, Union,
 };
 use windrow_search::{BestOptions, Matches, Node, Term, TextScore, TieOrder, all, best, count};
 
@@ -102,13 +102,13 @@ fn records_with_one_score_are_not_all_read() {
     let union = || Union::new(vec![term(0..100_000), term(50_000..900_000)], 2.0);
     let queries: Vec<Query> = vec![
         Node::Union(Box::new(union())),
-        Node::Constant(Box::new(Rescored::new(
+        Node::Constant(Box::new(Rescore::new(
             Node::Term(Box::new(term(0..900_000))),
             ConstantScore(1.5),
         ))),
         Node::Any(Box::new(Disjunction::new(vec![
             Node::Union(Box::new(union())),
-            Node::Constant(Box::new(Rescored::new(
+            Node::Constant(Box::new(Rescore::new(
                 Node::Term(Box::new(term(5..900_000))),
                 ConstantScore(1.5),
             ))),
@@ -129,7 +129,7 @@ fn records_with_one_score_are_not_all_read() {
 fn a_search_ends_after_its_lists() {
     let constant = |ids: &[u64], score| -> Query {
         let term = Node::Term(Box::new(term(ids.iter().copied())));
-        Node::Constant(Box::new(Rescored::new(term, ConstantScore(score))))
+        Node::Constant(Box::new(Rescore::new(term, ConstantScore(score))))
     };
     for k in 1..8 {
         for ties in [TieOrder::LowestId, TieOrder::HighestId] {

@@ -8,7 +8,7 @@
 //! transposition may use. So a state has the same size for a word of any length.
 
 use super::Automaton;
-use super::utf8::{Partial, Read};
+use super::utf8::{PartialCharacter, Utf8Step};
 
 /// The greatest distance.
 pub const EDITS_MAX: u8 = 2;
@@ -47,7 +47,7 @@ pub struct Rows {
     before: [u8; CELLS],
     /// The last character, if it was the first half of a possible transposition.
     last: char,
-    partial: Partial,
+    partial: PartialCharacter,
 }
 
 impl Fuzzy {
@@ -104,7 +104,7 @@ impl Fuzzy {
             row,
             before: [self.far(); CELLS],
             last: self.other,
-            partial: Partial::default(),
+            partial: PartialCharacter::default(),
         }
     }
 
@@ -145,7 +145,7 @@ impl Fuzzy {
             row,
             before: rows.row,
             last: character,
-            partial: Partial::default(),
+            partial: PartialCharacter::default(),
         }
     }
 
@@ -172,8 +172,8 @@ impl Fuzzy {
 
     fn step_rows(&self, rows: &Rows, byte: u8) -> State {
         let next = match rows.partial.read(byte) {
-            Read::Character(character) => self.read(rows, character),
-            Read::Partial(partial) => {
+            Utf8Step::Character(character) => self.read(rows, character),
+            Utf8Step::Incomplete(partial) => {
                 let next = Rows { partial, ..*rows };
                 let mut alive = self.any_may_follow(rows);
                 if !alive {
@@ -186,7 +186,7 @@ impl Fuzzy {
                     State::Dead
                 };
             }
-            Read::Invalid => return State::Dead,
+            Utf8Step::Invalid => return State::Dead,
         };
         if self.is_alive(&next) {
             State::Word(next)

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use super::Automaton;
 
 /// So many states are known at most, with 1 KB each. Further ones are computed each time.
-const KNOWN_MAX: usize = 8_192;
+const STATES_MAX: usize = 8_192;
 
 /// The number of a transition that was not computed yet.
 const NOT_COMPUTED: u32 = u32::MAX;
@@ -19,7 +19,7 @@ const DEAD: u32 = u32::MAX - 1;
 #[derive(Debug)]
 pub struct Memo<'a, A: Automaton> {
     automaton: &'a A,
-    known: RefCell<Known<A::State>>,
+    table: RefCell<StateTable<A::State>>,
 }
 
 /// A state of a [`Memo`].
@@ -34,7 +34,7 @@ pub enum MemoState<S> {
 }
 
 #[derive(Debug)]
-struct Known<S> {
+struct StateTable<S> {
     numbers: HashMap<S, u32>,
     states: Vec<KnownState<S>>,
 }
@@ -56,7 +56,7 @@ where
     pub fn new(automaton: &'a A) -> Memo<'a, A> {
         Memo {
             automaton,
-            known: RefCell::new(Known {
+            table: RefCell::new(StateTable {
                 numbers: HashMap::new(),
                 states: Vec::new(),
             }),
@@ -68,7 +68,7 @@ where
         match state {
             MemoState::Dead => None,
             MemoState::Known(number) => {
-                let known = self.known.borrow();
+                let known = self.table.borrow();
                 known
                     .states
                     .get(*number as usize)
@@ -82,17 +82,17 @@ where
         if !self.automaton.can_match(&state) {
             return MemoState::Dead;
         }
-        self.known.borrow_mut().number(state)
+        self.table.borrow_mut().number(state)
     }
 }
 
-impl<S: Clone + Eq + Hash> Known<S> {
+impl<S: Clone + Eq + Hash> StateTable<S> {
     /// Returns the state with its number, if there is room for it.
     fn number(&mut self, state: S) -> MemoState<S> {
         if let Some(number) = self.numbers.get(&state) {
             return MemoState::Known(*number);
         }
-        if self.states.len() >= KNOWN_MAX {
+        if self.states.len() >= STATES_MAX {
             return MemoState::Other(state);
         }
         let number = self.states.len() as u32;
@@ -132,7 +132,7 @@ where
     #[inline]
     fn step(&self, state: &MemoState<A::State>, byte: u8) -> MemoState<A::State> {
         if let MemoState::Known(number) = state {
-            match self.known.borrow().next(*number, byte) {
+            match self.table.borrow().next(*number, byte) {
                 None | Some(DEAD) => return MemoState::Dead,
                 Some(NOT_COMPUTED) => {}
                 Some(next) => return MemoState::Known(next),
@@ -149,7 +149,7 @@ where
                 MemoState::Other(_) => None,
             };
             if let Some(kept) = kept {
-                self.known.borrow_mut().set_next(*number, byte, kept);
+                self.table.borrow_mut().set_next(*number, byte, kept);
             }
         }
         next
@@ -170,7 +170,7 @@ where
         let MemoState::Known(number) = state else {
             return self.automaton.next_byte(&own, from);
         };
-        let mut known = self.known.borrow_mut();
+        let mut known = self.table.borrow_mut();
         let slot = &mut known.states.get_mut(*number as usize)?.may_follow;
         let bits = slot.get_or_insert_with(|| bytes_that_may_follow(self.automaton, &own));
         next_of(bits, from)
@@ -251,6 +251,6 @@ mod tests {
             term.replace_range(at..at + 1, "-");
             assert!(memo.accepts(term.as_bytes()));
         }
-        assert_eq!(memo.known.borrow().states.len(), KNOWN_MAX);
+        assert_eq!(memo.table.borrow().states.len(), STATES_MAX);
     }
 }

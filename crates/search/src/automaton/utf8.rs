@@ -2,22 +2,22 @@
 
 /// The bytes of a character that is not complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Partial {
+pub(super) struct PartialCharacter {
     bytes: [u8; 4],
     count: u8,
 }
 
 /// What a byte makes of a partial character.
-pub(super) enum Read {
+pub(super) enum Utf8Step {
     /// A character is complete.
     Character(char),
     /// More bytes are needed.
-    Partial(Partial),
+    Incomplete(PartialCharacter),
     /// The bytes are not UTF-8.
     Invalid,
 }
 
-impl Partial {
+impl PartialCharacter {
     /// Returns `true` before the first byte of a character.
     pub fn is_empty(self) -> bool {
         self.count == 0
@@ -32,22 +32,25 @@ impl Partial {
 
     /// Reads a byte.
     #[inline]
-    pub fn read(mut self, byte: u8) -> Read {
+    pub fn read(mut self, byte: u8) -> Utf8Step {
         if self.is_empty() && byte.is_ascii() {
-            return Read::Character(char::from(byte));
+            return Utf8Step::Character(char::from(byte));
         }
         let (from, to) = self.range_of_next();
         let is_start = !self.is_empty() || matches!(byte, 0xC2..=0xF4);
         if !is_start || byte < from || byte > to {
-            return Read::Invalid;
+            return Utf8Step::Invalid;
         }
         if let Some(slot) = self.bytes.get_mut(usize::from(self.count)) {
             *slot = byte;
         }
         self.count += 1;
         match std::str::from_utf8(self.bytes()) {
-            Ok(text) => text.chars().next().map_or(Read::Invalid, Read::Character),
-            Err(_) => Read::Partial(self),
+            Ok(text) => text
+                .chars()
+                .next()
+                .map_or(Utf8Step::Invalid, Utf8Step::Character),
+            Err(_) => Utf8Step::Incomplete(self),
         }
     }
 

@@ -14,14 +14,17 @@ pub struct AtLeast<M> {
     /// The list with the fewest records first.
     others: Vec<M>,
     /// Where the lists are, in the order of the query.
-    query_order: Vec<Place>,
+    query_order: Vec<ListLocation>,
     minimum: usize,
     id: u64,
 }
 
+/// Where a list of the query is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ListLocation {
+    /// The list with this index in `lead`.
     Lead(usize),
+    /// The list with this index in `others`.
     Other(usize),
 }
 
@@ -37,12 +40,12 @@ impl<M: Matches> AtLeast<M> {
             .map(|(number, mut list)| (list.count_at_most(), number, list))
             .collect();
         lists.sort_by_key(|(count, ..)| *count);
-        let mut places: Vec<(usize, Place)> = lists
+        let mut places: Vec<(usize, ListLocation)> = lists
             .iter()
             .enumerate()
             .map(|(at, (_, number, _))| match at.checked_sub(lead_count) {
-                None => (*number, Place::Lead(at)),
-                Some(at) => (*number, Place::Other(at)),
+                None => (*number, ListLocation::Lead(at)),
+                Some(at) => (*number, ListLocation::Other(at)),
             })
             .collect();
         places.sort_by_key(|(number, _)| *number);
@@ -108,8 +111,8 @@ impl<M: Matches> Matches for AtLeast<M> {
         let mut sum = 0.0;
         for place in &self.query_order {
             sum += match place {
-                Place::Lead(number) => self.lead.matching(*number).map_or(0.0, M::score),
-                Place::Other(number) => {
+                ListLocation::Lead(number) => self.lead.matching(*number).map_or(0.0, M::score),
+                ListLocation::Other(number) => {
                     let other = self.others.get_mut(*number);
                     other.map_or(0.0, |other| score_in(other, self.id))
                 }
@@ -126,8 +129,8 @@ impl<M: Matches> Matches for AtLeast<M> {
         let mut sum = 0.0;
         for place in &self.query_order {
             let list = match place {
-                Place::Lead(number) => self.lead.lists_mut().get_mut(*number),
-                Place::Other(number) => self.others.get_mut(*number),
+                ListLocation::Lead(number) => self.lead.lists_mut().get_mut(*number),
+                ListLocation::Other(number) => self.others.get_mut(*number),
             };
             sum += list.map_or(0.0, M::bound);
         }

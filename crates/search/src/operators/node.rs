@@ -2,7 +2,7 @@
 
 use super::{
     AtLeast, Conjunction, ConstantScore, Disjunction, Filter, FunctionScore, Near, Optional,
-    Phrase, Rescored, Union, Without,
+    Phrase, Rescore, Union, Without,
 };
 use crate::batch::Batch;
 use crate::ids::{Ids, SetIds};
@@ -45,9 +45,9 @@ pub enum Node<P, S, F> {
     /// The records of a list, with a higher score if they are in another one.
     Optional(Box<Optional<Node<P, S, F>>>),
     /// The records of a list, all with one score.
-    Constant(Box<Rescored<Node<P, S, F>, ConstantScore>>),
+    Constant(Box<Rescore<Node<P, S, F>, ConstantScore>>),
     /// The records of a list, with scores that a function changes.
-    Function(Box<Rescored<Node<P, S, F>, FunctionScore>>),
+    Function(Box<Rescore<Node<P, S, F>, FunctionScore>>),
 }
 
 /// Evaluates an expression on the operator inside a node.

@@ -9,7 +9,7 @@
 //! Places with the same term may not be at the same position: of two that are, the smaller one
 //! moves on.
 
-/// A place of the phrase.
+/// A word of the phrase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SloppyTerm {
     pub offset: u32,
@@ -19,7 +19,7 @@ pub(super) struct SloppyTerm {
 /// Computes how often a phrase is in a record.
 #[derive(Clone, Debug)]
 pub(super) struct SloppyMatcher {
-    places: Vec<Place>,
+    places: Vec<PhrasePositions>,
     /// For each term that has several places, these places in the order of their offsets.
     repeats: Vec<Vec<usize>>,
     slop: i64,
@@ -27,8 +27,9 @@ pub(super) struct SloppyMatcher {
     end: i64,
 }
 
+/// The positions of a word of the phrase in a record.
 #[derive(Clone, Debug)]
-struct Place {
+struct PhrasePositions {
     offset: u32,
     /// The number in `repeats`.
     repeat: Option<usize>,
@@ -38,14 +39,15 @@ struct Place {
     shifted: i64,
 }
 
-impl Place {
+impl PhrasePositions {
     /// Moves to the next position. Returns `false` if there is none.
     fn step(&mut self) -> bool {
         self.at += 1;
-        self.stand()
+        self.update_shifted()
     }
 
-    fn stand(&mut self) -> bool {
+    /// Computes the shifted position. Returns `false` if there is no position.
+    fn update_shifted(&mut self) -> bool {
         match self.positions.get(self.at) {
             Some(position) => {
                 self.shifted = i64::from(*position) - i64::from(self.offset);
@@ -82,13 +84,16 @@ impl SloppyMatcher {
             }
             repeats.push(group.to_vec());
         }
-        let places = terms.iter().zip(numbers).map(|(term, repeat)| Place {
-            offset: term.offset,
-            repeat,
-            positions: Vec::new(),
-            at: 0,
-            shifted: 0,
-        });
+        let places = terms
+            .iter()
+            .zip(numbers)
+            .map(|(term, repeat)| PhrasePositions {
+                offset: term.offset,
+                repeat,
+                positions: Vec::new(),
+                at: 0,
+                shifted: 0,
+            });
         SloppyMatcher {
             places: places.collect(),
             repeats,
@@ -126,7 +131,7 @@ impl SloppyMatcher {
     fn begin(&mut self) -> bool {
         for place in &mut self.places {
             place.at = 0;
-            if !place.stand() {
+            if !place.update_shifted() {
                 return false;
             }
         }
@@ -136,7 +141,7 @@ impl SloppyMatcher {
                     continue;
                 };
                 place.at = number;
-                if !place.stand() {
+                if !place.update_shifted() {
                     return false;
                 }
             }
@@ -201,7 +206,7 @@ impl SloppyMatcher {
     fn resolve_repeats(&mut self, moved: usize) -> bool {
         let mut moved = moved;
         while let Some(other) = self.collision(moved) {
-            let order = |place: usize| self.places.get(place).map(Place::order);
+            let order = |place: usize| self.places.get(place).map(PhrasePositions::order);
             if order(other) <= order(moved) {
                 moved = other;
             }

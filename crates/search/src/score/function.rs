@@ -80,13 +80,14 @@ impl RecordValues {
     pub fn new(values: Arc<[RecordValue]>, undefined: f64) -> RecordValues {
         let all = values.iter().map(|value| value.1);
         RecordValues {
-            range: all.fold(Interval::of(undefined), Interval::including),
+            range: all.fold(Interval::single(undefined), Interval::including),
             values,
             undefined,
         }
     }
 
-    fn of(&self, id: u64) -> f64 {
+    /// Returns the value of a record.
+    fn value(&self, id: u64) -> f64 {
         let first = self.values.partition_point(|value| value.0 < id);
         let found = self.values.get(first).filter(|value| value.0 == id);
         found.map_or(self.undefined, |value| value.1)
@@ -106,7 +107,7 @@ impl Interval {
         greatest: f64::INFINITY,
     };
 
-    fn of(number: f64) -> Interval {
+    fn single(number: f64) -> Interval {
         Interval::between(number, number)
     }
 
@@ -139,7 +140,7 @@ impl Interval {
         }
         let [first, rest @ ..] = ends;
         rest.into_iter()
-            .fold(Interval::of(first), Interval::including)
+            .fold(Interval::single(first), Interval::including)
     }
 
     fn log(self, added: f64) -> Interval {
@@ -213,8 +214,8 @@ impl BoundFunction {
         match self {
             ScoreFunction::Relevance => relevance,
             ScoreFunction::Constant(number) => *number,
-            ScoreFunction::Value(values) => values.of(id),
-            ScoreFunction::Gauss(values, gauss) => gauss.at(values.of(id)),
+            ScoreFunction::Value(values) => values.value(id),
+            ScoreFunction::Gauss(values, gauss) => gauss.at(values.value(id)),
             ScoreFunction::Add(all) => all.iter().map(of).sum(),
             ScoreFunction::Multiply(all) => all.iter().map(of).product(),
             ScoreFunction::Log(inner) => logarithm(of(inner)),
@@ -226,13 +227,17 @@ impl BoundFunction {
         let of = |one: &BoundFunction| one.interval(relevance);
         match self {
             ScoreFunction::Relevance => Interval::between(0.0, relevance),
-            ScoreFunction::Constant(number) => Interval::of(*number),
+            ScoreFunction::Constant(number) => Interval::single(*number),
             ScoreFunction::Value(values) => values.range,
             ScoreFunction::Gauss(..) => Interval::between(0.0, 1.0),
-            ScoreFunction::Add(all) => all.iter().map(of).fold(Interval::of(0.0), Interval::plus),
-            ScoreFunction::Multiply(all) => {
-                all.iter().map(of).fold(Interval::of(1.0), Interval::times)
-            }
+            ScoreFunction::Add(all) => all
+                .iter()
+                .map(of)
+                .fold(Interval::single(0.0), Interval::plus),
+            ScoreFunction::Multiply(all) => all
+                .iter()
+                .map(of)
+                .fold(Interval::single(1.0), Interval::times),
             ScoreFunction::Log(inner) => of(inner).log(0.0),
             ScoreFunction::Log1p(inner) => of(inner).log(1.0),
         }

@@ -4,7 +4,7 @@
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{
     AtLeast, Conjunction, ConstantScore, Disjunction, Filter, Optional, Phrase, PhraseTerm,
-    Rescored, Union, Without,
+    Rescore, Union, Without,
 };
 use windrow_search::{Hit, IdSet, Node, Scorer, Term, TieOrder};
 
@@ -204,7 +204,7 @@ impl Shape {
             }
             Shape::Constant(shape) => {
                 let node = shape.node(corpus, scorers);
-                Node::Constant(Box::new(Rescored::new(node, ConstantScore(1.5))))
+                Node::Constant(Box::new(Rescore::new(node, ConstantScore(1.5))))
             }
         }
     }

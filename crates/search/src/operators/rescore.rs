@@ -3,15 +3,15 @@
 use crate::matches::Matches;
 use crate::score::BoundFunction;
 
-/// The records of a list with other scores.
+/// Replaces the scores of a list.
 #[derive(Clone, Debug)]
-pub struct Rescored<M, R> {
+pub struct Rescore<M, R> {
     list: M,
-    rescoring: R,
+    rule: R,
 }
 
-/// Gives other scores to the records of a list.
-pub trait Rescoring {
+/// Computes the scores that replace those of a list.
+pub trait ScoreRule {
     /// Returns the score of the record that the list stands on.
     fn score(&self, list: &mut impl Matches) -> f64;
 
@@ -23,7 +23,7 @@ pub trait Rescoring {
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantScore(pub f64);
 
-impl Rescoring for ConstantScore {
+impl ScoreRule for ConstantScore {
     #[inline]
     fn score(&self, _: &mut impl Matches) -> f64 {
         self.0
@@ -43,7 +43,7 @@ pub struct FunctionScore {
     pub factor: f64,
 }
 
-impl Rescoring for FunctionScore {
+impl ScoreRule for FunctionScore {
     fn score(&self, list: &mut impl Matches) -> f64 {
         let (id, relevance) = (list.id(), list.score());
         self.function.score(id, relevance) * self.factor
@@ -54,14 +54,14 @@ impl Rescoring for FunctionScore {
     }
 }
 
-impl<M: Matches, R: Rescoring> Rescored<M, R> {
+impl<M: Matches, R: ScoreRule> Rescore<M, R> {
     /// Creates the list.
-    pub fn new(list: M, rescoring: R) -> Rescored<M, R> {
-        Rescored { list, rescoring }
+    pub fn new(list: M, rule: R) -> Rescore<M, R> {
+        Rescore { list, rule }
     }
 }
 
-impl<M: Matches, R: Rescoring> Matches for Rescored<M, R> {
+impl<M: Matches, R: ScoreRule> Matches for Rescore<M, R> {
     #[inline]
     fn id(&self) -> u64 {
         self.list.id()
@@ -84,7 +84,7 @@ impl<M: Matches, R: Rescoring> Matches for Rescored<M, R> {
 
     #[inline]
     fn score(&mut self) -> f64 {
-        self.rescoring.score(&mut self.list)
+        self.rule.score(&mut self.list)
     }
 
     fn count_at_most(&mut self) -> u64 {
@@ -96,7 +96,7 @@ impl<M: Matches, R: Rescoring> Matches for Rescored<M, R> {
     }
 
     fn bound(&mut self) -> f64 {
-        self.rescoring.bound(&mut self.list)
+        self.rule.bound(&mut self.list)
     }
 
     fn postings_read(&self) -> u64 {
