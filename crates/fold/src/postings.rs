@@ -15,6 +15,7 @@ mod source;
 
 use std::sync::Arc;
 
+use windrow_postings::LengthTotals;
 use windrow_storage::{Position, StorageError};
 
 use crate::entry::RecordId;
@@ -338,20 +339,19 @@ impl PostingList {
         records_of(&self.of_each(SourceList::extent))
     }
 
-    /// Estimates the number of records with a length in the field of the list, and the sum of these
-    /// lengths. Exact if all postings of the field are packed. Must be called before the list is
-    /// moved.
-    pub fn length_totals(&mut self) -> (u64, u64) {
+    /// Estimates the totals of the lengths of the list's field. Exact if all postings of the field
+    /// are packed. Must be called before the list is moved.
+    pub fn length_totals(&mut self) -> LengthTotals {
         let totals = self.of_each(|source| source.length_totals());
-        let counted: u64 = totals.iter().map(|(records, _)| records).sum();
-        let length: u64 = totals.iter().map(|(_, length)| length).sum();
+        let counted: u64 = totals.iter().map(|one| one.records).sum();
+        let length: u64 = totals.iter().map(|one| one.sum).sum();
         let records = self.count_at_most();
         // Records that are not packed are assumed to have the same mean length.
         let length = (length * records.max(counted)).checked_div(counted);
-        (
+        LengthTotals {
             records,
-            length.unwrap_or_else(|| self.length_of_some() * records),
-        )
+            sum: length.unwrap_or_else(|| self.length_of_some() * records),
+        }
     }
 
     /// Calls `ask` for each source. Returns nothing if one of them fails, and the list ends.

@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_invariant::Bug;
-use windrow_postings::PAGE_IDS;
+use windrow_postings::{LengthTotals, PAGE_IDS};
 use windrow_storage::{Block, BlockAddress, Caching, Position, RunHandle, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
@@ -283,8 +283,8 @@ impl Section {
         self.read_span(span)
     }
 
-    /// Returns the number of packed records with a length in a field, and the sum of these lengths.
-    pub(crate) fn length_totals(&self, field: &[u8]) -> Result<(u64, u64), StorageError> {
+    /// Returns the totals of the lengths of a field in packed records.
+    pub(crate) fn length_totals(&self, field: &[u8]) -> Result<LengthTotals, StorageError> {
         Ok(self.fences()?.length_totals(field))
     }
 

@@ -1,14 +1,14 @@
-//! 128 numbers in as few bits each as the largest needs.
+//! Bit packing of 128 numbers: each takes as many bits as the largest number needs.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
-/// Numbers that are packed together.
+/// The number of numbers that are packed together.
 pub const COUNT: usize = BitPacker4x::BLOCK_LEN;
 
 /// Numbers that are packed or unpacked.
 pub type Numbers = [u32; COUNT];
 
-/// Returns the bytes that packed numbers of so many bits take.
+/// Returns the size in bytes of packed numbers with this many bits each.
 pub fn packed_bytes(bits: u8) -> usize {
     usize::from(bits) * COUNT / 8
 }

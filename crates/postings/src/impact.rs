@@ -1,16 +1,19 @@
 //! Upper bounds of scores.
 //!
-//! A score grows with the frequency of the term and falls with the length of the field. An
-//! [`Impact`] is a frequency and a length such that no posting of a group has a greater score than
-//! it would have. A group has two of them. So a short field with a low frequency and a long field
-//! with a high frequency do not together look like a short field with a high frequency.
+//! The score of a posting grows with the frequency of the term and falls with the length of the
+//! field. An [`Impact`] is a frequency and a length. It bounds a posting if its frequency is not
+//! smaller and its length is not greater: the posting then has no greater score than the impact.
+//!
+//! A group has two impacts, and one of them bounds each posting. With a single impact, a short field
+//! with a low frequency and a long field with a high frequency would have the bound of a short field
+//! with a high frequency, which is much too high.
 
 /// A frequency and a length, in a byte each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impact {
-    /// The frequency. 255 means any greater one as well. 0: there is no such posting.
+    /// The frequency. 255 stands for all greater frequencies, too. 0 if the impact bounds no posting.
     pub frequency: u8,
-    /// The code of the length. See [`length_code`].
+    /// The code of the length, see [`length_code`].
     pub length: u8,
 }
 
@@ -18,16 +21,16 @@ pub struct Impact {
 pub const FREQUENCY_MANY: u8 = u8::MAX;
 
 impl Impact {
-    /// The impact of one posting.
+    /// Creates the impact of one posting.
     #[inline]
-    pub fn of(frequency: u32, length: u32) -> Impact {
+    pub fn new(frequency: u32, length: u32) -> Impact {
         Impact {
             frequency: u8::try_from(frequency).unwrap_or(FREQUENCY_MANY),
             length: length_code(length),
         }
     }
 
-    /// The impact that bounds both.
+    /// Returns the impact that bounds what either of the two bounds.
     fn join(self, other: Impact) -> Impact {
         Impact {
             frequency: self.frequency.max(other.frequency),
@@ -35,15 +38,16 @@ impl Impact {
         }
     }
 
-    /// Whether this one bounds the other.
+    /// Returns `true` if this impact bounds all that the other one bounds.
     fn covers(self, other: Impact) -> bool {
         self.frequency >= other.frequency && self.length <= other.length
     }
 }
 
-/// Returns two impacts that bound all of these. The second has no frequency if one is enough.
+/// Returns two impacts, of which one bounds each of the given impacts. The second has the frequency
+/// 0 if the first bounds all.
 pub fn bounds(impacts: impl Iterator<Item = Impact>) -> [Impact; 2] {
-    // The smallest length for each frequency tells which impacts no other one covers.
+    // The impacts that no other one covers.
     let mut frontier: Vec<Impact> = Vec::new();
     for impact in impacts {
         if frontier.iter().any(|one| one.covers(impact)) {
@@ -64,7 +68,7 @@ pub fn bounds(impacts: impl Iterator<Item = Impact>) -> [Impact; 2] {
     }
 }
 
-/// A measure of how large the bounds are, for choosing between some.
+/// Estimates how high the bounds are. The formula is that of BM25 with usual parameters.
 fn looseness(impacts: &[Impact; 2]) -> f32 {
     let weight = |impact: &Impact| {
         let frequency = f32::from(impact.frequency);
@@ -73,7 +77,7 @@ fn looseness(impacts: &[Impact; 2]) -> f32 {
     impacts.iter().map(weight).sum()
 }
 
-/// Lengths below this have a code of their own each.
+/// Each length below this is its own code.
 const EXACT_LENGTHS: u32 = 24;
 
 /// Returns the code of a length: 0 to 39 are exact, longer lengths are rounded down to four
@@ -94,7 +98,7 @@ pub fn length_code(length: u32) -> u8 {
 /// The greatest length that has a code.
 const LENGTH_MAX: u32 = i32::MAX as u32;
 
-/// Returns the smallest length with that code.
+/// Returns the smallest length with this code.
 #[inline]
 pub fn length_of_code(code: u8) -> u32 {
     let Some(code) = u32::from(code).checked_sub(EXACT_LENGTHS) else {
@@ -152,6 +156,6 @@ mod tests {
         for one in many {
             assert!(found.iter().any(|bound| bound.covers(one)), "{found:?}");
         }
-        assert_eq!(Impact::of(1_000, 12).frequency, FREQUENCY_MANY);
+        assert_eq!(Impact::new(1_000, 12).frequency, FREQUENCY_MANY);
     }
 }

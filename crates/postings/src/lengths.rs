@@ -1,15 +1,15 @@
 //! Field lengths by record id, in pages.
 //!
-//! All terms of a field have the same field length in a record, so that a section stores it once
-//! for the record. A posting whose length is another one keeps its own: see
+//! All postings of a field have the same field length in a record, so a section stores the length
+//! once for the record. A posting with another length is packed with its own length, see
 //! [`piece`](crate::piece).
 //!
 //! ```text
-//! page     0 | first u16 LE | length u8*              for the ids from first on; 0: none
-//!          1 | first u16 LE | length u16 LE*          the same
-//!          2 | (id u16 LE, length u16 LE)*            where there are few, in order of ids
+//! page     0 | first id u16 LE | length u8*          of the ids from the first on; 0: no length
+//!          1 | first id u16 LE | length u16 LE*      the same for lengths above 255
+//!          2 | (id u16 LE, length u16 LE)*           if there are few lengths, in order of ids
 //! ```
-//! Ids are those within the page: their lowest 16 bits.
+//! An id in a page is the lowest 16 bits of the record id.
 
 use std::collections::BTreeMap;
 
@@ -28,17 +28,26 @@ pub struct LengthsWriter {
     last: Option<(u64, Page)>,
 }
 
-/// The lengths of a page in parts, so that a page with few of them takes little memory.
+/// The lengths of a page, in parts. A part without lengths takes no memory.
 type Page = Vec<Option<Box<[u16; PART_IDS]>>>;
 
 const PART_IDS: usize = 256;
 const PARTS: usize = PAGE_IDS as usize / PART_IDS;
 
+/// The number of records with a length, and the sum of the lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LengthTotals {
+    /// The number of records.
+    pub records: u64,
+    /// The sum of the lengths.
+    pub sum: u64,
+}
+
 impl LengthsWriter {
-    /// Notes the length of a record, if none is known. Returns whether readers will find this
-    /// length by the id.
+    /// Adds the length of a record. The first length of a record stays. Returns `true` if readers
+    /// will find this length by the id.
     #[inline]
-    pub fn note(&mut self, id: u64, length: u32) -> bool {
+    pub fn add(&mut self, id: u64, length: u32) -> bool {
         let Ok(length @ 1..) = u16::try_from(length) else {
             return false;
         };
@@ -71,22 +80,23 @@ impl LengthsWriter {
         self.last = Some((number, page));
     }
 
-    /// Returns how many records have a length that was noted, and the sum of these lengths.
-    pub fn totals(&self) -> (u64, u64) {
+    /// Returns the totals of the lengths that were added.
+    pub fn totals(&self) -> LengthTotals {
         let last = self.last.as_ref().map(|(_, page)| page);
         let parts = self.pages.values().chain(last).flatten().flatten();
         let lengths = parts.flat_map(|part| part.iter()).filter(|it| **it > 0);
-        lengths.fold((0, 0), |(records, sum), length| {
-            (records + 1, sum + u64::from(*length))
+        lengths.fold(LengthTotals::default(), |totals, length| LengthTotals {
+            records: totals.records + 1,
+            sum: totals.sum + u64::from(*length),
         })
     }
 
-    /// Whether nothing was noted.
+    /// Returns `true` if no length was added.
     pub fn is_empty(&self) -> bool {
         self.last.is_none()
     }
 
-    /// Returns the pages with their numbers, in order, as bytes. The writer is empty afterwards.
+    /// Returns the encoded pages with their numbers, in order. The writer is empty afterwards.
     pub fn finish(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> + use<> {
         if let Some((last, page)) = self.last.take() {
             self.pages.insert(last, page);
@@ -98,7 +108,7 @@ impl LengthsWriter {
     }
 }
 
-/// A page is sparse if it has fewer than one length for so many ids.
+/// A page is encoded as sparse if it has less than one length for this many ids.
 const IDS_PER_LENGTH: usize = 4;
 
 fn encode(page: &Page) -> Vec<u8> {
@@ -138,14 +148,14 @@ fn encode(page: &Page) -> Vec<u8> {
     bytes
 }
 
-/// A page of lengths.
+/// An encoded page of lengths.
 #[derive(Clone, Copy, Debug)]
 pub enum LengthsPage<'a> {
-    /// Lengths below 256 of the ids from the first on.
+    /// The first id, and the lengths of the ids from it on, all below 256.
     DenseShort(u16, &'a [u8]),
-    /// Lengths of the ids from the first on.
+    /// The first id, and the lengths of the ids from it on.
     Dense(u16, &'a [[u8; 2]]),
-    /// Ids and lengths.
+    /// Pairs of an id and a length.
     Sparse(&'a [[u8; 4]]),
 }
 
@@ -200,11 +210,12 @@ mod tests {
         let mut writer = LengthsWriter::default();
         assert!(writer.is_empty());
         for id in ids.iter().rev().chain(ids) {
-            assert!(writer.note(*id, length_of(*id)), "{id}");
+            assert!(writer.add(*id, length_of(*id)), "{id}");
         }
-        assert!(!writer.note(ids[0], length_of(ids[0]) + 1));
+        assert!(!writer.add(ids[0], length_of(ids[0]) + 1));
         let sum: u64 = ids.iter().map(|id| u64::from(length_of(*id))).sum();
-        assert_eq!(writer.totals(), (ids.len() as u64, sum));
+        let records = ids.len() as u64;
+        assert_eq!(writer.totals(), LengthTotals { records, sum });
         let pages: BTreeMap<u64, Vec<u8>> = writer.finish().collect();
         assert!(writer.is_empty());
         let find = |id: u64| {
@@ -232,8 +243,8 @@ mod tests {
     #[test]
     fn unknown_and_very_long_lengths_are_not_kept() {
         let mut writer = LengthsWriter::default();
-        assert!(!writer.note(3, 0));
-        assert!(!writer.note(3, 1 << 16));
+        assert!(!writer.add(3, 0));
+        assert!(!writer.add(3, 1 << 16));
         assert!(writer.is_empty());
     }
 

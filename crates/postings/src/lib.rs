@@ -1,18 +1,17 @@
-//! The form of postings: what one posting of a term says, and how many postings are packed
-//! together.
+//! The encodings of postings.
 //!
-//! A posting says that a record has a term: how often, how long the field is, at which positions.
-//! In memory, and where a term has few postings, each one is written as a [`Posting`]. Where a term
-//! has many, 128 postings are packed as a *group*, and up to 16 groups form a [`Piece`]. A piece
-//! can be searched for a record id, and each group has an upper bound of its scores, without
-//! unpacking.
+//! A posting states that a record has a term: the frequency of the term in a field, the length of
+//! the field, and the positions of the term. In memory, and for terms with few postings in files,
+//! each posting is encoded separately as a [`Posting`]. For terms with many postings, 128 postings
+//! are packed into a *group*, and up to 16 groups form a [`Piece`]. A reader finds a record id in a
+//! piece, and an upper bound of the scores of each group, without unpacking.
 //!
-//! Two parts of a posting are stored beside a piece, since many queries do not read them:
-//! - positions, in a stream that each piece refers to: [`PositionsWriter`], [`Positions`];
-//! - field lengths, once for each record of a section and not once for each posting:
+//! Two parts of a posting are stored outside of its piece, because many queries do not read them:
+//! - positions, in a stream to which each piece refers: [`PositionsWriter`], [`Positions`];
+//! - field lengths, once for each record of a section instead of once for each posting:
 //!   [`LengthsWriter`], [`LengthsPage`].
 //!
-//! This crate does not read files, and does not know sections, keys or queries.
+//! This crate does not read files. It does not know sections, keys or queries.
 //!
 //! Reading order: [`payload`], [`impact`], [`piece`], [`positions`], [`lengths`].
 #![forbid(unsafe_code)]
@@ -31,7 +30,7 @@ pub mod positions;
 mod varint;
 
 pub use impact::{Impact, length_code, length_of_code};
-pub use lengths::{LengthsPage, LengthsWriter, PAGE_IDS};
+pub use lengths::{LengthTotals, LengthsPage, LengthsWriter, PAGE_IDS};
 pub use payload::Posting;
 pub use piece::{GROUP, GROUPS_MAX, Group, Piece, PieceWriter};
 pub use positions::{Positions, PositionsReader, PositionsWriter};

@@ -1,15 +1,15 @@
-//! One posting by itself: the payload of an entry of a text index.
+//! The encoding of one posting: the payload of an entry of a text or search index.
 //!
 //! ```text
-//! head        varint     frequency << 1 | has score
-//! length      varint     tokens of the field; 0: not known
-//! score       f64 LE     if there is one
-//! positions   varint*    frequency of them or none: the first, then differences
+//! head        varint     frequency << 1 | 1 if there is a score
+//! length      varint     number of tokens of the field; 0 if it is not known
+//! score       f64 LE     only if there is a score
+//! positions   varint*    one for each occurrence, or none: the first, then differences
 //! ```
 
 use crate::varint;
 
-/// What an index knows of a term in a record.
+/// The occurrences of a term in a field of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Posting<'a> {
     /// The number of times that the term occurs. At least 1.
@@ -83,23 +83,23 @@ impl<'a> Posting<'a> {
         })
     }
 
-    /// Returns the positions as they are written: the first, then differences. Ends early if they
-    /// are damaged.
+    /// Returns the encoded numbers: the first position, then the differences. Ends early if they are
+    /// damaged.
     pub fn position_steps(&self) -> impl Iterator<Item = u32> + use<'a> {
         let mut bytes = self.positions;
         std::iter::from_fn(move || varint::take(&mut bytes))
     }
 }
 
-/// The greatest frequency that a payload has room for.
+/// The greatest frequency that can be encoded.
 pub const FREQUENCY_MAX: u32 = u32::MAX >> 1;
 
-/// Appends a position to those of a posting. `before` is the last one, if there is one.
+/// Appends a position to those of a posting. `before` is the previous position, if there is one.
 pub fn put_position(positions: &mut Vec<u8>, before: Option<u32>, position: u32) {
     varint::put(positions, position.wrapping_sub(before.unwrap_or(0)));
 }
 
-/// Appends a step as [`Posting::position_steps`] returns it.
+/// Appends a number that [`Posting::position_steps`] has returned.
 pub fn put_position_step(positions: &mut Vec<u8>, step: u32) {
     varint::put(positions, step);
 }

@@ -1,14 +1,15 @@
-//! Pieces: many postings of one term, packed.
+//! Pieces: the packed encoding of many postings of one term.
 //!
 //! ```text
 //! piece     groups u8 | first id u64 LE | start of its positions u32 LE | record* | body*
 //! record    last id - first id u32 LE | end of the body u16 LE | positions before u32 LE
 //!           | impacts: 2 × (frequency u8, length u8) | bits of ids u8 | bits of frequencies u8
 //! body      ids - first id, packed differences | frequencies - 1, packed
-//!           | bits of lengths u8, 0 if they stand beside | lengths, packed
-//!           | scores u8 | (number in the group u8, score f64 LE)*
+//!           | 1 + bits of lengths u8, or 0 if the lengths are shared | lengths, packed
+//!           | count of scores u8 | (index in the group u8, score f64 LE)*
 //! ```
-//! A group is 128 postings. Bodies end at most 64 KB after the last record.
+//! A group is 128 postings. Lengths are shared if readers find them by the record id, see
+//! [`lengths`](crate::lengths). All bodies together take at most 64 KB.
 
 use crate::bits::{self, Numbers, packed_bytes};
 use crate::impact::{Impact, bounds};
@@ -36,19 +37,19 @@ pub struct PieceWriter {
     positions: u32,
 }
 
-/// A posting on its way into a piece.
+/// A posting and its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed<'a> {
+pub struct RecordPosting<'a> {
     /// The record id.
     pub id: u64,
-    /// What it says.
+    /// The posting.
     pub posting: Posting<'a>,
 }
 
 impl PieceWriter {
-    /// Whether these postings can be added as the next group: the piece has room, and the ids are
-    /// not too far from the first one.
-    pub fn has_room(&self, postings: &[Packed<'_>]) -> bool {
+    /// Returns `true` if these postings can be added as the next group: the piece has room, and the
+    /// ids are less than 2^32 after the first one.
+    pub fn has_room(&self, postings: &[RecordPosting<'_>]) -> bool {
         let ends = postings.first().zip(postings.last());
         let first = self.first_id.or(ends.map(|(first, _)| first.id));
         let is_near = ends.zip(first).is_some_and(|((_, last), first)| {
@@ -59,17 +60,18 @@ impl PieceWriter {
         usize::from(self.groups) < GROUPS_MAX && postings.len() == GROUP && is_near
     }
 
-    /// Whether nothing was added.
+    /// Returns `true` if there are no groups.
     pub fn is_empty(&self) -> bool {
         self.groups == 0
     }
 
-    /// Adds 128 postings with increasing ids. `stands_beside` says of a posting that its field
-    /// length is found by its id. Call it only if [`has_room`](Self::has_room) allows it.
+    /// Adds a group: 128 postings with increasing ids, for which there must be
+    /// [room](Self::has_room). `has_shared_length` returns `true` if readers find the field length
+    /// of the posting by its id.
     pub fn push(
         &mut self,
-        postings: &[Packed<'_>],
-        mut stands_beside: impl FnMut(&Packed<'_>) -> bool,
+        postings: &[RecordPosting<'_>],
+        mut has_shared_length: impl FnMut(&RecordPosting<'_>) -> bool,
     ) {
         debug_assert!(self.has_room(postings), "a group without room");
         let Some(first) = postings.first() else {
@@ -79,20 +81,20 @@ impl PieceWriter {
         let mut offsets: Numbers = [0; GROUP];
         let mut frequencies: Numbers = [0; GROUP];
         let mut lengths: Numbers = [0; GROUP];
-        let mut are_beside = true;
+        let mut are_shared = true;
         let slots = offsets.iter_mut().zip(&mut frequencies).zip(&mut lengths);
         for (packed, ((offset, frequency), length)) in postings.iter().zip(slots) {
             *offset = packed.id.wrapping_sub(first_id) as u32;
             *frequency = packed.posting.frequency.wrapping_sub(1);
             *length = packed.posting.length;
-            are_beside &= stands_beside(packed);
+            are_shared &= has_shared_length(packed);
         }
         let id_bits = bits::pack_increasing(self.last_offset, &offsets, &mut self.bodies);
         let frequency_bits = bits::pack(&frequencies, &mut self.bodies);
         let place = self.bodies.len();
         self.bodies.push(0);
-        if !are_beside {
-            // A length of 0 for all of them takes no bits. It still has to be told from "beside".
+        if !are_shared {
+            // Lengths that are all 0 take no bits. The 1 distinguishes them from shared lengths.
             let bits = bits::pack(&lengths, &mut self.bodies);
             if let Some(slot) = self.bodies.get_mut(place) {
                 *slot = bits + 1;
@@ -104,7 +106,7 @@ impl PieceWriter {
         self.groups += 1;
     }
 
-    fn put_scores(&mut self, postings: &[Packed<'_>]) {
+    fn put_scores(&mut self, postings: &[RecordPosting<'_>]) {
         let scores = postings.iter().zip(0u8..);
         let scores = scores.filter_map(|(packed, number)| Some((number, packed.posting.score?)));
         self.bodies.push(scores.clone().count() as u8);
@@ -114,12 +116,12 @@ impl PieceWriter {
         }
     }
 
-    fn put_record(&mut self, postings: &[Packed<'_>], last: Option<u32>, bits: [u8; 2]) {
+    fn put_record(&mut self, postings: &[RecordPosting<'_>], last: Option<u32>, bits: [u8; 2]) {
         let impacts = postings.iter().map(|packed| {
             let Posting {
                 frequency, length, ..
             } = packed.posting;
-            Impact::of(frequency, length)
+            Impact::new(frequency, length)
         });
         self.records
             .extend_from_slice(&last.unwrap_or(0).to_le_bytes());
@@ -139,8 +141,8 @@ impl PieceWriter {
         }
     }
 
-    /// Appends the piece. `positions_start` says where its positions begin, if it has some. The
-    /// writer is empty afterwards.
+    /// Appends the piece. `positions_start` is the start of its positions, if it has any. The writer
+    /// is empty afterwards.
     pub fn finish(&mut self, positions_start: Option<u32>, bytes: &mut Vec<u8>) {
         bytes.push(self.groups);
         bytes.extend_from_slice(&self.first_id.unwrap_or(0).to_le_bytes());
@@ -154,7 +156,7 @@ impl PieceWriter {
     }
 }
 
-/// A piece that can be searched.
+/// An encoded piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     first_id: u64,
@@ -164,7 +166,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Reads a piece. Returns `None` if it is damaged in a way that can be seen without unpacking.
+    /// Reads a piece. Returns `None` if its head or its records are damaged.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Option<Piece<'a>> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
@@ -210,7 +212,7 @@ impl<'a> Piece<'a> {
             .map_or(self.first_id, |record| self.id_of(record))
     }
 
-    /// Returns where the positions of the piece begin, if it has some.
+    /// Returns the start of the positions of the piece, if it has any.
     pub fn positions_start(&self) -> Option<u32> {
         (self.positions_start != NO_POSITIONS).then_some(self.positions_start)
     }
@@ -279,11 +281,11 @@ fn body_end(record: &[u8; RECORD_BYTES]) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(*bytes)))
 }
 
-/// 128 postings of a piece, to be unpacked.
+/// A group of 128 postings.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     first_id: u64,
-    /// The last id of the group before, less the first id of the piece.
+    /// The last id of the previous group minus the first id of the piece.
     before: Option<u32>,
     positions_before: u32,
     id_bits: u8,
@@ -319,8 +321,8 @@ impl<'a> Group<'a> {
         self.body.get(numbers..)
     }
 
-    /// Unpacks the field lengths. Returns `Some(false)` if they stand beside the piece, and `None`
-    /// if the group is damaged.
+    /// Unpacks the field lengths. Returns `Some(false)` if they are shared and not in the piece, and
+    /// `None` if the group is damaged.
     #[inline]
     pub fn lengths(&self, lengths: &mut Numbers) -> Option<bool> {
         let (&bits, rest) = self.rest()?.split_first()?;
@@ -331,8 +333,7 @@ impl<'a> Group<'a> {
         Some(true)
     }
 
-    /// Returns the scores that do not follow from frequency and length: the number of the posting
-    /// in the group, and the score. Returns `None` if the group is damaged.
+    /// Returns the stored scores, each with the index of its posting in the group. Returns `None` if the group is damaged.
     #[inline]
     pub fn scores(&self) -> Option<impl Iterator<Item = (usize, f64)> + use<'a>> {
         let (&bits, rest) = self.rest()?.split_first()?;
@@ -345,7 +346,7 @@ impl<'a> Group<'a> {
         }))
     }
 
-    /// Returns how many positions of the piece belong to the groups before.
+    /// Returns the number of positions of the piece that belong to the groups before this one.
     pub fn positions_before(&self) -> u32 {
         self.positions_before
     }
@@ -358,11 +359,11 @@ mod tests {
     use super::*;
 
     /// Postings with gaps and frequencies of that size.
-    fn postings(groups: usize, gap: u64, frequency: u32) -> Vec<Packed<'static>> {
+    fn postings(groups: usize, gap: u64, frequency: u32) -> Vec<RecordPosting<'static>> {
         let mut id = 1 << 40;
         let packed = |number: u64| {
             id += 1 + number * 7919 % gap;
-            Packed {
+            RecordPosting {
                 id,
                 posting: Posting {
                     frequency: 1 + (number as u32 * 31) % frequency,
@@ -375,19 +376,19 @@ mod tests {
         (0..(groups * GROUP) as u64).map(packed).collect()
     }
 
-    fn write(postings: &[Packed<'_>], beside: bool) -> Vec<u8> {
+    fn write(postings: &[RecordPosting<'_>], is_shared: bool) -> Vec<u8> {
         let (mut writer, mut bytes) = (PieceWriter::default(), Vec::new());
         for group in postings.chunks(GROUP) {
             assert!(writer.has_room(group));
-            writer.push(group, |_| beside);
+            writer.push(group, |_| is_shared);
         }
         writer.finish(Some(77), &mut bytes);
         assert!(writer.is_empty());
         bytes
     }
 
-    fn check(postings: &[Packed<'_>], beside: bool) {
-        let bytes = write(postings, beside);
+    fn check(postings: &[RecordPosting<'_>], is_shared: bool) {
+        let bytes = write(postings, is_shared);
         let piece = Piece::read(&bytes).unwrap();
         assert_eq!(piece.len(), postings.len());
         assert_eq!(piece.first_id(), postings[0].id);
@@ -402,8 +403,8 @@ mod tests {
             group.frequencies(&mut numbers).unwrap();
             let frequencies = expected.iter().map(|one| one.posting.frequency);
             assert!(numbers.into_iter().eq(frequencies));
-            assert_eq!(group.lengths(&mut numbers), Some(!beside));
-            if !beside {
+            assert_eq!(group.lengths(&mut numbers), Some(!is_shared));
+            if !is_shared {
                 let lengths = expected.iter().map(|one| one.posting.length);
                 assert!(numbers.into_iter().eq(lengths));
             }
@@ -417,7 +418,7 @@ mod tests {
                 .sum::<u32>();
             let impacts = piece.impacts(number).unwrap();
             for one in expected {
-                let own = Impact::of(one.posting.frequency, one.posting.length);
+                let own = Impact::new(one.posting.frequency, one.posting.length);
                 let covers = |it: &Impact| it.frequency >= own.frequency && it.length <= own.length;
                 assert!(impacts.iter().any(covers), "{impacts:?} {own:?}");
             }

@@ -1,10 +1,10 @@
-//! The positions of a piece, in a stream of their own.
+//! The encoding of the positions of a piece.
 //!
 //! ```text
-//! positions   count u32 LE | bits u8, for each 128 of them | packed*: 128 each | varint*: the rest
+//! positions   count u32 LE | bits u8 for each chunk | packed chunks | varint* for the rest
 //! ```
-//! The numbers are those of [`Posting::position_steps`](crate::Posting::position_steps), for one
-//! posting after the other.
+//! A chunk is 128 numbers. The numbers are those of
+//! [`Posting::position_steps`](crate::Posting::position_steps), posting by posting.
 
 use crate::bits::{self, COUNT, Numbers, packed_bytes};
 use crate::varint;
@@ -22,12 +22,12 @@ impl PositionsWriter {
         self.steps.extend(steps);
     }
 
-    /// Whether nothing was added.
+    /// Returns `true` if there are no positions.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Appends what was added. The writer is empty afterwards.
+    /// Appends the encoded positions. The writer is empty afterwards.
     pub fn finish(&mut self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&(self.steps.len() as u32).to_le_bytes());
         let (chunks, rest) = self.steps.as_chunks::<COUNT>();
@@ -52,7 +52,7 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// Reads positions that begin at the start of these bytes. Returns `None` if they are damaged.
+    /// Reads the positions at the start of these bytes. Returns `None` if they are damaged.
     pub fn read(bytes: &'a [u8]) -> Option<Positions<'a>> {
         let (count, rest) = bytes.split_first_chunk::<4>()?;
         let count = u32::from_le_bytes(*count);
@@ -64,7 +64,7 @@ impl<'a> Positions<'a> {
         })
     }
 
-    /// Unpacks one chunk of 128, or the rest. Returns how many there are.
+    /// Unpacks a chunk, or the rest after the last chunk. Returns the count of its numbers.
     fn unpack(&self, chunk: usize, steps: &mut Numbers) -> Option<usize> {
         let before = self.bits.get(..chunk)?;
         let start: usize = before.iter().map(|bits| packed_bytes(*bits)).sum();
@@ -81,7 +81,7 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// Reads positions, and keeps the chunk that was unpacked last.
+/// Reads positions. Keeps the chunk that was unpacked last.
 #[derive(Clone, Debug)]
 pub struct PositionsReader {
     chunk: Option<usize>,
@@ -100,12 +100,12 @@ impl Default for PositionsReader {
 }
 
 impl PositionsReader {
-    /// Forgets the chunk, because the next positions are those of another piece.
+    /// Drops the chunk. To be called before positions of another piece are read.
     pub fn clear(&mut self) {
         self.chunk = None;
     }
 
-    /// Appends `frequency` steps from number `start` on. Returns `None` if they are damaged.
+    /// Appends the `frequency` numbers from index `start` on. Returns `None` if they are damaged.
     pub fn steps(
         &mut self,
         positions: &Positions<'_>,

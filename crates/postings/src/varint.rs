@@ -1,5 +1,5 @@
-//! Unsigned numbers of 32 bits in groups of 7 bits, lowest first. The top bit of a byte says that
-//! more bytes follow.
+//! Variable-length encoding of unsigned 32-bit numbers: groups of 7 bits, the lowest first. The top
+//! bit of a byte is set if more bytes follow.
 
 /// Appends a number.
 pub fn put(bytes: &mut Vec<u8>, mut number: u32) {

@@ -89,7 +89,7 @@ impl MemoryPostings {
 
 fn bound_of(postings: &[MemoryPosting]) -> Bound {
     let impacts = postings.iter();
-    let impacts = impacts.map(|posting| Impact::of(posting.frequency, posting.length));
+    let impacts = impacts.map(|posting| Impact::new(posting.frequency, posting.length));
     let stored = postings.iter().filter_map(|posting| posting.score);
     Bound {
         impacts: windrow_postings::impact::bounds(impacts),

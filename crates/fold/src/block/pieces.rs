@@ -1,8 +1,10 @@
 //! Packing of the postings of one key into pieces.
 
 use windrow_invariant::Bug;
-use windrow_postings::piece::Packed;
-use windrow_postings::{GROUP, GROUPS_MAX, LengthsWriter, PieceWriter, PositionsWriter, Posting};
+use windrow_postings::piece::RecordPosting;
+use windrow_postings::{
+    GROUP, GROUPS_MAX, LengthTotals, LengthsWriter, PieceWriter, PositionsWriter, Posting,
+};
 
 use super::{GroupBuilder, PIECE};
 use crate::varint;
@@ -78,8 +80,8 @@ pub struct FieldLengths {
     pub field: Vec<u8>,
     /// The numbers of the pages and their bytes, in ascending order.
     pub pages: Vec<(u64, Vec<u8>)>,
-    /// The number of records, and the sum of their lengths.
-    pub totals: (u64, u64),
+    /// The totals of the lengths.
+    pub totals: LengthTotals,
 }
 
 impl PiecePacker {
@@ -112,7 +114,7 @@ impl PiecePacker {
                 let payload = group.payload(end, row.payload_end)?;
                 let posting = Posting::read(payload)
                     .ok_or_else(|| Bug::new(format!("{payload:?} is not a posting")))?;
-                packed.push(Packed {
+                packed.push(RecordPosting {
                     id: row.id.0,
                     posting,
                 });
@@ -123,7 +125,7 @@ impl PiecePacker {
             }
             let lengths = &mut self.lengths;
             self.piece
-                .push(&packed, |one| lengths.note(one.id, one.posting.length));
+                .push(&packed, |one| lengths.add(one.id, one.posting.length));
             for one in &packed {
                 self.positions.push(one.posting.position_steps());
             }

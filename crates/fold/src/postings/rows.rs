@@ -124,7 +124,7 @@ impl DecodedRows {
         }
         let posting = Posting::read(version.payload)?;
         self.positions.extend_from_slice(posting.positions);
-        let own = Impact::of(posting.frequency, posting.length);
+        let own = Impact::new(posting.frequency, posting.length);
         if self.ids.len() == self.deleted.len() {
             self.impact = own;
         }

@@ -1,7 +1,9 @@
 //! The postings of one key in one source, record by record.
 
 use windrow_postings::piece::Group;
-use windrow_postings::{GROUP, Impact, LengthsPage, PAGE_IDS, Positions, PositionsReader};
+use windrow_postings::{
+    GROUP, Impact, LengthTotals, LengthsPage, PAGE_IDS, Positions, PositionsReader,
+};
 use windrow_storage::{Block, StorageError};
 
 use super::END;
@@ -518,11 +520,11 @@ impl SourceList {
         Ok(bounds_at(look))
     }
 
-    /// Returns the number of records with a length in the section, and the sum of these lengths.
-    pub fn length_totals(&self) -> Result<(u64, u64), StorageError> {
+    /// Returns the totals of the lengths of the field in the section.
+    pub fn length_totals(&self) -> Result<LengthTotals, StorageError> {
         match self.place.piece_at() {
             Some((section, ..)) => section.length_totals(section.field_of(self.place.key())),
-            None => Ok((0, 0)),
+            None => Ok(LengthTotals::default()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Fences: the first key of every data block, its location, and the number of its entries.
 
+use windrow_postings::LengthTotals;
 use windrow_storage::BlockAddress;
 
 use crate::entry::{EntryKey, RecordId, compare_keys};
@@ -93,10 +94,10 @@ impl Fences {
         field.pages.get(at).map(|page| page.span)
     }
 
-    /// Returns the number of records with a length in a field, and the sum of these lengths.
-    pub fn length_totals(&self, field: &[u8]) -> (u64, u64) {
+    /// Returns the totals of the lengths of a field.
+    pub fn length_totals(&self, field: &[u8]) -> LengthTotals {
         let field = self.lengths.iter().find(|it| it.field == field);
-        field.map_or((0, 0), |field| field.totals)
+        field.map_or(LengthTotals::default(), |field| field.totals)
     }
 
     /// Returns the locations of all pages of field lengths.
@@ -296,8 +297,8 @@ pub struct Root {
 pub struct FieldLengthPages {
     /// The first bytes of the field's keys.
     pub field: Vec<u8>,
-    /// The number of records, and the sum of their lengths.
-    pub totals: (u64, u64),
+    /// The totals of the lengths.
+    pub totals: LengthTotals,
     /// The pages, in ascending order of their numbers.
     pub pages: Vec<LengthsPageSpan>,
 }
@@ -352,8 +353,8 @@ impl FieldLengthPages {
     fn encode(&self, bytes: &mut Vec<u8>) {
         varint::put(bytes, self.field.len() as u64);
         bytes.extend_from_slice(&self.field);
-        let (records, length) = self.totals;
-        for number in [records, length, self.pages.len() as u64] {
+        let LengthTotals { records, sum } = self.totals;
+        for number in [records, sum, self.pages.len() as u64] {
             varint::put(bytes, number);
         }
         for page in &self.pages {
@@ -365,7 +366,10 @@ impl FieldLengthPages {
     fn read(bytes: &mut &[u8]) -> Option<FieldLengthPages> {
         let length = varint::take(bytes)?;
         let field = varint::take_bytes(bytes, length)?.to_vec();
-        let totals = (varint::take(bytes)?, varint::take(bytes)?);
+        let totals = LengthTotals {
+            records: varint::take(bytes)?,
+            sum: varint::take(bytes)?,
+        };
         let mut pages: Vec<LengthsPageSpan> = Vec::new();
         for _ in 0..varint::take(bytes)? {
             let number = varint::take(bytes)?;

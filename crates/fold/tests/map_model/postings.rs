@@ -198,7 +198,7 @@ pub fn check_bounds(list: &mut PostingList, expected: &[(RecordId, &Vec<u8>)], f
 }
 
 pub fn bounds_hold(bounds: &Bounds, posting: &Posting<'_>) -> bool {
-    let own = Impact::of(posting.frequency, posting.length);
+    let own = Impact::new(posting.frequency, posting.length);
     let covers = |it: &Impact| it.frequency >= own.frequency && it.length <= own.length;
     bounds.impacts.iter().any(covers) && bounds.score >= posting.score.unwrap_or(0.0)
 }

@@ -191,8 +191,11 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     type Error = Error;
 
     fn statistics(&self, field: &str) -> Result<FieldStatistics, Error> {
-        let (records, length) = self.existence(field)?.lengths();
-        Ok(FieldStatistics { records, length })
+        let totals = self.existence(field)?.length_totals();
+        Ok(FieldStatistics {
+            records: totals.records,
+            length: totals.sum,
+        })
     }
 
     fn postings(&self, field: &str, term: &[u8]) -> Result<Option<TermList>, Error> {

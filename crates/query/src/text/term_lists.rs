@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use windrow_collection::PostingBatch;
 use windrow_interrupt::Interrupted;
-use windrow_postings::GROUP;
+use windrow_postings::{GROUP, LengthTotals};
 use windrow_search::{Batch, Bound, Postings};
 
 use crate::Error;
@@ -73,8 +73,8 @@ pub struct TermList {
 }
 
 impl TermList {
-    /// Estimates how many records have the field of the term, and the sum of the field's lengths.
-    pub fn lengths(&mut self) -> (u64, u64) {
+    /// Estimates the totals of the lengths of the term's field.
+    pub fn length_totals(&mut self) -> LengthTotals {
         let totals = self.list.length_totals();
         self.check_end(self.list.id());
         totals

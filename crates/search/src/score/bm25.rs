@@ -221,7 +221,7 @@ mod tests {
         let scorer = Bm25Similarity::default().scorer(1.5, FIELD, &[3]);
         for frequency in [1, 2, 3, 100, 254, 255, 256, 100_000] {
             for length in [0, 1, 2, 39, 40, 41, 500, 1_000_000] {
-                let impacts = [Impact::of(frequency, length), Impact::default()];
+                let impacts = [Impact::new(frequency, length), Impact::default()];
                 let bound = scorer.bound(Bound {
                     impacts,
                     stored_score: 0.0,

@@ -84,7 +84,7 @@ mod tests {
             for over in [0, 1, 5, 100, 10_000] {
                 let tokens = occurrences + over;
                 let bound = Bound {
-                    impacts: [Impact::of(occurrences, tokens), Impact::default()],
+                    impacts: [Impact::new(occurrences, tokens), Impact::default()],
                     stored_score: 0.0,
                 };
                 assert!(TextScore.bound(bound) >= TextScore.score(occurrences, tokens, None));
