@@ -32,7 +32,7 @@ impl Definition {
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         self.keys(document, scratch, emit)?;
-        scratch.met.each(|mark| emit(mark, &[]));
+        scratch.marks.each(|mark| emit(mark, &[]));
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl Definition {
         scratch: &mut Scratch,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
-        scratch.met.clear();
+        scratch.marks.clear();
         if let Some(filter) = &self.partial
             && !filter.matches(document)?
         {
@@ -97,7 +97,7 @@ impl Definition {
     ) -> Result<(), Error> {
         let descending = field.kind == KeyKind::Descending;
         let Scratch {
-            key, shape, met, ..
+            key, shape, marks, ..
         } = scratch;
         let mut one = |value: ValueRef<'_>, emit: &mut Emit<'_>| {
             key.clear();
@@ -109,7 +109,7 @@ impl Definition {
             None if self.sparse => {}
             None => one(ValueRef::Null, emit),
             Some(ValueRef::Array(array)) => {
-                met.record(0, 0);
+                marks.record(0, 0);
                 if array.is_empty() {
                     one(ValueRef::Undefined, emit);
                 }
@@ -256,7 +256,7 @@ impl Expansion<'_, '_> {
         };
         for (number, state) in states.iter().enumerate().filter(|(_, state)| same(state)) {
             if let State::At(_, part) = state {
-                self.scratch.met.record(number, part.saturating_sub(1));
+                self.scratch.marks.record(number, part.saturating_sub(1));
             }
         }
         let fields = &self.definition.fields;

@@ -68,7 +68,7 @@ impl Definition {
         }
         for (number, column) in columns.iter().enumerate() {
             let met = (0..32).filter(|part| column.arrays & (1 << part) != 0);
-            met.for_each(|part| scratch.met.record(number, part));
+            met.for_each(|part| scratch.marks.record(number, part));
         }
         self.emit_product(&columns, &mut Vec::new(), scratch, emit);
         Ok(())

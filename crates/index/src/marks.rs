@@ -73,23 +73,23 @@ pub fn is_mark(key: &[u8]) -> bool {
     key.first() == Some(&MARK)
 }
 
-/// The distinct pairs of field and path component that met arrays in one document.
+/// The marks of one document: distinct pairs of a field and a path component that meets an array.
 #[derive(Debug, Default)]
-pub(crate) struct MetArrays(Vec<(u8, u8)>);
+pub(crate) struct DocumentMarks(Vec<(u8, u8)>);
 
-impl MetArrays {
+impl DocumentMarks {
     /// Removes all marks.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Records that a component of the path of a field met an array. MongoDB limits a key to 32
+    /// Records that a component of the path of a field meets an array. MongoDB limits a key to 32
     /// fields. All components from the 32nd on are recorded as one.
     pub fn record(&mut self, field: usize, part: usize) {
         debug_assert!(field < 32, "field {field} of a key");
-        let place = (field as u8, part.min(31) as u8);
-        if !self.0.contains(&place) {
-            self.0.push(place);
+        let mark = (field as u8, part.min(31) as u8);
+        if !self.0.contains(&mark) {
+            self.0.push(mark);
         }
     }
 

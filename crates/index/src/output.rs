@@ -4,7 +4,7 @@ use windrow_mql::Error;
 use windrow_text::{DocumentTerms, TextVersion};
 
 use crate::definition::Definition;
-use crate::marks::MetArrays;
+use crate::marks::DocumentMarks;
 use crate::search::SearchScratch;
 
 /// The maximum number of entries of one document in one index. Without a limit, a few arrays in one
@@ -20,7 +20,7 @@ pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
 pub struct Scratch {
     pub(crate) key: Vec<u8>,
     pub(crate) shape: Vec<u8>,
-    pub(crate) met: MetArrays,
+    pub(crate) marks: DocumentMarks,
     pub(crate) text: Option<TextScratch>,
     pub(crate) search: SearchScratch,
 }
