@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use windrow_fold::{HashedKey, Position, Tail, TailPart};
+use windrow_fold::{ExistingParts, HashedKey, Position, Tail, TailPart};
 use windrow_index::Definition;
 
 use crate::ids::MapId;
@@ -258,7 +258,7 @@ impl Generation {
 
     /// Returns the existing tail parts of an index, without creating more.
     pub fn existing_index_parts(&self, index: &Index) -> Arc<Vec<Arc<TailPart>>> {
-        self.index_tail(index).tail.made().0
+        self.index_tail(index).tail.existing_parts().parts
     }
 
     /// Returns what the commits do of which an index has no entries yet.
@@ -285,7 +285,7 @@ impl Generation {
         probe: &KeyProbe<'_>,
     ) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
-        let (mut parts, settled) = tail.tail.made();
+        let ExistingParts { mut parts, settled } = tail.tail.existing_parts();
         if settled >= position {
             return parts;
         }
@@ -346,7 +346,7 @@ impl Generation {
         })
     }
 
-    /// Returns whether a tail has parts to join.
+    /// Returns `true` if a tail has parts to join.
     pub fn has_joinable_parts(&self) -> bool {
         let indexes = self.indexes.lock();
         self.records.has_joinable_parts()
@@ -355,7 +355,8 @@ impl Generation {
                 .any(|index| index.tail.has_joinable_parts())
     }
 
-    /// Joins parts of tails, concurrently with readers and writers. Returns whether there were any.
+    /// Joins parts of tails, concurrently with readers and writers. Returns `true` if there were
+    /// any.
     pub fn join_parts(&self) -> bool {
         let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
         let joined = indexes.iter().map(|index| index.tail.join_parts());

@@ -97,8 +97,8 @@ impl BlockBuilder {
     }
 
     /// Takes the positions of the blocks built so far. `None` if the payloads are not postings.
-    pub(crate) fn take_aside(&mut self) -> Option<PiecePositions> {
-        self.packer.as_mut().map(PiecePacker::take_aside)
+    pub(crate) fn take_positions(&mut self) -> Option<PiecePositions> {
+        self.packer.as_mut().map(PiecePacker::take_positions)
     }
 
     /// Takes the field lengths of all blocks built so far. Empty if the payloads are not postings.

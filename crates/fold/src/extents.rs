@@ -1,4 +1,5 @@
-//! The ranges, the sizes and the score bounds of lists of postings, and those that a section keeps.
+//! The ranges, the sizes and the score bounds of lists of postings, and the cache of a section for
+//! them.
 
 use std::collections::HashMap;
 
@@ -50,33 +51,35 @@ pub struct SourceExtent {
     pub deletions: u64,
     /// The number of groups of packed postings, and of groups of rows.
     pub groups: usize,
-    /// Whether all snapshots see the same postings.
+    /// All snapshots see the same postings.
     pub is_constant: bool,
 }
 
-/// The extents and score bounds of long lists of a section, by key.
+/// A cache of the extents and score bounds of long lists of a section, by key.
 #[derive(Debug, Default)]
-pub struct KeptExtents(Mutex<HashMap<Box<[u8]>, KeptExtent>>);
+pub struct ExtentCache(Mutex<HashMap<Box<[u8]>, CachedExtent>>);
 
-/// What is kept of a list.
+/// The extent of a list, and its score bounds.
 #[derive(Clone, Copy, Debug)]
-pub struct KeptExtent {
+pub struct CachedExtent {
     pub extent: SourceExtent,
     /// Computed at the first request.
     pub bounds: Option<Bounds>,
 }
 
-/// If there are so many keys, all are forgotten.
+/// When the cache has this many keys, it is cleared.
 const KEYS_MAX: usize = 1_024;
-/// The extents of longer keys are not kept.
+/// The extents of longer keys are not cached.
 const KEY_BYTES_MAX: usize = 256;
 
-impl KeptExtents {
-    pub fn get(&self, key: &[u8]) -> Option<KeptExtent> {
+impl ExtentCache {
+    /// Returns the extent of a list, if it is cached.
+    pub fn get(&self, key: &[u8]) -> Option<CachedExtent> {
         self.0.lock().get(key).copied()
     }
 
-    pub fn keep(&self, key: &[u8], kept: KeptExtent) {
+    /// Caches the extent of a list, unless its key is long.
+    pub fn insert(&self, key: &[u8], extent: CachedExtent) {
         if key.len() > KEY_BYTES_MAX {
             return;
         }
@@ -84,6 +87,6 @@ impl KeptExtents {
         if by_key.len() >= KEYS_MAX && !by_key.contains_key(key) {
             by_key.clear();
         }
-        by_key.insert(key.into(), kept);
+        by_key.insert(key.into(), extent);
     }
 }

@@ -106,7 +106,7 @@ pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWr
 pub use snapshots::{Snapshot, SnapshotLifetime, Snapshots};
 pub use sorted_buffer::SortedBuffer;
 pub use sorter::Sorter;
-pub use tail::Tail;
+pub use tail::{ExistingParts, Tail};
 pub use tail_part::TailPart;
 pub use tombstone_ranges::TombstoneRanges;
 pub use view::{View, keys_in_section};

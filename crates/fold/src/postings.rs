@@ -23,7 +23,7 @@ pub use crate::extents::Bounds;
 use crate::extents::{SourceExtent, both};
 use crate::view::View;
 pub use batch::PostingBatch;
-pub(crate) use buffer_lists::{BufferList, KeptLists};
+pub(crate) use buffer_lists::{BufferList, ListCache};
 pub use key_lists::KeyLists;
 use segments::SegmentCursor;
 use source::{SegmentBounds, SourceList};
@@ -191,7 +191,7 @@ impl PostingList {
         (self.id, self.others) = (END, END);
     }
 
-    /// Runs `read` on the source that the list stands on. Returns `otherwise` if that fails.
+    /// Runs `read` on the current source of the list. Returns `otherwise` if that fails.
     #[inline]
     fn read<T>(
         &mut self,

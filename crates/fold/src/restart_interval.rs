@@ -33,7 +33,7 @@ pub struct RestartInterval {
     group: OpenGroup,
     /// The payloads of unpacked postings.
     unpacked: Vec<u8>,
-    beside: PieceContext,
+    piece_context: PieceContext,
     positions: PositionsReader,
 }
 
@@ -64,8 +64,8 @@ const UNPACKED: u32 = 1 << 31;
 
 impl RestartInterval {
     /// Sets the positions and field lengths of the next interval.
-    pub(crate) fn set_beside(&mut self, beside: PieceContext) {
-        self.beside = beside;
+    pub(crate) fn set_piece_context(&mut self, context: PieceContext) {
+        self.piece_context = context;
         self.positions.clear();
     }
 

@@ -40,7 +40,7 @@ use crate::block_layout::{BlockLayout, IntervalContent};
 use crate::columns;
 use crate::entry::{EntryKey, EntryVersion, RecordId};
 use crate::entry_digest::EntryDigest;
-use crate::extents::KeptExtents;
+use crate::extents::ExtentCache;
 use crate::filter::{self, HashedKey};
 use crate::restart_interval::{PieceContext, RestartInterval};
 use fences::{BlockSpan, Fences};
@@ -55,8 +55,8 @@ pub struct Section {
     /// Keeps the run file until the section is dropped.
     _handle: RunHandle,
     fences: OnceLock<Fences>,
-    /// The extents of long lists of postings that were asked for.
-    pub(crate) extents: KeptExtents,
+    /// The extents of long lists of postings that readers have requested.
+    pub(crate) extents: ExtentCache,
 }
 
 impl std::fmt::Debug for Section {
@@ -77,7 +77,7 @@ impl Section {
             runs: runs.clone(),
             _handle: handle,
             fences: OnceLock::new(),
-            extents: KeptExtents::default(),
+            extents: ExtentCache::default(),
         })
     }
 
@@ -211,7 +211,7 @@ impl Section {
         interval: usize,
         into: &mut RestartInterval,
     ) -> Result<(), StorageError> {
-        into.set_beside(self.beside(block, number, interval)?);
+        into.set_piece_context(self.piece_context(block, number, interval)?);
         into.decode(block, interval)
             .ok_or_else(|| self.undecodable_block(number))
     }
@@ -225,14 +225,14 @@ impl Section {
         from: EntryKey<'_>,
         into: &mut RestartInterval,
     ) -> Result<(), StorageError> {
-        into.set_beside(self.beside(block, number, interval)?);
+        into.set_piece_context(self.piece_context(block, number, interval)?);
         into.decode_from(block, interval, from.key, from.id)
             .ok_or_else(|| self.undecodable_block(number))
     }
 
     /// Reads the positions and field lengths of a restart interval that is a piece of packed
     /// postings.
-    fn beside(
+    fn piece_context(
         &self,
         block: &Block,
         number: usize,
@@ -394,7 +394,7 @@ impl Section {
                 }
             }
         }
-        let summed_otherwise = self.digest().is_some_and(|kept| kept != sum);
+        let summed_otherwise = self.digest().is_some_and(|stored| stored != sum);
         if entries == self.descriptor.entries && !summed_otherwise {
             return Ok(());
         }

@@ -42,6 +42,15 @@ struct TailState {
     settled: Position,
 }
 
+/// The parts of a tail at one time.
+#[derive(Clone, Debug)]
+pub struct ExistingParts {
+    /// The parts, in the order of the log.
+    pub parts: Arc<Vec<Arc<TailPart>>>,
+    /// The position up to which the parts have all entries.
+    pub settled: Position,
+}
+
 impl Tail {
     /// Creates a tail whose parts begin after the position `settled`.
     pub fn new(settled: Position) -> Tail {
@@ -66,16 +75,17 @@ impl Tail {
         position: Position,
         make: impl FnOnce(Position) -> (Vec<TailPart>, Position),
     ) -> Arc<Vec<Arc<TailPart>>> {
-        let (parts, settled) = self.made();
-        if settled >= position {
-            return parts;
+        let existing = self.existing_parts();
+        if existing.settled >= position {
+            return existing.parts;
         }
         let _alone = self.making.lock();
-        let (parts, from) = self.made();
-        if from >= position {
-            return parts;
+        let existing = self.existing_parts();
+        if existing.settled >= position {
+            return existing.parts;
         }
-        drop(parts);
+        let from = existing.settled;
+        drop(existing);
         let (made, settled) = make(from);
         let mut state = self.state.lock();
         debug_assert_eq!(
@@ -104,11 +114,13 @@ impl Tail {
         state.parts.clone()
     }
 
-    /// Returns the existing parts and the position up to which they go. Does not wait for a thread
-    /// that creates others.
-    pub fn made(&self) -> (Arc<Vec<Arc<TailPart>>>, Position) {
+    /// Returns the parts that exist now. Does not wait for a thread that creates others.
+    pub fn existing_parts(&self) -> ExistingParts {
         let state = self.state.lock();
-        (state.parts.clone(), state.settled)
+        ExistingParts {
+            parts: state.parts.clone(),
+            settled: state.settled,
+        }
     }
 
     /// Returns `true` if [`join_parts`](Self::join_parts) has parts to join.

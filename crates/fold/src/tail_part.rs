@@ -12,7 +12,7 @@ use windrow_storage::{Position, StorageError};
 use crate::entry::{Entry, EntryKey, RecordId, same_key};
 use crate::entry_buffer::{EntryBuffer, fingerprint};
 use crate::marks::Marks;
-use crate::postings::{BufferList, KeptLists};
+use crate::postings::{BufferList, ListCache};
 use crate::sorted_buffer::SortedBuffer;
 
 /// Larger parts are sorted when they are created: a scan of the fingerprints would take too long.
@@ -33,7 +33,7 @@ pub struct TailPart {
     /// Counted at the first request.
     marks: OnceLock<Marks>,
     /// The decoded postings of frequent keys, if the entries are those of a text index.
-    kept_lists: KeptLists,
+    list_cache: ListCache,
 }
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl From<SortedBuffer> for TailPart {
         TailPart {
             entries: PartEntries::Sorted(Arc::new(sorted)),
             marks: OnceLock::new(),
-            kept_lists: KeptLists::default(),
+            list_cache: ListCache::default(),
         }
     }
 }
@@ -85,7 +85,7 @@ impl From<EntryBuffer> for TailPart {
         TailPart {
             entries: PartEntries::Unsorted(Box::new(unsorted)),
             marks: OnceLock::new(),
-            kept_lists: KeptLists::default(),
+            list_cache: ListCache::default(),
         }
     }
 }
@@ -126,7 +126,7 @@ impl TailPart {
             *part = Arc::new(TailPart {
                 entries,
                 marks,
-                kept_lists: KeptLists::default(),
+                list_cache: ListCache::default(),
             });
         }
     }
@@ -199,7 +199,7 @@ impl TailPart {
         }
     }
 
-    /// Returns the postings of a key that are visible at a snapshot: those that the part keeps, or
+    /// Returns the postings of a key that are visible at a snapshot: those in the cache, or
     /// newly decoded ones. `None` if there are no entries of the key. Fails if a payload is not a
     /// posting.
     pub(crate) fn postings(
@@ -209,15 +209,15 @@ impl TailPart {
     ) -> Result<Option<Arc<BufferList>>, StorageError> {
         // All entries are visible, and one list serves all these snapshots.
         let is_constant = snapshot >= self.newest_position();
-        if is_constant && let Some(kept) = self.kept_lists.get(key) {
-            return Ok(Some(kept));
+        if is_constant && let Some(list) = self.list_cache.get(key) {
+            return Ok(Some(list));
         }
         let Some(buffer) = self.of_key(key) else {
             return Ok(None);
         };
         let list = Arc::new(BufferList::decode(&buffer, key, snapshot)?);
         if is_constant {
-            self.kept_lists.keep(key, &list, self.bytes());
+            self.list_cache.insert(key, &list, self.bytes());
         }
         Ok(Some(list))
     }
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn postings_are_kept_where_all_entries_are_visible() {
+    fn postings_are_cached_if_all_entries_are_visible() {
         let mut payload = Vec::new();
         windrow_postings::Posting {
             frequency: 1,

@@ -12,16 +12,17 @@ use crate::varint;
 /// A group is written when it has this many entries, which is the room of one piece.
 pub const ROWS_MAX: usize = GROUP * GROUPS_MAX;
 
-/// Packs postings into pieces. Positions and field lengths are collected beside them.
+/// Packs postings into pieces. Positions and field lengths are collected separately.
 #[derive(Debug)]
 pub struct PiecePacker {
     form: PostingsForm,
     field: Vec<u8>,
     lengths: LengthsWriter,
-    lengths_before: Vec<FieldLengths>,
+    /// The lengths of the fields before the current one.
+    finished_lengths: Vec<FieldLengths>,
     piece: PieceWriter,
     positions: PositionsWriter,
-    aside: PiecePositions,
+    block_positions: PiecePositions,
     piece_bytes: Vec<u8>,
 }
 
@@ -90,16 +91,16 @@ impl PiecePacker {
             form,
             field: Vec::new(),
             lengths: LengthsWriter::default(),
-            lengths_before: Vec::new(),
+            finished_lengths: Vec::new(),
             piece: PieceWriter::default(),
             positions: PositionsWriter::default(),
-            aside: PiecePositions::default(),
+            block_positions: PiecePositions::default(),
             piece_bytes: Vec::new(),
         }
     }
 
     /// Fills a piece from the first `plain` entries, which are settled and not deleted. Returns
-    /// `false` if no postings fit: their ids are too far apart.
+    /// `false` if no postings fit, because their ids are too far apart.
     pub fn fill(&mut self, group: &mut GroupBuilder, plain: usize) -> Result<bool, Bug> {
         self.enter_field(&group.key);
         let mut taken = 0;
@@ -146,7 +147,7 @@ impl PiecePacker {
     fn end_field(&mut self) {
         let field = std::mem::take(&mut self.field);
         if !self.lengths.is_empty() {
-            self.lengths_before.push(FieldLengths {
+            self.finished_lengths.push(FieldLengths {
                 field,
                 totals: self.lengths.totals(),
                 pages: self.lengths.finish().collect(),
@@ -156,7 +157,7 @@ impl PiecePacker {
 
     /// Writes the head of a group and the piece that was filled.
     pub fn put_piece(&mut self, bytes: &mut Vec<u8>) {
-        let positions = &mut self.aside.positions;
+        let positions = &mut self.block_positions.positions;
         let start = (!self.positions.is_empty()).then_some(positions.len() as u32);
         if start.is_some() {
             self.positions.finish(positions);
@@ -166,15 +167,15 @@ impl PiecePacker {
         varint::put(bytes, PIECE);
         varint::put(bytes, self.piece_bytes.len() as u64);
         bytes.extend_from_slice(&self.piece_bytes);
-        self.aside.has_pieces = true;
+        self.block_positions.has_pieces = true;
     }
 
-    pub fn take_aside(&mut self) -> PiecePositions {
-        std::mem::take(&mut self.aside)
+    pub fn take_positions(&mut self) -> PiecePositions {
+        std::mem::take(&mut self.block_positions)
     }
 
     pub fn take_lengths(&mut self) -> Vec<FieldLengths> {
         self.end_field();
-        std::mem::take(&mut self.lengths_before)
+        std::mem::take(&mut self.finished_lengths)
     }
 }

@@ -1,8 +1,8 @@
 //! The decoded postings of a key in a part of a tail, and those that the part keeps.
 //!
 //! A search reads a list several times: for its size, for its score bound and for the records. It
-//! decodes the entries once. The next searches for the same word find long lists decoded, as long as
-//! the part belongs to the tail.
+//! decodes the entries once. The next searches for the same word find long lists decoded, as long
+//! as the part belongs to the tail.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub struct BufferList {
     groups: Vec<Arc<DecodedRows>>,
 }
 
-/// The lists that a part of a tail keeps, by key.
+/// A cache of the decoded lists of a part of a tail, by key.
 #[derive(Debug, Default)]
-pub struct KeptLists(Mutex<Lists>);
+pub struct ListCache(Mutex<Lists>);
 
 #[derive(Debug, Default)]
 struct Lists {
@@ -32,10 +32,10 @@ struct Lists {
     bytes: usize,
 }
 
-/// Shorter lists are decoded again each time.
-const ROWS_KEPT_MIN: usize = 32;
+/// Shorter lists are not cached.
+const ROWS_CACHED_MIN: usize = 32;
 /// The lists take at most this fraction of the memory of the entries.
-const KEPT_FRACTION: usize = 8;
+const CACHE_FRACTION: usize = 8;
 
 impl BufferList {
     /// Decodes the postings of a key that are visible at a snapshot. Fails if a payload is not a
@@ -89,18 +89,18 @@ pub fn no_posting() -> StorageError {
     windrow_invariant::Bug::new("the payload of an entry in memory is not a posting").into()
 }
 
-impl KeptLists {
-    /// Returns the list of a key, if it is kept.
+impl ListCache {
+    /// Returns the list of a key, if it is cached.
     pub fn get(&self, key: &[u8]) -> Option<Arc<BufferList>> {
         self.0.lock().by_key.get(key).cloned()
     }
 
-    /// Keeps a list if it is long. `entry_bytes` is the memory of the entries. If the lists took too
-    /// large a part of it, the others are dropped first.
-    pub fn keep(&self, key: &[u8], list: &Arc<BufferList>, entry_bytes: usize) {
-        let bytes_max = entry_bytes / KEPT_FRACTION;
+    /// Caches a list if it is long. `entry_bytes` is the memory of the entries. If the lists would
+    /// take too large a part of it, all others are dropped.
+    pub fn insert(&self, key: &[u8], list: &Arc<BufferList>, entry_bytes: usize) {
+        let bytes_max = entry_bytes / CACHE_FRACTION;
         let bytes = list.bytes() + key.len();
-        if list.rows() < ROWS_KEPT_MIN || bytes > bytes_max {
+        if list.rows() < ROWS_CACHED_MIN || bytes > bytes_max {
             return;
         }
         let mut lists = self.0.lock();
@@ -176,23 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn kept_lists_take_a_part_of_the_memory() {
+    fn cached_lists_take_a_part_of_the_memory() {
         let list = Arc::new(decoded(b"a", NEWEST));
-        let entry_bytes = 10 * KEPT_FRACTION * list.bytes();
-        let kept = KeptLists::default();
+        let entry_bytes = 10 * CACHE_FRACTION * list.bytes();
+        let cache = ListCache::default();
         for number in 0..40 {
             let key = [number];
-            kept.keep(&key, &list, entry_bytes);
-            assert!(kept.get(&key).is_some_and(|it| Arc::ptr_eq(&it, &list)));
-            let lists = kept.0.lock();
+            cache.insert(&key, &list, entry_bytes);
+            assert!(cache.get(&key).is_some_and(|it| Arc::ptr_eq(&it, &list)));
+            let lists = cache.0.lock();
             let sum: usize = lists.by_key.values().map(|it| 1 + it.bytes()).sum();
             assert_eq!(lists.bytes, sum);
-            assert!(sum <= entry_bytes / KEPT_FRACTION && lists.by_key.len() < 10);
+            assert!(sum <= entry_bytes / CACHE_FRACTION && lists.by_key.len() < 10);
         }
-        kept.keep(b"large", &list, KEPT_FRACTION * list.bytes());
-        assert!(kept.get(b"large").is_none());
+        cache.insert(b"large", &list, CACHE_FRACTION * list.bytes());
+        assert!(cache.get(b"large").is_none());
         let short = Arc::new(decoded(b"a", Position(20)));
-        kept.keep(b"short", &short, entry_bytes);
-        assert!(kept.get(b"short").is_none());
+        cache.insert(b"short", &short, entry_bytes);
+        assert!(cache.get(b"short").is_none());
     }
 }

@@ -1,27 +1,27 @@
 //! The range, the size and the score bound of the postings of a key in one source.
 //!
-//! All segments are visited for them. Those of a long list in a section are kept with the section,
-//! which does not change, if all snapshots see the same postings.
+//! All segments are visited for them. Those of a long list in a section are cached with the
+//! section, which does not change, if all snapshots see the same postings.
 
 use windrow_storage::StorageError;
 
 use super::segments::{Segment, SegmentCursor};
 use crate::entry::RecordId;
-use crate::extents::{Bounds, KeptExtent, KeptExtents, SourceExtent, both};
+use crate::extents::{Bounds, CachedExtent, ExtentCache, SourceExtent, both};
 
 /// Lists with fewer groups are visited again each time.
-const GROUPS_KEPT_MIN: usize = 4;
+const GROUPS_CACHED_MIN: usize = 4;
 /// The bounds of lists with more groups than this are not computed each time.
 const GROUPS_BOUNDED: usize = 256;
 
-/// Returns the extent of the postings from the segment of a cursor on. `is_whole` tells that this
-/// is the first segment. The cursor takes the rows that were decoded last.
+/// Returns the extent of the postings from the segment of a cursor on. `is_whole` is `true` if this
+/// is the first segment. The cursor keeps the rows that were decoded last.
 pub fn extent_from(
     place: &mut SegmentCursor,
     is_whole: bool,
 ) -> Result<SourceExtent, StorageError> {
-    if let Some(kept) = kept_extent(place, is_whole) {
-        return Ok(kept.extent);
+    if let Some(cached) = cached_extent(place, is_whole) {
+        return Ok(cached.extent);
     }
     let mut extent = SourceExtent {
         first_id: place.first_id().unwrap_or(RecordId::MAX),
@@ -38,17 +38,18 @@ pub fn extent_from(
     }
     extent.is_constant = is_whole && !segments.has_versions;
     place.share_decoded(&segments);
-    keep(place, &extent, None);
+    cache_extent(place, &extent, None);
     Ok(extent)
 }
 
 /// Returns the score bound of the postings from the segment of a cursor on, a loose one if the list
-/// is long and not kept.
+/// is long and not cached.
 pub fn bounds_from(
     place: &mut SegmentCursor,
     extent: &SourceExtent,
 ) -> Result<Bounds, StorageError> {
-    if let Some(bounds) = kept_extent(place, extent.is_constant).and_then(|kept| kept.bounds) {
+    if let Some(bounds) = cached_extent(place, extent.is_constant).and_then(|cached| cached.bounds)
+    {
         return Ok(bounds);
     }
     if extent.groups > GROUPS_BOUNDED && !extent.is_constant {
@@ -73,28 +74,28 @@ pub fn bounds_from(
     }
     let bounds = bounds.unwrap_or_default();
     place.share_decoded(&segments);
-    keep(place, extent, Some(bounds));
+    cache_extent(place, extent, Some(bounds));
     Ok(bounds)
 }
 
-/// Returns where the extent of a list is kept, which begins at the cursor. Long lists begin with a
-/// piece.
-fn kept_extents(place: &SegmentCursor) -> Option<&KeptExtents> {
+/// Returns the cache for the extent of the list that begins at the cursor. Only lists that begin
+/// with a piece, which are long, are cached.
+fn extent_cache(place: &SegmentCursor) -> Option<&ExtentCache> {
     let (section, ..) = place.piece_at()?;
     matches!(place.here, Segment::Piece { .. }).then_some(&section.extents)
 }
 
-fn kept_extent(place: &SegmentCursor, is_whole: bool) -> Option<KeptExtent> {
-    let kept = kept_extents(place).filter(|_| is_whole)?;
-    kept.get(place.key())
+fn cached_extent(place: &SegmentCursor, is_whole: bool) -> Option<CachedExtent> {
+    let cache = extent_cache(place).filter(|_| is_whole)?;
+    cache.get(place.key())
 }
 
-fn keep(place: &SegmentCursor, extent: &SourceExtent, bounds: Option<Bounds>) {
-    if !extent.is_constant || extent.groups < GROUPS_KEPT_MIN {
+fn cache_extent(place: &SegmentCursor, extent: &SourceExtent, bounds: Option<Bounds>) {
+    if !extent.is_constant || extent.groups < GROUPS_CACHED_MIN {
         return;
     }
-    if let Some(kept) = kept_extents(place) {
+    if let Some(cache) = extent_cache(place) {
         let extent = *extent;
-        kept.keep(place.key(), KeptExtent { extent, bounds });
+        cache.insert(place.key(), CachedExtent { extent, bounds });
     }
 }

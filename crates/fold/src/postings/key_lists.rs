@@ -172,8 +172,8 @@ impl KeyLists {
         &self.key
     }
 
-    /// Returns `true` if the key has at most so many entries, as far as that is known without
-    /// reading them. Then [`read`](Self::read) costs less than to open the list of the key.
+    /// Returns `true` if the key has at most `most` entries, as far as that is known without
+    /// reading them. In this case [`read`](Self::read) costs less than opening the list of the key.
     pub fn has_few(&self, most: u64) -> bool {
         match self.holder {
             Holder::Only(holder) => {

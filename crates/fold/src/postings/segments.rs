@@ -21,17 +21,15 @@ pub struct SegmentCursor {
     key: Arc<[u8]>,
     snapshot: Position,
     pub here: Segment,
-    /// The last rows that were decoded in a section. A second pass through a short list finds them
-    /// here.
-    decoded: Option<Decoded>,
-    /// Whether a group that the cursor has met has versions, so that other snapshots may see other
-    /// postings.
+    /// The last rows that were decoded in a section, for a second pass through a short list.
+    decoded: Option<LocatedRows>,
+    /// A group that the cursor has read has versions: other snapshots may see other postings.
     pub has_versions: bool,
 }
 
 /// Decoded rows and the location of their group.
 #[derive(Clone, Debug)]
-struct Decoded {
+struct LocatedRows {
     block: usize,
     start: usize,
     rows: Arc<DecodedRows>,
@@ -54,7 +52,7 @@ pub enum Segment {
 
 #[derive(Clone, Debug)]
 enum Origin {
-    Section(SectionPlace),
+    Section(SectionLocation),
     Buffer {
         list: Arc<BufferList>,
         /// The number of the next group.
@@ -64,7 +62,7 @@ enum Origin {
 
 /// A position in a section.
 #[derive(Clone, Debug)]
-struct SectionPlace {
+struct SectionLocation {
     section: Arc<Section>,
     block: usize,
     bytes: Block,
@@ -82,7 +80,7 @@ impl SegmentCursor {
         snapshot: Position,
     ) -> Result<Option<SegmentCursor>, StorageError> {
         let mut segments = SegmentCursor {
-            origin: Origin::Section(SectionPlace::open(
+            origin: Origin::Section(SectionLocation::open(
                 section,
                 section.block_of(key, RecordId::MIN)?,
             )?),
@@ -225,7 +223,7 @@ impl SegmentCursor {
                     Some(known) => Some(known.rows.clone()),
                     None => DecodedRows::from_group(&place.bytes, group, self.snapshot),
                 };
-                self.decoded = rows.clone().map(|rows| Decoded {
+                self.decoded = rows.clone().map(|rows| LocatedRows {
                     block: place.block,
                     start: group.start,
                     rows,
@@ -329,11 +327,11 @@ impl SegmentCursor {
     }
 }
 
-impl SectionPlace {
-    fn open(section: &Arc<Section>, block: usize) -> Result<SectionPlace, StorageError> {
+impl SectionLocation {
+    fn open(section: &Arc<Section>, block: usize) -> Result<SectionLocation, StorageError> {
         let bytes = section.read(block, Caching::Keep)?;
         let end = section.layout(&bytes, block)?.groups_end();
-        Ok(SectionPlace {
+        Ok(SectionLocation {
             section: section.clone(),
             block,
             bytes,
@@ -390,7 +388,7 @@ impl SectionPlace {
         if next >= self.section.block_count()? || self.section.separator(next)? != key {
             return Ok(None);
         }
-        *self = SectionPlace::open(&self.section, next)?;
+        *self = SectionLocation::open(&self.section, next)?;
         self.find(key, RecordId::MIN)
     }
 
@@ -404,7 +402,7 @@ impl SectionPlace {
         if block <= self.block || self.section.separator(block)? != key {
             return Ok(None);
         }
-        *self = SectionPlace::open(&self.section, block)?;
+        *self = SectionLocation::open(&self.section, block)?;
         self.find(key, id)
     }
 }

@@ -22,7 +22,7 @@ pub struct SourceList {
     place: SegmentCursor,
     /// The segment of the look-ahead for bounds, at or behind `place`.
     look: Option<SegmentCursor>,
-    unpacked: Box<Unpacked>,
+    unpacked: Box<UnpackedGroup>,
     /// The index of the posting in the segment or group, and the number of postings there.
     at: usize,
     count: usize,
@@ -30,10 +30,10 @@ pub struct SourceList {
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
     /// The positions that were read last.
-    positions_at: Option<PositionsAt>,
+    positions_location: Option<PositionsLocation>,
     /// Computed at the first request.
     extent: Option<SourceExtent>,
-    /// Whether the list has not left the first segment.
+    /// The list is still at the first segment.
     is_at_first_segment: bool,
     /// The number of groups that were unpacked.
     pub groups_read: u64,
@@ -41,7 +41,7 @@ pub struct SourceList {
 
 /// The unpacked parts of a group of packed postings.
 #[derive(Clone, Debug)]
-struct Unpacked {
+struct UnpackedGroup {
     ids: [u64; GROUP],
     frequencies: [u32; GROUP],
     lengths: [u32; GROUP],
@@ -56,7 +56,7 @@ struct Unpacked {
 
 /// The location of the positions of a group.
 #[derive(Clone, Debug)]
-struct PositionsAt {
+struct PositionsLocation {
     /// The number of the data block.
     block: usize,
     bytes: Block,
@@ -79,7 +79,7 @@ pub struct SegmentBounds {
     pub score: f64,
 }
 
-impl Unpacked {
+impl UnpackedGroup {
     /// Returns the sum of the frequencies before a posting of the group.
     #[inline]
     fn frequencies_before(&mut self, at: usize) -> u32 {
@@ -101,7 +101,7 @@ impl SourceList {
         let mut list = SourceList {
             place,
             look: None,
-            unpacked: Box::new(Unpacked {
+            unpacked: Box::new(UnpackedGroup {
                 ids: [END.0; GROUP],
                 frequencies: [0; GROUP],
                 lengths: [0; GROUP],
@@ -116,7 +116,7 @@ impl SourceList {
             id: END,
             lengths: None,
             positions: PositionsReader::default(),
-            positions_at: None,
+            positions_location: None,
             extent: None,
             is_at_first_segment: true,
             groups_read: 0,
@@ -211,7 +211,7 @@ impl SourceList {
     /// greater one.
     fn enter(&mut self, id: RecordId) -> Result<(), StorageError> {
         self.positions.clear();
-        if let Some(at) = &mut self.positions_at {
+        if let Some(at) = &mut self.positions_location {
             at.group = None;
         }
         match &self.place.here {
@@ -320,9 +320,9 @@ impl SourceList {
         Ok(())
     }
 
-    /// Passes postings of the current group to `take`, from the current one up to the record `last`,
-    /// at most `most`, and moves behind them. Returns their number, which is 0 if postings of the
-    /// group are deleted.
+    /// Passes postings of the current group to `take`, from the current one up to the record
+    /// `last`, at most `most`, and moves behind them. Returns their number, which is 0 if postings
+    /// of the group are deleted.
     pub fn read_batch(
         &mut self,
         last: RecordId,
@@ -439,7 +439,7 @@ impl SourceList {
         }
         let before = self.unpacked.frequencies_before(self.at);
         let start = into.len();
-        let at = self.positions_at.as_ref();
+        let at = self.positions_location.as_ref();
         let read = at.and_then(|at| {
             let positions = Positions::read(at.bytes.get(at.start..)?)?;
             let first = at.before.saturating_add(before);
@@ -460,7 +460,7 @@ impl SourceList {
         let Segment::Piece { group, .. } = self.place.here else {
             return Ok(false);
         };
-        let known = self.positions_at.as_ref().and_then(|at| at.group);
+        let known = self.positions_location.as_ref().and_then(|at| at.group);
         if known == Some(group) {
             return Ok(true);
         }
@@ -479,12 +479,15 @@ impl SourceList {
             .ok_or_else(undecodable)?
             .positions_before();
         let (section, block, _) = self.place.piece_at().ok_or_else(undecodable)?;
-        let known = self.positions_at.take().filter(|at| at.block == block);
+        let known = self
+            .positions_location
+            .take()
+            .filter(|at| at.block == block);
         let bytes = match known {
             Some(at) => at.bytes,
             None => section.positions(block)?.ok_or_else(undecodable)?,
         };
-        self.positions_at = Some(PositionsAt {
+        self.positions_location = Some(PositionsLocation {
             block,
             bytes,
             group: Some(number),

@@ -73,13 +73,13 @@ impl RestartInterval {
         group.frequencies(&mut frequencies)?;
         if !group.lengths(&mut lengths)? {
             for (length, id) in lengths.iter_mut().zip(&ids) {
-                *length = self.beside.length(*id)?;
+                *length = self.piece_context.length(*id)?;
             }
         }
         for (number, score) in group.scores()? {
             *scores.get_mut(number)? = Some(score);
         }
-        let positions = self.beside.positions.clone();
+        let positions = self.piece_context.positions.clone();
         let positions = piece.positions_start().zip(positions.as_ref());
         let positions = match positions {
             Some((start, block)) => Some(Positions::read(block.get(start as usize..)?)?),

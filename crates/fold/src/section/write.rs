@@ -381,10 +381,10 @@ impl<'s> SectionWriter<'s> {
         let entries = u64::from(self.block.entries());
         let mut raw = std::mem::take(&mut self.raw);
         self.block.finish(&mut raw)?;
-        let aside = self.block.take_aside();
-        let has_pieces = aside.as_ref().is_some_and(|aside| aside.has_pieces);
-        let positions = aside
-            .map(|aside| self.append_positions(&aside))
+        let pieces = self.block.take_positions();
+        let has_pieces = pieces.as_ref().is_some_and(|pieces| pieces.has_pieces);
+        let positions = pieces
+            .map(|pieces| self.append_positions(&pieces))
             .transpose()?;
         let encoded = if !self.options.packed {
             self.encoder.encode(&raw)
@@ -414,11 +414,11 @@ impl<'s> SectionWriter<'s> {
     }
 
     /// Appends the positions of a data block and returns their location.
-    fn append_positions(&mut self, aside: &PiecePositions) -> Result<BlockSpan, StorageError> {
-        if aside.positions.is_empty() {
+    fn append_positions(&mut self, pieces: &PiecePositions) -> Result<BlockSpan, StorageError> {
+        if pieces.positions.is_empty() {
             return Ok(BlockSpan::NONE);
         }
-        let address = self.append(encode_block(&aside.positions, Compression::None))?;
+        let address = self.append(encode_block(&pieces.positions, Compression::None))?;
         Ok(address.into())
     }
 

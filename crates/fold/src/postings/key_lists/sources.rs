@@ -70,7 +70,7 @@ impl KeySource {
         }
     }
 
-    /// Returns `true` if the current key has at most so many entries, as far as that is known
+    /// Returns `true` if the current key has at most `most` entries, as far as that is known
     /// without reading them.
     pub fn has_few(&self, most: u64) -> bool {
         match self {
@@ -306,7 +306,7 @@ impl SectionKeys {
         read.ok_or_else(|| self.undecodable())
     }
 
-    /// Returns `true` if the group has at most so many entries and the next group of the block has
+    /// Returns `true` if the group has at most `most` entries and the next group of the block has
     /// another key.
     fn has_few(&self, most: u64) -> bool {
         let has_few = match self.group.as_ref().map(|group| group.form) {
@@ -410,7 +410,7 @@ impl BufferKeys {
         }
     }
 
-    /// Returns `true` if the current key has at most so many entries.
+    /// Returns `true` if the current key has at most `most` entries.
     fn has_few(&self, most: u64) -> bool {
         let key = self.buffer.get(self.next).map(|entry| entry.key);
         let behind = self.buffer.get(self.next.saturating_add(most as usize));
