@@ -80,7 +80,7 @@ impl Collection {
         )
     }
 
-    /// Returns whether a map has so many sections that reads are slow.
+    /// Returns `true` if a map has so many sections that reads are slow.
     fn wait_for_merges(&self, core: &Core) -> bool {
         let behind = excess(self.chains_max() as u64, CHAINS_MAX);
         if behind > 0.0 {

@@ -186,8 +186,8 @@ fn keep_creating_entries(collections: &Arc<Collections>) {
     }
 }
 
-/// Creates entries of commits where many lack them, and joins parts of tails. Returns whether there
-/// was anything to do.
+/// Creates entries of commits where many lack them, and joins parts of tails. Returns `true` if
+/// there was anything to do.
 pub(crate) fn create_entries(collections: &Collections) -> bool {
     let core = &collections.core;
     let _busy = core.counters.making_entries.begin();

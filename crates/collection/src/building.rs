@@ -354,7 +354,7 @@ impl Collection {
     }
 }
 
-/// Returns whether a search index has a ready successor.
+/// Returns `true` if a search index has a ready successor.
 fn is_replaced(index: &Index, all: &[Arc<Index>]) -> bool {
     let Some(search) = &index.definition.search else {
         return false;

@@ -137,7 +137,7 @@ impl Collection {
         &self.scans
     }
 
-    /// Returns whether the collection was dropped.
+    /// Returns `true` if the collection was dropped.
     pub fn is_dropped(&self) -> bool {
         self.state().dropped
     }
@@ -147,7 +147,7 @@ impl Collection {
         self.row.load().options.clone()
     }
 
-    /// Returns whether the documents are stored by `_id`.
+    /// Returns `true` if the documents are stored by `_id`.
     pub fn is_clustered(&self) -> bool {
         State::clustered_by(&self.state().indexes).is_some()
     }
@@ -258,7 +258,7 @@ impl Collection {
         Position(self.named_from.load(Ordering::Acquire))
     }
 
-    /// Returns whether the name, options and indexes have not changed since a position.
+    /// Returns `true` if the name, options and indexes have not changed since a position.
     pub(crate) fn is_unchanged_since(&self, position: Position) -> bool {
         self.changed.load(Ordering::Acquire) <= position.0
     }

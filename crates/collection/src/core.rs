@@ -293,7 +293,7 @@ impl Core {
         guard
     }
 
-    /// Returns whether a thread waits for merges to end.
+    /// Returns `true` if a thread waits for merges to end.
     pub fn merges_are_in_the_way(&self) -> bool {
         self.waiting_for_merging.load(Ordering::Acquire) > 0
     }

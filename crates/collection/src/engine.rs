@@ -141,7 +141,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for the background threads, which were asked to end.
+    /// Waits for the end of the background threads, which have been told to stop.
     fn join_background(&self) {
         for thread in self.background.lock().drain(..) {
             // The panic hook has reported a panic of the thread.
@@ -155,12 +155,12 @@ impl Engine {
         Ok(log.sync(log.written())?)
     }
 
-    /// Returns whether this server follows another one.
+    /// Returns `true` if this server follows another one.
     pub fn is_following(&self) -> bool {
         self.core.storage.is_following()
     }
 
-    /// Returns whether the database is in an object store.
+    /// Returns `true` if the database is in an object store.
     pub fn is_shared(&self) -> bool {
         self.core.storage.is_shared()
     }
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// Waits until the writes up to `position` are durable, at most `at_most`: in the object store
-    /// if the database is there, otherwise on the disk. Returns whether they are.
+    /// if the database is there, otherwise on the disk. Returns `true` if they are.
     pub fn wait_durable(&self, position: Position, at_most: Duration) -> Result<bool, Error> {
         Ok(self.core.storage.wait_durable(position, at_most)?)
     }
@@ -199,7 +199,7 @@ impl Engine {
         self.core.storage.request_confirmation()
     }
 
-    /// Waits for a proof, at most `at_most`. Returns whether it is there: this server was the
+    /// Waits for a proof, at most `at_most`. Returns `true` if it is there: this server was the
     /// primary when it was requested.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ pub enum Step {
     AtEnd,
 }
 
-/// Returns whether events of a collection match.
+/// Returns `true` if events of a collection match.
 type NamespaceFilter = Box<dyn Fn(&Namespace) -> bool + Send>;
 
 /// A cursor over change events. It starts at a position in the log and follows new commits.
@@ -126,7 +126,7 @@ impl Events {
         self.until
     }
 
-    /// Waits until the log has new records, but at most `at_most`. Returns whether there may be
+    /// Waits until the log has new records, but at most `at_most`. Returns `true` if there may be
     /// some.
     pub fn wait(&self, at_most: Duration) -> bool {
         let seen = self.follower.position().previous();

@@ -13,7 +13,7 @@ use crate::options::EngineOptions;
 
 /// What the caller decides while a database in an object store is opened.
 pub trait OpeningPolicy {
-    /// Returns whether to take over the log. Called at its end.
+    /// Returns `true` if this server takes over the log. Called at its end.
     fn takes_over(&self, replica: &Replica) -> bool;
     /// Checks whether this server may be the primary. Called after it has taken over the log, and
     /// before the first write.
@@ -156,7 +156,7 @@ impl Follower {
         Ok(followed)
     }
 
-    /// Returns `true` if no server extends the log. To be asked at its end.
+    /// Returns `true` if no server extends the log. To be called at the end of the log.
     pub fn is_without_primary(&self) -> bool {
         self.replica.is_without_primary()
     }

@@ -147,13 +147,13 @@ impl Index {
         &self.lifecycle.recent
     }
 
-    /// Returns whether queries may use the index.
+    /// Returns `true` if queries may use the index.
     pub fn is_ready(&self) -> bool {
         self.lifecycle.ready.load(Ordering::Acquire)
     }
 
-    /// Returns whether writers check for duplicate keys. During a build they do not: the end of the
-    /// build, which excludes writers, checks the keys of that time.
+    /// Returns `true` if writers check for duplicate keys. During a build they do not: the end of
+    /// the build, which excludes writers, checks the keys of that time.
     pub fn enforces_uniqueness(&self) -> bool {
         self.definition.enforces_uniqueness() && self.is_ready()
     }
@@ -173,7 +173,7 @@ impl Index {
         Position(self.lifecycle.ready_from.load(Ordering::Acquire))
     }
 
-    /// Returns whether the index was dropped or is about to be. Its build stops then.
+    /// Returns `true` if the index was dropped or is about to be. Its build stops then.
     pub fn is_dropped(&self) -> bool {
         self.lifecycle.dropped.load(Ordering::Acquire)
     }

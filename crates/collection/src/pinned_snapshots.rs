@@ -2,8 +2,8 @@
 //! again.
 //!
 //! Each read operation opens a snapshot. When a reply contains a cluster time, one snapshot of its
-//! position stays open, so merges keep the versions it sees. It is closed after some minutes, or
-//! when there are more than [`PINNED_SNAPSHOTS_MAX`]; then the least recently used one goes. The
+//! position stays open, so merges keep the versions it sees. It is closed after some minutes.
+//! If there are more than [`PINNED_SNAPSHOTS_MAX`], the least recently used one is closed. The
 //! oldest are closed earlier if past versions take too much space. After that, a read at that time
 //! fails even if no merge has removed the versions, so success does not depend on chance.
 
@@ -111,7 +111,7 @@ impl PinnedSnapshots {
     }
 
     /// Closes the oldest pinned snapshot, regardless of its age, if it is at the `oldest` position
-    /// of all and before `before`. Returns whether it did.
+    /// of all and before `before`. Returns `true` if it did.
     pub fn release_oldest(&self, oldest: Position, before: Position) -> bool {
         let mut all = self.all.lock();
         let is_oldest = |it: &PinnedSnapshot| {

@@ -163,7 +163,7 @@ impl Reader {
         self.0.next_record
     }
 
-    /// Returns whether documents are stored by `_id`, which is then the natural order.
+    /// Returns `true` if documents are stored by `_id`, which is then the natural order.
     pub fn is_clustered(&self) -> bool {
         self.0.is_clustered
     }
@@ -473,7 +473,7 @@ impl Reader {
         multikey_of(self.index_view(index)?, definition)
     }
 
-    /// Returns whether commits lack entries of an index, and all of them only insert.
+    /// Returns `true` if commits lack entries of an index, and all of them only insert.
     fn backlog_only_inserts(&self, state: &IndexState) -> bool {
         let own = self.0.own.iter().map(|own| &own.tail);
         let generations = self.0.state.generations().chain(own);

@@ -206,7 +206,7 @@ impl Retries {
         self.all.lock().version
     }
 
-    /// Returns whether the catalog contains this version.
+    /// Returns `true` if the catalog contains this version.
     pub fn is_saved(&self, version: u64) -> bool {
         self.saved.lock().version == version
     }

@@ -124,12 +124,12 @@ impl Rules {
         self.cap
     }
 
-    /// Returns whether the log contains the old version of changed documents, for change events.
+    /// Returns `true` if the log contains the old version of changed documents, for change events.
     pub fn keeps_old_versions(&self) -> bool {
         self.keeps_old_versions
     }
 
-    /// Returns whether there is a validator or an encrypted field.
+    /// Returns `true` if there is a validator or an encrypted field.
     pub fn validates(&self) -> bool {
         self.validator.is_some() || self.encrypted.is_some()
     }
@@ -176,8 +176,8 @@ impl Rules {
 pub(crate) struct CurrentValidator<'r>(Option<Result<Cow<'r, Filter>, windrow_mql::Error>>);
 
 impl CurrentValidator<'_> {
-    /// Returns whether the validator rejects the document. A validator that cannot be read rejects
-    /// all.
+    /// Returns `true` if the validator rejects the document. A validator that cannot be read
+    /// rejects all.
     pub fn refuses(&self, document: Document<'_>) -> Result<bool, Error> {
         match &self.0 {
             None => Ok(false),
@@ -208,7 +208,7 @@ impl Validator {
     }
 }
 
-/// Returns whether the filter matches. A filter does not match a document on which its expression
+/// Returns `true` if the filter matches. A filter does not match a document on which its expression
 /// fails. Fails if the evaluation is interrupted or meets a bug.
 fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql::Error> {
     match filter.matches(document) {
@@ -292,7 +292,7 @@ fn environment(collation: Option<Arc<Collation>>) -> Environment {
     }
 }
 
-/// Returns whether the variable with the current time occurs. A string with the same text counts,
+/// Returns `true` if the variable with the current time occurs. A string with the same text counts,
 /// too: the validator is then parsed for each write, with the same result.
 fn reads_current_time(source: Document<'_>) -> bool {
     let name = b"$$NOW";

@@ -64,7 +64,7 @@ impl StatementResult {
         }
     }
 
-    /// Returns whether a document follows this code, or `None` if the code is invalid.
+    /// Returns `true` if a document follows this code, or `None` if the code is invalid.
     pub(crate) fn has_document(code: u8) -> Option<bool> {
         (code < CODES_END).then_some(!matches!(code, 1 | 4))
     }

@@ -93,8 +93,8 @@ pub enum LockOutcome {
 }
 
 impl TransactionLocks {
-    /// Returns whether any lock is held. Called with the document's lock or the key's claim, which
-    /// a transaction also has while it adds a lock.
+    /// Returns `true` if any lock is held. Called with the document's lock or the key's claim,
+    /// which a transaction also has while it adds a lock.
     #[inline]
     pub fn any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0

@@ -85,7 +85,7 @@ impl DocumentFindings {
 }
 
 impl Validation {
-    /// Returns whether no document and no index has an error.
+    /// Returns `true` if no document and no index has an error.
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty() && self.reports().all(IndexReport::is_valid)
     }
@@ -115,7 +115,7 @@ pub struct IndexReport {
 }
 
 impl IndexReport {
-    /// Returns whether the index has no errors.
+    /// Returns `true` if the index has no errors.
     pub fn is_valid(&self) -> bool {
         self.all_errors().next().is_none()
     }

@@ -37,7 +37,7 @@ impl<'d, 's> DuplicateBuild<'d, 's> {
         &self.share.range
     }
 
-    /// Returns whether the share of the follower is used.
+    /// Returns `true` if the share of the follower is used.
     pub fn is_overtaken(&self) -> bool {
         !self.sharing.is_given(self.share.run) && !self.is_claimed.load(Ordering::Acquire)
     }

@@ -52,7 +52,7 @@ pub(super) struct Scan<'s> {
 }
 
 impl Scan<'_> {
-    /// Returns whether the indexes or the collection do not exist any more.
+    /// Returns `true` if the indexes or the collection do not exist any more.
     pub fn is_dropped(&self) -> bool {
         self.collection.state().dropped || self.indexes.iter().any(|it| it.is_dropped())
     }

@@ -120,7 +120,7 @@ impl<'s> SharedScan<'s> {
         })
     }
 
-    /// Returns whether there can be followers.
+    /// Returns `true` if there can be followers.
     pub fn is_possible(&self) -> bool {
         self.scan.core.storage.is_shared()
     }
@@ -175,7 +175,7 @@ impl<'s> SharedScan<'s> {
         }
     }
 
-    /// Returns whether the workers poll, because there is no thread for it.
+    /// Returns `true` if the workers poll, because there is no thread for it.
     pub fn has_no_thread(&self) -> bool {
         self.scan.core.options.background == Background::Caller
     }
@@ -227,7 +227,7 @@ impl<'s> SharedScan<'s> {
 
     fn poll_share(&self, run: RunId) -> Result<(), Error> {
         let report = match self.scan.core.storage.runs.share_report(run) {
-            // The next poll asks again.
+            // The next poll checks again.
             Err(StorageError::Unavailable { .. }) => return Ok(()),
             Err(_) => return self.fail(run),
             Ok(None) => None,
@@ -291,7 +291,7 @@ impl<'s> SharedScan<'s> {
         Ok(())
     }
 
-    /// Returns whether a follower builds the share with this run.
+    /// Returns `true` if a follower builds the share with this run.
     pub fn is_given(&self, run: RunId) -> bool {
         self.state.lock().given.iter().any(|it| it.run == run)
     }
@@ -367,7 +367,7 @@ impl<'s> SharedScan<'s> {
         Ok(())
     }
 
-    /// Returns whether these are sections of the indexes in this run.
+    /// Returns `true` if these are sections of the indexes in this run.
     fn fits(&self, run: RunId, built: &BuiltShare) -> bool {
         let indexes = self.scan.indexes;
         let mut sections = built.sections.iter();
@@ -407,7 +407,7 @@ impl<'s> SharedScan<'s> {
         own.count()
     }
 
-    /// Returns whether the scan will take so long that shares are faster.
+    /// Returns `true` if the scan will take so long that shares are faster.
     fn is_worth_it(&self) -> bool {
         let (left, total) = (self.scan.queue.len(), self.scan.queue.total());
         if self.has_no_thread() {

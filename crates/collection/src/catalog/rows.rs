@@ -132,7 +132,7 @@ pub fn put_ddl_event(event: DocumentBuf) -> RowChange {
     row(DDL_EVENT.to_vec(), event)
 }
 
-/// Returns whether the log is retained for change streams.
+/// Returns `true` if the log is retained for change streams.
 pub fn is_history_retained(catalog: &Catalog) -> bool {
     catalog.get(HISTORY_RETAINED).is_some()
 }

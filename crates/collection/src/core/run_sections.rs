@@ -105,7 +105,7 @@ impl Core {
         self.postponed_runs.lock().extend(runs);
     }
 
-    /// Returns whether a section is counted for its run.
+    /// Returns `true` if a section is counted for its run.
     fn counts(&self, section: &Section) -> bool {
         let runs = self.run_sections.lock();
         runs.contains_key(&section.descriptor().run)

@@ -276,7 +276,7 @@ fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
 }
 
 impl Task {
-    /// Returns whether the catalog no longer contains the collection or the index. An abandoned
+    /// Returns `true` if the catalog no longer contains the collection or the index. An abandoned
     /// index counts as long as the catalog contains it, because a restart may resume its build.
     fn is_removed(&self) -> bool {
         let state = self.collection.state();
@@ -291,7 +291,7 @@ impl Task {
             .map_or(self.collection.records_map, |index| index.map)
     }
 
-    /// Returns whether new entries mostly sort after all others, as record ids do.
+    /// Returns `true` if new entries mostly sort after all others, as record ids do.
     fn mostly_grows(&self) -> bool {
         let index = self.index.as_ref();
         index.is_none_or(|index| index.definition.clustered)

@@ -34,15 +34,16 @@ pub(crate) enum MergeEffort {
     AllSpace,
 }
 
-/// Returns whether to continue.
+/// Returns `true` if the work continues.
 pub(crate) type ShouldContinue<'a> = dyn Fn() -> bool + Sync + 'a;
 
 /// A map is merged for its space if this fraction of its entries is obsolete.
 const WASTE_MIN: f64 = 0.2;
 
-/// Merges each map that needs it once, on all threads. Returns whether there was one. Before that,
-/// removes obsolete versions, and abandoned indexes that could not be removed before. An error in
-/// one map does not stop the others. A merge stops early when `should_continue` returns `false`.
+/// Merges each map that needs it once, on all threads. Returns `true` if there was one. Before
+/// that, removes obsolete versions, and abandoned indexes that could not be removed before. An
+/// error in one map does not stop the others. A merge stops early when `should_continue` returns
+/// `false`.
 pub(crate) fn merge_all(
     collections: &Collections,
     effort: MergeEffort,
@@ -148,7 +149,7 @@ impl MergePacer {
     }
 }
 
-/// Merges sections of one map if it has enough. Returns whether it did.
+/// Merges sections of one map if it has enough. Returns `true` if it did.
 fn merge_map(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
@@ -270,7 +271,7 @@ fn finish(
     Ok(finished?)
 }
 
-/// Returns whether to merge all sections for the space that it releases.
+/// Returns `true` if merging all sections releases enough space.
 fn frees_space(
     collection: &Collection,
     index: Option<&Index>,
@@ -286,13 +287,13 @@ fn frees_space(
     (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
 }
 
-/// Returns whether the sections know all deletions. Then merging all of them removes all obsolete
+/// Returns `true` if the sections know all deletions. Then merging all of them removes all obsolete
 /// entries, except past versions that a snapshot reads.
 fn knows_all(collection: &Collection) -> bool {
     collection.tail_bytes() == 0
 }
 
-/// Returns whether much in the sections is obsolete for the newest snapshot.
+/// Returns `true` if much in the sections is obsolete for the newest snapshot.
 fn is_wasteful(collection: &Collection, index: Option<&Index>, sections: &Sections) -> bool {
     let entries = sections.entries();
     let waste = match index {
@@ -310,7 +311,7 @@ const LOOSE_MIN: f64 = 0.25;
 /// Smaller indexes are not worth a merge.
 const LOOSE_BYTES_MIN: u64 = 256 << 10;
 
-/// Returns whether much of an index was written loosely, to keep up with writers, and can be
+/// Returns `true` if much of an index was written loosely, to keep up with writers, and can be
 /// packed.
 fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
     let (mut loose, mut all) = (0, 0);
@@ -334,8 +335,8 @@ fn pack(options: &mut SectionOptions, index: Option<&Index>) {
     }
 }
 
-/// Returns whether the map may be packed. Maps with documents are not: they use their collection's
-/// compression.
+/// Returns `true` if the map may be packed. Maps with documents are not: they use their
+/// collection's compression.
 fn is_packable(index: Option<&Index>) -> bool {
     index.is_some_and(|index| !index.definition.clustered)
 }

@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::error::Error;
 
 impl Collections {
-    /// Removes obsolete versions. Returns whether any were removed.
+    /// Removes obsolete versions. Returns `true` if any were removed.
     pub fn collect_obsolete_versions(&self) -> bool {
         let core = &self.core;
         let mut all = self.all();

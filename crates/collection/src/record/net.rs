@@ -50,7 +50,7 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     operations
 }
 
-/// Returns whether a document has two operations.
+/// Returns `true` if a document has two operations.
 fn has_repeated_documents(operations: &[Operation]) -> bool {
     let (mut inserted, mut seen) = (Vec::new(), BTreeSet::new());
     for operation in operations {

@@ -169,7 +169,7 @@ pub fn read(
     record.map(Some).ok_or(Unreadable)
 }
 
-/// Returns whether the payload contains statement results.
+/// Returns `true` if the payload contains statement results.
 pub fn has_statements(payload: &[u8]) -> bool {
     payload.get(ID_BYTES) == Some(&STATEMENTS)
 }

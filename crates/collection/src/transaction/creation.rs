@@ -93,7 +93,7 @@ impl Transaction {
         })
     }
 
-    /// Returns whether a view has this name.
+    /// Returns `true` if a view has this name.
     fn has_view(&self, namespace: &Namespace) -> Result<bool, Error> {
         let Some(views) = self
             .collections

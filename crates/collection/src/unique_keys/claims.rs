@@ -93,7 +93,7 @@ pub struct ClaimResult {
 const CLEARED_FOR_ONE: usize = 64;
 
 impl ClaimsState {
-    /// Returns whether no claim exists.
+    /// Returns `true` if no claim exists.
     fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.ranges.is_empty()
     }
@@ -131,7 +131,7 @@ impl ClaimsState {
         );
     }
 
-    /// Returns whether another commit holds the key.
+    /// Returns `true` if another commit holds the key.
     fn is_held(&self, ticket: ClaimId, claimed: &ClaimedKey<'_>) -> bool {
         let holder = self.keys.get(&claimed.hash());
         if holder.is_some_and(|holder| *holder != ticket) {

@@ -33,7 +33,7 @@ impl<'k> KeyProbe<'k> {
         })
     }
 
-    /// Returns whether one of these documents may have the key.
+    /// Returns `true` if one of these documents may have the key.
     pub fn may_be_in(&self, documents: &[u8]) -> bool {
         self.bytes.find(documents).is_some()
     }

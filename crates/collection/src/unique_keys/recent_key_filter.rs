@@ -1,11 +1,10 @@
 //! In-memory filters of the keys that were recently added to a unique index. A uniqueness check
-//! would have to search all sections of the index; for recently folded ones it asks these filters
-//! instead.
+//! reads these filters instead of searching each recently folded section of the index.
 //!
 //! A fold adds the keys of its generation before readers see its section. Positions tell which
 //! sections the filters cover: those folded after the start of a filter. A merge of a covered
-//! section with an older one moves that start. A fold without known hashes, because no write checked
-//! its keys, discards all filters. So increasing `_id`s cost nothing.
+//! section with an older one moves that start. A fold without known hashes, because no write
+//! checked its keys, discards all filters. So increasing `_id`s cost nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -193,7 +192,7 @@ impl KnownKeys {
         self
     }
 
-    /// Returns whether the filters contain all keys of a section folded at this position.
+    /// Returns `true` if the filters contain all keys of a section folded at this position.
     pub fn covers(&self, position: Position) -> bool {
         let first = self.filters.first();
         first.is_some_and(|first| position > first.from)

@@ -201,7 +201,7 @@ impl<'c> Batch<'c> {
         Ok(outcome)
     }
 
-    /// Returns whether the snapshot's documents are still the newest. Called with the document's
+    /// Returns `true` if the snapshot's documents are still the newest. Called with the document's
     /// lock, so the answer stays true.
     fn is_snapshot_valid(&mut self) -> bool {
         let Some(validity) = &mut self.validity else {

@@ -80,7 +80,7 @@ pub(crate) fn check_fits(
     Ok(definition.keys(document, scratch, &mut |_, _| {})?)
 }
 
-/// Returns whether only the number of entries can exceed a limit.
+/// Returns `true` if only the number of entries can exceed a limit.
 fn takes_all_values(definition: &Definition) -> bool {
     // The other fields of a compound wildcard index reject arrays.
     let is_compound_wildcard = definition.is_wildcard() && definition.fields.len() > 1;
@@ -94,7 +94,7 @@ fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
     is_large && (definition.is_wildcard() || is_wide(definition, document))
 }
 
-/// Returns whether the document may have more entries than the index allows. Counts only where
+/// Returns `true` if the document may have more entries than the index allows. Counts only where
 /// paths meet arrays, and only up to the limit.
 fn is_wide(definition: &Definition, document: Document<'_>) -> bool {
     let mut product = 1usize;

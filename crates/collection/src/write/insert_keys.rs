@@ -174,7 +174,7 @@ impl<'i> InsertKeys<'i> {
         Ok(numbers)
     }
 
-    /// Claims all keys. Returns whether two of them may be equal.
+    /// Claims all keys. Returns `true` if two of them may be equal.
     pub fn claim(&mut self, claim: &mut Claim<'_>) -> Result<bool, Bug> {
         let claimed = |key: &KeyEntry| {
             let index = &self.index_of(key)?.index;
@@ -255,7 +255,7 @@ impl<'i> InsertKeys<'i> {
         Ok(())
     }
 
-    /// Returns whether any key must be looked up.
+    /// Returns `true` if any key must be looked up.
     pub fn have_lookups(&self) -> bool {
         self.keys.iter().any(|key| key.look_up)
     }

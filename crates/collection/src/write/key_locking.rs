@@ -76,7 +76,7 @@ pub(super) fn awaited(
     }
 }
 
-/// Returns whether the reader sees a record except `own` with the key.
+/// Returns `true` if the reader sees a record except `own` with the key.
 pub(super) fn holder(
     reader: &Reader,
     index: &Index,

@@ -12,7 +12,7 @@ use crate::record::Operation;
 #[cfg(debug_assertions)]
 use windrow_fold::RecordId;
 
-/// Whether other writers have changed documents since a snapshot: no, until proven otherwise.
+/// Records if other writers have changed documents since a snapshot.
 #[derive(Debug)]
 pub(super) struct SnapshotValidity {
     /// No other writer has until this position.
@@ -36,7 +36,7 @@ impl SnapshotValidity {
         }
     }
 
-    /// Returns whether this is the first visit of a document.
+    /// Returns `true` if this is the first visit of a document.
     #[cfg(debug_assertions)]
     pub fn is_first_visit(&mut self, id: RecordId) -> bool {
         self.visited.insert(id)
@@ -47,7 +47,7 @@ impl SnapshotValidity {
         self.own.push(position);
     }
 
-    /// Returns whether no other writer has changed or deleted a document until now. `generations`
+    /// Returns `true` if no other writer has changed or deleted a document until now. `generations`
     /// are those of the collection, oldest first. After the first `false` it returns `false` for
     /// ever, as a fold may remove the commits to check.
     pub fn holds<'g>(

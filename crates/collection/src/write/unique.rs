@@ -199,7 +199,7 @@ impl<'a> UniquenessCheck<'a> {
         })
     }
 
-    /// Returns whether a record except `own` has the key. In a transaction, a record that only
+    /// Returns `true` if a record except `own` has the key. In a transaction, a record that only
     /// others can see is a conflict.
     pub fn exists(&self, lookup: &KeyLookup<'_>, own: Option<RecordId>) -> Result<bool, Error> {
         let is_known = || {

@@ -103,7 +103,7 @@ pub fn share_keys(map: MapId, catalog: &Catalog) -> Vec<Vec<u8>> {
     rows.map(|(key, _)| key).collect()
 }
 
-/// Returns whether followers build shares.
+/// Returns `true` if followers build shares.
 pub fn has_shares(catalog: &Catalog) -> bool {
     !catalog.scan(&[SHARE]).is_empty()
 }
