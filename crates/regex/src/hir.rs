@@ -23,30 +23,30 @@ pub(crate) fn translate(node: &Node, has_groups: bool) -> Translation {
         moves_positions: false,
     };
     Translation {
-        hir: translator.node(node, Place::WHOLE),
+        hir: translator.node(node, NodeContext::WHOLE),
         is_wider: translator.is_wider,
         moves_positions: translator.moves_positions,
     }
 }
 
-/// Where in a pattern a node stands.
+/// What follows a node in its pattern.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodeContext {
     /// Nothing of the pattern follows.
     is_last: bool,
     /// A character must follow.
     is_followed: bool,
 }
 
-impl Place {
-    const WHOLE: Place = Place {
+impl NodeContext {
+    const WHOLE: NodeContext = NodeContext {
         is_last: true,
         is_followed: false,
     };
 
     /// Inside of something that other parts of the pattern may follow.
-    fn not_last(self) -> Place {
-        Place {
+    fn not_last(self) -> NodeContext {
+        NodeContext {
             is_last: false,
             ..self
         }
@@ -60,16 +60,16 @@ struct Translator {
 }
 
 impl Translator {
-    fn node(&mut self, node: &Node, place: Place) -> Hir {
+    fn node(&mut self, node: &Node, context: NodeContext) -> Hir {
         match node {
             Node::Empty => Hir::empty(),
             Node::Literal(character) => {
                 Hir::literal(character.to_string().into_bytes().into_boxed_slice())
             }
             Node::Class(class) => Hir::class(Class::Unicode(class.clone())),
-            Node::Assertion(assertion) => self.assertion(assertion, place),
+            Node::Assertion(assertion) => self.assertion(assertion, context),
             Node::Group { number, node } => {
-                let sub = self.node(node, place);
+                let sub = self.node(node, context);
                 match u32::try_from(*number) {
                     Ok(index) if self.has_groups => Hir::capture(Capture {
                         index,
@@ -80,8 +80,8 @@ impl Translator {
                 }
             }
             Node::Concatenation(nodes) => {
-                let mut is_followed = vec![place.is_followed; nodes.len()];
-                let mut later = place.is_followed;
+                let mut is_followed = vec![context.is_followed; nodes.len()];
+                let mut later = context.is_followed;
                 for (node, is_followed) in nodes.iter().zip(&mut is_followed).rev() {
                     *is_followed = later;
                     later |= length(node).least > 0;
@@ -89,23 +89,23 @@ impl Translator {
                 let last = nodes.len().saturating_sub(1);
                 let parts = nodes.iter().zip(is_followed).enumerate();
                 let parts = parts.map(|(number, (node, is_followed))| {
-                    let is_last = place.is_last && number == last;
-                    let place = Place {
+                    let is_last = context.is_last && number == last;
+                    let context = NodeContext {
                         is_last,
                         is_followed,
                     };
-                    self.node(node, place)
+                    self.node(node, context)
                 });
                 Hir::concat(parts.collect())
             }
             Node::Alternation(nodes) => {
-                let branches = nodes.iter().map(|node| self.node(node, place));
+                let branches = nodes.iter().map(|node| self.node(node, context));
                 Hir::alternation(branches.collect())
             }
-            Node::Repetition(repetition) => self.repetition(repetition, place),
+            Node::Repetition(repetition) => self.repetition(repetition, context),
             Node::Atomic(node) => {
                 self.is_wider = true;
-                self.node(node, place.not_last())
+                self.node(node, context.not_last())
             }
             Node::LookAround { .. } => self.leave_out(),
             Node::BackReference { .. } => {
@@ -129,17 +129,17 @@ impl Translator {
         Hir::empty()
     }
 
-    fn assertion(&mut self, assertion: &Assertion, place: Place) -> Hir {
+    fn assertion(&mut self, assertion: &Assertion, context: NodeContext) -> Hir {
         match assertion {
             Assertion::TextStart => Hir::look(Look::Start),
             Assertion::TextEnd => Hir::look(Look::End),
             Assertion::LineStart => {
                 // Behind a line feed that ends the text the automaton sees a start, PCRE does not.
-                self.is_wider |= !place.is_followed;
+                self.is_wider |= !context.is_followed;
                 Hir::look(Look::StartLF)
             }
             Assertion::LineEnd => Hir::look(Look::EndLF),
-            Assertion::TextEndOrFinalNewline if place.is_last => {
+            Assertion::TextEndOrFinalNewline if context.is_last => {
                 self.moves_positions = true;
                 let line_feed = Hir::repetition(HirRepetition {
                     min: 0,
@@ -160,19 +160,23 @@ impl Translator {
         }
     }
 
-    fn repetition(&mut self, repetition: &Repetition, place: Place) -> Hir {
+    fn repetition(&mut self, repetition: &Repetition, context: NodeContext) -> Hir {
         self.is_wider |= repetition.greed == Greed::Possessive;
         let (is_single, is_never) = (repetition.most == Some(1), repetition.most == Some(0));
         // Of a loop whose rounds may be empty the automaton has other ends and groups, of one
         // without rounds it has no groups.
         let may_be_empty = length(&repetition.node).least == 0;
         self.moves_positions |= is_never || (may_be_empty && !is_single);
-        let place = if is_single { place } else { place.not_last() };
+        let context = if is_single {
+            context
+        } else {
+            context.not_last()
+        };
         Hir::repetition(HirRepetition {
             min: repetition.least,
             max: repetition.most,
             greedy: repetition.greed != Greed::Fewest,
-            sub: Box::new(self.node(&repetition.node, place)),
+            sub: Box::new(self.node(&repetition.node, context)),
         })
     }
 }
