@@ -195,7 +195,7 @@ impl Stage<'_> {
             TokenFilter::Fold => {
                 change(word, take, |term| file_words::normalized(term).into_owned())
             }
-            TokenFilter::Normalize(form) => change(word, take, |term| form.of(term)),
+            TokenFilter::Normalize(form) => change(word, take, |term| form.normalize(term)),
             TokenFilter::Lowercase => change(word, take, |term| {
                 let mut lower = String::with_capacity(term.len());
                 lower_into(term, false, &mut lower);
@@ -364,7 +364,8 @@ fn change(mut word: Word, take: Take<'_>, form: impl FnOnce(&str) -> String) {
 }
 
 impl NormalForm {
-    fn of(self, term: &str) -> String {
+    /// Returns the normal form of a term.
+    fn normalize(self, term: &str) -> String {
         match self {
             NormalForm::Nfc => term.nfc().collect(),
             NormalForm::Nfd => term.nfd().collect(),
