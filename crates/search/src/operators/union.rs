@@ -64,8 +64,8 @@ impl<M: Matches> Union<M> {
     }
 
     fn remove_ended(&mut self) {
-        let gone = self.lists.extract_if(.., |list| list.id() == END);
-        self.postings_read_in_ended += gone.map(|list| list.postings_read()).sum::<u64>();
+        let ended = self.lists.extract_if(.., |list| list.id() == END);
+        self.postings_read_in_ended += ended.map(|list| list.postings_read()).sum::<u64>();
     }
 }
 
