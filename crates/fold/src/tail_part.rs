@@ -250,15 +250,15 @@ impl TailPart {
     pub fn marks(&self, first: u8) -> &Marks {
         self.marks.get_or_init(|| {
             let mut marks = Marks::default();
-            let mut note = |entry: Entry<'_>| marks.count(entry.key, entry.deleted);
+            let mut count = |entry: Entry<'_>| marks.count(entry.key, entry.deleted);
             match self.known_order() {
                 Some(sorted) => {
                     let entries = sorted.buffer().entries();
                     let begins = |entry: &Entry<'_>| entry.key.first() <= Some(&first);
                     let of_first = |entry: &Entry<'_>| entry.key.first() == Some(&first);
-                    entries.take_while(begins).filter(of_first).for_each(note);
+                    entries.take_while(begins).filter(of_first).for_each(count);
                 }
-                None => self.buffer().with_first_byte(first).for_each(&mut note),
+                None => self.buffer().with_first_byte(first).for_each(&mut count),
             }
             marks
         })
@@ -280,7 +280,7 @@ impl UnsortedEntries {
         let fingerprints = self
             .fingerprints
             .get_or_init(|| self.buffer.fingerprints().collect());
-        let wanted = fingerprint(key);
+        let key_fingerprint = fingerprint(key);
         let has_key = |number: &u32| {
             let entry = self.buffer.get(*number as usize);
             entry.is_some_and(|entry| same_key(entry.key, key))
@@ -291,9 +291,9 @@ impl UnsortedEntries {
             .chunks(FINGERPRINTS_COMPARED)
             .zip((0..).step_by(FINGERPRINTS_COMPARED))
         {
-            if group.contains(&wanted) {
+            if group.contains(&key_fingerprint) {
                 let numbers = (first..).zip(group);
-                let numbers = numbers.filter(|(_, one)| **one == wanted);
+                let numbers = numbers.filter(|(_, one)| **one == key_fingerprint);
                 found.extend(numbers.map(|(number, _)| number).filter(has_key));
             }
         }

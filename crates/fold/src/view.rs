@@ -101,11 +101,11 @@ impl View {
     /// Returns a forward cursor of one key. Parts and sections that do not have the key are left
     /// out.
     pub fn cursor_for_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
-        let mut kept: Vec<Chain> = Vec::new();
+        let mut chains: Vec<Chain> = Vec::new();
         for chain in self.sections.chains() {
             for section in chain.iter() {
                 if section.may_contain(key)? {
-                    kept.push(Arc::new(vec![section.clone()]));
+                    chains.push(Arc::new(vec![section.clone()]));
                 }
             }
         }
@@ -116,7 +116,7 @@ impl View {
         buffers.extend(own.iter().filter_map(of_key));
         let own = buffers.len() - first_own;
         let buffers = buffers.into_iter();
-        let cursor = Cursor::new(kept.iter(), buffers, self.snapshot, Direction::Forward);
+        let cursor = Cursor::new(chains.iter(), buffers, self.snapshot, Direction::Forward);
         Ok(cursor.with_own_sources(own).for_key(key))
     }
 
@@ -272,20 +272,20 @@ pub fn keys_in_section(
     let alone: Chain = Arc::new(vec![section.clone()]);
     let chains = std::iter::once(&alone);
     let mut cursor = Cursor::new(chains, std::iter::empty(), snapshot, Direction::Forward);
-    let mut held = Vec::new();
+    let mut found = Vec::new();
     for number in candidates {
-        let wanted = keys.get(number).ok_or_else(|| {
+        let key = keys.get(number).ok_or_else(|| {
             let keys = keys.len();
             Bug::new(format!(
                 "key {number} of {keys} keys was requested from a section"
             ))
         })?;
-        cursor.seek(wanted.key, RecordId::MIN)?;
-        if cursor.next()? && cursor.key() == wanted.key {
-            held.push(number);
+        cursor.seek(key.key, RecordId::MIN)?;
+        if cursor.next()? && cursor.key() == key.key {
+            found.push(number);
         }
     }
-    Ok(held)
+    Ok(found)
 }
 
 /// Returns `true` if a section may have entries from `from` up to `to`.

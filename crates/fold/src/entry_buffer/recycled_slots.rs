@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use super::BufferSlot;
 
 /// The size of the pool, in bytes.
-const KEPT_BYTES_MAX: usize = 48 << 20;
+const POOL_BYTES_MAX: usize = 48 << 20;
 /// Smaller vectors are not pooled: the allocator reuses them as fast.
-const KEPT_FROM_BYTES: usize = 64 << 10;
+const POOLED_BYTES_MIN: usize = 64 << 10;
 
-static KEPT: Mutex<Vec<Vec<BufferSlot>>> = Mutex::new(Vec::new());
+static POOL: Mutex<Vec<Vec<BufferSlot>>> = Mutex::new(Vec::new());
 
 fn bytes(buffer: &Vec<BufferSlot>) -> usize {
     buffer.capacity() * size_of::<BufferSlot>()
@@ -19,27 +19,27 @@ fn bytes(buffer: &Vec<BufferSlot>) -> usize {
 /// Returns an empty vector with room for this many slots: the smallest of the pool that fits and is
 /// at most twice as large, or a new one.
 pub fn take(slots: usize) -> Vec<BufferSlot> {
-    if slots * size_of::<BufferSlot>() < KEPT_FROM_BYTES {
+    if slots * size_of::<BufferSlot>() < POOLED_BYTES_MIN {
         return Vec::with_capacity(slots);
     }
-    let mut kept = KEPT.lock();
-    let fits = |at: &usize| (slots..=2 * slots).contains(&kept[*at].capacity());
-    let fitting = (0..kept.len()).filter(fits);
-    match fitting.min_by_key(|at| kept[*at].capacity()) {
-        Some(at) => kept.swap_remove(at),
+    let mut pool = POOL.lock();
+    let fits = |at: &usize| (slots..=2 * slots).contains(&pool[*at].capacity());
+    let fitting = (0..pool.len()).filter(fits);
+    match fitting.min_by_key(|at| pool[*at].capacity()) {
+        Some(at) => pool.swap_remove(at),
         None => Vec::with_capacity(slots),
     }
 }
 
 /// Returns a vector to the pool if there is room.
 pub fn give(mut buffer: Vec<BufferSlot>) {
-    if bytes(&buffer) < KEPT_FROM_BYTES {
+    if bytes(&buffer) < POOLED_BYTES_MIN {
         return;
     }
     buffer.clear();
-    let mut kept = KEPT.lock();
-    let held: usize = kept.iter().map(bytes).sum();
-    if held + bytes(&buffer) <= KEPT_BYTES_MAX {
-        kept.push(buffer);
+    let mut pool = POOL.lock();
+    let pool_bytes: usize = pool.iter().map(bytes).sum();
+    if pool_bytes + bytes(&buffer) <= POOL_BYTES_MAX {
+        pool.push(buffer);
     }
 }

@@ -16,8 +16,9 @@ use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
 use crate::reads::check_view;
 
-pub type Place = (Vec<u8>, RecordId);
-pub type Model = BTreeMap<Place, Vec<u8>>;
+/// The key and the id of an entry.
+pub type ModelKey = (Vec<u8>, RecordId);
+pub type Model = BTreeMap<ModelKey, Vec<u8>>;
 
 /// Keys that begin with it are marks.
 pub const MARK: u8 = b'a';
@@ -94,7 +95,7 @@ pub enum Places {
 }
 
 impl Places {
-    pub fn any(self, random: &mut Random) -> Place {
+    pub fn any(self, random: &mut Random) -> ModelKey {
         match self {
             Places::ByKey => (key_of(random.below(60)), RecordId(random.below(40))),
             Places::ById => (Vec::new(), RecordId(random.below(1_500))),
@@ -172,8 +173,8 @@ impl Map {
         let mut builder = EntryBufferBuilder::new(position, 0);
         let from = self.places.any(random);
         let first = self.model.range(from..).take(random.below(40) as usize);
-        let gone: Vec<Place> = first.map(|(place, _)| place.clone()).collect();
-        for (key, id) in gone {
+        let removed: Vec<ModelKey> = first.map(|(place, _)| place.clone()).collect();
+        for (key, id) in removed {
             builder.add(Entry {
                 key: &key,
                 id,
@@ -324,11 +325,11 @@ impl Map {
 }
 
 /// Returns the range of the model with all entries of a key.
-pub fn all_of(key: &[u8]) -> RangeInclusive<Place> {
+pub fn all_of(key: &[u8]) -> RangeInclusive<ModelKey> {
     (key.to_vec(), RecordId::MIN)..=(key.to_vec(), RecordId::MAX)
 }
 
-pub fn as_key(place: &Place) -> EntryKey<'_> {
+pub fn as_key(place: &ModelKey) -> EntryKey<'_> {
     EntryKey::new(&place.0, place.1)
 }
 

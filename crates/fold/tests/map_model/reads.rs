@@ -5,10 +5,14 @@ use std::ops::Bound;
 
 use windrow_fold::{Cursor, Direction, HashedKey, RecordId, View, keys_in_section};
 
-use crate::map::{MARK, Map, Model, Place, Places, Random, all_of, as_key};
+use crate::map::{MARK, Map, Model, ModelKey, Places, Random, all_of, as_key};
 use crate::postings::{check_key_lists, check_postings};
 
-pub fn read(view: &View, direction: Direction, from: Option<&Place>) -> Vec<(Place, Vec<u8>)> {
+pub fn read(
+    view: &View,
+    direction: Direction,
+    from: Option<&ModelKey>,
+) -> Vec<(ModelKey, Vec<u8>)> {
     let mut cursor = view.cursor(direction);
     if let Some((key, id)) = from {
         cursor.seek(key, *id).unwrap();
@@ -31,7 +35,9 @@ pub fn next_of_key(cursor: &mut Cursor, key: &[u8]) -> Option<RecordId> {
     is_there.then(|| cursor.id())
 }
 
-pub fn plain<'m>(range: impl Iterator<Item = (&'m Place, &'m Vec<u8>)>) -> Vec<(Place, Vec<u8>)> {
+pub fn plain<'m>(
+    range: impl Iterator<Item = (&'m ModelKey, &'m Vec<u8>)>,
+) -> Vec<(ModelKey, Vec<u8>)> {
     range
         .map(|(place, payload)| (place.clone(), payload.clone()))
         .collect()
@@ -114,7 +120,7 @@ pub fn check_tombstone_ranges(view: &View, model: &Model, map: &Map, random: &mu
             cursor.seek(&place.0, place.1).unwrap();
             let count = random.below(6) as usize;
             let found = places_of(&mut cursor, count);
-            let expected: Vec<&Place> = match direction {
+            let expected: Vec<&ModelKey> = match direction {
                 Direction::Forward => model.range(place..).map(|it| it.0).take(count).collect(),
                 Direction::Backward => {
                     let before = model.range(..=place).rev();
@@ -139,7 +145,7 @@ pub fn check_tombstone_ranges(view: &View, model: &Model, map: &Map, random: &mu
 }
 
 /// After a seek, a cursor shows the entries of its key from there on.
-pub fn check_key(cursor: &mut Cursor, place: Place, model: &Model) {
+pub fn check_key(cursor: &mut Cursor, place: ModelKey, model: &Model) {
     let mut found = places_of(cursor, usize::MAX);
     found.retain(|it| it.0 == place.0);
     let last = (place.0.clone(), RecordId::MAX);
@@ -147,7 +153,7 @@ pub fn check_key(cursor: &mut Cursor, place: Place, model: &Model) {
 }
 
 /// Returns at most `count` entry keys that a cursor shows next.
-pub fn places_of(cursor: &mut Cursor, count: usize) -> Vec<Place> {
+pub fn places_of(cursor: &mut Cursor, count: usize) -> Vec<ModelKey> {
     let mut found = Vec::new();
     while found.len() < count && cursor.next().unwrap() {
         found.push((cursor.key().to_vec(), cursor.id()));
