@@ -39,13 +39,13 @@ impl Sort {
         };
         let shared = memory.shared_by(threads());
         // Without files, the limit applies to all rows together, so one sorter counts them.
-        let beside = if memory.may_spill {
+        let in_parts = if memory.may_spill {
             let begin = |first| sorting(shared, first);
             fold_parts(&mut self.input, interrupt, &begin, Ok)?
         } else {
             None
         };
-        let sorted = match beside {
+        let sorted = match in_parts {
             Some(sorted) => sorted,
             None => vec![fold_alone(&mut self.input, interrupt, sorting(memory, 0))?],
         };

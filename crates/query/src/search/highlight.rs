@@ -78,9 +78,9 @@ impl Highlight {
         let is_text = |field: &str| field == prefix(path_of(field), TERM);
         let highlighter = Highlighter::new(query, is_text).map_err(|it| bad(it.to_string()))?;
         let mut fields = Vec::new();
-        let sought = fields_of(query);
+        let query_fields = fields_of(query);
         for path in &self.paths {
-            add_fields(path, definition, &sought, facts, &mut fields)?;
+            add_fields(path, definition, &query_fields, facts, &mut fields)?;
         }
         // Sorted by path and without duplicates, as MongoDB returns them.
         fields.sort_by(|one, other| (&one.path, &one.multi).cmp(&(&other.path, &other.multi)));
