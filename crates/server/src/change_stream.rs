@@ -332,7 +332,7 @@ impl ChangeStream {
                 ReadStatus::More
             }
             step => {
-                self.token = self.seen();
+                self.token = self.token_after_read();
                 match step {
                     Step::AtEnd => ReadStatus::AtEnd,
                     _ => ReadStatus::More,
@@ -341,8 +341,9 @@ impl ChangeStream {
         })
     }
 
-    /// The position after everything that was read: the last event if nothing has come after it.
-    fn seen(&self) -> Token {
+    /// Returns the position after everything that was read: the last event, if nothing has come
+    /// after it.
+    fn token_after_read(&self) -> Token {
         let until = self.events.until();
         let given = self.given.filter(|it| it.time().0 + 1 >= until.0);
         given.unwrap_or(Token::Before(until))

@@ -281,7 +281,7 @@ impl UnfinishedBuild {
     fn watch(self, log: &Log) {
         let namespace = self.collection.namespace().to_string();
         let started = Instant::now();
-        let tell = |id: i32, message: &str, index: &Index| {
+        let report = |id: i32, message: &str, index: &Index| {
             let attr = doc! {
                 "namespace": (namespace.clone()), "index": (index.definition.name.as_str()),
                 "durationSeconds": (started.elapsed().as_secs_f64()),
@@ -289,16 +289,16 @@ impl UnfinishedBuild {
             log.info("INDEX", id, "IndexBuild", message, attr);
         };
         for index in &self.indexes {
-            tell(20_660, "Index build: resuming", index);
+            report(20_660, "Index build: resuming", index);
         }
         for index in &self.indexes {
             while !index.is_ready() && !index.is_dropped() {
                 thread::sleep(CHECK_INTERVAL);
             }
             if index.is_ready() {
-                tell(20_345, "Index build: done building", index)
+                report(20_345, "Index build: done building", index)
             } else {
-                tell(20_649, "Index build: failed", index)
+                report(20_649, "Index build: failed", index)
             }
         }
     }

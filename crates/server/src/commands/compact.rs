@@ -42,8 +42,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let before = stored(&collection);
     engine.fold().or_command_error()?;
     context.check()?;
-    let goes_on = || context.check().is_ok();
-    while engine.compact_while(&goes_on).or_command_error()? {
+    let should_continue = || context.check().is_ok();
+    while engine.compact_while(&should_continue).or_command_error()? {
         context.check()?;
     }
     context.check()?;

@@ -51,8 +51,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     } else {
         let count = request.count(Defaults::for_command(context, source.collation()))?;
         let mut examined = ExaminedCounts::default();
-        let note = |operator: &dyn Operator| examined = ExaminedCounts::by(operator);
-        let number = count.run(&source, context.operation, note);
+        let record = |operator: &dyn Operator| examined = ExaminedCounts::by(operator);
+        let number = count.run(&source, context.operation, record);
         examined.record(ExaminedCounts::default(), context.operation);
         queries::record_plan(&count.find(), &*source, context.operation);
         number.or_command_error()?

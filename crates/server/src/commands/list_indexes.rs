@@ -37,7 +37,7 @@ enum RequestedDetails {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let beside = RequestedDetails::parse(&Arguments::new(request))?;
+    let details = RequestedDetails::parse(&Arguments::new(request))?;
     let (database, body) = (request.database(), request.body());
     let target = match body.first() {
         Some((_, ValueRef::Binary { .. })) => {
@@ -54,7 +54,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let indexes = collection.indexes();
     let listed = indexes
         .iter()
-        .map(|index| beside.describe(index, &collection));
+        .map(|index| details.describe(index, &collection));
     list_cursor::reply(request, context, &namespace.to_string(), listed.collect())
 }
 

@@ -30,11 +30,11 @@ pub(super) fn check_access(
         record_check(state, client, request, command, true);
         return Ok(Requirement::Nothing);
     }
-    let asked = AccessRequest::new(state, request, authority.identity());
+    let access = AccessRequest::new(state, request, authority.identity());
     let message = if matches!(authority, Authority::Nobody) {
         format!("Command {} requires authentication", command.name)
     } else {
-        let requirement = command.needs.requirement(&asked);
+        let requirement = command.needs.requirement(&access);
         let is_enough = authority.user().is_some() || requirement != Requirement::Nothing;
         if is_enough && authority.meets(&requirement) {
             record_check(state, client, request, command, true);
