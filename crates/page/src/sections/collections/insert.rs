@@ -85,9 +85,9 @@ pub fn insert_batches(
         if (is_full || is_over) && !batch.is_empty() {
             let (count, error) = insert_batch(database, namespace, std::mem::take(&mut batch))?;
             bytes = 0;
-            let goes_on = inserted(count);
+            let should_continue = inserted(count);
             error?;
-            if !goes_on {
+            if !should_continue {
                 return Ok(false);
             }
         }
