@@ -189,10 +189,24 @@ def test_patterns_and_addresses_with_punctuation(tmp_path):
         assert names(tmp_path, query) == expected, query
 
 
+def test_signs_belong_to_single_letters(tmp_path):
+    for name, text in [("a.txt", "Templates in C++ are typed."), ("b.txt", "The language C is old"),
+                       ("c.txt", "„C#“ and F# have properties"), ("d.c", "for (c = 0; c < 9; c++) x();")]:
+        tree.write(tmp_path / "files", name, text)
+    index(tmp_path / "files", tmp_path)
+    for query, expected in [
+        ("C++", ["a.txt", "d.c"]), ("c++ typed", ["a.txt"]), ('"in C++ are"', ["a.txt"]),
+        ('"C++ templates"', []), ("C#", ["c.txt"]), ("f#", ["c.txt"]), ("G#", []),
+        ("C", ["a.txt", "b.txt", "c.txt", "d.c"]), ("C -C++ -C#", ["b.txt"]),
+    ]:
+        assert sorted(names(tmp_path, query)) == expected, query
+        assert "only letters" not in search(tmp_path, query).stderr
+
+
 def test_what_may_be_meant_otherwise_is_said(files):
-    asked = search(files, "Autor:ada C++ http://example.org 10:30")
+    asked = search(files, "Autor:ada .NET http://example.org 10:30")
     assert 'no field "Autor" (did you mean author:?)' in asked.stderr, asked.stderr
-    assert "C++ is searched as C" in asked.stderr
+    assert ".NET is searched as NET" in asked.stderr
     assert asked.stderr.count("windrow: ") == 3 or asked.returncode == 0, asked.stderr
     for query in ("author:ada", "http://example.org", "std::vec", '"autor:ada"', "note:x"):
         asked = search(files, query)

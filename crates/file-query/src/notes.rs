@@ -34,10 +34,10 @@ const LETTERS_MIN: usize = 4;
 /// Returns notes about words that may have been meant differently. They are searched as text.
 ///
 /// ```
-/// let notes = windrow_file_query::notes_on_query("autor:ada C++ http://example.org");
+/// let notes = windrow_file_query::notes_on_query("autor:ada .NET http://example.org");
 /// assert_eq!(notes, [
 ///     "there is no field \"autor\" (did you mean author:?), so autor:ada is searched as text",
-///     "only letters and digits can be found, so C++ is searched as C",
+///     "only letters and digits can be found, so .NET is searched as NET",
 /// ]);
 /// ```
 pub fn notes_on_query(query: &str) -> Vec<String> {
@@ -86,8 +86,8 @@ fn similar_field(name: &str) -> Option<&'static str> {
     (distance <= errors_max).then_some(known)
 }
 
-/// Returns a note if a word is a name that only its punctuation distinguishes from others: `C++`,
-/// `C#`, `.NET`.
+/// Returns a note if a word is a name that only its punctuation distinguishes from others: `.NET`,
+/// `Notepad++`. The signs of `C++` and `C#` belong to the word.
 fn lost_marks(word: &str) -> Option<String> {
     let behind = word.trim_end_matches(['+', '#']);
     let inner = if behind.len() < word.len() {
@@ -96,7 +96,8 @@ fn lost_marks(word: &str) -> Option<String> {
         word.strip_prefix('.')?
     };
     let is_name = !inner.is_empty() && inner.chars().all(char::is_alphanumeric);
-    is_name
+    let has_signs = inner.len() == 1 && matches!(word.get(1..), Some("++" | "#"));
+    (is_name && !has_signs)
         .then(|| format!("only letters and digits can be found, so {word} is searched as {inner}"))
 }
 
@@ -132,13 +133,15 @@ mod tests {
 
     #[test]
     fn lost_punctuation_is_named() {
-        for (query, word) in [("C++", "C"), ("c#", "c"), ("x .NET", "NET"), ("g++", "g")] {
+        for (query, word) in [("Notepad++", "Notepad"), ("c+", "c"), ("x .NET", "NET")] {
             let [note] = &notes_on_query(query)[..] else {
                 panic!("{query} has a note")
             };
             assert!(note.ends_with(&format!("is searched as {word}")), "{note}");
         }
-        for query in ["a+b", "#include", "node.js", "...", "+", "C", "-", "x*"] {
+        for query in [
+            "C++", "g++", "c#", "a+b", "#include", "node.js", "...", "+", "C", "-", "x*",
+        ] {
             assert!(notes_on_query(query).is_empty(), "{query}");
         }
     }

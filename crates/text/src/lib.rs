@@ -74,7 +74,7 @@ pub use search_analyzer::{
     ANALYSIS_VERSION, AnalyzerRules, CharacterFilter, CustomAnalyzer, DistinctWord, GramKind,
     GramLengths, GramOptions, GramTokenizer, NormalForm, Original, PartRules, Pattern,
     SearchAnalyzer, SearchTokenizer, SplitRule, TOKEN_UNITS_MAX, TextWords, Token, TokenFilter,
-    VisitToken,
+    VisitToken, WordBoundaries,
 };
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 pub use term_table::TermTable;

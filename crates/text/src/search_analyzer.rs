@@ -33,11 +33,12 @@ use file_stems::FileStems;
 use file_words::TokenSet;
 pub use grams::{GramKind, GramOptions, GramTokenizer};
 pub use text_words::{DistinctWord, TextWords};
+pub use words::WordBoundaries;
 
 /// The version of the rules of the analyzers. It increases whenever the tokens of any string
 /// change. An index stores the version with which its entries were created, and is rebuilt if it
 /// differs from this one.
-pub const ANALYSIS_VERSION: i32 = 1;
+pub const ANALYSIS_VERSION: i32 = 2;
 
 /// The number of UTF-16 code units at which tokenizers split a word. Lucene's `maxTokenLength`.
 pub const TOKEN_UNITS_MAX: usize = 255;
@@ -195,6 +196,23 @@ impl SearchAnalyzer {
         }
     }
 
+    /// Returns where the words of the analyzer end.
+    pub fn word_boundaries(&self) -> WordBoundaries {
+        match self {
+            SearchAnalyzer::FileWords
+            | SearchAnalyzer::FileWordParts
+            | SearchAnalyzer::FileStems => WordBoundaries::UnicodeWithSigns,
+            SearchAnalyzer::Standard
+            | SearchAnalyzer::Language(_)
+            | SearchAnalyzer::Simple
+            | SearchAnalyzer::Whitespace
+            | SearchAnalyzer::Keyword
+            | SearchAnalyzer::Cjk
+            | SearchAnalyzer::FileName
+            | SearchAnalyzer::Custom(_) => WordBoundaries::Unicode,
+        }
+    }
+
     fn is_turkish(&self) -> bool {
         matches!(self, SearchAnalyzer::Language(language) if language.grammar == Grammar::Turkish)
     }
@@ -293,7 +311,8 @@ impl SearchTokenizer {
             SearchAnalyzer::FileName => file_words::name(text, visit),
             SearchAnalyzer::Standard | SearchAnalyzer::Language(_) | SearchAnalyzer::FileStems => {
                 let mut next = 0;
-                words::standard(text, &mut |word, case| {
+                let boundaries = self.analyzer.word_boundaries();
+                words::bounded(text, boundaries, &mut |word, case| {
                     let first = next;
                     next += self.word_tokens(word.term, case, &mut |token| {
                         let start = word.range.start;

@@ -4,7 +4,10 @@
 use windrow_text::{ANALYSIS_VERSION, Language, SearchAnalyzer, TextVersion};
 
 /// The hash of all tokens, by the version of the analyzers.
-const FINGERPRINTS: [(i32, u64); 1] = [(1, 12_715_564_601_996_040_639)];
+const FINGERPRINTS: [(i32, u64); 2] = [
+    (1, 12_715_564_601_996_040_639),
+    (2, 16_214_617_570_768_990_066),
+];
 
 const LANGUAGES: [&str; 17] = [
     "none",

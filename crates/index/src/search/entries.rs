@@ -10,6 +10,7 @@ use std::ops::Bound;
 use windrow_document::{Array, Document, ValueRef};
 use windrow_text::{
     GramOptions, GramTokenizer, Language, SearchAnalyzer, SearchTokenizer, TextVersion, TextWords,
+    WordBoundaries,
 };
 
 use super::SearchDefinition;
@@ -32,8 +33,8 @@ pub(crate) struct SearchScratch {
     language: Option<Language>,
     /// The words of the string that is analyzed.
     words: TextWords,
-    /// The words are those of the string.
-    has_words: bool,
+    /// The boundaries of the words. `None` if they are those of another string.
+    boundaries: Option<WordBoundaries>,
     analyses: WordAnalyses,
     normalized: String,
     key: Vec<u8>,
@@ -135,7 +136,7 @@ impl SearchScratch {
 
     fn string(&mut self, field: &FieldMapping, text: &str, path: &str) {
         if let Some(string) = &field.string {
-            self.has_words = false;
+            self.boundaries = None;
             self.text(string, text, path);
             for multi in &string.multi {
                 self.text(&multi.string, text, &multi_path(path, &multi.name));
@@ -172,9 +173,10 @@ impl SearchScratch {
         }
         let options = string.index_options;
         if analyzer.has_independent_words() {
-            if !self.has_words {
-                self.words.read(text);
-                self.has_words = true;
+            let boundaries = analyzer.word_boundaries();
+            if self.boundaries != Some(boundaries) {
+                self.words.read(text, boundaries);
+                self.boundaries = Some(boundaries);
             }
             if tokenizer.has_independent_words(&self.words) {
                 entries.add_words(&self.words, tokenizer, options, &mut self.analyses);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::file_words::{is_simple, normalized, split_parts, split_pieces};
+use super::words::without_signs;
 use super::{Token, VisitToken, stems};
 use crate::characters::WordCase;
 use crate::language::Language;
@@ -47,6 +48,11 @@ impl FileStems {
     ) -> u32 {
         if is_simple(word, case) {
             self.stems(word, case, 0..word.len(), 0, visit);
+            return 1;
+        }
+        // Otherwise a query for `C++` would match the stem `c`.
+        let is_query = matches!(self.languages, Languages::All);
+        if is_query && without_signs(word).len() < word.len() {
             return 1;
         }
         let mut position = 0;
@@ -144,6 +150,8 @@ mod tests {
     fn queries_have_the_stems_of_all_languages() {
         let found = terms(None, "Häuser houses");
         assert_eq!(found.len(), 2 * 15);
+        assert!(terms(None, "C++ c#").is_empty());
+        assert_eq!(terms(Some("en"), "C++"), ["en:c"]);
         for stem in ["de:haus", "en:hous", "fr:haus"] {
             assert!(found.iter().any(|term| term == stem), "{stem} in {found:?}");
         }

@@ -7,6 +7,9 @@
 //! 3. Words are folded to lower case without diacritics and soft hyphens. Ligatures, full-width
 //!    letters and letters such as `ß` are replaced by ordinary letters.
 //!
+//! Signs belong to a single letter before them: `C++`, `C#`. A query has such a word as a whole. An
+//! index has its letter, too, so `C` matches it.
+//!
 //! A query consists of parts only, so case does not matter: `PostgreSQL` matches `postgresql`. An
 //! index contains additional tokens at the positions of the parts:
 //!
@@ -27,7 +30,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::cjk::{Pairs, is_east_asian, narrow};
-use super::words::{self, is_complex};
+use super::words::{self, WordBoundaries, is_complex, without_signs};
 use super::{Token, VisitToken};
 use crate::characters::{CaseFolding, WordCase, characters};
 
@@ -44,7 +47,7 @@ pub(super) enum TokenSet {
 pub(super) fn tokens(text: &str, parts: TokenSet, visit: &mut VisitToken<'_>) {
     let mut pairs = Pairs::with_characters(parts == TokenSet::Index);
     let mut position = 0;
-    words::standard(text, &mut |word, case| {
+    words::bounded(text, WordBoundaries::UnicodeWithSigns, &mut |word, case| {
         let is_in_pairs = is_in_pairs(word.term);
         if !is_in_pairs || !pairs.ends_at(word.range.start) {
             pairs.flush(&mut position, visit);
@@ -79,6 +82,10 @@ pub(super) fn word_tokens(
     visit: &mut VisitToken<'_>,
 ) -> u32 {
     if is_simple(word, case) {
+        visit_normalized(word, 0..word.len(), 0, visit);
+        return 1;
+    }
+    if parts == TokenSet::Query && without_signs(word).len() < word.len() {
         visit_normalized(word, 0..word.len(), 0, visit);
         return 1;
     }
@@ -371,6 +378,15 @@ mod tests {
         for (text, expected) in cases {
             check(TokenSet::Index, text, expected);
         }
+    }
+
+    #[test]
+    fn signs_belong_to_single_letters() {
+        let text = "C++ templates, c#";
+        let query = [("c++", 0), ("templates", 1), ("c#", 2)];
+        check(TokenSet::Query, text, &query);
+        let index = [("c++", 0), ("c", 0), ("templates", 1), ("c#", 2), ("c", 2)];
+        check(TokenSet::Index, text, &index);
     }
 
     #[test]

@@ -2,17 +2,17 @@
 //! repeated in most texts, so this avoids most of the work of such analyzers.
 
 use super::file_words::is_in_pairs;
-use super::words;
+use super::words::{self, WordBoundaries};
 use crate::characters::WordCase;
 use crate::term_table::TermTable;
 
-/// The words of a text by Unicode's boundaries. Reusable for many texts.
+/// The words of a text. Reusable for many texts.
 ///
 /// ```
-/// use windrow_text::TextWords;
+/// use windrow_text::{TextWords, WordBoundaries};
 ///
 /// let mut words = TextWords::default();
-/// words.read("to be or not to be");
+/// words.read("to be or not to be", WordBoundaries::Unicode);
 /// assert_eq!(words.numbers(), [0, 1, 2, 3, 0, 1]);
 /// let distinct: Vec<_> = words.distinct().map(|word| (word.text, word.count)).collect();
 /// assert_eq!(distinct, [("to", 2), ("be", 2), ("or", 1), ("not", 1)]);
@@ -43,7 +43,7 @@ pub struct DistinctWord<'w> {
 
 impl TextWords {
     /// Replaces the words by those of another text.
-    pub fn read(&mut self, text: &str) {
+    pub fn read(&mut self, text: &str, boundaries: WordBoundaries) {
         let TextWords {
             table,
             properties,
@@ -54,7 +54,7 @@ impl TextWords {
         properties.clear();
         numbers.clear();
         *have_pairs = false;
-        words::standard(text, &mut |word, case| {
+        words::bounded(text, boundaries, &mut |word, case| {
             let number = table.number(word.term);
             numbers.push(number);
             match properties.get_mut(number as usize) {
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn tokens_by_word_are_the_tokens_of_the_text() {
-        let text = "The l'amour_HashMap running Häuser a running.pdf 3.14 👍 THE İstanbul'da";
+        let text =
+            "The l'amour_HashMap running Häuser a running.pdf 3.14 C++ c# 👍 THE İstanbul'da";
         let names = [
             "lucene.standard",
             "lucene.english",
@@ -122,9 +123,10 @@ mod tests {
         ];
         let mut words = TextWords::default();
         for text in [text, "", "One", text] {
-            words.read(text);
             for name in names {
-                let mut tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
+                let analyzer = SearchAnalyzer::parse(name).unwrap();
+                words.read(text, analyzer.word_boundaries());
+                let mut tokenizer = analyzer.tokenizer();
                 assert!(tokenizer.has_independent_words(&words), "{name}");
                 let mut expected = Vec::new();
                 tokenizer.tokens(text, &mut |token| {
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn pairs_depend_on_adjacent_words() {
         let mut words = TextWords::default();
-        words.read("in 東京");
+        words.read("in 東京", WordBoundaries::Unicode);
         let is_independent = |name| {
             let tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
             tokenizer.has_independent_words(&words)

@@ -8,12 +8,34 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{TOKEN_UNITS_MAX, Token};
 use crate::characters::{WordCase, ascii_length};
 
+/// Where words end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordBoundaries {
+    /// At the boundaries of Unicode.
+    Unicode,
+    /// As well, but signs belong to a single letter before them: `C++`, `C#`.
+    UnicodeWithSigns,
+}
+
+/// Visits the words of a text by Unicode's boundaries.
+pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, WordCase)) {
+    bounded(text, WordBoundaries::Unicode, visit);
+}
+
 /// Visits the words of a text with their cases. A segment between two word boundaries is a word if
 /// it has a letter or a digit, or if it is an emoji.
 ///
 /// No word contains a space. The text is therefore split at spaces: parts with characters outside
 /// of ASCII use the tables of Unicode, all other parts faster rules for ASCII.
-pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, WordCase)) {
+pub(super) fn bounded(
+    text: &str,
+    boundaries: WordBoundaries,
+    visit: &mut impl FnMut(Token<'_>, WordCase),
+) {
+    let end_of = |word: &Range<usize>| match boundaries {
+        WordBoundaries::Unicode => word.end,
+        WordBoundaries::UnicodeWithSigns => word.end + signs_length(text, word),
+    };
     let mut position = 0;
     let mut start = 0;
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
@@ -22,12 +44,14 @@ pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, WordCase)) 
             rest.get(..ascii).unwrap_or_default().as_bytes(),
             |word, case| {
                 let word = start + word.start..start + word.end;
+                let word = word.start..end_of(&word);
                 pieces(text, word, &mut position, &mut |token| visit(token, case));
             },
         );
         start += ascii;
         unicode_words(text.get(start..start + other).unwrap_or_default(), |word| {
             let word = start + word.start..start + word.end;
+            let word = word.start..end_of(&word);
             pieces(text, word, &mut position, &mut |token| {
                 let case = WordCase::of_word(token.term);
                 visit(token, case);
@@ -35,6 +59,35 @@ pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, WordCase)) 
         });
         start += other;
     }
+}
+
+/// The signs that belong to a letter before them, if no letter comes after them.
+const SIGNS: [&str; 2] = ["++", "#"];
+
+/// Returns the length of the signs that belong to a word: those of `C++` and `C#`. Longer words,
+/// such as the variable in `count++`, have none.
+#[inline]
+fn signs_length(text: &str, word: &Range<usize>) -> usize {
+    if word.len() != 1 {
+        return 0;
+    }
+    let bytes = text.as_bytes();
+    if !bytes.get(word.start).is_some_and(u8::is_ascii_alphabetic) {
+        return 0;
+    }
+    let behind = text.get(word.end..).unwrap_or_default();
+    let belongs = |sign: &&&str| {
+        behind.strip_prefix(**sign).is_some_and(|after| {
+            let next = after.chars().next();
+            next.is_none_or(|it| !it.is_alphabetic() && !"+#".contains(it))
+        })
+    };
+    SIGNS.iter().find(belongs).map_or(0, |sign| sign.len())
+}
+
+/// Returns the part of a word before the signs that belong to it.
+pub(super) fn without_signs(word: &str) -> &str {
+    word.trim_end_matches(['+', '#'])
 }
 
 /// Returns two lengths: of the part before the first character outside ASCII, up to a space, and of
@@ -262,6 +315,33 @@ mod tests {
                 assert_eq!(found, expected, "{text:?}");
             }
         }
+    }
+
+    #[test]
+    fn signs_belong_to_single_letters() {
+        let check = |text: &str, expected: &[&str]| {
+            let mut found = Vec::new();
+            bounded(
+                text,
+                WordBoundaries::UnicodeWithSigns,
+                &mut |token, case| {
+                    assert_eq!(text.get(token.range), Some(token.term));
+                    assert_eq!(case, WordCase::of_word(token.term));
+                    found.push(token.term.to_owned());
+                },
+            );
+            assert_eq!(found, expected, "{text:?}");
+        };
+        check("C++ and c# or F#.", &["C++", "and", "c#", "or", "F#"]);
+        check("„C++“, C++11, C++/CLI", &["C++", "C++", "11", "C++", "CLI"]);
+        check("count++ i++; g++", &["count", "i++", "g++"]);
+        check(
+            "a+b a++b c#x C+++ C## 1# é#",
+            &["a", "b", "a", "b", "c", "x", "C", "C", "1", "é"],
+        );
+        let mut plain = Vec::new();
+        standard("C++ C#", &mut |token, _| plain.push(token.term.to_owned()));
+        assert_eq!(plain, ["C", "C"]);
     }
 
     /// A part of a text is split by itself.
