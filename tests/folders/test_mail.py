@@ -84,6 +84,27 @@ def test_an_attachment_refers_to_its_mail(indexed):
         assert message["subject"] == "Archives" and message["bcc"] == ["quillsecret@example.org"]
 
 
+def test_an_attachment_without_text_refers_to_its_mail(tmp_path):
+    """One of a format without an extractor, and one that is damaged."""
+    mail = EmailMessage()
+    mail["Subject"], mail["Message-ID"] = "Two files", "<two@example.org>"
+    mail.set_content("Both are attached.")
+    for data, name in [(b"\x00\x01\x00\x00" + bytes(60), "letters.ttf"),
+                       (b"PK\x03\x04" + bytes(60), "damaged.docx")]:
+        mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "two.eml").write_bytes(mail.as_bytes())
+    index(tmp_path / "files", tmp_path)
+    with Server(tmp_path) as server:
+        documents = server.client().files.documents
+        mail = documents.find_one({"subject": "Two files"})
+        for name in ["letters.ttf", "damaged.docx"]:
+            attachment = documents.find_one({"filename": name})
+            assert attachment["unread"], name
+            assert attachment["attached_to"] == {
+                "_id": mail["_id"], "message_id": "two@example.org"}, name
+
+
 FIXTURES = pathlib.Path(__file__).parents[2] / "crates/extract/tests/fixtures"
 
 

@@ -240,6 +240,8 @@ pub struct MemberFailure {
     pub inner_path: String,
     /// The error.
     pub error: ExtractError,
+    /// The mail to which the member is attached.
+    pub attached_to: Option<MailReference>,
 }
 
 /// A member of a container whose format has no extractor, for example an image.
@@ -249,6 +251,8 @@ pub struct SkippedMember {
     pub inner_path: String,
     /// The name of the format.
     pub format: &'static str,
+    /// The mail to which the member is attached.
+    pub attached_to: Option<MailReference>,
 }
 
 /// The numbers of documents and members of a file.

@@ -112,7 +112,10 @@ fn signed_mails_are_read_and_encrypted_ones_reported() {
     let expected = MemberFailure {
         inner_path: "!/1/encrypted".into(),
         error: ExtractError::Encrypted("mail"),
+        attached_to: failure.attached_to.clone(),
     };
+    let attached_to = failure.attached_to.as_ref().unwrap();
+    assert_eq!(attached_to.message_id, mail.metadata.message_id);
     assert_eq!(*failure, expected);
     assert_eq!(failure.error.to_string(), "the mail is encrypted");
 }

@@ -48,7 +48,8 @@ fn main() -> std::io::Result<()> {
                 kind.documents += 1;
                 kind.text_bytes += document.text.len();
             }
-            FileEvent::MemberFailure(failure) | FileEvent::End(FileOutcome::Failed(failure)) => {
+            FileEvent::MemberFailure { failure, .. }
+            | FileEvent::End(FileOutcome::Failed(failure)) => {
                 let inner = failure.inner.unwrap_or_default();
                 let line = format!("{}{inner}: {}", file.path.display(), failure.reason);
                 totals.failures.push(line);

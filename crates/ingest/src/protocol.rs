@@ -57,10 +57,14 @@ pub(crate) struct WorkerLimits {
 pub(crate) enum Reply {
     Ready,
     Document(Box<ExtractedDocument>),
-    MemberFailure(Failure),
+    MemberFailure {
+        failure: Failure,
+        attached_to: Option<MailReference>,
+    },
     MemberSkipped {
         inner: String,
         format: String,
+        attached_to: Option<MailReference>,
     },
     /// A program starts. Contains its time limit in milliseconds.
     Program(u64),
@@ -120,11 +124,24 @@ impl Reply {
         match self {
             Reply::Ready => Encoder::new(b'R').finish(),
             Reply::Document(document) => encode_document(document),
-            Reply::MemberFailure(failure) => encode_failure(b'M', failure),
-            Reply::MemberSkipped { inner, format } => {
+            Reply::MemberFailure {
+                failure,
+                attached_to,
+            } => {
+                let mut frame = Encoder::new(b'M');
+                frame.failure(failure);
+                frame.mail_reference(attached_to.as_ref());
+                frame.finish()
+            }
+            Reply::MemberSkipped {
+                inner,
+                format,
+                attached_to,
+            } => {
                 let mut frame = Encoder::new(b'K');
                 frame.bytes(inner.as_bytes());
                 frame.bytes(format.as_bytes());
+                frame.mail_reference(attached_to.as_ref());
                 frame.finish()
             }
             Reply::Program(time_ms) => {
@@ -144,7 +161,11 @@ impl Reply {
                 frame.bytes(what.as_bytes());
                 frame.finish()
             }
-            Reply::Failed(failure) => encode_failure(b'E', failure),
+            Reply::Failed(failure) => {
+                let mut frame = Encoder::new(b'E');
+                frame.failure(failure);
+                frame.finish()
+            }
         }
     }
 
@@ -155,10 +176,14 @@ impl Reply {
         let reply = match tag {
             b'R' => Reply::Ready,
             b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
-            b'M' => Reply::MemberFailure(decode_failure(&mut decoder)?),
+            b'M' => Reply::MemberFailure {
+                failure: decode_failure(&mut decoder)?,
+                attached_to: decode_mail_reference(&mut decoder)?,
+            },
             b'K' => Reply::MemberSkipped {
                 inner: decoder.text()?,
                 format: decoder.text()?,
+                attached_to: decode_mail_reference(&mut decoder)?,
             },
             b'P' => Reply::Program(decoder.u64()?),
             b'T' => Reply::Done(ExtractionCounts {
@@ -219,11 +244,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     for list in lists {
         frame.texts(list);
     }
-    frame.optional(metadata.attached_to.as_ref(), |frame, mail| {
-        for text in [&mail.inner_path, &mail.message_id] {
-            frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
-        }
-    });
+    frame.mail_reference(metadata.attached_to.as_ref());
     frame.finish()
 }
 
@@ -259,24 +280,18 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Result<ExtractedDocument, Inval
         reply_to: decoder.texts()?,
         in_reply_to: decoder.texts()?,
         references: decoder.texts()?,
-        attached_to: decoder.optional(|decoder| {
-            Ok(MailReference {
-                inner_path: decoder.optional(Decoder::text)?,
-                message_id: decoder.optional(Decoder::text)?,
-            })
-        })?,
+        attached_to: decode_mail_reference(decoder)?,
     };
     Ok(document)
 }
 
-fn encode_failure(tag: u8, failure: &Failure) -> Vec<u8> {
-    let mut frame = Encoder::new(tag);
-    frame.optional(failure.inner.as_ref(), |frame, inner| {
-        frame.bytes(inner.as_bytes())
-    });
-    frame.bytes(failure.class.as_str().as_bytes());
-    frame.bytes(failure.reason.as_bytes());
-    frame.finish()
+fn decode_mail_reference(decoder: &mut Decoder<'_>) -> Result<Option<MailReference>, InvalidFrame> {
+    decoder.optional(|decoder| {
+        Ok(MailReference {
+            inner_path: decoder.optional(Decoder::text)?,
+            message_id: decoder.optional(Decoder::text)?,
+        })
+    })
 }
 
 fn decode_failure(decoder: &mut Decoder<'_>) -> Result<Failure, InvalidFrame> {
@@ -322,6 +337,22 @@ impl Encoder {
     fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.0.extend_from_slice(bytes);
+    }
+
+    fn failure(&mut self, failure: &Failure) {
+        self.optional(failure.inner.as_ref(), |frame, inner| {
+            frame.bytes(inner.as_bytes())
+        });
+        self.bytes(failure.class.as_str().as_bytes());
+        self.bytes(failure.reason.as_bytes());
+    }
+
+    fn mail_reference(&mut self, mail: Option<&MailReference>) {
+        self.optional(mail, |frame, mail| {
+            for text in [&mail.inner_path, &mail.message_id] {
+                frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
+            }
+        });
     }
 
     fn texts(&mut self, texts: &[String]) {
@@ -494,10 +525,17 @@ mod tests {
         let replies = [
             Reply::Ready,
             Reply::Document(Box::new(full_document())),
-            Reply::MemberFailure(failure.clone()),
+            Reply::MemberFailure {
+                failure: failure.clone(),
+                attached_to: Some(MailReference {
+                    inner_path: Some("#1".into()),
+                    message_id: None,
+                }),
+            },
             Reply::MemberSkipped {
                 inner: "!/a.png".into(),
                 format: "PNG image".into(),
+                attached_to: None,
             },
             Reply::Done(ExtractionCounts {
                 documents: 1,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_extract::ExtractedDocument;
+use windrow_extract::{ExtractedDocument, MailReference};
 
 use crate::changes::{ReadJob, SharedFile};
 use crate::document_batch::DocumentBatch;
@@ -131,14 +131,21 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         }
         match event {
             FileEvent::Document(extracted) => self.add_document(file, *extracted),
-            FileEvent::MemberFailure(failure) => {
+            FileEvent::MemberFailure {
+                failure,
+                attached_to,
+            } => {
                 let (inner, reason) = (failure.inner.clone(), failure.reason.clone());
                 self.add_failure(file, failure);
-                self.add_unread_member(file, inner, reason)
+                self.add_unread_member(file, inner, reason, attached_to)
             }
-            FileEvent::MemberSkipped { inner, format } => {
+            FileEvent::MemberSkipped {
+                inner,
+                format,
+                attached_to,
+            } => {
                 let reason = self.add_skipped(file, Some(inner.clone()), format);
-                self.add_unread_member(file, Some(inner), reason)
+                self.add_unread_member(file, Some(inner), reason, attached_to)
             }
             FileEvent::End(outcome) => self.finish_file(job, outcome),
         }
@@ -161,15 +168,15 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         file: &'w FileEntry,
         inner: Option<String>,
         reason: String,
+        attached_to: Option<MailReference>,
     ) -> Result<(), StoreError> {
         if inner.as_deref().and_then(member_name).is_none() {
             return Ok(());
         }
         self.file_state.has_documents = true;
-        self.push_document(
-            file,
-            FileDocument::new_unread(file, inner, reason, now_ms()),
-        )
+        let mut document = FileDocument::new_unread(file, inner, reason, now_ms());
+        document.metadata.attached_to = attached_to;
+        self.push_document(file, document)
     }
 
     fn push_document(

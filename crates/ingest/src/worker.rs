@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_converters::ProgramSettings;
-use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits, Share};
+use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits, MailReference, Share};
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{InvalidFrame, Reply, Request, WorkerLimits};
@@ -81,13 +81,20 @@ pub enum FileEvent {
     /// A document of the file. It stays valid if the file fails later.
     Document(Box<ExtractedDocument>),
     /// A member of the file failed. The other members are still read.
-    MemberFailure(Failure),
+    MemberFailure {
+        /// The failure.
+        failure: Failure,
+        /// The mail to which the member is attached.
+        attached_to: Option<MailReference>,
+    },
     /// A member of the file has a format without an extractor.
     MemberSkipped {
         /// The member, see [`ExtractedDocument::inner_path`].
         inner: String,
         /// The name of the format.
         format: String,
+        /// The mail to which the member is attached.
+        attached_to: Option<MailReference>,
     },
     /// The last event of the file.
     End(FileOutcome),
@@ -245,10 +252,22 @@ impl Process {
         loop {
             let event = match self.read_reply(kill_time)? {
                 Reply::Document(document) => FileEvent::Document(document),
-                Reply::MemberFailure(failure) => FileEvent::MemberFailure(failure),
-                Reply::MemberSkipped { inner, format } => {
-                    FileEvent::MemberSkipped { inner, format }
-                }
+                Reply::MemberFailure {
+                    failure,
+                    attached_to,
+                } => FileEvent::MemberFailure {
+                    failure,
+                    attached_to,
+                },
+                Reply::MemberSkipped {
+                    inner,
+                    format,
+                    attached_to,
+                } => FileEvent::MemberSkipped {
+                    inner,
+                    format,
+                    attached_to,
+                },
                 Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
                 Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
                 Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),

@@ -239,13 +239,14 @@ fn handle_file<W: Write>(
     let mut emit = |found: Output| {
         let found = match found {
             Output::Document(document) => Reply::Document(document),
-            Output::Failure(failure) => Reply::MemberFailure(Failure::from_error(
-                Some(failure.inner_path),
-                &failure.error,
-            )),
+            Output::Failure(failure) => Reply::MemberFailure {
+                failure: Failure::from_error(Some(failure.inner_path), &failure.error),
+                attached_to: failure.attached_to,
+            },
             Output::Skipped(skipped) => Reply::MemberSkipped {
                 inner: skipped.inner_path,
                 format: skipped.format.to_owned(),
+                attached_to: skipped.attached_to,
             },
         };
         if sent.is_ok() {

@@ -206,8 +206,8 @@ fn files_are_read() {
         let mut last = None;
         let sink = &mut |event| match event {
             FileEvent::Document(document) => titles.push(document.title.unwrap()),
-            FileEvent::MemberFailure(failure) => panic!("{failure:?}"),
-            FileEvent::MemberSkipped { inner, format } => panic!("{inner}: {format}"),
+            FileEvent::MemberFailure { failure, .. } => panic!("{failure:?}"),
+            FileEvent::MemberSkipped { inner, format, .. } => panic!("{inner}: {format}"),
             FileEvent::End(end) => last = Some(end),
         };
         worker.extract(path, &[], Share::WHOLE, sink).unwrap();

@@ -196,7 +196,11 @@ mod tests {
             })
         );
         let [
-            Output::Failure(MemberFailure { inner_path, error }),
+            Output::Failure(MemberFailure {
+                inner_path,
+                error,
+                attached_to: None,
+            }),
             Output::Document(fine),
         ] = &outputs[..]
         else {

@@ -498,14 +498,20 @@ impl<'a> Extraction<'a> {
             Err(_) if self.is_of_other_share() => Ok(()),
             Err(ExtractError::Unsupported(format)) => {
                 self.counts.skipped += 1;
-                let inner_path = location.member_path();
-                self.emit_output(Output::Skipped(SkippedMember { inner_path, format }));
+                self.emit_output(Output::Skipped(SkippedMember {
+                    inner_path: location.member_path(),
+                    format,
+                    attached_to: location.mail.as_deref().cloned(),
+                }));
                 Ok(())
             }
             Err(error) => {
                 self.counts.failures += 1;
-                let inner_path = location.member_path();
-                self.emit_output(Output::Failure(MemberFailure { inner_path, error }));
+                self.emit_output(Output::Failure(MemberFailure {
+                    inner_path: location.member_path(),
+                    error,
+                    attached_to: location.mail.as_deref().cloned(),
+                }));
                 Ok(())
             }
         }

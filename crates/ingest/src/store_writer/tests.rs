@@ -185,10 +185,14 @@ fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
     match file.path_text().as_str() {
         "/d/archive" => vec![
             document(Some(1), &text),
-            FileEvent::MemberFailure(failure(Some("#2"))),
+            FileEvent::MemberFailure {
+                failure: failure(Some("#2")),
+                attached_to: None,
+            },
             FileEvent::MemberSkipped {
                 inner: "!/x.ttf".into(),
                 format: "font".into(),
+                attached_to: None,
             },
             done(),
         ],
