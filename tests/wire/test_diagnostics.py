@@ -5,6 +5,7 @@ import time
 
 import pytest
 from answers import refused
+from pymongo.write_concern import WriteConcern
 
 
 HASHES = ["planCacheShapeHash", "queryHash", "planCacheKey", "queryFramework"]
@@ -89,6 +90,18 @@ def test_a_component_tells_more(server, client, collection, verbosity):
     collection.find_one({"_id": 2})
     told = lines(server, "Slow query", before)
     assert [(one["c"], one["attr"]["type"]) for one in told] == [("WRITE", "update")]
+
+
+def test_a_write_that_waits_to_be_durable_is_told(server, client, collection, verbosity):
+    """As every other write: the wait for the log counts, too."""
+    durable = collection.with_options(write_concern=WriteConcern(j=True))
+    verbosity(write={"verbosity": 1}, command={"verbosity": 1})
+    before = count(server)
+    durable.insert_one({"_id": 1})
+    durable.update_one({"_id": 1}, {"$set": {"a": 1}})
+    told = [(one["c"], one["attr"]["type"]) for one in lines(server, "Slow query", before)]
+    assert ("WRITE", "insert") in told and ("WRITE", "update") in told
+    assert ("COMMAND", "command") in told
 
 
 def test_levels_are_shown(client, verbosity):

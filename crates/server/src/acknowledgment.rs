@@ -63,7 +63,6 @@ fn confirm(engine: &Engine, operation: &Operation) -> Result<(), CommandError> {
     let Some(confirmation) = engine.request_confirmation() else {
         return Ok(());
     };
-    operation.wait_on_purpose();
     operation.wait_until(Instant::now() + NO_LIMIT, |at_most| {
         let confirmed = engine.wait_confirmed(confirmation, at_most);
         confirmed.or_command_error()
@@ -83,7 +82,6 @@ pub fn wait_durable(
     operation: &Operation,
     limit: Option<Duration>,
 ) -> Result<bool, CommandError> {
-    operation.wait_on_purpose();
     let position = engine.written();
     let deadline = Instant::now() + limit.unwrap_or(NO_LIMIT);
     operation.wait_until(deadline, |at_most| {
