@@ -52,12 +52,13 @@ impl Server {
     pub fn start(options: &Options) -> Result<Self, BenchError> {
         let folder = Folder::create(&options.folder)?;
         let port = free_port()?;
-        let child = spawn(options, &folder.0, port)?;
+        // Before the server starts: after an error nothing would end it.
+        let access = Access::without_login(options)?;
         let mut server = Self {
-            child,
+            child: spawn(options, &folder.0, port)?,
             port,
             options: options.clone(),
-            access: Access::without_login(options)?,
+            access,
             folder,
         };
         server.wait_for_answer()?;
