@@ -149,21 +149,13 @@ where
     }
     let postings = query.postings();
     let mut collector = Collector::new(options);
-    let mut interrupt = PacedInterrupt::new(interrupt);
-    let mut batch = Batch::default();
     let mut total = 0;
-    loop {
-        query.read(END, &mut batch);
-        if batch.count == 0 {
-            let best = collector.into_best(postings, query.postings_read());
-            return Ok((best, total));
-        }
-        interrupt.steps(batch.count as u32)?;
-        total += batch.count as u64;
-        batch
-            .scored()
-            .for_each(|(id, score)| collector.offer(id, score));
-    }
+    all(query, interrupt, |hit| {
+        total += 1;
+        collector.offer(hit.id, hit.score);
+    })?;
+    let best = collector.into_best(postings, query.postings_read());
+    Ok((best, total))
 }
 
 /// Returns the records of a query. The query is used up.

@@ -19,7 +19,7 @@ pub struct AtLeast<M> {
     id: u64,
 }
 
-/// Where a list of the query is.
+/// The location of a list of the query.
 #[derive(Clone, Copy, Debug)]
 enum ListLocation {
     /// The list with this index in `lead`.
