@@ -196,7 +196,7 @@ impl SearchAnalyzer {
         }
     }
 
-    /// Returns where the words of the analyzer end.
+    /// Returns the rule by which the words of the analyzer end.
     pub fn word_boundaries(&self) -> WordBoundaries {
         match self {
             SearchAnalyzer::FileWords

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::file_words::{is_simple, normalized, split_parts, split_pieces};
-use super::words::without_signs;
+use super::words::has_signs;
 use super::{Token, VisitToken, stems};
 use crate::characters::WordCase;
 use crate::language::Language;
@@ -52,7 +52,7 @@ impl FileStems {
         }
         // Otherwise a query for `C++` would match the stem `c`.
         let is_query = matches!(self.languages, Languages::All);
-        if is_query && without_signs(word).len() < word.len() {
+        if is_query && has_signs(word) {
             return 1;
         }
         let mut position = 0;

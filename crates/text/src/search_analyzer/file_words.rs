@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::cjk::{Pairs, is_east_asian, narrow};
-use super::words::{self, WordBoundaries, is_complex, without_signs};
+use super::words::{self, WordBoundaries, has_signs, is_complex};
 use super::{Token, VisitToken};
 use crate::characters::{CaseFolding, WordCase, characters};
 
@@ -85,7 +85,7 @@ pub(super) fn word_tokens(
         visit_normalized(word, 0..word.len(), 0, visit);
         return 1;
     }
-    if parts == TokenSet::Query && without_signs(word).len() < word.len() {
+    if parts == TokenSet::Query && has_signs(word) {
         visit_normalized(word, 0..word.len(), 0, visit);
         return 1;
     }

@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{TOKEN_UNITS_MAX, Token};
 use crate::characters::{WordCase, ascii_length};
 
-/// Where words end.
+/// The rule by which words end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordBoundaries {
     /// At the boundaries of Unicode.
@@ -85,9 +85,9 @@ fn signs_length(text: &str, word: &Range<usize>) -> usize {
     SIGNS.iter().find(belongs).map_or(0, |sign| sign.len())
 }
 
-/// Returns the part of a word before the signs that belong to it.
-pub(super) fn without_signs(word: &str) -> &str {
-    word.trim_end_matches(['+', '#'])
+/// Returns `true` if signs belong to a word.
+pub(super) fn has_signs(word: &str) -> bool {
+    word.ends_with(['+', '#'])
 }
 
 /// Returns two lengths: of the part before the first character outside ASCII, up to a space, and of
