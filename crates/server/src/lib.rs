@@ -158,7 +158,7 @@ pub use log::{Log, LogRotation, LogTarget, Severity, SyslogFacility};
 pub use metrics_page::metrics_page;
 pub use network_address::NetworkAddress;
 pub use parameters::parse_parameter_value;
-pub use placement::{DataSetId, FirstSetLocation, Placement, StoredPlacement};
+pub use placement::{DataSetId, Placement, StoredPlacement};
 pub use profiling::ProfilingLevel;
 pub use router::{EncryptStream, Handover, Router, RouterSettings};
 pub use server::Server;

@@ -62,9 +62,9 @@ pub struct Placement {
     pinned: BTreeMap<String, DataSetId>,
 }
 
-/// Where the objects of the first data set are.
+/// The location of the objects of the first data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FirstSetLocation {
+enum FirstSetLocation {
     /// In the folder of the set, as those of every other set.
     #[default]
     OwnFolder,
@@ -130,9 +130,10 @@ impl Placement {
         found.map(DataSetId)
     }
 
-    /// Where the objects of the first set are.
-    pub fn first_location(&self) -> FirstSetLocation {
-        self.first_location
+    /// Returns `true` if the objects of a set are directly below the prefix, and not in a folder of
+    /// the set: the set was a database without data sets before.
+    pub fn is_at_prefix(&self, id: DataSetId) -> bool {
+        id == DataSetId::FIRST && self.first_location == FirstSetLocation::Prefix
     }
 
     /// The data set of a database.

@@ -78,7 +78,10 @@ impl RetryPolicy for NoRetries {
 }
 
 /// Calls the object store until it answers or `retry_policy` refuses another attempt.
-pub(crate) fn retry<T>(
+///
+/// # Errors
+/// Fails with the error of the last call.
+pub fn retry<T>(
     retry_policy: &dyn RetryPolicy,
     call: impl Fn() -> Result<T, StorageError>,
 ) -> Result<T, StorageError> {

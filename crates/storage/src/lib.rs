@@ -77,7 +77,7 @@ pub use bucket::counted::StoreRequests;
 pub use bucket::memory::{MemoryBucket, Outcome, RequestFaults};
 #[cfg(feature = "object-store")]
 pub use bucket::remote::RemoteBucket;
-pub use bucket::{Bucket, Creation, RetryPolicy};
+pub use bucket::{Bucket, Creation, RetryPolicy, retry};
 pub use catalog::{
     Catalog, CatalogError, CatalogOptions, ChangedRow, Expectation, ROW_BYTES_MAX, RowChange,
 };

@@ -1,11 +1,11 @@
 //! The data sets of a cluster in an object store.
 //!
-//! The object `data-sets` lists them. Each change creates an object of the next version, `data-sets-2`
-//! and so on, so that of two servers that change them at the same time one fails.
+//! The object `data-sets` lists them. Each change creates an object of the next version: `data-sets-2`,
+//! `data-sets-3` and so on. If two servers change them at the same time, only one can create it.
 
 use bytes::Bytes;
 use windrow_collection::StorageError;
-use windrow_server::{DataSetId, FirstSetLocation, Placement, StoredPlacement};
+use windrow_server::{DataSetId, Placement, StoredPlacement};
 use windrow_storage::{Bucket, Creation};
 
 /// The object of the first version.
@@ -17,7 +17,7 @@ const DATABASE: &str = "database";
 /// Returns the address of the objects of a data set.
 pub fn data_set_url(url: &str, placement: &Placement, set: DataSetId) -> String {
     let url = url.trim_end_matches('/');
-    if set == DataSetId::FIRST && placement.first_location() == FirstSetLocation::Prefix {
+    if placement.is_at_prefix(set) {
         return url.to_owned();
     }
     format!("{url}/sets/{}", placement.name(set))
@@ -256,7 +256,7 @@ mod tests {
             agree(&bucket, &placement(&["main", "logs=logs"])),
             "data set 3 is",
         );
-        let found = [(DataSetId(0), vec!["shop".to_owned(), "test".to_owned()])];
+        let found = [vec!["shop".to_owned(), "test".to_owned()]];
         let complete = StoredPlacement::Complete(more.clone().keeping(&found).unwrap());
         assert!(matches!(
             store(&bucket, adding.version, &complete).unwrap(),

@@ -181,15 +181,15 @@ impl Placement {
         reduced
     }
 
-    /// Returns this placement with the databases of some sets kept where they are, whatever their
-    /// names say.
+    /// Returns this placement with the databases of the first sets kept where they are, whatever
+    /// their names say. `databases` has those of each set, in the order of the sets.
     ///
     /// # Errors
     /// Fails with a sentence if another set has the whole name of one of them.
-    pub fn keeping(mut self, found: &[(DataSetId, Vec<String>)]) -> Result<Placement, String> {
-        for (set, databases) in found {
+    pub fn keeping(mut self, databases: &[Vec<String>]) -> Result<Placement, String> {
+        for (set, databases) in self.ids().zip(databases) {
             for database in databases {
-                self.keep(*set, database.to_lowercase())?;
+                self.keep(set, database.to_lowercase())?;
             }
         }
         Ok(self)
@@ -232,7 +232,7 @@ mod tests {
         let complete = StoredPlacement::Complete(sets.clone());
         check_text(&complete, "1\nset main\nset logs=logs,metrics-*\n");
         check_text(&StoredPlacement::Undivided, "2\nundivided\n");
-        let found = [(DataSetId(0), vec!["metrics-7".to_owned()])];
+        let found = [vec!["metrics-7".to_owned()]];
         let divided = sets.of_undivided().keeping(&found).unwrap();
         let lines = "first at prefix\nset main\nset logs=logs,metrics-*\nstays metrics-7 main\n";
         check_text(
@@ -279,7 +279,7 @@ mod tests {
     fn existing_databases_stay() {
         let names: Vec<String> = (0..30).map(|number| format!("Db{number}")).collect();
         let first = ["metrics-1", "admin"].map(str::to_owned).to_vec();
-        let found = [(DataSetId(0), first), (DataSetId(1), names.clone())];
+        let found = [first, names.clone()];
         let sets = placement(&["a", "b", "c=metrics-*,shop"]);
         let sets = sets.keeping(&found).unwrap();
         for name in &names {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(sets.set_of("metrics-2"), DataSetId(2));
         // Those that are in their set anyway are not stored.
         assert!(sets.pinned.len() < names.len());
-        let found = [(DataSetId(0), vec!["Shop".to_owned()])];
+        let found = [vec!["Shop".to_owned()]];
         let error = sets.keeping(&found).unwrap_err();
         assert!(
             error.contains("\"shop\" is in the data set \"a\""),

@@ -17,9 +17,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use windrow_collection::StorageError;
 use windrow_document::doc;
-use windrow_server::{DataSetId, FirstSetLocation, Log, Placement, StoredPlacement};
+use windrow_server::{Log, Placement, StoredPlacement};
 use windrow_storage::Bucket;
 
 use super::data_set_location::{DataSetLocation, locations};
@@ -135,20 +134,16 @@ impl Addition<'_> {
     }
 
     /// Returns the placement with the databases that exist.
-    fn keeping(&self, found: &[(DataSetId, Vec<String>)]) -> Result<Placement, Failure> {
+    fn keeping(&self, found: &[Vec<String>]) -> Result<Placement, Failure> {
         let placement = self.placement.clone().keeping(found);
         placement.map_err(|conflict| Failure::runtime(unsuitable(self.bucket.as_ref(), conflict)))
     }
 
-    /// Returns the databases of all existing sets.
-    fn existing_databases(
-        &self,
-        takeover: Takeover,
-    ) -> Result<Vec<(DataSetId, Vec<String>)>, Failure> {
-        let is_first_at_prefix = self.placement.first_location() == FirstSetLocation::Prefix;
-        let count = self.existing.max(usize::from(is_first_at_prefix));
-        let sets = self.placement.ids().zip(&self.locations).take(count);
-        sets.map(|(set, location)| Ok((set, self.databases(location, takeover)?)))
+    /// Returns the databases of each existing set, in the order of the sets.
+    fn existing_databases(&self, takeover: Takeover) -> Result<Vec<Vec<String>>, Failure> {
+        // A database that is divided is the first set.
+        let sets = self.locations.iter().take(self.existing.max(1));
+        sets.map(|location| self.databases(location, takeover))
             .collect()
     }
 
@@ -168,7 +163,7 @@ impl Addition<'_> {
     }
 
     /// Stores the sets from before again.
-    fn take_back(&self, found: &[(DataSetId, Vec<String>)]) -> Result<(), Failure> {
+    fn take_back(&self, found: &[Vec<String>]) -> Result<(), Failure> {
         if self.existing == 0 {
             return self.store(&StoredPlacement::Undivided);
         }
@@ -179,8 +174,7 @@ impl Addition<'_> {
 
     /// Stores the next version, unless another server has.
     fn store(&self, stored: &StoredPlacement) -> Result<(), Failure> {
-        let created: Result<_, StorageError> =
-            store_placement(self.bucket.as_ref(), self.version, stored);
+        let created = store_placement(self.bucket.as_ref(), self.version, stored);
         created.map(drop).map_err(Failure::runtime)
     }
 

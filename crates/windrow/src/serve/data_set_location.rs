@@ -1,9 +1,9 @@
-//! Where a data set is, and what it may use of the server.
+//! The location of a data set, and its share of the server's memory and cache.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windrow_server::{DataSetId, FirstSetLocation, Log, Placement};
+use windrow_server::{DataSetId, Log, Placement};
 
 use super::engines::{EngineSource, open_engine};
 use super::options::Options;
@@ -40,10 +40,8 @@ pub fn locations(
     let location = |id: DataSetId| {
         let name = placement.name(id).to_owned();
         // A database that was divided goes on with its copy.
-        let has_root =
-            id == DataSetId::FIRST && placement.first_location() == FirstSetLocation::Prefix;
         DataSetLocation {
-            folder: if has_root {
+            folder: if placement.is_at_prefix(id) {
                 options.data_folder.clone()
             } else {
                 options.data_folder.join("sets").join(&name)

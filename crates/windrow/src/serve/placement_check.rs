@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_collection::StorageError;
 use windrow_server::Stop;
-use windrow_storage::{Bucket, RetryPolicy};
+use windrow_storage::{Bucket, RetryPolicy, retry};
 
 use crate::command_line::Failure;
 use crate::data_sets::PlacementVersion;
@@ -36,17 +36,9 @@ impl PlacementCheck {
     /// # Errors
     /// Fails also if the object store fails for longer than `retry_policy` allows.
     pub fn check(&self, retry_policy: &dyn RetryPolicy) -> Result<(), StorageError> {
-        let mut attempt = 0;
-        loop {
-            match self.version.check_newest(self.bucket.as_ref()) {
-                Err(error @ StorageError::Unavailable { .. })
-                    if retry_policy.should_retry(attempt, &error) =>
-                {
-                    attempt += 1;
-                }
-                result => return result,
-            }
-        }
+        retry(retry_policy, || {
+            self.version.check_newest(self.bucket.as_ref())
+        })
     }
 
     /// Stops the server when the data sets change: it would look for databases in other sets than
