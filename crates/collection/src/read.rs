@@ -215,6 +215,17 @@ impl Reader {
         }
     }
 
+    /// Returns documents by record ids, as [`get`](Self::get) does. The result has as many elements
+    /// as `ids`, or fewer if some are not in memory, but at least one unless `ids` is empty.
+    pub fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
+        if self.0.is_clustered {
+            let first = ids.first().map(|id| self.get(*id));
+            return first.into_iter().collect();
+        }
+        self.check()?;
+        Ok(self.records_view().get_all(ids)?)
+    }
+
     /// Returns a document like [`get`](Self::get), given any of its versions. In a clustered
     /// collection its `_id` avoids a lookup.
     pub(crate) fn get_seen(

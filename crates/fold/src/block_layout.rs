@@ -76,16 +76,59 @@ impl<'a> BlockLayout<'a> {
     /// Returns the last interval whose first entry is at or before the entry key, or 0 if there is
     /// none. `None` if the block is damaged.
     pub fn interval_of(&self, key: &[u8], id: RecordId) -> Option<usize> {
-        let (mut low, mut high) = (0, self.intervals());
-        while high - low > 1 {
+        self.interval_within(0, self.intervals(), key, id)
+    }
+
+    /// Returns the same as [`interval_of`](Self::interval_of). The search begins at the interval
+    /// `guess` and reads fewer intervals the closer the result is to it.
+    pub(crate) fn interval_near(&self, guess: usize, key: &[u8], id: RecordId) -> Option<usize> {
+        let end = self.intervals();
+        let guess = guess.min(end.checked_sub(1)?);
+        let mut step = 1;
+        if self.begins_after(guess, key, id)? {
+            let mut high = guess;
+            loop {
+                let low = high.saturating_sub(step);
+                if low == 0 || !self.begins_after(low, key, id)? {
+                    return self.interval_within(low, high, key, id);
+                }
+                (high, step) = (low, 2 * step);
+            }
+        }
+        let mut low = guess;
+        loop {
+            let high = end.min(low + step);
+            if high == end || self.begins_after(high, key, id)? {
+                return self.interval_within(low, high, key, id);
+            }
+            (low, step) = (high, 2 * step);
+        }
+    }
+
+    /// Returns the last interval from `low` on and before `high` whose first entry is at or before
+    /// the entry key, or `low` if there is none.
+    fn interval_within(
+        &self,
+        mut low: usize,
+        mut high: usize,
+        key: &[u8],
+        id: RecordId,
+    ) -> Option<usize> {
+        while high.saturating_sub(low) > 1 {
             let middle = low.midpoint(high);
-            if first_of(self.interval(middle)?)? > EntryKey::new(key, id) {
+            if self.begins_after(middle, key, id)? {
                 high = middle;
             } else {
                 low = middle;
             }
         }
         Some(low)
+    }
+
+    /// Returns `true` if the first entry of an interval is behind the entry key. `None` if the block
+    /// is damaged.
+    fn begins_after(&self, interval: usize, key: &[u8], id: RecordId) -> Option<bool> {
+        Some(first_of(self.interval(interval)?)? > EntryKey::new(key, id))
     }
 }
 
@@ -106,4 +149,37 @@ fn first_of(bytes: &[u8]) -> Option<EntryKey<'_>> {
         GroupForm::Rows(_) => RecordId(varint::take(&mut rest)?),
     };
     Some(EntryKey::new(key, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::BlockBuilder;
+    use crate::entry::Entry;
+    use windrow_storage::Position;
+
+    #[test]
+    fn search_near_a_guess_finds_the_same_interval() {
+        let mut builder = BlockBuilder::default();
+        for id in (10..2_000).step_by(7) {
+            let entry = Entry {
+                key: b"",
+                id: RecordId(id),
+                position: Position::ZERO,
+                deleted: false,
+                payload: &[1; 100],
+            };
+            builder.push(&entry, id == 10).unwrap();
+        }
+        let mut block = Vec::new();
+        builder.finish(&mut block).unwrap();
+        let layout = BlockLayout::read(&block).unwrap();
+        assert!(layout.intervals() > 10, "{}", layout.intervals());
+        for id in (0..2_100).map(RecordId) {
+            let expected = layout.interval_of(b"", id).unwrap();
+            for guess in 0..=layout.intervals() {
+                assert_eq!(layout.interval_near(guess, b"", id), Some(expected));
+            }
+        }
+    }
 }

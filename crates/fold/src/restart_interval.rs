@@ -13,7 +13,7 @@ use windrow_postings::PositionsReader;
 use windrow_storage::Position;
 
 use crate::block_layout::BlockLayout;
-use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
+use crate::entry::{Entry, EntryKey, KeyHead, RecordId, compare_keys};
 use crate::groups::{GroupForm, RelativeKey, RowFormat};
 use crate::varint;
 pub(crate) use pieces::PieceContext;
@@ -104,7 +104,19 @@ impl RestartInterval {
         id: RecordId,
     ) -> Option<()> {
         self.enter(block, number)?;
-        self.skip_to(block, key, id)
+        self.skip_to(block, key, id, ENTRIES_AHEAD)
+    }
+
+    /// Decodes the first entry of an interval at or after an entry key, and nothing else if the
+    /// entries are no postings. [`decode_next`](Self::decode_next) continues.
+    pub(crate) fn decode_one_from(
+        &mut self,
+        block: &[u8],
+        number: usize,
+        from: EntryKey<'_>,
+    ) -> Option<()> {
+        self.enter(block, number)?;
+        self.skip_to(block, from.key, from.id, 1)
     }
 
     /// As [`decode_from`](Self::decode_from) in the open interval. Also returns `None` if the entry
@@ -118,7 +130,7 @@ impl RestartInterval {
             return None;
         }
         self.forget_read();
-        self.skip_to(block, key, id)
+        self.skip_to(block, key, id, ENTRIES_AHEAD)
     }
 
     /// Decodes the next entries. Returns `Some(false)` at the end of the interval.
@@ -180,8 +192,8 @@ impl RestartInterval {
         Some(())
     }
 
-    /// Skips the entries before an entry key and decodes some of what follows.
-    fn skip_to(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
+    /// Skips the entries before an entry key and decodes `count` of those that follow.
+    fn skip_to(&mut self, block: &[u8], key: &[u8], id: RecordId, count: usize) -> Option<()> {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
         loop {
@@ -201,8 +213,8 @@ impl RestartInterval {
                 Ordering::Equal => {
                     self.slots.retain(|slot| slot.id >= id);
                     match self.group.piece {
-                        Some(_) => self.decode_piece(block, ENTRIES_AHEAD, id)?,
-                        None => self.decode_group(&mut rest, end, ENTRIES_AHEAD, id)?,
+                        Some(_) => self.decode_piece(block, count, id)?,
+                        None => self.decode_group(&mut rest, end, count, id)?,
                     }
                 }
                 Ordering::Greater => break,
@@ -212,7 +224,7 @@ impl RestartInterval {
             }
         }
         self.left.start = end - rest.len();
-        self.decode_up_to(block, ENTRIES_AHEAD)
+        self.decode_up_to(block, count)
     }
 
     /// Decodes the next key.
@@ -264,9 +276,15 @@ impl RestartInterval {
             } else {
                 0
             };
-            self.decode_rest(rest, end, id, rows.has_payloads, version)?;
             if id < first {
-                self.slots.pop();
+                let length = if rows.has_payloads {
+                    varint::take(rest)?
+                } else {
+                    0
+                };
+                varint::take_bytes(rest, length)?;
+            } else {
+                self.decode_rest(rest, end, id, rows.has_payloads, version)?;
             }
         }
         (self.group.rows.count, self.group.id) = (count, id);
@@ -389,7 +407,6 @@ fn not_decoded(what: &str, number: usize) -> ! {
 mod tests {
     use super::*;
     use crate::block::BlockBuilder;
-    use crate::entry::EntryKey;
 
     type Plain = (Vec<u8>, u64, u64, bool, Vec<u8>);
 

@@ -1,9 +1,10 @@
 //! Sections: sorted immutable parts of a map in a run file.
 //!
 //! ```text
-//! data blocks      see [`block`](crate::block), in a packed section [`columns`]; in any order
+//! data blocks      see [`block`](crate::block), in a packed section [`columns`]
 //! filter pages     one for 16 data blocks, in order, see `filter`; none if the map has no filters, or
 //!                  if the ids of entries with an empty key have few gaps
+//! if postings      a block of positions for each data block that has some; pages of field lengths
 //! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
 //!                          | offset varint | stored length varint | entries varint
 //!                          | if postings: offset and stored length of the positions, varints
@@ -12,11 +13,13 @@
 //!                  if postings: field count varint, per field: length varint | first bytes of its keys
 //!                  | record count, sum of lengths, page count varints
 //!                  | per page: number, offset, stored length varints
-//! if postings      a block of positions for each data block that has some; pages of field lengths
 //! ```
 //! The separator and id of a fence are at or before the first entry of its block, and after the
 //! last entry of the block before. The location of the root is in the section's descriptor, which
 //! is a row of the catalog.
+//!
+//! The fence blocks and the root are the last blocks of a section. A server that reads them from an
+//! object store needs one or two requests.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -24,26 +27,28 @@
 
 mod descriptor;
 mod fences;
+mod filter_page;
+mod lookup;
 mod write;
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use windrow_invariant::Bug;
 use windrow_postings::{LengthTotals, PAGE_IDS};
-use windrow_storage::{Block, BlockAddress, Caching, Position, RunHandle, Runs, StorageError};
+use windrow_storage::{Block, BlockAddress, Caching, RunHandle, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
+pub(crate) use lookup::DataBlock;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
 use crate::block_layout::{BlockLayout, IntervalContent};
 use crate::columns;
-use crate::entry::{EntryKey, EntryVersion, RecordId};
+use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::extents::ExtentCache;
 use crate::filter::{self, HashedKey};
 use crate::restart_interval::{PieceContext, RestartInterval};
-use fences::{BlockSpan, Fences};
+use fences::{BlockSpan, Fences, Root};
 
 /// The number of data blocks of a filter page.
 pub(crate) const FILTER_BLOCKS: usize = 16;
@@ -115,15 +120,19 @@ impl Section {
         Ok(self.fences.get_or_init(|| fences))
     }
 
-    fn read_fences(&self) -> Result<Fences, StorageError> {
+    fn root(&self) -> Result<Root, StorageError> {
         let address = self.address(BlockSpan {
             offset: self.descriptor.root_offset,
             length: self.descriptor.root_length,
         });
         let root = self.runs.open_block(address, Caching::Past)?;
+        let root = Root::read(&root, self.descriptor.postings.is_some());
+        root.ok_or_else(|| self.undecodable(address))
+    }
+
+    fn read_fences(&self) -> Result<Fences, StorageError> {
         let of_postings = self.descriptor.postings.is_some();
-        let root = fences::Root::read(&root, of_postings);
-        let mut root = root.ok_or_else(|| self.undecodable(address))?;
+        let mut root = self.root()?;
         let mut fences = Fences::new(&mut root, of_postings);
         for span in root.fences {
             let address = self.address(span);
@@ -230,6 +239,20 @@ impl Section {
             .ok_or_else(|| self.undecodable_block(number))
     }
 
+    /// Decodes one entry of a restart interval, see [`RestartInterval::decode_one_from`].
+    fn decode_one_from(
+        &self,
+        block: &DataBlock,
+        interval: usize,
+        from: EntryKey<'_>,
+        into: &mut RestartInterval,
+    ) -> Result<(), StorageError> {
+        let DataBlock { number, bytes } = block;
+        into.set_piece_context(self.piece_context(bytes, *number, interval)?);
+        into.decode_one_from(bytes, interval, from)
+            .ok_or_else(|| self.undecodable_block(*number))
+    }
+
     /// Reads the positions and field lengths of a restart interval that is a piece of packed
     /// postings.
     fn piece_context(
@@ -306,48 +329,6 @@ impl Section {
         number: usize,
     ) -> Result<BlockLayout<'b>, StorageError> {
         BlockLayout::read(block).ok_or_else(|| self.undecodable_block(number))
-    }
-
-    /// Looks up the version of an entry that is visible at a snapshot. `None` if there is none.
-    /// `interval` is a reusable buffer.
-    pub(crate) fn find(
-        &self,
-        key: &[u8],
-        id: RecordId,
-        snapshot: Position,
-        interval: &mut RestartInterval,
-    ) -> Result<Option<EntryVersion>, StorageError> {
-        let number = self.block_of(key, id)?;
-        let block = self.read(number, Caching::Keep)?;
-        let within = self.interval_of(&block, number, key, id)?;
-        self.decode(&block, number, within, interval)?;
-        for at in interval.lower_bound(key, id)..interval.upper_bound(key, id) {
-            let entry = interval.get(&block, at);
-            let entry = entry.ok_or_else(|| self.undecodable_block(number))?;
-            if entry.position <= snapshot {
-                if entry.deleted {
-                    return Ok(Some(EntryVersion::Tombstone));
-                }
-                let payload = match interval.payload_range(at) {
-                    Some(range) => Bytes::from_owner(block).slice(range),
-                    None => Bytes::copy_from_slice(entry.payload),
-                };
-                return Ok(Some(EntryVersion::Payload(payload)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the restart interval of a block that may have an entry key.
-    pub(crate) fn interval_of(
-        &self,
-        block: &Block,
-        number: usize,
-        key: &[u8],
-        id: RecordId,
-    ) -> Result<usize, StorageError> {
-        let found = self.layout(block, number)?.interval_of(key, id);
-        found.ok_or_else(|| self.undecodable_block(number))
     }
 
     /// Returns the digest of the entries from the descriptor, if it has one.

@@ -1,15 +1,13 @@
 //! Views: a map at a snapshot, as a reader sees it.
 
-use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use windrow_invariant::Bug;
 use windrow_storage::{Block, Caching, Position, StorageError};
 
 use crate::cursor::Cursor;
-use crate::entry::{Direction, Entry, EntryKey, EntryVersion, RecordId, same_key};
+use crate::entry::{Direction, EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
@@ -42,60 +40,8 @@ impl View {
     }
 
     /// Returns the index of the first part of the reader's transaction.
-    fn first_own(&self) -> usize {
+    pub(crate) fn first_own(&self) -> usize {
         self.parts.len() - self.own_parts
-    }
-
-    /// Returns the payload of an entry, or `None` if there is no such entry.
-    pub fn get(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
-        if let Some(version) = self.get_in_tail(key, id) {
-            return Ok(version.payload());
-        }
-        self.get_in_sections(key, id)
-    }
-
-    /// Looks an entry up in the sections, from the youngest on. The filters of all but the oldest
-    /// are tested first: an entry that the younger sections do not have is mostly in the oldest.
-    fn get_in_sections(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
-        LOOK_UP.with_borrow_mut(|interval| {
-            let chains = self.sections.chains().iter();
-            let mut holders = chains
-                .filter_map(|chain| section_with(chain, key, id))
-                .rev()
-                .peekable();
-            while let Some(section) = holders.next() {
-                let is_oldest = holders.peek().is_none();
-                if !is_oldest && !section.may_contain_entry(key, id)? {
-                    continue;
-                }
-                if let Some(version) = section.find(key, id, self.snapshot, interval)? {
-                    return Ok(version.payload());
-                }
-            }
-            Ok(None)
-        })
-    }
-
-    /// Looks an entry up in the tail. `None` if the tail has no version of it.
-    fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<EntryVersion> {
-        for (place, part) in self.parts.iter().enumerate().rev() {
-            let is_own = place >= self.first_own();
-            let buffer = part.sorted();
-            let first = buffer.lower_bound(key, id);
-            let versions = (first..).map_while(|number| Some((number, buffer.get(number)?)));
-            let is_there =
-                |(_, entry): &(usize, Entry<'_>)| entry.id == id && same_key(entry.key, key);
-            for (number, entry) in versions.take_while(is_there) {
-                if is_own || entry.position <= self.snapshot {
-                    return Some(if entry.deleted {
-                        EntryVersion::Tombstone
-                    } else {
-                        EntryVersion::Payload(buffer.payload(number))
-                    });
-                }
-            }
-        }
-        None
     }
 
     /// Returns a forward cursor of one key. Parts and sections that do not have the key are left
@@ -313,18 +259,6 @@ const MARKS_READ_MAX: u64 = 1 << 12;
 
 /// The number of keys that are sampled for each split key.
 const SAMPLES_PER_CUT: u64 = 4;
-
-thread_local! {
-    /// A buffer for lookups, which is reused.
-    static LOOK_UP: RefCell<RestartInterval> = RefCell::default();
-}
-
-/// Returns the section of a chain that may have an entry key.
-fn section_with<'c>(chain: &'c Chain, key: &[u8], id: RecordId) -> Option<&'c Arc<Section>> {
-    let ends_before = |section: &Arc<Section>| section.descriptor().ends_before(key, id);
-    let section = chain.get(chain.partition_point(ends_before))?;
-    (!section.descriptor().begins_after(key, id)).then_some(section)
-}
 
 /// Counts the blocks between the bounds, and half of those at the bounds. Blocks are read only if
 /// both bounds are in one block or in neighbouring ones.

@@ -175,6 +175,10 @@ impl Source for Snapshot {
         Ok(self.reader.get(id)?)
     }
 
+    fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
+        Ok(self.reader.get_all(ids)?)
+    }
+
     fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
         Ok(self.reader.find(id)?)
     }

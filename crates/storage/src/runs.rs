@@ -282,6 +282,11 @@ impl Runs {
         })
     }
 
+    /// Returns a block, as [`Runs::open_block`] or [`Runs::open_packed`] do, if it is in the cache.
+    pub fn cached_block(&self, address: BlockAddress) -> Option<Block> {
+        self.shared.cache.get(address)
+    }
+
     fn cached(
         &self,
         address: BlockAddress,

@@ -142,6 +142,12 @@ impl Fences {
         found.unwrap_or_else(|| no_block(block, self.blocks.len()))
     }
 
+    /// Returns the id of the fence of a block, at or before the first id of its entries if all keys
+    /// are equal. `None` if there is no such block.
+    pub fn id(&self, block: usize) -> Option<RecordId> {
+        self.blocks.get(block).map(|fence| fence.id)
+    }
+
     /// Returns the number of entries before a block, or of all entries behind the last block.
     pub fn entries_before(&self, block: usize) -> u64 {
         match self.blocks.get(block) {

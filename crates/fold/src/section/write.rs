@@ -10,6 +10,7 @@ use windrow_storage::{
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{BlockSpan, FenceRow, FenceWriter, FieldLengthPages, LengthsPageSpan, Root};
+use super::filter_page::FilterPageBuilder;
 use crate::block::{BLOCK_BYTES, BlockBuilder, PiecePositions, PostingsForm};
 use crate::columns;
 use crate::entry::{Entry, EntryKey, RecordId, common_prefix};
@@ -130,48 +131,6 @@ impl PackedBlockEncoder {
     }
 }
 
-/// Collects the hashes of a filter page: of keys, or of the ids of entries with an empty key.
-#[derive(Debug, Default)]
-struct FilterPageBuilder {
-    hashes: Vec<u64>,
-    first_id: RecordId,
-    /// The last id of the entries with an empty key.
-    last_id: Option<RecordId>,
-}
-
-/// If at least one in this many ids exists, few lookups are for absent ids, and the filter is left
-/// out.
-const IDS_DENSE: u64 = 2;
-
-impl FilterPageBuilder {
-    /// Adds an entry. `is_first`: it is the first of its key or of its block.
-    fn add(&mut self, entry: &Entry<'_>, is_first: bool, key_hash: u64) {
-        if !entry.key.is_empty() {
-            if is_first {
-                self.hashes.push(key_hash);
-            }
-            return;
-        }
-        if self.hashes.is_empty() {
-            self.first_id = entry.id;
-        } else if self.last_id == Some(entry.id) {
-            return;
-        }
-        self.last_id = Some(entry.id);
-        self.hashes.push(filter::id_hash(entry.id));
-    }
-
-    /// Returns the page, or `None` if it would be of no use.
-    fn page(&mut self, bits: usize) -> Option<Vec<u8>> {
-        let count = self.hashes.len() as u64;
-        let span = self.last_id.take().map(|last| last.0 - self.first_id.0);
-        let is_dense = span.is_some_and(|span| span < count * IDS_DENSE);
-        let page = (!is_dense).then(|| filter::build(&self.hashes, bits));
-        self.hashes.clear();
-        page
-    }
-}
-
 /// Writes one section of a run.
 ///
 /// ```
@@ -214,6 +173,9 @@ pub struct SectionWriter<'s> {
     packer: PackedBlockEncoder,
     raw: Vec<u8>,
     fence_writer: FenceWriter,
+    /// The finished fence blocks, which are written next to the root: a reader needs them together,
+    /// and reads from an object store in large pieces.
+    fence_blocks: Vec<EncodedBlock>,
     root: Root,
     filter_page: FilterPageBuilder,
     blocks: usize,
@@ -251,6 +213,7 @@ impl<'s> SectionWriter<'s> {
             packer: PackedBlockEncoder::default(),
             raw: Vec::new(),
             fence_writer: FenceWriter::default(),
+            fence_blocks: Vec::new(),
             root: Root::default(),
             filter_page: FilterPageBuilder::default(),
             blocks: 0,
@@ -405,7 +368,7 @@ impl<'s> SectionWriter<'s> {
         self.blocks += 1;
         self.entries_in_blocks += entries;
         if self.fence_writer.len() >= BLOCK_BYTES {
-            self.end_fences()?;
+            self.end_fence_block();
         }
         if self.has_filter() && self.blocks.is_multiple_of(FILTER_BLOCKS) {
             self.end_filter()?;
@@ -450,10 +413,19 @@ impl<'s> SectionWriter<'s> {
         self.options.filter_bits > 0
     }
 
-    fn end_fences(&mut self) -> Result<(), StorageError> {
+    fn end_fence_block(&mut self) {
         let bytes = self.fence_writer.finish();
-        let address = self.append(encode_block(&bytes, Compression::Lz4))?;
-        self.root.fences.push(address.into());
+        self.fence_blocks
+            .push(encode_block(&bytes, Compression::Lz4));
+    }
+
+    /// Appends the fence blocks.
+    fn end_fences(&mut self) -> Result<(), StorageError> {
+        self.end_fence_block();
+        for block in std::mem::take(&mut self.fence_blocks) {
+            let address = self.append(block)?;
+            self.root.fences.push(address.into());
+        }
         Ok(())
     }
 
@@ -481,11 +453,11 @@ impl<'s> SectionWriter<'s> {
             self.end_block()?;
         }
         debug_assert_eq!(self.entries_in_blocks, self.entries);
-        if !self.filter_page.hashes.is_empty() {
+        if !self.filter_page.is_empty() {
             self.end_filter()?;
         }
-        self.end_fences()?;
         self.end_lengths()?;
+        self.end_fences()?;
         let root = self.root.encode(self.options.postings.is_some());
         let root = self.append(encode_block(&root, Compression::Lz4))?;
         let first_cut = first_key.len() > KEY_BYTES_MAX;
@@ -516,9 +488,22 @@ impl<'s> SectionWriter<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::section::Section;
     use std::sync::Arc;
     use windrow_invariant::tolerate_bugs;
     use windrow_storage::{MemoryDisk, Storage, StorageOptions};
+
+    fn options() -> SectionOptions {
+        SectionOptions {
+            filter_bits: 10,
+            with_digest: true,
+            mark_byte: None,
+            compression: Compression::Lz4,
+            packed: false,
+            postings: None,
+            position: Position(1),
+        }
+    }
 
     fn entry(key: &[u8], id: u64) -> Entry<'_> {
         Entry {
@@ -530,6 +515,36 @@ mod tests {
         }
     }
 
+    /// Reading all fences from an object store would otherwise read most of the section.
+    #[test]
+    fn fences_are_next_to_the_root() {
+        let storage =
+            Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
+        let sink = RunSink::new(storage.runs.create().unwrap());
+        let mut writer = SectionWriter::new(&sink, options());
+        // Each entry is a block of its own.
+        let payload = vec![0; BLOCK_BYTES];
+        for id in 1..=10_000 {
+            let entry = Entry {
+                payload: &payload,
+                ..entry(b"a", id)
+            };
+            writer.push(&entry, id == 1).unwrap();
+        }
+        writer.end_block().unwrap();
+        let fences_start = sink.bytes();
+        let descriptor = writer.finish().unwrap().unwrap();
+        let fences_end = descriptor.root_offset + u64::from(descriptor.root_length);
+        sink.finish().unwrap();
+        let section = Section::open(&storage.runs, descriptor).unwrap();
+        assert_eq!(section.block_count().unwrap(), 10_000);
+        let root = section.root().unwrap();
+        assert!(root.fences.len() > 1);
+        for span in root.fences {
+            assert!((fences_start..fences_end).contains(&span.offset));
+        }
+    }
+
     /// A section of unsorted entries would have been written, and readers would not have found
     /// them.
     #[test]
@@ -537,17 +552,8 @@ mod tests {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
-        let options = SectionOptions {
-            filter_bits: 10,
-            with_digest: true,
-            mark_byte: None,
-            compression: Compression::Lz4,
-            packed: false,
-            postings: None,
-            position: Position(1),
-        };
         for later in [entry(b"a", 9), entry(b"b", 1), entry(b"", 0)] {
-            let mut writer = SectionWriter::new(&sink, options);
+            let mut writer = SectionWriter::new(&sink, options());
             writer.push(&entry(b"b", 2), true).unwrap();
             writer.push(&entry(b"b", 2), false).unwrap();
             let new_key = later.key != b"b";

@@ -87,6 +87,9 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
         }
         let found = view.get(&place.0, place.1).unwrap();
         assert_eq!(found.as_deref(), model.get(&place).map(Vec::as_slice));
+        if matches!(places, Places::ById) {
+            check_get_all(view, model, random);
+        }
         let first = model.range(all_of(&place.0)).next();
         let first = first.map(|(place, _)| place.1);
         let mut cursor = view.cursor_for_key(&place.0).unwrap();
@@ -99,6 +102,25 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
     let expected = model.keys().map(|place| place.0.clone());
     let expected: BTreeSet<Vec<u8>> = expected.filter(|key| key.first() == Some(&MARK)).collect();
     assert_eq!(marks, expected);
+}
+
+/// Several lookups at once return the same as single ones, in any order of the ids.
+fn check_get_all(view: &View, model: &Model, random: &mut Random) {
+    let ids: Vec<RecordId> = (0..random.below(100))
+        .map(|_| Places::ById.any(random).1)
+        .collect();
+    let mut left = ids.as_slice();
+    while !left.is_empty() {
+        // One call reads one block of a file.
+        let found = view.get_all(left).unwrap();
+        assert!((1..=left.len()).contains(&found.len()));
+        let (ids, rest) = left.split_at(found.len());
+        for (id, found) in ids.iter().zip(found) {
+            let expected = model.get(&(Vec::new(), *id));
+            assert_eq!(found.as_deref(), expected.map(Vec::as_slice));
+        }
+        left = rest;
+    }
 }
 
 /// Cursors that skip and record tombstone ranges show what the model has.

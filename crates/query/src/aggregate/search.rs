@@ -14,7 +14,7 @@ use super::stage::{
     ExplainContext, PipelineContext, RowsNeeded, StageKind, Transformation, not_first,
 };
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
+use crate::operators::{BoxOperator, Counters, DocumentsAhead, Operator, ReadCounters, counted};
 use crate::row::Row;
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader};
 use crate::source::{RecordId, Source};
@@ -159,6 +159,7 @@ struct SearchResults {
     /// The number of next rows that no later stage reads.
     unread: u64,
     found: VecDeque<SortedHit>,
+    documents: DocumentsAhead,
     /// The sort key of the last record found.
     last: Option<Vec<u8>>,
     together: usize,
@@ -188,6 +189,7 @@ impl SearchResults {
             limit: stage.needed.limit,
             unread: stage.needed.unread,
             found: VecDeque::new(),
+            documents: DocumentsAhead::default(),
             last: None,
             together: 0,
             is_over: false,
@@ -277,7 +279,9 @@ impl SearchResults {
             }
             let id = RecordId(sorted.hit.id);
             self.explain(sorted.hit, interrupt)?;
-            let Some(bytes) = self.search.source.get(id)? else {
+            let next = self.found.iter().map(|sorted| RecordId(sorted.hit.id));
+            let ids = std::iter::once(id).chain(next);
+            let Some(bytes) = self.documents.next(&*self.search.source, ids)? else {
                 self.explanations.pop_front();
                 continue;
             };

@@ -56,6 +56,10 @@ macro_rules! row_by_row {
                 Ok(None)
             }
 
+            fn want_rows(&mut self, rows: u64) {
+                self.input.want_rows(rows);
+            }
+
             counted!(counters, input);
 
             fn parts(&self) -> Result<Vec<Part>, Error> {
@@ -130,6 +134,10 @@ impl Operator for Match {
             }
         }
         Ok(None)
+    }
+
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows);
     }
 
     counted!(counters, input);

@@ -1,21 +1,32 @@
 //! Reads documents by record id.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use windrow_document::{Document, Value};
 use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Filter;
 
+use super::documents_ahead::{DocumentsAhead, TOGETHER_MAX};
 use super::operator::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::Error;
 use crate::row::{Content, Pace, Row};
 use crate::source::Source;
 
-/// Adds the documents to the rows of the input.
+/// Adds the documents to the rows of the input. Several documents are read together, more each
+/// time. Rows of the input are read ahead for this, but no more than are still wanted.
 pub(super) struct Fetch {
     source: Arc<dyn Source>,
     filter: Option<Filter>,
     input: BoxOperator,
+    /// The next rows of the input.
+    waiting: VecDeque<Row>,
+    documents: DocumentsAhead,
+    /// The number of rows that are read ahead next.
+    together: usize,
+    /// The largest number of rows to return, if it is known.
+    wanted: Option<u64>,
     counters: Counters,
     pace: Pace,
 }
@@ -26,22 +37,71 @@ impl Fetch {
             source,
             filter,
             input,
+            waiting: VecDeque::new(),
+            documents: DocumentsAhead::default(),
+            together: 1,
+            wanted: None,
             counters: Counters::default(),
             pace: Pace::default(),
         }
+    }
+
+    /// Returns the next row of the input and its document.
+    fn next_document(
+        &mut self,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<(Row, Option<Bytes>)>, Error> {
+        if self.waiting.is_empty() {
+            self.read_ahead(interrupt)?;
+        }
+        let Some(row) = self.waiting.pop_front() else {
+            return Ok(None);
+        };
+        let document = match own_document(&row) {
+            Some(bytes) => Some(bytes.clone()),
+            None => {
+                let without = self
+                    .waiting
+                    .iter()
+                    .filter(|row| own_document(row).is_none());
+                let ids = std::iter::once(row.id).chain(without.map(|row| row.id));
+                self.documents.next(&*self.source, ids)?
+            }
+        };
+        Ok(Some((row, document)))
+    }
+
+    fn read_ahead(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        let left = self
+            .wanted
+            .map(|wanted| wanted.saturating_sub(self.counters.returned));
+        let left = left.map_or(usize::MAX, |left| {
+            usize::try_from(left).unwrap_or(usize::MAX)
+        });
+        for _ in 0..self.together.min(left).max(1) {
+            match self.input.next(interrupt)? {
+                Some(row) => self.waiting.push_back(row),
+                None => break,
+            }
+        }
+        self.together = TOGETHER_MAX.min(2 * self.together);
+        Ok(())
+    }
+}
+
+/// Returns the document that a row has already, because it comes from a clustered collection as a
+/// branch of an `$or`.
+fn own_document(row: &Row) -> Option<&Bytes> {
+    match &row.content {
+        Content::Shared(bytes) if !row.content.is_empty() => Some(bytes),
+        _ => None,
     }
 }
 
 impl Operator for Fetch {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        while let Some(row) = self.input.next(interrupt)? {
+        while let Some((row, bytes)) = self.next_document(interrupt)? {
             self.counters.works += 1;
-            let bytes = match row.content {
-                // The row comes from a clustered collection, as a branch of an `$or`, and has its
-                // document.
-                Content::Shared(ref bytes) if !row.content.is_empty() => Some(bytes.clone()),
-                _ => self.source.get(row.id)?,
-            };
             let Some(bytes) = bytes else {
                 continue;
             };
@@ -58,6 +118,10 @@ impl Operator for Fetch {
         self.counters.works += 1;
         self.counters.at_end = true;
         Ok(None)
+    }
+
+    fn want_rows(&mut self, rows: u64) {
+        self.wanted = Some(rows);
     }
 
     counted!(counters, input);

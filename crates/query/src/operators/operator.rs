@@ -19,6 +19,11 @@ pub trait Operator: Send {
         Vec::new()
     }
 
+    /// Tells how many rows will be requested at most, so that the operator reads no more of its
+    /// input ahead. More rows can be requested nevertheless, if an operator between leaves some out.
+    /// Must be called before the first row.
+    fn want_rows(&mut self, _rows: u64) {}
+
     /// Splits the rows into parts that can be produced in parallel, in order. Returns no parts if
     /// that is impossible or not worthwhile. Must be called before the first row.
     fn parts(&self) -> Result<Vec<Part>, Error> {

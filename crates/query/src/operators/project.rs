@@ -74,6 +74,10 @@ impl Operator for Project {
         Ok(Some(row.with(projected)))
     }
 
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows);
+    }
+
     counted!(counters, input);
 }
 
@@ -114,6 +118,10 @@ impl Operator for ReturnKey {
         Ok(Some(row.with(shown)))
     }
 
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows);
+    }
+
     counted!(counters, input);
 }
 
@@ -143,6 +151,10 @@ impl Operator for RecordIds {
             let document = builder.finish();
             row.with(document)
         }))
+    }
+
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows);
     }
 
     counted!(counters, input);

@@ -35,6 +35,10 @@ impl Operator for Skip {
         Ok(row)
     }
 
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows.saturating_add(self.left));
+    }
+
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let count = self.input.count_known(interrupt)?;
         let count = count.map(|count| count.saturating_sub(self.left));
@@ -53,7 +57,8 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    pub fn new(amount: u64, input: BoxOperator) -> Limit {
+    pub fn new(amount: u64, mut input: BoxOperator) -> Limit {
+        input.want_rows(amount);
         Limit {
             left: amount,
             input,
@@ -71,6 +76,10 @@ impl Operator for Limit {
         self.left = self.left.saturating_sub(1);
         self.counters.record(&row);
         Ok(row)
+    }
+
+    fn want_rows(&mut self, rows: u64) {
+        self.input.want_rows(rows.min(self.left));
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {

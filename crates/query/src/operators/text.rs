@@ -14,6 +14,7 @@ use windrow_search::{
 };
 use windrow_text::{Language, Matcher};
 
+use super::documents_ahead::DocumentsAhead;
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use super::tasks::run_tasks;
 use crate::Error;
@@ -350,8 +351,10 @@ impl CandidateCheck<'_> {
     ) -> Result<Checked, Error> {
         let mut matcher = Matcher::new(&self.scan.query);
         let (mut checked, mut pace) = (Checked::default(), Pace::default());
-        for (id, score) in candidates {
-            let Some(bytes) = self.source.get(*id)? else {
+        let mut documents = DocumentsAhead::default();
+        for (number, (id, score)) in candidates.iter().enumerate() {
+            let next = candidates.iter().skip(number).map(|(id, _)| *id);
+            let Some(bytes) = documents.next(self.source, next)? else {
                 continue;
             };
             pace.step_over(bytes.len(), interrupt)?;

@@ -89,6 +89,10 @@ impl Source for FilteredIndexes<'_> {
         self.source.get(id)
     }
 
+    fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
+        self.source.get_all(ids)
+    }
+
     fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
         self.source.find(id)
     }

@@ -40,6 +40,11 @@ impl BlockCache {
         self.0.get_or_insert_with(&address, load)
     }
 
+    /// Returns a block that is in the cache.
+    pub fn get(&self, address: BlockAddress) -> Option<Block> {
+        self.0.get(&address)
+    }
+
     /// Returns a block without a change of its recency. A merge that peeks therefore does not push
     /// the blocks of queries out of the cache.
     pub fn peek(&self, address: BlockAddress) -> Option<Block> {
