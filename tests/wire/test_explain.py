@@ -513,6 +513,22 @@ def test_the_pipeline_of_a_union_is_explained(joined, verbosity):
     assert ("$cursor" in behind[0]) == (not runs)
 
 
+@pytest.mark.parametrize("skip, limit, filter, keys", [
+    (0, 1, {}, 1), (0, 2, {}, 2), (0, 5, {}, 5), (0, 100, {}, 100), (3, 70, {}, 73),
+    (0, 1, {"n": {"$gte": 6}}, 7), (0, 9, {"n": {"$ne": 3}}, 10), (0, 40, {"odd": 1}, 80),
+])
+def test_a_fetch_reads_no_keys_ahead_of_a_limit(collection, skip, limit, filter, keys):
+    collection.insert_many([{"_id": i, "k": i, "n": i, "odd": i % 2} for i in range(300)])
+    collection.create_index("k")
+    plan = {"filter": {"k": {"$gte": 0}, **filter}, "hint": "k_1", "skip": skip, "limit": limit}
+    stats = explained(collection, **plan)["executionStats"]
+    assert stats["nReturned"] == limit
+    assert stats["totalKeysExamined"] == keys
+    assert stats["totalDocsExamined"] == keys - skip
+    all_found = list(collection.find(filter).hint({"$natural": 1}))
+    assert list(collection.find(**plan)) == all_found[skip:skip + limit]
+
+
 @pytest.mark.parametrize("lookup, expected", [
     ({"localField": "k", "foreignField": "k"}, (12, 12, 0, ["k_1"])),
     ({"localField": "k", "foreignField": "k", "pipeline": [{"$match": {"n": {"$gt": 4}}}]}, (12, 12, 0, ["k_1"])),
