@@ -76,51 +76,35 @@ impl<'a> BlockLayout<'a> {
     /// Returns the last interval whose first entry is at or before the entry key, or 0 if there is
     /// none. `None` if the block is damaged.
     pub fn interval_of(&self, key: &[u8], id: RecordId) -> Option<usize> {
-        self.interval_within(0, self.intervals(), key, id)
+        self.search(self.intervals() / 2, usize::MAX, key, id)
     }
 
     /// Returns the same as [`interval_of`](Self::interval_of). The search begins at the interval
     /// `guess` and reads fewer intervals the closer the result is to it.
     pub(crate) fn interval_near(&self, guess: usize, key: &[u8], id: RecordId) -> Option<usize> {
-        let end = self.intervals();
-        let guess = guess.min(end.checked_sub(1)?);
-        let mut step = 1;
-        if self.begins_after(guess, key, id)? {
-            let mut high = guess;
-            loop {
-                let low = high.saturating_sub(step);
-                if low == 0 || !self.begins_after(low, key, id)? {
-                    return self.interval_within(low, high, key, id);
-                }
-                (high, step) = (low, 2 * step);
-            }
-        }
-        let mut low = guess;
-        loop {
-            let high = end.min(low + step);
-            if high == end || self.begins_after(high, key, id)? {
-                return self.interval_within(low, high, key, id);
-            }
-            (low, step) = (high, 2 * step);
-        }
+        self.search(guess, 1, key, id)
     }
 
-    /// Returns the last interval from `low` on and before `high` whose first entry is at or before
-    /// the entry key, or `low` if there is none.
-    fn interval_within(
+    /// Searches from an interval on, in steps that are doubled each time but are never longer than
+    /// those of a binary search.
+    fn search(
         &self,
-        mut low: usize,
-        mut high: usize,
+        mut middle: usize,
+        mut step: usize,
         key: &[u8],
         id: RecordId,
     ) -> Option<usize> {
+        let (mut low, mut high) = (0, self.intervals());
         while high.saturating_sub(low) > 1 {
-            let middle = low.midpoint(high);
+            middle = middle.clamp(low + 1, high - 1);
             if self.begins_after(middle, key, id)? {
                 high = middle;
+                middle = high - step.min((high - low) / 2);
             } else {
                 low = middle;
+                middle = low + step.min((high - low) / 2);
             }
+            step = step.saturating_mul(2);
         }
         Some(low)
     }

@@ -62,8 +62,8 @@
 //! 3. In files: [`block`] writes blocks; `groups`, [`block_layout`] and [`restart_interval`] read
 //!    them; [`columns`] is their packed form; [`section`], [`sections`]; `extents` are what a
 //!    section keeps of its lists of postings.
-//! 4. Reading: [`snapshots`], `tombstone_ranges`, [`cursor`], [`view`] and its
-//!    `lookup`, [`postings`].
+//! 4. Reading: [`snapshots`], `tombstone_ranges`, [`cursor`], [`view`], `lookup`,
+//!    [`postings`].
 //! 5. Writing sections: [`merge`], [`sorter`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

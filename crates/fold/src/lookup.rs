@@ -1,8 +1,8 @@
 //! Lookups of entries in a view, alone or many at once.
 //!
 //! A lookup of a document in memory mostly waits for memory: its block, its restart offsets and its
-//! restart interval are in no cache of the processor. [`View::get_all`] begins the lookups of many
-//! entries before it ends the first one, so that they wait together.
+//! restart interval are in no cache of the processor. [`View::get_all`] looks up many entries at
+//! once, and their waits overlap.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -71,8 +71,8 @@ impl View {
 
     /// Returns the payloads of the entries with the empty key and these ids, as [`get`](Self::get)
     /// does. The result has as many elements as `ids`, or fewer, but at least one unless `ids` is
-    /// empty: it ends before a second block that must be read from a file, so that the caller can be
-    /// interrupted, and if the blocks take too much memory.
+    /// empty. It ends before the second block that is not in the cache, because the caller must be
+    /// able to stop between two reads of files. It also ends if the blocks take too much memory.
     pub fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, StorageError> {
         if let [id] = ids {
             return Ok(vec![self.get(b"", *id)?]);
@@ -214,5 +214,5 @@ fn prefetch_intervals(lookups: &[Lookup<'_>]) {
         } = lookup;
         section.expected_bytes(block, entry.id)
     });
-    prefetch::load(intervals);
+    prefetch::load(intervals.flatten());
 }

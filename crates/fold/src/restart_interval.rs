@@ -14,7 +14,7 @@ use windrow_storage::Position;
 
 use crate::block_layout::BlockLayout;
 use crate::entry::{Entry, EntryKey, KeyHead, RecordId, compare_keys};
-use crate::groups::{GroupForm, RelativeKey, RowFormat};
+use crate::groups::{GroupForm, RelativeKey, RowFormat, take_payload};
 use crate::varint;
 pub(crate) use pieces::PieceContext;
 
@@ -276,15 +276,10 @@ impl RestartInterval {
             } else {
                 0
             };
-            if id < first {
-                let length = if rows.has_payloads {
-                    varint::take(rest)?
-                } else {
-                    0
-                };
-                varint::take_bytes(rest, length)?;
-            } else {
+            if id >= first {
                 self.decode_rest(rest, end, id, rows.has_payloads, version)?;
+            } else if rows.has_payloads {
+                take_payload(rest)?;
             }
         }
         (self.group.rows.count, self.group.id) = (count, id);

@@ -84,15 +84,14 @@ impl Section {
         found.ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Returns the first byte of the restart interval in which an id with the empty key is expected,
-    /// and of the next one: a search reads both. Zero if the block is damaged.
-    pub(crate) fn expected_bytes(&self, block: &DataBlock, id: RecordId) -> [u8; 2] {
+    /// Returns the first bytes of the restart interval in which an id with the empty key is expected,
+    /// and of the next one: a search reads both. `None` if there is no such interval.
+    pub(crate) fn expected_bytes(&self, block: &DataBlock, id: RecordId) -> [Option<u8>; 2] {
         let Some(layout) = BlockLayout::read(&block.bytes) else {
-            return [0; 2];
+            return [None; 2];
         };
         let expected = self.expected_interval(&layout, block.number, id);
-        let first = |interval| layout.interval(interval)?.first().copied();
-        [expected, expected + 1].map(|interval| first(interval).unwrap_or(0))
+        [expected, expected + 1].map(|interval| layout.interval(interval)?.first().copied())
     }
 
     /// Returns the restart interval in which an id with the empty key would be if the ids were
@@ -103,8 +102,7 @@ impl Section {
         let end = fence_id(number + 1).unwrap_or(self.descriptor.last_id.next());
         let before = u128::from(id.0.saturating_sub(first.0));
         let ids = u128::from(end.0.saturating_sub(first.0).max(1));
-        let intervals = layout.intervals();
-        let last = intervals.saturating_sub(1);
-        usize::try_from(before * intervals as u128 / ids).map_or(last, |found| found.min(last))
+        let intervals = layout.intervals() as u128;
+        (before * intervals / ids).min(intervals) as usize
     }
 }

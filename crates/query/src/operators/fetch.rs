@@ -24,9 +24,9 @@ pub(super) struct Fetch {
     waiting: VecDeque<Row>,
     documents: DocumentsAhead,
     /// The number of rows that are read ahead next.
-    together: usize,
-    /// The largest number of rows to return, if it is known.
-    wanted: Option<u64>,
+    together: u64,
+    /// The number of rows that the result needs at most.
+    wanted: u64,
     counters: Counters,
     pace: Pace,
 }
@@ -40,7 +40,7 @@ impl Fetch {
             waiting: VecDeque::new(),
             documents: DocumentsAhead::default(),
             together: 1,
-            wanted: None,
+            wanted: u64::MAX,
             counters: Counters::default(),
             pace: Pace::default(),
         }
@@ -72,19 +72,14 @@ impl Fetch {
     }
 
     fn read_ahead(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        let left = self
-            .wanted
-            .map(|wanted| wanted.saturating_sub(self.counters.returned));
-        let left = left.map_or(usize::MAX, |left| {
-            usize::try_from(left).unwrap_or(usize::MAX)
-        });
-        for _ in 0..self.together.min(left).max(1) {
+        let left = self.wanted.saturating_sub(self.counters.returned);
+        for _ in 0..left.clamp(1, self.together) {
             match self.input.next(interrupt)? {
                 Some(row) => self.waiting.push_back(row),
                 None => break,
             }
         }
-        self.together = TOGETHER_MAX.min(2 * self.together);
+        self.together = (TOGETHER_MAX as u64).min(2 * self.together);
         Ok(())
     }
 }
@@ -121,7 +116,7 @@ impl Operator for Fetch {
     }
 
     fn want_rows(&mut self, rows: u64) {
-        self.wanted = Some(rows);
+        self.wanted = rows;
     }
 
     counted!(counters, input);

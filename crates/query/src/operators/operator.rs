@@ -19,9 +19,9 @@ pub trait Operator: Send {
         Vec::new()
     }
 
-    /// Tells how many rows will be requested at most, so that the operator reads no more of its
-    /// input ahead. More rows can be requested nevertheless, if an operator between leaves some out.
-    /// Must be called before the first row.
+    /// Sets the number of rows that the result needs. An operator that reads its input ahead reads
+    /// no more rows than this. [`next`](Self::next) still returns further rows: an operator above
+    /// this one may drop some. Must be called before the first row.
     fn want_rows(&mut self, _rows: u64) {}
 
     /// Splits the rows into parts that can be produced in parallel, in order. Returns no parts if
