@@ -35,6 +35,11 @@ impl Failure {
         })
     }
 
+    /// Creates the failure of an invalid command line. `reason` is a sentence.
+    pub fn usage(reason: &str) -> Failure {
+        Failure::Usage(reason.to_owned())
+    }
+
     /// Creates the failure of a command because of `error`.
     pub fn runtime(error: impl fmt::Display) -> Failure {
         Failure::Runtime(error.to_string())

@@ -107,9 +107,8 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             old: old.ok_or_else(|| missing("--encryption-key-file FILE"))?,
             new: new.ok_or_else(|| missing("--new-key-file FILE"))?,
         })),
-        _ => Err(Failure::Usage(
-            "write `windrow encryption new-key FILE` or `windrow encryption rotate`; see `windrow encryption --help`"
-                .to_owned(),
+        _ => Err(Failure::usage(
+            "write `windrow encryption new-key FILE` or `windrow encryption rotate`; see `windrow encryption --help`",
         )),
     }
 }

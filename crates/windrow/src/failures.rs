@@ -89,7 +89,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }
     if class.is_some() && collection == StoreCollection::Skipped {
         let reason = "--class is for failures; files that were skipped have no class";
-        return Err(Failure::Usage(reason.to_owned()));
+        return Err(Failure::usage(reason));
     }
     Ok(Some(Options {
         data_folder: config::data_folder(data_folder, "failures")?,

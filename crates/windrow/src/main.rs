@@ -107,8 +107,8 @@ fn main() -> ExitCode {
 
 fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     match arguments.next()? {
-        None => Err(Failure::Usage(
-            "a command is missing; `windrow --help` shows them".to_owned(),
+        None => Err(Failure::usage(
+            "a command is missing; `windrow --help` shows them",
         )),
         Some(Short('h') | Long("help")) => {
             print!("{}", format_help(SUBCOMMANDS));

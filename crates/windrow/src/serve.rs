@@ -94,7 +94,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 pub fn read_configuration(file: &Path) -> Result<Options, Failure> {
     let parser = lexopt::Parser::from_args([OsStr::new("--config"), file.as_os_str()]);
     let options = parse(parser)?;
-    options.ok_or_else(|| Failure::Usage("it asks for help".to_owned()))
+    options.ok_or_else(|| Failure::usage("it asks for help"))
 }
 
 /// The exit code of mongod if no socket could be opened.

@@ -138,7 +138,7 @@ impl TargetOptions {
             "password" => {
                 let message = "a password on the command line can be read by every user of the \
                                machine; set WINDROW_PASSWORD, or wait to be asked";
-                return Err(Failure::Usage(message.to_owned()));
+                return Err(Failure::usage(message));
             }
             "tls" => self.tls = true,
             "tls-ca-file" | "tlsCAFile" => {
@@ -166,7 +166,7 @@ impl TargetOptions {
         if *self != only_folder {
             let message = "--data names a server of this machine, and excludes other options of \
                            the connection";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(Failure::usage(message));
         }
         let address = address_file::read_address(folder, None).ok_or_else(|| {
             let folder = folder.display();

@@ -144,7 +144,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     if target.server.is_none() || data_folder.is_some() {
         let message = "the state of a server needs its address, and not --data; see `windrow status \
                        --help`";
-        return Err(Failure::Usage(message.to_owned()));
+        return Err(Failure::usage(message));
     }
     let subject = Subject::Server(target);
     Ok(Some(Options { subject, format }))

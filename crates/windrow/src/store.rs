@@ -173,7 +173,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             let message = "write `windrow store stat URL`, `windrow store check URL`, \
                            `windrow store gc URL` or `windrow store decrypt URL FILE`; see \
                            `windrow store --help`";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(Failure::usage(message));
         }
     };
     Ok(Some(Options {

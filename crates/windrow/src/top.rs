@@ -43,7 +43,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     let is_interactive = !options.once;
     if is_interactive && (!io::stdin().is_terminal() || !io::stdout().is_terminal()) {
         let message = "top needs a terminal; --once prints one report";
-        return Err(Failure::Usage(message.to_owned()));
+        return Err(Failure::usage(message));
     }
     let target = options.target.resolve()?;
     if is_interactive {

@@ -186,7 +186,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             }
             Long("rescan") => options.rescan = Some(parse_rescan(&arguments.value()?.string()?)?),
             Value(folder) if folder.is_empty() => {
-                return Err(Failure::Usage("a FOLDER is empty".to_owned()));
+                return Err(Failure::usage("a FOLDER is empty"));
             }
             Value(folder) => options.folders.push(PathBuf::from(folder)),
             other => return Err(other.unexpected().into()),
@@ -202,19 +202,19 @@ impl Options {
             return Err(Failure::missing_argument("FOLDER", "index"));
         }
         if self.rescan.is_some() && !self.watch {
-            return Err(Failure::Usage("--rescan is for --watch".to_owned()));
+            return Err(Failure::usage("--rescan is for --watch"));
         }
         if self.workers.is_some() && self.threads.is_some() {
             let reason = "--threads names the workers, too, so --workers cannot be used with it";
-            return Err(Failure::Usage(reason.to_owned()));
+            return Err(Failure::usage(reason));
         }
         if self.explanation.is_some() && self.watch {
             let reason = "--explain-pipeline is for a run that ends, not for --watch";
-            return Err(Failure::Usage(reason.to_owned()));
+            return Err(Failure::usage(reason));
         }
         if self.display == ProgressDisplay::Json && self.watch {
             let reason = "--progress json is for a run that ends, not for --watch";
-            return Err(Failure::Usage(reason.to_owned()));
+            return Err(Failure::usage(reason));
         }
         let reads = self.workers.is_some()
             || self.threads.is_some()
@@ -227,7 +227,7 @@ impl Options {
         if self.remove && reads {
             let reason = "--remove reads no files, so only --data, --config and --memory can be \
                           used with it";
-            return Err(Failure::Usage(reason.to_owned()));
+            return Err(Failure::usage(reason));
         }
         self.rules.check_patterns().map_err(Failure::Usage)
     }

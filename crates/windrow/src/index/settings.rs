@@ -56,7 +56,7 @@ impl Settings {
         let folders = folders(options, &config);
         if folders.is_empty() {
             let reason = "the configuration has no [[folder]]; add one or name a FOLDER";
-            return Err(Failure::Usage(reason.to_owned()));
+            return Err(Failure::usage(reason));
         }
         let extract = options.threads.map(|threads| threads.extract);
         let workers = extract.or(options.workers).or(config.workers);

@@ -35,7 +35,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Runs the interface until the user leaves it.
 pub fn interact(reader: QueryReader, searcher: Searcher, options: &Options) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(Failure::Usage("--interactive needs a terminal".to_owned()));
+        return Err(Failure::usage("--interactive needs a terminal"));
     }
     let worker = Worker::start(reader, searcher, options.page)?;
     let mut state = State::new(&options.query);

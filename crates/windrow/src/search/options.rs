@@ -182,7 +182,7 @@ impl Reader {
         match (has_words, is_list) {
             (true, true) => {
                 let message = "--saved and --history list searches; leave out the query";
-                return Err(Failure::Usage(message.to_owned()));
+                return Err(Failure::usage(message));
             }
             (false, false) if needs_words || options.save.is_some() => {
                 return Err(Failure::missing_argument("QUERY", "search"));
@@ -194,7 +194,7 @@ impl Reader {
         {
             let message =
                 "--interactive searches for what is typed; leave out --similar and --save";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(Failure::usage(message));
         }
         self.check_output_of_action()?;
         self.options.data_folder = config::data_folder(self.data_folder, "search")?;
@@ -219,7 +219,7 @@ impl Reader {
             }
             _ => return Ok(()),
         };
-        Err(Failure::Usage(message.to_owned()))
+        Err(Failure::usage(message))
     }
 }
 

@@ -32,29 +32,38 @@ impl AuditDraft {
         rotation: LogRotation,
         facility: Option<SyslogFacility>,
     ) -> Result<Option<AuditSettings>, Failure> {
-        let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
         let Some(destination) = self.destination else {
             if self.has_format || self.path.is_some() || self.filter.is_some() {
-                return fail(
+                return Err(Failure::usage(
                     "--audit-destination is missing; other options of the audit log need it",
-                );
+                ));
             }
             return Ok(None);
         };
         let target = match (destination, &self.path) {
             (AuditDestination::File, Some(_)) if !self.has_format => {
-                return fail("--audit-format is missing; an audit log in a file needs it");
+                return Err(Failure::usage(
+                    "--audit-format is missing; an audit log in a file needs it",
+                ));
             }
             (AuditDestination::File, Some(path)) => AuditTarget::File {
                 path: path.clone(),
                 rotation,
             },
             (AuditDestination::File, None) => {
-                return fail("--audit-path is missing; an audit log in a file needs it");
+                return Err(Failure::usage(
+                    "--audit-path is missing; an audit log in a file needs it",
+                ));
             }
-            (_, Some(_)) => return fail("--audit-path is only for an audit log in a file"),
+            (_, Some(_)) => {
+                return Err(Failure::usage(
+                    "--audit-path is only for an audit log in a file",
+                ));
+            }
             (_, None) if self.has_format => {
-                return fail("--audit-format is only for an audit log in a file");
+                return Err(Failure::usage(
+                    "--audit-format is only for an audit log in a file",
+                ));
             }
             (AuditDestination::Console, None) => AuditTarget::Console,
             (AuditDestination::Syslog, None) => AuditTarget::Syslog {

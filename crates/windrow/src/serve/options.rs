@@ -207,7 +207,7 @@ fn addresses(draft: &Draft) -> Result<Vec<SocketAddr>, Failure> {
     if !draft.listen.is_empty() {
         if is_mongods {
             let message = "--listen cannot be combined with --bind-ip, --bind-ip-all and --port";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(Failure::usage(message));
         }
         return Ok(draft.listen.clone());
     }
@@ -264,7 +264,7 @@ fn unix_socket(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<UnixSocket
     if draft.unix_socket == Some(false) {
         if is_given {
             let message = "--no-unix-socket excludes other options of the Unix domain socket";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(Failure::usage(message));
         }
         return Ok(None);
     }
@@ -284,24 +284,29 @@ fn unix_socket(draft: &Draft, listen: &[SocketAddr]) -> Result<Option<UnixSocket
 }
 
 fn log_target(draft: &Draft) -> Result<LogTarget, Failure> {
-    let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
     if draft.log_destination == Some(LogDestination::Syslog) {
         if draft.log_path.is_some() {
-            return fail("--log-path and a log of the system exclude each other");
+            return Err(Failure::usage(
+                "--log-path and a log of the system exclude each other",
+            ));
         }
         let facility = draft.syslog_facility.unwrap_or(SyslogFacility::USER);
         return Ok(LogTarget::Syslog { facility });
     }
     let Some(path) = draft.log_path.clone() else {
         if draft.log_destination.is_some() {
-            return fail("--log-path is missing; the log destination file needs it");
+            return Err(Failure::usage(
+                "--log-path is missing; the log destination file needs it",
+            ));
         }
         return Ok(LogTarget::Stderr);
     };
     let append = draft.log_append.unwrap_or(true);
     let rotation = draft.log_rotation.unwrap_or_default();
     if !append && rotation == LogRotation::Reopen {
-        return fail("a log that is reopened must be appended to: set systemLog.logAppend to true");
+        return Err(Failure::usage(
+            "a log that is reopened must be appended to: set systemLog.logAppend to true",
+        ));
     }
     Ok(LogTarget::File {
         path,

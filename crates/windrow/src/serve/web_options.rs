@@ -14,9 +14,7 @@ impl WebDraft {
     /// Returns the options. `None` if no page is configured.
     pub fn options(&self) -> Result<Option<WebOptions>, Failure> {
         match &self.address {
-            None if self.is_read_only => Err(Failure::Usage(
-                "--web-read-only needs --web ADDRESS".to_owned(),
-            )),
+            None if self.is_read_only => Err(Failure::usage("--web-read-only needs --web ADDRESS")),
             None => Ok(None),
             Some(address) => Ok(Some(WebOptions {
                 address: address.clone(),
