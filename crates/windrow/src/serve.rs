@@ -20,6 +20,7 @@ mod reload;
 mod shared_store;
 mod shown_options;
 mod store_options;
+mod tls_options;
 mod trace_options;
 mod traces;
 mod web;

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use windrow_collection::BuildPriority;
 use windrow_document::Value;
-use windrow_server::{
-    AccessControl, KeyPassword, LogRotation, ProfilingLevel, SyslogFacility, TlsMode, TlsVersion,
-};
+use windrow_server::{AccessControl, KeyPassword, LogRotation, ProfilingLevel, SyslogFacility};
 
 use windrow_web::CollectorAddress;
 
@@ -21,6 +19,7 @@ use super::option_values::{
     parse_profiling_level, parse_rate, parse_replica_set, parse_rotation, parse_seconds,
     parse_switch, parse_tls_mode, parse_versions_left, text,
 };
+use super::tls_options::TlsDraft;
 use super::web_options::WebDraft;
 use crate::page::WebAddress;
 use crate::{byte_size, memory, store};
@@ -67,13 +66,7 @@ pub struct Draft {
     pub unix_socket_folder: Option<PathBuf>,
     pub unix_socket: Option<bool>,
     pub unix_socket_permissions: Option<u32>,
-    pub tls_mode: Option<Option<TlsMode>>,
-    pub tls_certificate_key_file: Option<PathBuf>,
-    pub tls_certificate_key_password: Option<KeyPassword>,
-    pub tls_ca_file: Option<PathBuf>,
-    pub tls_crl_file: Option<PathBuf>,
-    pub tls_allow_without_certificates: bool,
-    pub tls_versions: Option<Vec<TlsVersion>>,
+    pub tls: TlsDraft,
     pub handshake_time_max: Option<Duration>,
     pub connections_max: Option<usize>,
     pub operations_max: Option<usize>,
@@ -193,39 +186,39 @@ pub const OPTIONS: &[ServerOption] = &[
         Ok(())
     }),
     option("tls-mode", &["tlsMode"], "net.tls.mode", Kind::Text, |draft, value| {
-        draft.tls_mode = Some(parse_tls_mode(value)?);
+        draft.tls.mode = Some(parse_tls_mode(value)?);
         Ok(())
     }),
     option(
         "tls-certificate-key-file", &["tlsCertificateKeyFile"],
         "net.tls.certificateKeyFile", Kind::Text, |draft, value| {
-        draft.tls_certificate_key_file = Some(PathBuf::from(value));
+        draft.tls.certificate_key_file = Some(PathBuf::from(value));
         Ok(())
     }),
     option(
         "tls-certificate-key-file-password", &["tlsCertificateKeyFilePassword"],
         "net.tls.certificateKeyFilePassword", Kind::Secret, |draft, value| {
-        draft.tls_certificate_key_password = Some(KeyPassword::new(text(value)?));
+        draft.tls.certificate_key_password = Some(KeyPassword::new(text(value)?));
         Ok(())
     }),
     option("tls-ca-file", &["tlsCAFile"], "net.tls.CAFile", Kind::Text, |draft, value| {
-        draft.tls_ca_file = Some(PathBuf::from(value));
+        draft.tls.ca_file = Some(PathBuf::from(value));
         Ok(())
     }),
     option("tls-crl-file", &["tlsCRLFile"], "net.tls.CRLFile", Kind::Text, |draft, value| {
-        draft.tls_crl_file = Some(PathBuf::from(value));
+        draft.tls.crl_file = Some(PathBuf::from(value));
         Ok(())
     }),
     option(
         "tls-allow-connections-without-certificates", &["tlsAllowConnectionsWithoutCertificates"],
         "net.tls.allowConnectionsWithoutCertificates", Kind::Switch, |draft, value| {
-        draft.tls_allow_without_certificates = parse_switch(value)?;
+        draft.tls.allow_without_certificates = parse_switch(value)?;
         Ok(())
     }),
     option(
         "tls-disabled-protocols", &["tlsDisabledProtocols"],
         "net.tls.disabledProtocols", Kind::Text, |draft, value| {
-        draft.tls_versions = Some(parse_versions_left(text(value)?)?);
+        draft.tls.versions = Some(parse_versions_left(text(value)?)?);
         Ok(())
     }),
     option(

@@ -12,6 +12,7 @@ use windrow_server::{
 };
 
 use super::audit_options::AuditDestination;
+use super::tls_options::TlsChoice;
 use crate::byte_size;
 
 pub const NOT_POSITIVE: &str = "is not a positive integer";
@@ -93,12 +94,12 @@ pub fn parse_number(value: &OsStr) -> Result<u64, String> {
     number.ok_or_else(|| "is not a whole number".to_owned())
 }
 
-pub fn parse_tls_mode(value: &OsStr) -> Result<Option<TlsMode>, String> {
+pub fn parse_tls_mode(value: &OsStr) -> Result<TlsChoice, String> {
     match text(value)? {
-        "disabled" => Ok(None),
-        "allow" | "allowTLS" => Ok(Some(TlsMode::Allow)),
-        "prefer" | "preferTLS" => Ok(Some(TlsMode::Prefer)),
-        "require" | "requireTLS" => Ok(Some(TlsMode::Require)),
+        "disabled" => Ok(TlsChoice::Disabled),
+        "allow" | "allowTLS" => Ok(TlsChoice::Enabled(TlsMode::Allow)),
+        "prefer" | "preferTLS" => Ok(TlsChoice::Enabled(TlsMode::Prefer)),
+        "require" | "requireTLS" => Ok(TlsChoice::Enabled(TlsMode::Require)),
         _ => Err("is not a mode; write disabled, allow, prefer or require".to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use windrow_collection::BuildPriority;
 use windrow_document::DocumentBuf;
 use windrow_server::{
     AccessControl, AuditSettings, LogRotation, LogTarget, ProfilingLevel, RuntimeSettings,
-    SyslogFacility, TlsSettings, TlsVersion, UnixSocket,
+    SyslogFacility, TlsSettings, UnixSocket,
 };
 
 use super::config_file;
@@ -160,7 +160,7 @@ fn finish(
         store,
         access_control: draft.access_control.unwrap_or_default(),
         unix_socket: unix_socket(&draft, &listen)?,
-        tls: tls_settings(&draft)?,
+        tls: draft.tls.settings()?,
         log: log_target(&draft)?,
         audit: draft.audit.settings(
             draft.log_rotation.unwrap_or_default(),
@@ -315,54 +315,12 @@ fn log_target(draft: &Draft) -> Result<LogTarget, Failure> {
     })
 }
 
-fn tls_settings(draft: &Draft) -> Result<Option<TlsSettings>, Failure> {
-    let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
-    let Some(mode) = draft.tls_mode else {
-        let is_given = [
-            &draft.tls_certificate_key_file,
-            &draft.tls_ca_file,
-            &draft.tls_crl_file,
-        ];
-        let is_given = is_given.iter().any(|file| file.is_some())
-            || draft.tls_allow_without_certificates
-            || draft.tls_certificate_key_password.is_some();
-        if is_given {
-            return fail("--tls-mode is missing; other options of TLS need it");
-        }
-        return Ok(None);
-    };
-    let Some(mode) = mode else {
-        return Ok(None);
-    };
-    let Some(certificate_key_file) = draft.tls_certificate_key_file.clone() else {
-        return fail("--tls-certificate-key-file is missing; --tls-mode needs it");
-    };
-    if draft.tls_ca_file.is_none() && draft.tls_crl_file.is_some() {
-        return fail("--tls-ca-file is missing; --tls-crl-file needs it");
-    }
-    if draft.tls_ca_file.is_none() && draft.tls_allow_without_certificates {
-        return fail(
-            "--tls-ca-file is missing; --tls-allow-connections-without-certificates needs it",
-        );
-    }
-    let all = || vec![TlsVersion::V12, TlsVersion::V13];
-    Ok(Some(TlsSettings {
-        mode,
-        certificate_key_file,
-        certificate_key_password: draft.tls_certificate_key_password.clone(),
-        ca_file: draft.tls_ca_file.clone(),
-        crl_file: draft.tls_crl_file.clone(),
-        allow_without_certificates: draft.tls_allow_without_certificates,
-        versions: draft.tls_versions.clone().unwrap_or_else(all),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command_line::check_parsed;
     use windrow_document::{Value, ValueRef, doc};
-    use windrow_server::TlsMode;
+    use windrow_server::{TlsMode, TlsVersion};
 
     fn defaults() -> Options {
         let mut shown = doc! { "net": { "bindIp": "127.0.0.1", "port": 27017 } };

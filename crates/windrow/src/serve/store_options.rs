@@ -66,31 +66,30 @@ pub fn store_options(
 
 /// Returns the data sets, if any. They need a key, except with `--no-auth`.
 fn data_set_options(draft: &Draft) -> Result<Option<DataSetOptions>, Failure> {
-    let fail = |message: &str| Err(Failure::Usage(message.to_owned()));
     if draft.data_sets.is_empty() {
         return match draft.key_file {
-            Some(_) => fail("--key-file needs --data-set NAME"),
+            Some(_) => Err(Failure::usage("--key-file needs --data-set NAME")),
             None => Ok(None),
         };
     }
     let placement = Placement::parse(&draft.data_sets);
     let placement = placement.map_err(|error| Failure::Usage(format!("--data-set: {error}")))?;
     if draft.replica_set.is_some() {
-        return fail(
+        return Err(Failure::usage(
             "--replica-set cannot be combined with --data-set: the servers appear as routers",
-        );
+        ));
     }
     if draft.key_file.is_none() && draft.access_control != Some(AccessControl::Never) {
-        return fail(
+        return Err(Failure::usage(
             "--key-file FILE is missing: servers with --data-set log in at each other with it, \
              unless there is --no-auth",
-        );
+        ));
     }
-    if draft.tls_certificate_key_password.is_some() {
-        return fail(
+    if draft.tls.certificate_key_password.is_some() {
+        return Err(Failure::usage(
             "--tls-certificate-key-file-password cannot be combined with --data-set: servers \
              connect to each other with a private key that is not encrypted",
-        );
+        ));
     }
     Ok(Some(DataSetOptions {
         placement,
