@@ -35,7 +35,7 @@
 //!
 //! - `path_text`, `walk`: files
 //! - `changes`: the files to read and to remove
-//! - `failure`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`: extraction in worker
+//! - `failure`, `file_event`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`: extraction in worker
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
@@ -53,6 +53,7 @@ mod changes;
 mod document_batch;
 mod engine_store;
 mod failure;
+mod file_event;
 mod file_signature;
 mod ingestion;
 mod markers;
@@ -78,6 +79,7 @@ mod writers;
 pub use changes::{Changes, MovedFile, StoredFile, StoredFiles, UnavailableFolder, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
+pub use file_event::{FileEvent, FileOutcome};
 pub use file_signature::FileSigner;
 pub use ingestion::{IngestError, IngestOptions, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
@@ -94,7 +96,7 @@ pub use stored_document::{FailureDocument, FileDocument, SkippedDocument};
 pub use summary::IngestSummary;
 pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, WalkRoot, walk};
 pub use watch::{WatchControl, WatchOptions, watch};
-pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};
+pub use worker::{Worker, WorkerConfig};
 pub use worker_loop::{FileReader, FileRequest, ReadError, run_worker, run_worker_with};
 pub use worker_pool::{EventSink, ReadTask, WorkerPool};
 pub use writers::WriterOptions;

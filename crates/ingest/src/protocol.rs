@@ -10,14 +10,17 @@
 //! F  path of a file to read, its share  D  a document of the file
 //!                                       M  a failed member of the file
 //!                                       K  a member without text: inner path, name of the format
+//!                                       P  a program starts: its time limit in milliseconds
 //!                                       T  end of the file: three counts
 //!                                       U  no extractor: name of the format
 //!                                       E  the file failed: class, reason
 //! ```
 //!
 //! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D,
-//! M and K, followed by T, U or E. The owner does not trust a worker, because a malicious file may
+//! M, K and P, followed by T, U or E. The owner does not trust a worker, because a malicious file may
 //! control it: lengths are checked, and an invalid frame ends the worker.
+
+mod frame;
 
 use windrow_extract::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits, MailReference,
@@ -25,6 +28,10 @@ use windrow_extract::{
 };
 
 use crate::failure::{Failure, FailureClass};
+use crate::file_event::{FileEvent, FileOutcome};
+use frame::{Decoder, Encoder};
+
+pub(crate) use frame::InvalidFrame;
 
 /// A message to the worker.
 #[derive(Debug, PartialEq)]
@@ -56,21 +63,10 @@ pub(crate) struct WorkerLimits {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     Ready,
-    Document(Box<ExtractedDocument>),
-    MemberFailure {
-        failure: Failure,
-        attached_to: Option<MailReference>,
-    },
-    MemberSkipped {
-        inner: String,
-        format: String,
-        attached_to: Option<MailReference>,
-    },
     /// A program starts. Contains its time limit in milliseconds.
     Program(u64),
-    Done(ExtractionCounts),
-    Unsupported(String),
-    Failed(Failure),
+    /// An event of the file that the owner has requested.
+    Event(FileEvent),
 }
 
 impl Request {
@@ -100,7 +96,7 @@ impl Request {
     /// Decodes a frame without its length. Fails if it is invalid.
     pub(crate) fn decode(frame: &[u8]) -> Result<Self, InvalidFrame> {
         let (tag, payload) = frame.split_first().ok_or(InvalidFrame)?;
-        let mut decoder = Decoder(payload);
+        let mut decoder = Decoder::new(payload);
         let request = match tag {
             b'S' => Request::Start(decoder.worker_limits()?),
             b'F' => Request::File {
@@ -123,81 +119,99 @@ impl Reply {
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Reply::Ready => Encoder::new(b'R').finish(),
-            Reply::Document(document) => encode_document(document),
-            Reply::MemberFailure {
-                failure,
-                attached_to,
-            } => {
-                let mut frame = Encoder::new(b'M');
-                frame.failure(failure);
-                frame.mail_reference(attached_to.as_ref());
-                frame.finish()
-            }
-            Reply::MemberSkipped {
-                inner,
-                format,
-                attached_to,
-            } => {
-                let mut frame = Encoder::new(b'K');
-                frame.bytes(inner.as_bytes());
-                frame.bytes(format.as_bytes());
-                frame.mail_reference(attached_to.as_ref());
-                frame.finish()
-            }
             Reply::Program(time_ms) => {
                 let mut frame = Encoder::new(b'P');
                 frame.u64(*time_ms);
                 frame.finish()
             }
-            Reply::Done(counts) => {
-                let mut frame = Encoder::new(b'T');
-                frame.u64(counts.documents);
-                frame.u64(counts.failures);
-                frame.u64(counts.skipped);
-                frame.finish()
-            }
-            Reply::Unsupported(what) => {
-                let mut frame = Encoder::new(b'U');
-                frame.bytes(what.as_bytes());
-                frame.finish()
-            }
-            Reply::Failed(failure) => {
-                let mut frame = Encoder::new(b'E');
-                frame.failure(failure);
-                frame.finish()
-            }
+            Reply::Event(event) => encode_event(event),
         }
     }
 
     /// Decodes a frame without its length. Fails if it is invalid.
     pub(crate) fn decode(frame: &[u8]) -> Result<Self, InvalidFrame> {
         let (tag, payload) = frame.split_first().ok_or(InvalidFrame)?;
-        let mut decoder = Decoder(payload);
+        let mut decoder = Decoder::new(payload);
         let reply = match tag {
             b'R' => Reply::Ready,
-            b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
-            b'M' => Reply::MemberFailure {
-                failure: decode_failure(&mut decoder)?,
-                attached_to: decode_mail_reference(&mut decoder)?,
-            },
-            b'K' => Reply::MemberSkipped {
-                inner: decoder.text()?,
-                format: decoder.text()?,
-                attached_to: decode_mail_reference(&mut decoder)?,
-            },
             b'P' => Reply::Program(decoder.u64()?),
-            b'T' => Reply::Done(ExtractionCounts {
-                documents: decoder.u64()?,
-                failures: decoder.u64()?,
-                skipped: decoder.u64()?,
-            }),
-            b'U' => Reply::Unsupported(decoder.text()?),
-            b'E' => Reply::Failed(decode_failure(&mut decoder)?),
-            _ => return Err(InvalidFrame),
+            _ => Reply::Event(decode_event(*tag, &mut decoder)?),
         };
         decoder.finish()?;
         Ok(reply)
     }
+}
+
+fn encode_event(event: &FileEvent) -> Vec<u8> {
+    match event {
+        FileEvent::Document(document) => encode_document(document),
+        FileEvent::MemberFailure {
+            failure,
+            attached_to,
+        } => {
+            let mut frame = Encoder::new(b'M');
+            frame.failure(failure);
+            frame.mail_reference(attached_to.as_ref());
+            frame.finish()
+        }
+        FileEvent::MemberSkipped {
+            inner,
+            format,
+            attached_to,
+        } => {
+            let mut frame = Encoder::new(b'K');
+            frame.bytes(inner.as_bytes());
+            frame.bytes(format.as_bytes());
+            frame.mail_reference(attached_to.as_ref());
+            frame.finish()
+        }
+        FileEvent::End(outcome) => encode_outcome(outcome),
+    }
+}
+
+fn encode_outcome(outcome: &FileOutcome) -> Vec<u8> {
+    match outcome {
+        FileOutcome::Done(counts) => {
+            let mut frame = Encoder::new(b'T');
+            frame.u64(counts.documents);
+            frame.u64(counts.failures);
+            frame.u64(counts.skipped);
+            frame.finish()
+        }
+        FileOutcome::Skipped(format) => {
+            let mut frame = Encoder::new(b'U');
+            frame.bytes(format.as_bytes());
+            frame.finish()
+        }
+        FileOutcome::Failed(failure) => {
+            let mut frame = Encoder::new(b'E');
+            frame.failure(failure);
+            frame.finish()
+        }
+    }
+}
+
+fn decode_event(tag: u8, decoder: &mut Decoder<'_>) -> Result<FileEvent, InvalidFrame> {
+    Ok(match tag {
+        b'D' => FileEvent::Document(Box::new(decode_document(decoder)?)),
+        b'M' => FileEvent::MemberFailure {
+            failure: decoder.failure()?,
+            attached_to: decoder.mail_reference()?,
+        },
+        b'K' => FileEvent::MemberSkipped {
+            inner: decoder.text()?,
+            format: decoder.text()?,
+            attached_to: decoder.mail_reference()?,
+        },
+        b'T' => FileEvent::End(FileOutcome::Done(ExtractionCounts {
+            documents: decoder.u64()?,
+            failures: decoder.u64()?,
+            skipped: decoder.u64()?,
+        })),
+        b'U' => FileEvent::End(FileOutcome::Skipped(decoder.text()?)),
+        b'E' => FileEvent::End(FileOutcome::Failed(decoder.failure()?)),
+        _ => return Err(InvalidFrame),
+    })
 }
 
 fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
@@ -280,65 +294,12 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Result<ExtractedDocument, Inval
         reply_to: decoder.texts()?,
         in_reply_to: decoder.texts()?,
         references: decoder.texts()?,
-        attached_to: decode_mail_reference(decoder)?,
+        attached_to: decoder.mail_reference()?,
     };
     Ok(document)
 }
 
-fn decode_mail_reference(decoder: &mut Decoder<'_>) -> Result<Option<MailReference>, InvalidFrame> {
-    decoder.optional(|decoder| {
-        Ok(MailReference {
-            inner_path: decoder.optional(Decoder::text)?,
-            message_id: decoder.optional(Decoder::text)?,
-        })
-    })
-}
-
-fn decode_failure(decoder: &mut Decoder<'_>) -> Result<Failure, InvalidFrame> {
-    Ok(Failure {
-        inner: decoder.optional(Decoder::text)?,
-        class: FailureClass::from_name(&decoder.text()?).ok_or(InvalidFrame)?,
-        reason: decoder.text()?,
-    })
-}
-
-struct Encoder(Vec<u8>);
-
 impl Encoder {
-    fn new(tag: u8) -> Self {
-        Encoder(vec![0, 0, 0, 0, tag])
-    }
-
-    /// Returns the frame. Its first four bytes, which are reserved by `new`, become its length.
-    fn finish(mut self) -> Vec<u8> {
-        let length = to_length(self.0.len() - 4).to_le_bytes();
-        if let Some(prefix) = self.0.first_chunk_mut::<4>() {
-            *prefix = length;
-        }
-        self.0
-    }
-
-    fn length(&mut self, length: usize) {
-        self.u32(to_length(length));
-    }
-
-    fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.length(bytes.len());
-        self.0.extend_from_slice(bytes);
-    }
-
     fn failure(&mut self, failure: &Failure) {
         self.optional(failure.inner.as_ref(), |frame, inner| {
             frame.bytes(inner.as_bytes())
@@ -355,11 +316,6 @@ impl Encoder {
         });
     }
 
-    fn texts(&mut self, texts: &[String]) {
-        self.length(texts.len());
-        texts.iter().for_each(|text| self.bytes(text.as_bytes()));
-    }
-
     fn worker_limits(&mut self, limits: &WorkerLimits) {
         self.u64(limits.memory_bytes_max);
         self.u64(limits.file_deadline_ms);
@@ -374,79 +330,24 @@ impl Encoder {
         self.u64(limits.members_max);
         self.u32(limits.pages_max);
     }
-
-    fn optional<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Self, T)) {
-        self.u8(value.is_some().into());
-        if let Some(value) = value {
-            encode(self, value);
-        }
-    }
 }
 
-/// The limits of an extraction keep texts and lists far below 4 GB. The receiver refuses a frame
-/// with a greater length.
-fn to_length(length: usize) -> u32 {
-    let encoded = u32::try_from(length);
-    debug_assert!(encoded.is_ok(), "a frame has a part of {length} bytes");
-    encoded.unwrap_or(u32::MAX)
-}
-
-/// The error of a frame that was not encoded by this module.
-#[derive(Debug, PartialEq)]
-pub(crate) struct InvalidFrame;
-
-struct Decoder<'f>(&'f [u8]);
-
-impl<'f> Decoder<'f> {
-    /// Fails if bytes are left.
-    fn finish(self) -> Result<(), InvalidFrame> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(InvalidFrame)
-        }
+impl Decoder<'_> {
+    fn failure(&mut self) -> Result<Failure, InvalidFrame> {
+        Ok(Failure {
+            inner: self.optional(Decoder::text)?,
+            class: FailureClass::from_name(&self.text()?).ok_or(InvalidFrame)?,
+            reason: self.text()?,
+        })
     }
 
-    fn take(&mut self, length: usize) -> Result<&'f [u8], InvalidFrame> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(InvalidFrame)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], InvalidFrame> {
-        let (array, rest) = self.0.split_first_chunk().ok_or(InvalidFrame)?;
-        self.0 = rest;
-        Ok(*array)
-    }
-
-    fn u8(&mut self) -> Result<u8, InvalidFrame> {
-        self.array().map(u8::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, InvalidFrame> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, InvalidFrame> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn usize(&mut self) -> Result<usize, InvalidFrame> {
-        usize::try_from(self.u64()?).map_err(|_| InvalidFrame)
-    }
-
-    fn bytes(&mut self) -> Result<&'f [u8], InvalidFrame> {
-        let length = self.u32()?;
-        self.take(length as usize)
-    }
-
-    fn text(&mut self) -> Result<String, InvalidFrame> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| InvalidFrame)
-    }
-
-    fn texts(&mut self) -> Result<Vec<String>, InvalidFrame> {
-        let count = self.u32()?;
-        (0..count).map(|_| self.text()).collect()
+    fn mail_reference(&mut self) -> Result<Option<MailReference>, InvalidFrame> {
+        self.optional(|decoder| {
+            Ok(MailReference {
+                inner_path: decoder.optional(Decoder::text)?,
+                message_id: decoder.optional(Decoder::text)?,
+            })
+        })
     }
 
     fn worker_limits(&mut self) -> Result<WorkerLimits, InvalidFrame> {
@@ -467,17 +368,6 @@ impl<'f> Decoder<'f> {
                 share: Share::WHOLE,
             },
         })
-    }
-
-    fn optional<T>(
-        &mut self,
-        decode: impl FnOnce(&mut Self) -> Result<T, InvalidFrame>,
-    ) -> Result<Option<T>, InvalidFrame> {
-        match self.u8()? {
-            0 => Ok(None),
-            1 => decode(self).map(Some),
-            _ => Err(InvalidFrame),
-        }
     }
 }
 
@@ -524,27 +414,27 @@ mod tests {
         };
         let replies = [
             Reply::Ready,
-            Reply::Document(Box::new(full_document())),
-            Reply::MemberFailure {
+            Reply::Program(5),
+            Reply::Event(FileEvent::Document(Box::new(full_document()))),
+            Reply::Event(FileEvent::MemberFailure {
                 failure: failure.clone(),
                 attached_to: Some(MailReference {
                     inner_path: Some("#1".into()),
                     message_id: None,
                 }),
-            },
-            Reply::MemberSkipped {
+            }),
+            Reply::Event(FileEvent::MemberSkipped {
                 inner: "!/a.png".into(),
                 format: "PNG image".into(),
                 attached_to: None,
-            },
-            Reply::Done(ExtractionCounts {
+            }),
+            Reply::Event(FileEvent::End(FileOutcome::Done(ExtractionCounts {
                 documents: 1,
                 failures: 2,
                 skipped: 3,
-            }),
-            Reply::Program(5),
-            Reply::Unsupported("PNG image".into()),
-            Reply::Failed(failure),
+            }))),
+            Reply::Event(FileEvent::End(FileOutcome::Skipped("PNG image".into()))),
+            Reply::Event(FileEvent::End(FileOutcome::Failed(failure))),
         ];
         for reply in replies {
             let frame = reply.encode();

@@ -8,12 +8,12 @@ use windrow_extract::{ExtractedDocument, MailReference};
 use crate::changes::{ReadJob, SharedFile};
 use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
+use crate::file_event::{FileEvent, FileOutcome};
 use crate::markers::remove_marked;
 use crate::progress::Progress;
 use crate::store::{Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, FileDocument, SkippedDocument, member_name, now_ms};
 use crate::walk::FileEntry;
-use crate::worker::{FileEvent, FileOutcome};
 
 /// The reason why a file has no text if all its documents are members.
 const CONTAINER: &str = "the file has no text of its own; its members are documents";

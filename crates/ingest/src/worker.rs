@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_converters::ProgramSettings;
-use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits, MailReference, Share};
+use windrow_extract::{Limits, Share};
 
 use crate::failure::{Failure, FailureClass};
+use crate::file_event::{FileEvent, FileOutcome};
 use crate::protocol::{InvalidFrame, Reply, Request, WorkerLimits};
 
 /// The time limit for starting a worker.
@@ -73,42 +74,6 @@ impl WorkerConfig {
             programs: self.programs.to_text(),
         }
     }
-}
-
-/// An event of a file.
-#[derive(Debug, PartialEq)]
-pub enum FileEvent {
-    /// A document of the file. It stays valid if the file fails later.
-    Document(Box<ExtractedDocument>),
-    /// A member of the file failed. The other members are still read.
-    MemberFailure {
-        /// The failure.
-        failure: Failure,
-        /// The mail to which the member is attached.
-        attached_to: Option<MailReference>,
-    },
-    /// A member of the file has a format without an extractor.
-    MemberSkipped {
-        /// The member, see [`ExtractedDocument::inner_path`].
-        inner: String,
-        /// The name of the format.
-        format: String,
-        /// The mail to which the member is attached.
-        attached_to: Option<MailReference>,
-    },
-    /// The last event of the file.
-    End(FileOutcome),
-}
-
-/// The outcome of a file.
-#[derive(Debug, PartialEq)]
-pub enum FileOutcome {
-    /// The file was read.
-    Done(ExtractionCounts),
-    /// The format of the file has no extractor. Contains the name of the format.
-    Skipped(String),
-    /// The file failed.
-    Failed(Failure),
 }
 
 /// A worker process and the pipes to it. Dropping it kills the process.
@@ -251,26 +216,8 @@ impl Process {
             .map_err(|_| WorkerError::Closed)?;
         loop {
             let event = match self.read_reply(kill_time)? {
-                Reply::Document(document) => FileEvent::Document(document),
-                Reply::MemberFailure {
-                    failure,
-                    attached_to,
-                } => FileEvent::MemberFailure {
-                    failure,
-                    attached_to,
-                },
-                Reply::MemberSkipped {
-                    inner,
-                    format,
-                    attached_to,
-                } => FileEvent::MemberSkipped {
-                    inner,
-                    format,
-                    attached_to,
-                },
-                Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
-                Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
-                Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),
+                Reply::Event(FileEvent::End(outcome)) => return Ok(outcome),
+                Reply::Event(event) => event,
                 Reply::Program(time_ms) => {
                     kill_time += Duration::from_millis(time_ms) + PROGRAM_OVERHEAD;
                     continue;

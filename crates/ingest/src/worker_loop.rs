@@ -16,6 +16,7 @@ use windrow_extract::{
 };
 
 use crate::failure::{Failure, FailureClass};
+use crate::file_event::{FileEvent, FileOutcome};
 use crate::protocol::{InvalidFrame, Reply, Request, WorkerLimits};
 use crate::watchdog::{Watchdog, WatchedOutput};
 use crate::worker::file_deadline;
@@ -237,30 +238,34 @@ fn handle_file<W: Write>(
 ) -> io::Result<()> {
     let mut sent = Ok(());
     let mut emit = |found: Output| {
-        let found = match found {
-            Output::Document(document) => Reply::Document(document),
-            Output::Failure(failure) => Reply::MemberFailure {
+        let event = match found {
+            Output::Document(document) => FileEvent::Document(document),
+            Output::Failure(failure) => FileEvent::MemberFailure {
                 failure: Failure::from_error(Some(failure.inner_path), &failure.error),
                 attached_to: failure.attached_to,
             },
-            Output::Skipped(skipped) => Reply::MemberSkipped {
+            Output::Skipped(skipped) => FileEvent::MemberSkipped {
                 inner: skipped.inner_path,
                 format: skipped.format.to_owned(),
                 attached_to: skipped.attached_to,
             },
         };
         if sent.is_ok() {
-            sent = output.write(&found);
+            sent = output.write(&Reply::Event(event));
         }
     };
-    let end = match read_file(request, &mut emit) {
-        Ok(counts) => Reply::Done(counts),
-        Err(ReadError::Extract(ExtractError::Unsupported(what))) => Reply::Unsupported(what.into()),
-        Err(ReadError::Extract(error)) => Reply::Failed(Failure::from_error(None, &error)),
-        Err(ReadError::Io(error)) => Reply::Failed(Failure::new(FailureClass::Unreadable, error)),
+    let outcome = match read_file(request, &mut emit) {
+        Ok(counts) => FileOutcome::Done(counts),
+        Err(ReadError::Extract(ExtractError::Unsupported(format))) => {
+            FileOutcome::Skipped(format.into())
+        }
+        Err(ReadError::Extract(error)) => FileOutcome::Failed(Failure::from_error(None, &error)),
+        Err(ReadError::Io(error)) => {
+            FileOutcome::Failed(Failure::new(FailureClass::Unreadable, error))
+        }
     };
     sent?;
-    output.write(&end)
+    output.write(&Reply::Event(FileEvent::End(outcome)))
 }
 
 /// Reads only the beginning of a file if its format can be read from it.

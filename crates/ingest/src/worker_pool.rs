@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use windrow_extract::Share;
 
+use crate::file_event::FileEvent;
 use crate::pipeline::StageTimes;
 use crate::walk::FileEntry;
-use crate::worker::{FileEvent, Worker, WorkerConfig};
+use crate::worker::{Worker, WorkerConfig};
 
 /// Receives the events of files, with the number of the worker and the file.
 pub type EventSink<'s, 'f, F> = dyn Fn(usize, &'f F, FileEvent) -> ControlFlow<()> + Sync + 's;

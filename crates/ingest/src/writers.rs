@@ -10,11 +10,11 @@ use windrow_invariant::Bug;
 
 use crate::byte_queue::ByteQueue;
 use crate::changes::ReadJob;
+use crate::file_event::FileEvent;
 use crate::pipeline::PipelineTimes;
 use crate::progress::Progress;
 use crate::store::{Store, StoreError};
 use crate::store_writer::{BatchLimits, StoreWriter};
-use crate::worker::FileEvent;
 use crate::worker_pool::WorkerPool;
 
 /// The options of the stage that writes documents.
