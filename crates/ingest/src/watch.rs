@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use windrow_collection::Interrupt;
 
 use crate::changes::{StoredFiles, UnavailableFolder};
 use crate::ingestion::{IngestError, IngestOptions, IngestedFolders, ingest_folders, update};
@@ -46,8 +47,8 @@ impl Default for WatchOptions {
 
 /// The callbacks of [`watch`].
 pub struct WatchControl<'c> {
-    /// Returns `true` if the watch must stop. Called several times a second.
-    pub is_interrupted: &'c dyn Fn() -> bool,
+    /// Ends the watch, which then returns `Ok`. Checked several times a second.
+    pub interrupt: &'c dyn Interrupt,
     /// Returns `true` while no files must be read, neither in the first ingestion nor in a round.
     /// Changes are collected meanwhile.
     pub is_paused: &'c dyn Fn() -> bool,
@@ -94,7 +95,7 @@ pub fn watch(
         kept: summary.folders_unavailable,
         missing: summary.folders_missing,
     };
-    while !(control.is_interrupted)() {
+    while control.interrupt.check().is_ok() {
         changes.wait(INTERRUPT_INTERVAL);
         changes.watch_replaced(folders);
         let rescan = if changes.is_watching() && watch.kept.is_empty() {
@@ -120,7 +121,7 @@ fn wait_while_paused(changes: &mut ReportedChanges<'_>, control: &WatchControl<'
     if (control.is_paused)() {
         (control.on_problem)("files are not read now, because the configuration does not allow it");
     }
-    while !(control.is_interrupted)() {
+    while control.interrupt.check().is_ok() {
         if !(control.is_paused)() {
             return true;
         }
@@ -392,6 +393,8 @@ fn is_change(kind: &EventKind) -> bool {
 mod tests {
     use std::cell::Cell;
 
+    use windrow_collection::{Interrupted, Uninterrupted};
+
     use super::*;
     use crate::path_text::path_to_text;
 
@@ -435,7 +438,7 @@ mod tests {
         };
         let progress = Progress::default();
         let mut control = WatchControl {
-            is_interrupted: &|| false,
+            interrupt: &Uninterrupted,
             is_paused: &is_paused,
             on_round: &|_| (),
             on_problem: &count_problem,
@@ -447,7 +450,7 @@ mod tests {
         assert!(wait_while_paused(&mut changes, &control));
         assert_eq!(problems.get(), 1);
         pauses.set(i32::MAX);
-        control.is_interrupted = &|| true;
+        control.interrupt = &|| Err(Interrupted::new("stopped"));
         assert!(!wait_while_paused(&mut changes, &control));
     }
 

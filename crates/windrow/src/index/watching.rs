@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use windrow_collection::Interrupted;
 use windrow_ingest::{
     EngineStore, IngestOptions, IngestSummary, Store, WatchControl, WatchOptions, watch,
 };
@@ -68,6 +69,15 @@ fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+/// The interrupt of the watch. Fails after a signal.
+fn check_signal(stop: &AtomicBool) -> Result<(), Interrupted> {
+    if stop.load(Ordering::Relaxed) {
+        Err(Interrupted::new("a signal has ended the watch"))
+    } else {
+        Ok(())
+    }
+}
+
 fn watch_store(
     store: &dyn Store,
     settings: &Settings,
@@ -89,7 +99,7 @@ fn watch_store(
     };
     let (progress, is_ingested) = (&*run.progress, &*run.is_ended);
     let control = WatchControl {
-        is_interrupted: &|| stop.load(Ordering::Relaxed),
+        interrupt: &|| check_signal(stop),
         is_paused: &|| settings.pauses.are_now(),
         on_round: &|summary| {
             is_ingested.store(true, Ordering::Relaxed);
