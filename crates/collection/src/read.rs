@@ -215,12 +215,12 @@ impl Reader {
         }
     }
 
-    /// Returns documents by record ids, as [`get`](Self::get) does. The result has as many elements
-    /// as `ids`, or fewer if some are not in memory, but at least one unless `ids` is empty.
+    /// Returns the documents of the first of `ids`, as [`get`](Self::get) does. It stops before a
+    /// second document that is not in memory. In a clustered collection the result is empty: its
+    /// documents can be read only one by one.
     pub fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
         if self.0.is_clustered {
-            let first = ids.first().map(|id| self.get(*id));
-            return first.into_iter().collect();
+            return Ok(Vec::new());
         }
         self.check()?;
         Ok(self.records_view().get_all(ids)?)

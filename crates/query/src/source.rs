@@ -87,11 +87,10 @@ pub trait Source: Send + Sync {
     /// Returns the document of a record, as BSON bytes.
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error>;
 
-    /// Returns the documents of records, as BSON bytes. The result has as many elements as `ids`, or
-    /// fewer if some are not in memory, but at least one unless `ids` is empty.
-    fn get_all(&self, ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
-        let first = ids.first().map(|id| self.get(*id));
-        first.into_iter().collect()
+    /// Returns the documents of the first of `ids`, as BSON bytes: as many as can be read together
+    /// from memory. The result is empty if the source reads documents only one by one.
+    fn get_all(&self, _ids: &[RecordId]) -> Result<Vec<Option<Bytes>>, Error> {
+        Ok(Vec::new())
     }
 
     /// Returns the record with this `_id`, and its document.

@@ -24,7 +24,13 @@ impl DocumentsAhead {
     ) -> Result<Option<Bytes>, Error> {
         if self.0.is_empty() {
             let ids: Vec<RecordId> = ids.take(TOGETHER_MAX).collect();
+            let Some(first) = ids.first() else {
+                return Ok(None);
+            };
             self.0 = source.get_all(&ids)?.into();
+            if self.0.is_empty() {
+                return source.get(*first);
+            }
         }
         Ok(self.0.pop_front().flatten())
     }
