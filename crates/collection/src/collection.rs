@@ -155,8 +155,8 @@ impl Collection {
     /// Returns the default collation, or `None` for comparison by bytes. It never changes.
     pub fn collation(&self) -> Option<Arc<Collation>> {
         let state = self.state();
-        let of_ids = state.indexes.first()?;
-        of_ids.index.definition.collation.clone()
+        let id_index = state.indexes.first()?;
+        id_index.index.definition.collation.clone()
     }
 
     pub(crate) fn rules(&self) -> Arc<Rules> {

@@ -209,7 +209,7 @@ impl Generation {
             let settled = reached(&commits, position);
             let made = match &self.clustered {
                 None => documents_by_record(&commits),
-                Some(of_ids) => ids_by_record(of_ids, &commits),
+                Some(id_index) => ids_by_record(id_index, &commits),
             };
             (vec![TailPart::from(made)], settled)
         })

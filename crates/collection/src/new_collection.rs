@@ -13,7 +13,7 @@ use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
-use crate::rules::of_ids;
+use crate::rules::id_index_definition;
 use crate::state::IndexState;
 
 /// Creates a collection with its index on `_id`, only in memory. It follows the log after `since`.
@@ -23,7 +23,7 @@ pub(crate) fn new_collection(
     options: DocumentBuf,
     since: Position,
 ) -> Result<Arc<Collection>, Error> {
-    let definition = of_ids(options.as_document())?;
+    let definition = id_index_definition(options.as_document())?;
     let id = core.take_collection_id();
     let row = CollectionRow {
         namespace: namespace.clone(),

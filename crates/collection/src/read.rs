@@ -177,7 +177,7 @@ impl Reader {
     }
 
     /// Returns the definition of the index on `_id`, the first of all.
-    fn of_ids(&self) -> Result<&Definition, Error> {
+    fn id_index(&self) -> Result<&Definition, Error> {
         let (ReaderIndex { state }, _) = self.index_at(0)?;
         Ok(&state.index.definition)
     }
@@ -238,7 +238,7 @@ impl Reader {
         }
         self.check()?;
         let mut key = Vec::new();
-        append_id_key(self.of_ids()?, seen, &mut key);
+        append_id_key(self.id_index()?, seen, &mut key);
         Ok(self.ids_view()?.get(&key, id)?)
     }
 
@@ -253,7 +253,7 @@ impl Reader {
         self.check()?;
         let mut key = Vec::new();
         if self.0.is_clustered {
-            append_id_key(self.of_ids()?, seen, &mut key);
+            append_id_key(self.id_index()?, seen, &mut key);
         }
         let mut cursor = self.documents_view().cursor(Direction::Forward);
         cursor.seek(&key, id)?;
@@ -286,7 +286,7 @@ impl Reader {
     ) -> Result<Option<(RecordId, T)>, Error> {
         self.check()?;
         let mut key = Vec::new();
-        self.of_ids()?.append_only_value(&mut key, id);
+        self.id_index()?.append_only_value(&mut key, id);
         let mut cursor = self.ids_view()?.cursor_for_key(&key)?;
         cursor.seek(&key, RecordId::MIN)?;
         let found = cursor.next()? && cursor.key() == key;

@@ -25,7 +25,7 @@ use crate::record::net::net;
 use crate::record::statements;
 use crate::record::transaction::{self, Kind, Origin};
 use crate::retries;
-use crate::rules::of_ids;
+use crate::rules::id_index_definition;
 use crate::state::IndexState;
 
 pub(crate) type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
@@ -118,7 +118,7 @@ pub(crate) fn definition_of(
     is_first: bool,
 ) -> Result<Definition, Error> {
     if is_first {
-        of_ids(options.as_document())
+        id_index_definition(options.as_document())
     } else {
         Ok(Definition::parse(row.specification.as_document())?)
     }

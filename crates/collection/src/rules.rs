@@ -82,7 +82,7 @@ pub(crate) enum Verdict {
 }
 
 /// Returns the definition of the index on `_id` for a collection with these options.
-pub(crate) fn of_ids(options: Document<'_>) -> Result<Definition, Error> {
+pub(crate) fn id_index_definition(options: Document<'_>) -> Result<Definition, Error> {
     let collation = collation_of(options)?;
     let clustered = options
         .get("clusteredIndex")

@@ -45,16 +45,16 @@ impl State {
     /// Returns the index on `_id` if it contains the documents, that is, if the collection is
     /// clustered.
     pub fn clustered_by(indexes: &[IndexState]) -> Option<Arc<Definition>> {
-        let of_ids = &indexes.first()?.index.definition;
-        of_ids.clustered.then(|| of_ids.clone())
+        let id_index = &indexes.first()?.index.definition;
+        id_index.clustered.then(|| id_index.clone())
     }
 
     /// Iterates over the sections of the maps that store the collection itself: by record id, and
     /// if it is clustered by `_id`.
     pub fn document_maps(&self) -> impl Iterator<Item = &Arc<Sections>> {
-        let of_ids = self.indexes.first();
-        let of_ids = of_ids.filter(|state| state.index.definition.clustered);
-        std::iter::once(&self.records).chain(of_ids.map(|state| &state.sections))
+        let id_index = self.indexes.first();
+        let id_index = id_index.filter(|state| state.index.definition.clustered);
+        std::iter::once(&self.records).chain(id_index.map(|state| &state.sections))
     }
 
     /// Iterates over the sections of all maps.

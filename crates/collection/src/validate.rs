@@ -64,7 +64,7 @@ pub struct Validation {
     /// One report per index.
     pub indexes: Vec<IndexReport>,
     /// In a clustered collection, the report of the map by record id.
-    pub of_ids: Option<IndexReport>,
+    pub records_map: Option<IndexReport>,
 }
 
 /// A number of documents, with the fault of the first.
@@ -90,9 +90,9 @@ impl Validation {
         self.errors.is_empty() && self.reports().all(IndexReport::is_valid)
     }
 
-    /// Iterates over the reports of all indexes, including [`of_ids`](Self::of_ids).
+    /// Iterates over the reports of all indexes, including [`records_map`](Self::records_map).
     pub fn reports(&self) -> impl Iterator<Item = &IndexReport> {
-        self.of_ids.iter().chain(&self.indexes)
+        self.records_map.iter().chain(&self.indexes)
     }
 }
 
@@ -186,7 +186,7 @@ impl Collection {
                 report.duplicates = report.duplicates.or(of_documents);
             }
             if reader.is_clustered() && number == 0 {
-                validation.of_ids = Some(report)
+                validation.records_map = Some(report)
             } else {
                 validation.indexes.push(report)
             }
@@ -274,11 +274,11 @@ fn expected_entries(
         {
             validation.not_conforming.record(id, &what);
         }
-        if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
-            append_id_key(of_ids.definition(), document, &mut key);
+        if let Some(id_index) = reader.indexes().first().filter(|_| reader.is_clustered()) {
+            append_id_key(id_index.definition(), document, &mut key);
             let stored_key = cursor.bound();
-            if let Some(of_ids) = expected.first_mut() {
-                of_ids.duplicates.add(&stored_key, id, b"");
+            if let Some(expected) = expected.first_mut() {
+                expected.duplicates.add(&stored_key, id, b"");
             }
             if key != stored_key {
                 validation.record_corrupt(id, "stands elsewhere than its _id says");

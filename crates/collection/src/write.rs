@@ -233,7 +233,7 @@ impl Collection {
         claiming: ClaimContext<'_, '_>,
     ) -> Result<PlanAttempt, Error> {
         let mut ids = IdKeys::default();
-        let of_ids = indexes.first().map(|state| &*state.index.definition);
+        let id_index = indexes.first().map(|state| &*state.index.definition);
         let mut plan = InsertPlan::default();
         let mut scratch = Scratch::default();
         for (offset, document) in record::documents(documents) {
@@ -244,8 +244,10 @@ impl Collection {
             if plan.refused(order) {
                 break;
             }
-            if let (true, Some(of_ids)) = (plan.last_is_accepted(), of_ids) {
-                ids.push(of_ids, document);
+            if plan.last_is_accepted()
+                && let Some(id_index) = id_index
+            {
+                ids.push(id_index, document);
             }
         }
         // A transaction locks each of its keys until its end.

@@ -317,11 +317,11 @@ fn documents_that_share_an_id() {
     add_section_beside(&disk, by_id - 1, &[(record, 0, false, key)]);
     let engine = open(&disk);
     let found = validate(&collection(&engine));
-    let of_ids = found.of_ids.unwrap();
+    let records_map = found.records_map.unwrap();
     let expected =
         r#"Unique index 'by' has duplicate key: {"_id":50}, first record: 50, second record: 7777"#;
-    assert_eq!(of_ids.duplicates.as_deref(), Some(expected));
-    assert!(of_ids.errors.is_empty(), "{of_ids:?}");
+    assert_eq!(records_map.duplicates.as_deref(), Some(expected));
+    assert!(records_map.errors.is_empty(), "{records_map:?}");
 }
 
 /// A block of an index fails its checksum. Nothing else is affected.

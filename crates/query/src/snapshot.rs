@@ -112,8 +112,8 @@ impl Source for Snapshot {
     }
 
     fn collation(&self) -> Option<Arc<Collation>> {
-        let of_ids = self.reader.indexes().first()?;
-        of_ids.definition().collation.clone()
+        let id_index = self.reader.indexes().first()?;
+        id_index.definition().collation.clone()
     }
 
     fn count(&self) -> u64 {

@@ -86,8 +86,8 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
 fn clustered_ttl_index(collection: &Collection) -> Option<Arc<Definition>> {
     let options = collection.options();
     let seconds = options.get("expireAfterSeconds")?.as_whole()?;
-    let of_ids = collection.indexes().into_iter().next()?;
-    let definition = Definition::clone(&of_ids.definition);
+    let id_index = collection.indexes().into_iter().next()?;
+    let definition = Definition::clone(&id_index.definition);
     definition.clustered.then(|| {
         Arc::new(Definition {
             expire_after_seconds: Some(seconds),

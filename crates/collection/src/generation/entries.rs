@@ -97,17 +97,17 @@ pub fn documents_by_record(commits: &[Arc<Commit>]) -> EntryBuffer {
 }
 
 /// Returns the documents of a clustered collection. `entries` is the expected number.
-pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
+pub fn documents_by_id(id_index: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(first_position(commits), entries);
     let mut key = Vec::new();
     each_document(
         commits,
         &mut builder,
         |builder, document, id, position, payload| {
-            append_id_key(&of_ids.definition, document, &mut key);
+            append_id_key(&id_index.definition, document, &mut key);
             builder.add_shared(&key, id, position, payload);
         },
-        |builder, id, position, changes| add_changes(of_ids, id, position, changes, builder),
+        |builder, id, position, changes| add_changes(id_index, id, position, changes, builder),
     );
     builder.finish()
 }
@@ -151,7 +151,7 @@ fn each_document(
 }
 
 /// Returns the `_id` keys of a clustered collection by record id. An update never changes them.
-pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffer {
+pub fn ids_by_record(id_index: &Definition, commits: &[Arc<Commit>]) -> EntryBuffer {
     let mut builder = EntryBufferBuilder::new(first_position(commits), estimate_documents(commits));
     let mut key = Vec::new();
     for (position, operation) in operations(commits) {
@@ -160,7 +160,7 @@ pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffe
                 first, documents, ..
             } => {
                 for ((_, document), id) in record::documents(documents).zip(first.and_following()) {
-                    append_id_key(of_ids, document, &mut key);
+                    append_id_key(id_index, document, &mut key);
                     builder.add(addition(&id.0.to_be_bytes(), RecordId::MIN, position, &key));
                 }
             }
@@ -174,9 +174,9 @@ pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffe
 }
 
 /// Replaces `key` by the document's key in the index on `_id`.
-pub fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
+pub fn append_id_key(id_index: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
     key.clear();
-    of_ids.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
+    id_index.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
 }
 
 /// Returns an index's entries of commits. `entries` is the expected number.

@@ -253,9 +253,9 @@ impl RepairJob<'_> {
                 let definition = &index.definition;
                 definition.entries(document, &mut made.scratch, &mut add)?;
             }
-            RepairTarget::Records(of_ids) => {
+            RepairTarget::Records(id_index) => {
                 let mut key = Vec::new();
-                append_id_key(of_ids, document, &mut key);
+                append_id_key(id_index, document, &mut key);
                 entries.insert(id.0.to_be_bytes().to_vec(), key);
             }
         }

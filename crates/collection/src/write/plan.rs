@@ -103,14 +103,14 @@ pub(crate) struct IdKeys {
 }
 
 impl IdKeys {
-    pub fn push(&mut self, of_ids: &Definition, document: Document<'_>) {
+    pub fn push(&mut self, id_index: &Definition, document: Document<'_>) {
         if self.unordered {
             return;
         }
         self.next.clear();
         // A missing `_id` is indexed as null, as in all indexes.
         let id = document.get("_id").unwrap_or(ValueRef::Null);
-        of_ids.append_only_value(&mut self.next, id);
+        id_index.append_only_value(&mut self.next, id);
         if self.count == 0 {
             self.first.clone_from(&self.next);
         } else if self.next <= self.last {

@@ -283,13 +283,13 @@ fn existing_clustered_index(
         let message = "the 'clustered' option is not supported for implicit collection creation";
         return refuse(CREATES_CLUSTERED, message);
     };
-    let of_ids = existing.indexes().into_iter().next();
+    let id_index = existing.indexes().into_iter().next();
     let key = specification.get("key").and_then(ValueRef::as_document);
     let is_meant = |one: &Arc<Index>| {
         let same = |key| compare_documents(one.definition.key_pattern(), key).is_eq();
         one.definition.clustered && key.is_some_and(same)
     };
-    match of_ids.filter(is_meant) {
+    match id_index.filter(is_meant) {
         Some(index) => Ok(Definition::clone(&index.definition)),
         None => refuse(
             NOT_CLUSTERED_BY,
