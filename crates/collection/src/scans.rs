@@ -10,12 +10,15 @@ pub struct Scans {
 }
 
 impl Scans {
-    /// Counts a scan. `is_tailable`: by a cursor that waits for more at the end.
-    pub fn record(&self, is_tailable: bool) {
+    /// Counts a scan by a cursor that ends with the collection.
+    pub fn record(&self) {
         self.all.fetch_add(1, Relaxed);
-        if is_tailable {
-            self.tailable.fetch_add(1, Relaxed);
-        }
+    }
+
+    /// Counts a scan by a tailable cursor, which waits for more documents at the end.
+    pub fn record_tailable(&self) {
+        self.all.fetch_add(1, Relaxed);
+        self.tailable.fetch_add(1, Relaxed);
     }
 
     /// Returns the number of all scans.

@@ -164,7 +164,7 @@ impl Source for Snapshot {
     }
 
     fn record_scan(&self) {
-        self.scans.record(false);
+        self.scans.record();
     }
 
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {

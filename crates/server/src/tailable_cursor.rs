@@ -45,7 +45,7 @@ impl TailableCursor {
             let message = "a tailable cursor must return documents in natural order, and without the options of index scans";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        collection.scans().record(true);
+        collection.scans().record_tailable();
         Ok(TailableCursor {
             skip: find.skip,
             left: find.limit,
