@@ -192,7 +192,7 @@ pub(crate) fn create_entries(collections: &Collections) -> bool {
     let core = &collections.core;
     let _busy = core.counters.making_entries.begin();
     core.release_expired_snapshots();
-    let mut settled = collections.collect_obsolete_versions();
+    let mut has_worked = collections.collect_obsolete_versions();
     collections.forget_name_history();
     let position = core.storage.log.written();
     for collection in collections.all() {
@@ -201,12 +201,12 @@ pub(crate) fn create_entries(collections: &Collections) -> bool {
             if state.active.entry_backlog(index) >= core.options.entry_backlog_bytes {
                 state.active.index(index, position);
                 core.background.entries_created.raise();
-                settled = true;
+                has_worked = true;
             }
         }
-        settled |= state.active.join_parts();
+        has_worked |= state.active.join_parts();
     }
-    settled
+    has_worked
 }
 
 #[cfg(test)]

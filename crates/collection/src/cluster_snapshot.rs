@@ -36,7 +36,7 @@ impl ClusterSnapshot {
         let position = snapshot.position();
         let own = core.snapshots.open(SnapshotLifetime::Limited, || position);
         let time = first.max(until);
-        core.pinned_snapshots.keep(snapshot, first, time);
+        core.pinned_snapshots.pin(snapshot, first, time);
         ClusterSnapshot {
             collections: collections.clone(),
             snapshot: own,

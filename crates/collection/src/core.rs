@@ -74,14 +74,14 @@ pub(crate) struct Core {
 
 /// Above this many chains of sections, merges run unthrottled.
 pub(crate) const CHAINS_MANY: u32 = 20;
-/// A fold starts when tails hold this fraction of the stored bytes, before compression.
-const STORED_PER_FOLD: u64 = 4;
-/// With little stored data, a fold starts at this fraction of the tails' memory limit.
-const TAILS_MIN: u64 = 8;
-/// Recorded statement results take at most this fraction of the engine's memory.
-const RETRIES_PART: u64 = 32;
-/// Filters of recent unique keys take at most this fraction of the engine's memory.
-const RECENT_KEYS_PART: u64 = 32;
+/// A fold starts when tails take the stored bytes, before compression, divided by this number.
+const STORED_DIVISOR: u64 = 4;
+/// With little stored data, a fold starts at the tails' memory limit divided by this number.
+const TAILS_MIN_DIVISOR: u64 = 8;
+/// Recorded statement results take at most the engine's memory divided by this number.
+const RETRIES_DIVISOR: u64 = 32;
+/// Filters of recent unique keys take at most the engine's memory divided by this number.
+const RECENT_KEYS_DIVISOR: u64 = 32;
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -104,12 +104,12 @@ impl Core {
             postponed_runs: Mutex::default(),
             tail_bytes: Arc::default(),
             transaction_bytes: Arc::default(),
-            fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
-            recent_key_filter: FilterBudget::new(options.memory / RECENT_KEYS_PART),
+            fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN_DIVISOR),
+            recent_key_filter: FilterBudget::new(options.memory / RECENT_KEYS_DIVISOR),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
             taken_shares: TakenShares::default(),
             retired_names: RetiredNames::default(),
-            retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
+            retries: Arc::new(Retries::new(options.memory / RETRIES_DIVISOR)),
             background: BackgroundSignals::default(),
             options,
             counters: Counters::default(),
@@ -217,8 +217,9 @@ impl Core {
     /// Updates [`fold_from_bytes`](Self::fold_from_bytes) after a fold. `bytes_raw` is the size of
     /// all sections before compression.
     pub fn record_stored(&self, bytes_raw: u64) {
-        let most = self.options.tail_bytes;
-        let bytes = (bytes_raw / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
+        let bytes_max = self.options.tail_bytes;
+        let bytes_min = bytes_max / TAILS_MIN_DIVISOR;
+        let bytes = (bytes_raw / STORED_DIVISOR).clamp(bytes_min, bytes_max);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
     }
 
@@ -286,15 +287,15 @@ impl Core {
     }
 
     /// Stops running merges early, and prevents new ones until the guard is dropped.
-    pub fn keep_merges_off(&self) -> OrderedGuard<'_> {
+    pub fn exclude_merges(&self) -> OrderedGuard<'_> {
         self.waiting_for_merging.fetch_add(1, Ordering::AcqRel);
         let guard = self.merging.lock();
         self.waiting_for_merging.fetch_sub(1, Ordering::AcqRel);
         guard
     }
 
-    /// Returns `true` if a thread waits for merges to end.
-    pub fn merges_are_in_the_way(&self) -> bool {
+    /// Returns `true` if a thread waits until it can [exclude merges](Self::exclude_merges).
+    pub fn is_waiting_for_merging(&self) -> bool {
         self.waiting_for_merging.load(Ordering::Acquire) > 0
     }
 

@@ -106,7 +106,7 @@ pub fn open_shared(
     }
 }
 
-/// A new primary waits so long for the proof that it still is the primary.
+/// The longest wait of a new primary for the proof that it is still the primary.
 const PROOF_TIME: Duration = Duration::from_secs(30);
 
 /// Returns why a server that has taken over the log cannot read a run: another server has taken

@@ -333,7 +333,7 @@ impl Generation {
         let mut keys = tail.keys.lock();
         let are_mostly_hashed = {
             let commits = self.commits.read();
-            commits_after(&commits, keys.position).len() * UNHASHED_PART <= commits.len()
+            commits_after(&commits, keys.position).len() * COMMITS_PER_UNHASHED <= commits.len()
         };
         if !are_mostly_hashed {
             return None;
@@ -405,8 +405,8 @@ impl Generation {
 /// Bytes without entries are searched for keys about this many times before entries are created,
 /// which takes as long as ten searches.
 const SEARCHES: u64 = 4;
-/// At most this fraction of a generation's commits may have unhashed keys.
-const UNHASHED_PART: usize = 4;
+/// The keys of at most one in this many commits of a generation may be unhashed.
+const COMMITS_PER_UNHASHED: usize = 4;
 
 /// Returns the commits after a position.
 fn commits_after(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {

@@ -37,7 +37,7 @@ pub(crate) struct PinnedSnapshots {
 struct PinnedSnapshot {
     /// The last of its cluster times. Until then, its position was the newest.
     last: ClusterTime,
-    /// The last moment at which its position was the newest.
+    /// When its position was known to be the newest for the last time.
     since: Instant,
     /// The last moment at which a reply contained its time, or a client read at it.
     used: Instant,
@@ -68,16 +68,16 @@ impl PinnedSnapshots {
     }
 
     /// Pins a snapshot of the newest position under the cluster times from `first` to `last`.
-    pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
+    pub fn pin(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
         let (mut all, now) = (self.all.lock(), Instant::now());
-        let position = all.entry(first).or_insert(PinnedSnapshot {
+        let pinned = all.entry(first).or_insert(PinnedSnapshot {
             last,
             since: now,
             used: now,
             snapshot,
         });
-        position.last = position.last.max(last);
-        (position.since, position.used) = (now, now);
+        pinned.last = pinned.last.max(last);
+        (pinned.since, pinned.used) = (now, now);
         if all.len() > PINNED_SNAPSHOTS_MAX {
             let unused = all.iter().min_by_key(|(_, it)| it.used);
             let unused = unused.map(|(first, _)| *first);

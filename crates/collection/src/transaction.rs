@@ -36,8 +36,8 @@ use crate::transaction_locks::{LockOutcome, LockTarget, TransactionWaiter};
 
 /// A transaction is one log record.
 const BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
-/// All open transactions take at most this fraction of the engine's memory.
-const MEMORY_PART: u64 = 8;
+/// All open transactions together take at most the engine's memory divided by this number.
+const MEMORY_DIVISOR: u64 = 8;
 /// The length of a statement's result in the log record besides its document, with the header of
 /// all results, in bytes.
 const RESULT_BYTES: usize = 40;
@@ -87,7 +87,7 @@ struct Part {
     locks: Vec<LockTarget>,
 }
 
-/// How a transaction has got a collection.
+/// How a collection became part of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartKind {
     /// The collection exists. The transaction excludes changes of its definition.
@@ -266,7 +266,7 @@ impl Transaction {
         let all = &self.core.transaction_bytes;
         let before = all.fetch_add(bytes as u64, Ordering::Relaxed);
         state.bytes += bytes as u64;
-        if before + bytes as u64 > self.core.options.memory / MEMORY_PART {
+        if before + bytes as u64 > self.core.options.memory / MEMORY_DIVISOR {
             Err(Error::NoRoomForTransactions)
         } else {
             Ok(())

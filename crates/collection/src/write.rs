@@ -250,13 +250,13 @@ impl Collection {
                 ids.push(id_index, document);
             }
         }
-        // A transaction locks each of its keys until its end.
-        let growing = claiming.transaction.is_none()
-            && ids.grows()
-            && claiming.claim.grow(ids.first(), ids.last());
-        if growing && !checks.unique {
+        // A transaction locks each of its keys until its end, so it needs them one by one.
+        let ids_are_claimed = claiming.transaction.is_none()
+            && ids.are_increasing()
+            && claiming.claim.add_range(ids.first(), ids.last());
+        if ids_are_claimed && !checks.has_unique {
             return Ok(PlanAttempt::Plan(plan));
         }
-        self.claim_unique(documents, order, growing, indexes, claiming, plan)
+        self.claim_unique(documents, order, ids_are_claimed, indexes, claiming, plan)
     }
 }

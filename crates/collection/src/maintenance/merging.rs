@@ -234,7 +234,7 @@ fn write(
     // Stop a merge that is useless or that others wait for.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
     let should_continue = || {
-        should_continue() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped()
+        should_continue() && !core.is_closing() && !core.is_waiting_for_merging() && !is_dropped()
     };
     let sinks = SectionSinks {
         present: &present,

@@ -46,7 +46,7 @@ pub(crate) fn rebuild(
 ) -> Result<(), Error> {
     folding::fold(collections)?;
     let core = &*collections.core;
-    let _merging = core.keep_merges_off();
+    let _merging = core.exclude_merges();
     for map in maps {
         let state = State::clone(&collection.state());
         if let Some(target) = RepairTarget::find(collection, &state, *map) {

@@ -41,8 +41,8 @@ pub struct TransactionRecord {
 }
 
 impl Origin {
-    /// The origin of transactions of the server itself, of which no session learns. Clients number
-    /// theirs from 0.
+    /// The origin of transactions of the server itself, which are not recorded for any session.
+    /// Clients number theirs from 0.
     pub const NO_SESSION: Origin = Origin {
         session: [0; 16],
         number: -1,

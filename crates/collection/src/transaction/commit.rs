@@ -89,13 +89,13 @@ impl Transaction {
     }
 }
 
-/// What a session learns from a commit.
+/// What a commit records for retries of its session.
 enum CommitOutcome {
-    /// Its transaction was committed.
+    /// The transaction of the session was committed.
     Committed(Origin),
-    /// These statements of its retryable write have run.
+    /// These statements of the session's retryable write have run.
     Wrote(StatementRecord),
-    /// Nothing: the transaction is of no session.
+    /// Nothing, because the transaction belongs to no session.
     Unrecorded,
 }
 

@@ -21,7 +21,7 @@ use crate::unique_keys::key_set::IdentityHasherBuilder;
 #[derive(Debug)]
 pub struct Claim<'c> {
     claims: &'c Claims,
-    ticket: ClaimId,
+    id: ClaimId,
     keys: Vec<KeyHash>,
     /// The number of distinct hashes in `keys`.
     distinct: usize,
@@ -39,7 +39,7 @@ pub struct Claims {
 
 #[derive(Debug, Default)]
 struct ClaimsState {
-    last_ticket: ClaimId,
+    last_id: ClaimId,
     keys: HashMap<KeyHash, ClaimId, IdentityHasherBuilder>,
     ranges: Vec<ClaimedRange>,
     /// The largest `_id` key that was ever claimed or is stored.
@@ -57,7 +57,7 @@ struct KeyHash(u64);
 /// The `_id` keys from `first` to `last`, of a batch of increasing ones.
 #[derive(Debug)]
 struct ClaimedRange {
-    ticket: ClaimId,
+    claim: ClaimId,
     first: Vec<u8>,
     last: Vec<u8>,
 }
@@ -131,15 +131,15 @@ impl ClaimsState {
         );
     }
 
-    /// Returns `true` if another commit holds the key.
-    fn is_held(&self, ticket: ClaimId, claimed: &ClaimedKey<'_>) -> bool {
+    /// Returns `true` if a claim other than `own` holds the key.
+    fn is_held(&self, own: ClaimId, claimed: &ClaimedKey<'_>) -> bool {
         let holder = self.keys.get(&claimed.hash());
-        if holder.is_some_and(|holder| *holder != ticket) {
+        if holder.is_some_and(|holder| *holder != own) {
             return true;
         }
         let key = claimed.key.key;
         let holds = |range: &ClaimedRange| {
-            range.ticket != ticket && range.first.as_slice() <= key && key <= range.last.as_slice()
+            range.claim != own && range.first.as_slice() <= key && key <= range.last.as_slice()
         };
         claimed.is_of_ids && self.ranges.iter().any(holds)
     }
@@ -157,10 +157,10 @@ impl Claims {
     /// Returns an empty claim, to which keys are added.
     pub fn begin(&self) -> Claim<'_> {
         let mut state = self.state.lock();
-        state.last_ticket.0 += 1;
+        state.last_id.0 += 1;
         Claim {
             claims: self,
-            ticket: state.last_ticket,
+            id: state.last_id,
             keys: Vec::new(),
             distinct: 0,
             has_range: false,
@@ -170,9 +170,9 @@ impl Claims {
 }
 
 impl Claim<'_> {
-    /// Claims an increasing batch of `_id` keys, given by its first and last, if all are above all
-    /// earlier `_id`s. Then none of them can exist. Returns `false` otherwise.
-    pub fn grow(&mut self, first: &[u8], last: &[u8]) -> bool {
+    /// Claims the `_id` keys from `first` to `last`, of a batch with increasing `_id`s, if all are
+    /// above all earlier `_id`s. Then none of them can exist. Returns `false` otherwise.
+    pub fn add_range(&mut self, first: &[u8], last: &[u8]) -> bool {
         let mut state = self.claims.state.lock();
         debug_assert!(first <= last && !self.has_range);
         if first <= state.largest.as_slice() && !state.largest.is_empty() {
@@ -181,7 +181,7 @@ impl Claim<'_> {
         state.largest.clear();
         state.largest.extend_from_slice(last);
         state.ranges.push(ClaimedRange {
-            ticket: self.ticket,
+            claim: self.id,
             first: first.to_vec(),
             last: last.to_vec(),
         });
@@ -194,7 +194,7 @@ impl Claim<'_> {
     /// of them. It holds none of them while it waits, so commits cannot deadlock.
     pub fn add(&mut self, keys: &[ClaimedKey<'_>]) -> ClaimResult {
         let mut state = self.claims.state.lock();
-        while !state.is_empty() && keys.iter().any(|it| state.is_held(self.ticket, it)) {
+        while !state.is_empty() && keys.iter().any(|it| state.is_held(self.id, it)) {
             // The claim's own range contains no key for which another commit waits while it holds
             // keys.
             if self.held.is_none() {
@@ -205,7 +205,7 @@ impl Claim<'_> {
         let before = state.keys.len();
         let hashes = keys.iter().map(ClaimedKey::hash);
         self.keys.extend(hashes.clone());
-        state.keys.extend(hashes.map(|hash| (hash, self.ticket)));
+        state.keys.extend(hashes.map(|hash| (hash, self.id)));
         let distinct = state.keys.len() - before;
         self.distinct += distinct;
         let new_ids = state.new_ids(keys);
@@ -234,7 +234,7 @@ impl Drop for Claim<'_> {
         let mut state = self.claims.state.lock();
         if self.has_range {
             let before = state.ranges.len();
-            state.ranges.retain(|range| range.ticket != self.ticket);
+            state.ranges.retain(|range| range.claim != self.id);
             debug_assert_eq!(state.ranges.len() + 1, before, "a claim has one range");
         }
         state.release(&self.keys, self.distinct);
@@ -261,8 +261,8 @@ mod tests {
         let claims = Claims::default();
         claims.record_stored(b"b");
         let mut one = claims.begin();
-        assert!(!one.grow(b"a", b"c"));
-        assert!(one.grow(b"c", b"f"));
+        assert!(!one.add_range(b"a", b"c"));
+        assert!(one.add_range(b"c", b"f"));
         drop(one);
         let mut two = claims.begin();
         let id = |key| claimed(key, MapId(1), true);
@@ -338,7 +338,7 @@ mod tests {
     fn a_claimed_range_is_waited_for() {
         let claims = Claims::default();
         let mut one = claims.begin();
-        assert!(one.grow(b"b", b"d"));
+        assert!(one.add_range(b"b", b"d"));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| claims.begin().add(&[claimed(b"c", MapId(1), true)]));
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -56,8 +56,8 @@ const FOLDS: usize = 16;
 const GROWTH: usize = 4;
 /// A filter with less room would be full too soon to be worth its memory.
 const FOLDS_MIN: usize = 2;
-/// A filter takes at most this fraction of the memory for all filters.
-const BUDGET_PART: u64 = 4;
+/// A filter takes at most the memory for all filters divided by this number.
+const BUDGET_DIVISOR: u64 = 4;
 const BITS_PER_KEY: usize = 16;
 
 /// The key hashes of the commits of one fold.
@@ -91,7 +91,7 @@ impl Filter {
         before: Option<&Filter>,
         budget: &Arc<FilterBudget>,
     ) -> Option<Arc<Filter>> {
-        let bytes_max = budget.left().min(budget.bytes_max / BUDGET_PART);
+        let bytes_max = budget.left().min(budget.bytes_max / BUDGET_DIVISOR);
         let wanted = before.map_or(0, |before| before.keys.room() * GROWTH);
         let room = wanted.max(keys * FOLDS);
         let room = room.min(bytes_max as usize * 8 / BITS_PER_KEY);
@@ -278,11 +278,11 @@ mod tests {
     fn without_memory_there_is_no_filter() {
         let (recent, budget) = (
             RecentKeyFilter::default(),
-            FilterBudget::new(BUDGET_PART * 3_000),
+            FilterBudget::new(BUDGET_DIVISOR * 3_000),
         );
         recent.fold(folded_keys(0, 1), &budget);
         assert!(recent.get().is_none());
-        let budget = FilterBudget::new(BUDGET_PART * 5_000);
+        let budget = FilterBudget::new(BUDGET_DIVISOR * 5_000);
         let others: Vec<_> = (0..3)
             .filter_map(|_| Filter::new(1_000, None, &budget))
             .collect();

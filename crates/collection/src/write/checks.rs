@@ -19,7 +19,8 @@ pub(crate) struct WriteChecks<'i> {
     pub cap: Option<Cap>,
     /// The indexes that cannot store every document.
     can_fail: Vec<&'i Definition>,
-    pub unique: bool,
+    /// An index other than that on `_id` enforces uniqueness.
+    pub has_unique: bool,
 }
 
 impl<'i> WriteChecks<'i> {
@@ -29,7 +30,7 @@ impl<'i> WriteChecks<'i> {
             rules: None,
             cap: None,
             can_fail: definitions.filter(|it| !it.is_of_ids()).collect(),
-            unique: indexes
+            has_unique: indexes
                 .iter()
                 .any(|it| it.index.enforces_uniqueness() && !it.index.definition.is_of_ids()),
         }
@@ -59,7 +60,7 @@ impl<'i> WriteChecks<'i> {
     }
 }
 
-/// WriteChecks that the index can store the document's entries.
+/// Checks that the index can store the document's entries.
 pub(crate) fn check_fits(
     definition: &Definition,
     document: Document<'_>,

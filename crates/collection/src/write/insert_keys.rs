@@ -306,6 +306,6 @@ mod tests {
             keys.of_documents(0).unwrap_err();
         });
         // Nothing was claimed, so another claim does not wait.
-        assert!(claims.begin().grow(b"a", b"b"));
+        assert!(claims.begin().add_range(b"a", b"b"));
     }
 }

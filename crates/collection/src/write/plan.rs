@@ -120,7 +120,7 @@ impl IdKeys {
         self.count += 1;
     }
 
-    pub fn grows(&self) -> bool {
+    pub fn are_increasing(&self) -> bool {
         self.count > 0 && !self.unordered
     }
 

@@ -19,7 +19,7 @@ impl Collection {
     pub(crate) fn trim(
         &self,
         cap: &Cap,
-        come: usize,
+        inserted: usize,
         wait_control: &dyn WaitControl,
     ) -> Result<(), Error> {
         let (mut count, mut bytes) = (self.count(), self.bytes());
@@ -31,7 +31,7 @@ impl Collection {
         let mut batch = self.batch();
         let mut trimmed = 0;
         while cap.is_exceeded(count, bytes)
-            && (trimmed < come || wait_control.check().is_ok())
+            && (trimmed < inserted || wait_control.check().is_ok())
             && oldest.next()?
         {
             trimmed += 1;

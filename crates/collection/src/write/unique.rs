@@ -24,19 +24,19 @@ use crate::unique_keys::claims::Claim;
 
 impl Collection {
     /// Claims the unique keys of an insert's documents, and removes documents from the plan whose
-    /// keys exist. `ids_settled`: the `_id`s need no lookup.
+    /// keys exist. `ids_are_claimed`: the `_id`s are claimed already and need no lookup.
     pub(super) fn claim_unique(
         &self,
         documents: &Bytes,
         order: InsertOrder,
-        ids_settled: bool,
+        ids_are_claimed: bool,
         indexes: &[IndexState],
         claiming: ClaimContext<'_, '_>,
         mut plan: InsertPlan,
     ) -> Result<PlanAttempt, Error> {
         let unique = |state: &&IndexState| {
-            let is_settled = ids_settled && state.index.definition.is_of_ids();
-            state.index.enforces_uniqueness() && !is_settled
+            let is_claimed = ids_are_claimed && state.index.definition.is_of_ids();
+            state.index.enforces_uniqueness() && !is_claimed
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
         let mut keys = InsertKeys::new(indexes);
