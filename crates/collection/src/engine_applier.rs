@@ -27,7 +27,7 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::dropped_collection::release_dropped;
-use crate::error::Error;
+use crate::error::{Error, undecodable};
 use crate::ids::{CollectionId, MapId};
 use crate::record::transaction;
 use crate::recovery::{self, SectionsByMap};
@@ -128,7 +128,7 @@ impl EngineApplier {
         payload: Vec<u8>,
     ) -> Result<Publish, Error> {
         let kind = transaction::kind_of(Bytes::from(payload));
-        let kind = kind.ok_or_else(|| recovery::undecodable(position))?;
+        let kind = kind.ok_or_else(|| undecodable(position))?;
         recovery::record_committed(&mut self.committed, position, &kind)?;
         let (collections, failure) = (self.collections.clone(), self.failure.clone());
         Ok(Box::new(move |position| {
@@ -140,7 +140,7 @@ impl EngineApplier {
 
     fn prepare_catalog(&mut self, position: Position, payload: &[u8]) -> Result<Publish, Error> {
         let changed = Catalog::read_change(payload);
-        let changed = changed.ok_or_else(|| recovery::undecodable(position))?;
+        let changed = changed.ok_or_else(|| undecodable(position))?;
         let mut affected = ChangeScope::default();
         for (key, _) in &changed {
             affected.add(key);

@@ -5,7 +5,7 @@ use std::fmt;
 use windrow_document::DocumentBuf;
 use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
-use windrow_storage::{CatalogError, ClusterTime, StorageError};
+use windrow_storage::{CatalogError, ClusterTime, Position, StorageError};
 
 use crate::pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 
@@ -227,6 +227,14 @@ impl From<windrow_mql::Error> for Error {
 /// Bytes of the log or the catalog cannot be decoded. The caller knows their position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unreadable;
+
+/// Returns the error of a log record that cannot be decoded.
+pub(crate) fn undecodable(position: Position) -> StorageError {
+    StorageError::Damaged {
+        place: format!("log record {position}"),
+        what: "it cannot be decoded".to_owned(),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@ use crate::catalog::namespace::Namespace;
 use crate::catalog::rows::NamedRow;
 use crate::collections::Collections;
 use crate::engine::Engine;
-use crate::error::{Error, Unreadable};
+use crate::error::{Error, Unreadable, undecodable};
 use crate::event_detail::{self, DeletionDetail};
 use crate::ids::CollectionId;
 use crate::record::transaction::{self, Kind, Origin};
@@ -145,7 +145,7 @@ impl Events {
         let payload = match written.content {
             Content::Catalog(payload) => {
                 let event = DdlEvent::read(&payload);
-                let event = event.map_err(|Unreadable| damaged(written.position))?;
+                let event = event.map_err(|Unreadable| undecodable(written.position))?;
                 self.pending.extend(event.map(|event| {
                     let kind = EventKind::Catalog {
                         operation: event.kind,
@@ -160,7 +160,7 @@ impl Events {
             Content::Data(payload) => Bytes::from(payload),
         };
         let position = written.position;
-        match transaction::kind_of(payload).ok_or_else(|| damaged(position))? {
+        match transaction::kind_of(payload).ok_or_else(|| undecodable(position))? {
             Kind::Single(payload) => self.read_part(position, payload, &mut events),
             Kind::Several(several) => {
                 events.origin = Some(several.origin).filter(|it| *it != Origin::NO_SESSION);
@@ -227,16 +227,10 @@ impl CommitEvents {
     }
 }
 
-fn damaged(position: Position) -> Error {
-    let place = format!("log record {position}");
-    let what = "it cannot be decoded".to_owned();
-    StorageError::Damaged { place, what }.into()
-}
-
 /// Decodes the changes of a commit in one collection.
 fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
-    let damaged = || damaged(position);
-    let (commit, _) = record::decode(position, payload).ok_or_else(damaged)?;
+    let undecodable = || undecodable(position);
+    let (commit, _) = record::decode(position, payload).ok_or_else(undecodable)?;
     let mut kinds = Vec::new();
     for operation in commit.operations {
         match operation {
@@ -250,7 +244,7 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
             Operation::Update {
                 document, detail, ..
             } => {
-                let detail = event_detail::decode_update(&detail).ok_or_else(damaged)?;
+                let detail = event_detail::decode_update(&detail).ok_or_else(undecodable)?;
                 kinds.push(EventKind::Update {
                     new: document,
                     description: detail.description,
@@ -262,7 +256,7 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
                     key,
                     old,
                     is_silent,
-                } = event_detail::decode_deletion(&detail).ok_or_else(damaged)?;
+                } = event_detail::decode_deletion(&detail).ok_or_else(undecodable)?;
                 if !is_silent {
                     kinds.push(EventKind::Delete { key, old });
                 }

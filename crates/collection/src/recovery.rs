@@ -14,7 +14,7 @@ use crate::catalog::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
-use crate::error::Error;
+use crate::error::{Error, undecodable};
 use crate::generation::BEHIND_ALL;
 use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
@@ -236,12 +236,6 @@ fn apply_part(collections: &Collections, position: Position, payload: Bytes) -> 
     commit.operations = net(commit.operations);
     collection.publish(commit, effect);
     Ok(())
-}
-
-pub(crate) fn undecodable(position: Position) -> Error {
-    let place = format!("log record {position}");
-    let what = "it cannot be decoded".to_owned();
-    StorageError::Damaged { place, what }.into()
 }
 
 /// Records the largest `_id`, so that larger ones need no lookup. If the index is damaged there,

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use windrow_storage::{Position, Storage, StorageError};
 
 use crate::catalog::rows::CollectionRow;
+use crate::error::undecodable;
 use crate::ids::CollectionId;
 use crate::record::transaction::{Kind, kind_of};
 use crate::record::{self, Operation};
@@ -33,10 +34,7 @@ pub fn write_rollback_files(
     let mut count = 0;
     for record in storage.log.read_from(from) {
         let record = record?;
-        let undecodable = || StorageError::Damaged {
-            place: format!("log record {}", record.position),
-            what: "it cannot be decoded".to_owned(),
-        };
+        let undecodable = || undecodable(record.position);
         let parts = match kind_of(Bytes::from(record.payload.clone())) {
             Some(Kind::Single(payload)) => vec![payload],
             Some(Kind::Several(transaction)) => transaction.parts,
