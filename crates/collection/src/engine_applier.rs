@@ -29,7 +29,7 @@ use crate::core::Core;
 use crate::dropped_collection::release_dropped;
 use crate::error::{Error, undecodable};
 use crate::ids::{CollectionId, MapId};
-use crate::record::transaction;
+use crate::record::transaction::DataRecord;
 use crate::recovery::{self, SectionsByMap};
 use crate::retries;
 use crate::state::{IndexState, State};
@@ -127,12 +127,12 @@ impl EngineApplier {
         millis: u64,
         payload: Vec<u8>,
     ) -> Result<Publish, Error> {
-        let kind = transaction::kind_of(Bytes::from(payload));
-        let kind = kind.ok_or_else(|| undecodable(position))?;
-        recovery::record_committed(&mut self.committed, position, &kind)?;
+        let data = DataRecord::read(Bytes::from(payload));
+        let data = data.ok_or_else(|| undecodable(position))?;
+        recovery::record_committed(&mut self.committed, position, &data)?;
         let (collections, failure) = (self.collections.clone(), self.failure.clone());
         Ok(Box::new(move |position| {
-            if let Err(error) = recovery::apply(&collections, position, millis, kind) {
+            if let Err(error) = recovery::apply(&collections, position, millis, data) {
                 failure.lock().get_or_insert(error);
             }
         }))

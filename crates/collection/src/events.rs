@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Unreadable, undecodable};
 use crate::event_detail::{self, DeletionDetail};
 use crate::ids::CollectionId;
-use crate::record::transaction::{self, Kind, Origin};
+use crate::record::transaction::{DataRecord, Origin};
 use crate::record::{self, Operation};
 
 /// A change event.
@@ -160,11 +160,11 @@ impl Events {
             Content::Data(payload) => Bytes::from(payload),
         };
         let position = written.position;
-        match transaction::kind_of(payload).ok_or_else(|| undecodable(position))? {
-            Kind::Single(payload) => self.read_part(position, payload, &mut events),
-            Kind::Several(several) => {
-                events.origin = Some(several.origin).filter(|it| *it != Origin::NO_SESSION);
-                let mut parts = several.parts.into_iter();
+        match DataRecord::read(payload).ok_or_else(|| undecodable(position))? {
+            DataRecord::Commit(payload) => self.read_part(position, payload, &mut events),
+            DataRecord::Transaction(transaction) => {
+                events.origin = Some(transaction.origin).filter(|it| *it != Origin::NO_SESSION);
+                let mut parts = transaction.parts.into_iter();
                 parts.try_for_each(|part| self.read_part(position, part, &mut events))
             }
         }

@@ -23,7 +23,7 @@ use crate::options::EngineOptions;
 use crate::record;
 use crate::record::net::net;
 use crate::record::statements;
-use crate::record::transaction::{self, Kind, Origin};
+use crate::record::transaction::{DataRecord, Origin};
 use crate::retries;
 use crate::rules::id_index_definition;
 use crate::state::IndexState;
@@ -132,10 +132,10 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<Collect
     for record in log.read_from(folded.next()) {
         let record = record?;
         let position = record.position;
-        let kind = transaction::kind_of(Bytes::from(record.payload));
-        let kind = kind.ok_or_else(|| undecodable(position))?;
-        record_committed(&mut committed, position, &kind)?;
-        apply(collections, position, record.millis, kind)?;
+        let data = DataRecord::read(Bytes::from(record.payload));
+        let data = data.ok_or_else(|| undecodable(position))?;
+        record_committed(&mut committed, position, &data)?;
+        apply(collections, position, record.millis, data)?;
     }
     Ok(committed)
 }
@@ -144,9 +144,9 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<Collect
 pub(crate) fn record_committed(
     committed: &mut HashSet<CollectionId>,
     position: Position,
-    kind: &Kind,
+    data: &DataRecord,
 ) -> Result<(), Error> {
-    if let Kind::Several(transaction) = kind {
+    if let DataRecord::Transaction(transaction) = data {
         for part in &transaction.parts {
             let id = record::collection_of(part);
             committed.insert(id.ok_or_else(|| undecodable(position))?);
@@ -161,16 +161,16 @@ pub(crate) fn apply(
     collections: &Collections,
     position: Position,
     millis: u64,
-    kind: Kind,
+    data: DataRecord,
 ) -> Result<(), Error> {
-    match kind {
-        Kind::Single(payload) => {
+    match data {
+        DataRecord::Commit(payload) => {
             if statements::has_statements(&payload) {
                 record_statements(collections, position, millis, &payload)?;
             }
             apply_part(collections, position, payload)
         }
-        Kind::Several(transaction) => {
+        DataRecord::Transaction(transaction) => {
             let mut parts = transaction.parts.iter();
             if let Some(part) = parts.find(|part| statements::has_statements(part)) {
                 record_statements(collections, position, millis, part)?;

@@ -16,7 +16,7 @@ use windrow_storage::{Position, Storage, StorageError};
 use crate::catalog::rows::CollectionRow;
 use crate::error::undecodable;
 use crate::ids::CollectionId;
-use crate::record::transaction::{Kind, kind_of};
+use crate::record::transaction::DataRecord;
 use crate::record::{self, Operation};
 
 /// Writes the documents of the log from `from` on into files below `folder`. `time` names them.
@@ -35,9 +35,9 @@ pub fn write_rollback_files(
     for record in storage.log.read_from(from) {
         let record = record?;
         let undecodable = || undecodable(record.position);
-        let parts = match kind_of(Bytes::from(record.payload.clone())) {
-            Some(Kind::Single(payload)) => vec![payload],
-            Some(Kind::Several(transaction)) => transaction.parts,
+        let parts = match DataRecord::read(Bytes::from(record.payload.clone())) {
+            Some(DataRecord::Commit(payload)) => vec![payload],
+            Some(DataRecord::Transaction(transaction)) => transaction.parts,
             None => return Err(undecodable()),
         };
         for part in parts {

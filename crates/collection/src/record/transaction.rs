@@ -49,31 +49,45 @@ impl Origin {
     };
 }
 
-/// The kinds of log records of collections.
+/// A log record with changes of documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The payload of a commit to one collection.
-    Single(Bytes),
-    Several(TransactionRecord),
+pub enum DataRecord {
+    /// A commit to one collection: its payload, which [`record::decode`](super::decode) decodes.
+    Commit(Bytes),
+    /// A transaction.
+    Transaction(TransactionRecord),
 }
 
-/// Returns the kind of a payload, or `None` if the payload is invalid.
-pub fn kind_of(payload: Bytes) -> Option<Kind> {
-    match collection_of(&payload)? {
-        NO_COLLECTION => decode(payload).map(Kind::Several),
-        _ => Some(Kind::Single(payload)),
+impl DataRecord {
+    /// Reads the payload of a log record. Returns `None` if it is neither a commit nor a
+    /// transaction.
+    pub fn read(payload: Bytes) -> Option<DataRecord> {
+        match collection_of(&payload)? {
+            NO_COLLECTION => decode(payload).map(DataRecord::Transaction),
+            _ => Some(DataRecord::Commit(payload)),
+        }
     }
 }
 
-/// Encodes a transaction as a list of byte strings, which together are the payload. Each part is a
-/// collection id with the operations' bytes.
-pub fn encode(origin: Origin, parts: Vec<(CollectionId, Vec<Bytes>)>) -> Vec<Bytes> {
+/// What a transaction writes to one collection.
+pub struct TransactionPart {
+    pub collection: CollectionId,
+    /// The encoded operations, as byte strings one after the other.
+    pub operations: Vec<Bytes>,
+}
+
+/// Encodes a transaction as a list of byte strings, which together are the payload.
+pub fn encode(origin: Origin, parts: Vec<TransactionPart>) -> Vec<Bytes> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend_from_slice(&NO_COLLECTION.0.to_le_bytes());
     header.extend_from_slice(&origin.session);
     header.extend_from_slice(&origin.number.to_le_bytes());
     let mut payload = vec![Bytes::from(header)];
-    for (collection, operations) in parts {
+    for TransactionPart {
+        collection,
+        operations,
+    } in parts
+    {
         let bytes: usize = operations.iter().map(Bytes::len).sum();
         let mut header = Vec::with_capacity(PART_HEADER_BYTES);
         header.extend_from_slice(&((bytes + size_of::<u64>()) as u32).to_le_bytes());
@@ -118,7 +132,10 @@ mod tests {
             push_delete(&mut operations, RecordId(6), 10, &[], &[]);
             let (one, other) = operations.split_at(5);
             let pieces = [one, other].map(Bytes::copy_from_slice);
-            (CollectionId(*collection), pieces.to_vec())
+            TransactionPart {
+                collection: CollectionId(*collection),
+                operations: pieces.to_vec(),
+            }
         };
         let pieces = encode(origin, collections.iter().map(part).collect());
         Bytes::from(pieces.concat())
@@ -131,7 +148,7 @@ mod tests {
             number: -3,
         };
         let several = payload(origin, &[5, 4]);
-        let Some(Kind::Several(found)) = kind_of(several.clone()) else {
+        let Some(DataRecord::Transaction(found)) = DataRecord::read(several.clone()) else {
             panic!("{several:?}");
         };
         assert_eq!(found.origin, origin);
@@ -149,7 +166,10 @@ mod tests {
                     .documents,
                 -1
             );
-            assert_eq!(kind_of(part.clone()), Some(Kind::Single(part)));
+            assert_eq!(
+                DataRecord::read(part.clone()),
+                Some(DataRecord::Commit(part))
+            );
         }
     }
 
@@ -158,7 +178,7 @@ mod tests {
         let check = |collections: &[u64], cut: usize| {
             let payload = payload(Origin::default(), collections);
             let payload = payload.slice(..payload.len() - cut);
-            assert_eq!(kind_of(payload), None, "{collections:?} {cut}");
+            assert_eq!(DataRecord::read(payload), None, "{collections:?} {cut}");
         };
         check(&[5], 1);
         check(&[5, 5], 0);

@@ -14,7 +14,7 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::record::net::net;
 use crate::record::statements::{StatementRecord, encode_results};
-use crate::record::transaction::{self, Origin};
+use crate::record::transaction::{self, Origin, TransactionPart};
 use crate::record::{Commit, Effect, Operation};
 use crate::retries::Retries;
 use crate::statement_result::StatementResult;
@@ -54,7 +54,7 @@ impl Transaction {
         if parts.is_empty() {
             return Ok(());
         }
-        let (mut pieces, mut publications) = (Vec::new(), Vec::new());
+        let (mut logged, mut publications) = (Vec::new(), Vec::new());
         for part in parts {
             let payload = std::mem::take(&mut part.payload);
             publications.push(Publication {
@@ -63,13 +63,17 @@ impl Transaction {
                 bytes: payload.iter().map(Bytes::len).sum(),
                 effect: part.effect,
             });
-            pieces.push((part.collection.id, payload));
+            logged.push(TransactionPart {
+                collection: part.collection.id,
+                operations: payload,
+            });
         }
         let outcome = CommitOutcome::new(self.origin, std::mem::take(&mut state.results));
-        if let (CommitOutcome::Wrote(record), Some((_, first))) = (&outcome, pieces.first_mut()) {
-            first.insert(0, Bytes::from(encode_results(record)));
+        if let (CommitOutcome::Wrote(record), Some(first)) = (&outcome, logged.first_mut()) {
+            let results = Bytes::from(encode_results(record));
+            first.operations.insert(0, results);
         }
-        let payload = transaction::encode(self.origin, pieces);
+        let payload = transaction::encode(self.origin, logged);
         let slices: Vec<&[u8]> = payload.iter().map(|piece| &piece[..]).collect();
         let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
         let collections = self.collections.clone();
