@@ -167,7 +167,8 @@ pub use windrow_storage::{
     StoreRequests, StoreStatistics,
 };
 pub use write::{
-    Batch, Change, DocumentValidation, InsertOrder, InsertResult, Outcome, WriteOptions,
+    Batch, Change, DocumentValidation, InsertError, InsertOrder, InsertResult, Outcome,
+    WriteOptions,
 };
 
 /// The largest document, in bytes.

@@ -114,10 +114,7 @@ impl Engine {
         let document = view.document(namespace);
         let bytes = Bytes::copy_from_slice(document.as_bytes());
         let inserted = views.insert(bytes, InsertOrder::Ordered)?;
-        match inserted.errors.into_iter().next() {
-            Some((_, error)) => Err(error),
-            None => Ok(()),
-        }
+        inserted.check_all_inserted()
     }
 
     /// Changes what a view shows.

@@ -47,8 +47,27 @@ use unique::{ClaimContext, PlanAttempt};
 pub struct InsertResult {
     /// The number of inserted documents.
     pub count: usize,
-    /// The documents that were not inserted, by their index in the request, and why.
-    pub errors: Vec<(usize, Error)>,
+    /// The documents that were not inserted, in the order of the request.
+    pub errors: Vec<InsertError>,
+}
+
+/// A document that was not inserted.
+#[derive(Debug)]
+pub struct InsertError {
+    /// The index of the document in the request.
+    pub index: usize,
+    /// Why it was not inserted.
+    pub error: Error,
+}
+
+impl InsertResult {
+    /// Fails with the first error if a document was not inserted.
+    pub fn check_all_inserted(self) -> Result<(), Error> {
+        match self.errors.into_iter().next() {
+            Some(first) => Err(first.error),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The result of one attempt to insert.
@@ -93,7 +112,7 @@ impl Collection {
             return self.insert_with_waits(&documents, order, options);
         };
         if let Err(error) = self.check_writes_of(options.transaction) {
-            let errors = vec![(0, error)];
+            let errors = vec![InsertError { index: 0, error }];
             return Ok(InsertResult { count: 0, errors });
         }
         let inserting = self.capped_inserts.begin(options.wait_control);
@@ -185,8 +204,8 @@ impl Collection {
         let bytes = documents.len();
         let mut header = record::begin(self.id);
         if let Some(statements) = &options.statements {
-            let numbers = plan.accepted.iter().map(|document| document.number);
-            record::statements::push_inserted(&mut header, statements, numbers)?;
+            let indexes = plan.accepted.iter().map(|document| document.index);
+            record::statements::push_inserted(&mut header, statements, indexes)?;
         }
         record::push_insert(&mut header, first, count as u32, bytes as u32);
         let effect = record::Effect {

@@ -52,10 +52,7 @@ fn insert(
         InsertOrder::Ordered,
         write_options,
     )?;
-    match inserted.errors.into_iter().next() {
-        Some((_, error)) => Err(error),
-        None => Ok(()),
-    }
+    inserted.check_all_inserted()
 }
 
 fn change(

@@ -136,7 +136,7 @@ impl Life {
             .collection()
             .insert(Bytes::from(buffer), Unordered)
             .unwrap();
-        let refused: Vec<usize> = inserted.errors.iter().map(|(number, _)| *number).collect();
+        let refused: Vec<usize> = inserted.errors.iter().map(|it| it.index).collect();
         assert_eq!(refused, wrong);
     }
 
@@ -300,7 +300,7 @@ fn check_unique_indexes(kind: &DocumentBuf) {
             .flat_map(|it| it.as_bytes().to_vec())
             .collect();
         let inserted = collection.insert(Bytes::from(buffer), order).unwrap();
-        let numbers: Vec<usize> = inserted.errors.iter().map(|(number, _)| *number).collect();
+        let numbers: Vec<usize> = inserted.errors.iter().map(|it| it.index).collect();
         (inserted.count, numbers)
     };
     let thing = |id: i32, a: i32| doc! { "_id": id, "a": a };

@@ -34,10 +34,7 @@ fn insert(
 ) -> Result<(), Error> {
     let bytes = Bytes::copy_from_slice(document.as_bytes());
     let inserted = collection.insert_with(bytes, InsertOrder::Ordered, write_options)?;
-    match inserted.errors.into_iter().next() {
-        Some((_, error)) => Err(error),
-        None => Ok(()),
-    }
+    inserted.check_all_inserted()
 }
 
 /// Changes the document with an `_id`, as a reader finds it.

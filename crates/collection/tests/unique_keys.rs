@@ -10,7 +10,7 @@ use std::ops::Range;
 use building::build;
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{Collection, Error, InsertOrder, Work};
+use windrow_collection::{Collection, Error, InsertError, InsertOrder, Work};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_storage::MemoryDisk;
 
@@ -51,7 +51,10 @@ fn is_refused(collection: &Collection, document: DocumentBuf) -> bool {
     let inserted = collection.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered);
     matches!(
         inserted.unwrap().errors.as_slice(),
-        [(0, Error::DuplicateKey(_))]
+        [InsertError {
+            index: 0,
+            error: Error::DuplicateKey(_),
+        }]
     )
 }
 

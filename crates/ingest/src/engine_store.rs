@@ -179,9 +179,9 @@ impl Store for EngineStore {
             .insert(documents, InsertOrder::Unordered)?;
         let errors = inserted.errors.into_iter();
         Ok(errors
-            .map(|(index, error)| InsertError {
-                index,
-                reason: error.to_string(),
+            .map(|refused| InsertError {
+                index: refused.index,
+                reason: refused.error.to_string(),
             })
             .collect())
     }
@@ -193,10 +193,7 @@ impl Store for EngineStore {
             .engine
             .collection_or_create(&runs)?
             .insert(bytes, InsertOrder::Unordered)?;
-        match inserted.errors.into_iter().next() {
-            Some((_, error)) => Err(error.to_string().into()),
-            None => Ok(()),
-        }
+        Ok(inserted.check_all_inserted()?)
     }
 
     fn background_times(&self) -> Option<BackgroundTimes> {

@@ -386,10 +386,8 @@ fn insert(
     let write_options = context.write_options(updating.saving);
     let inserted = collection.insert_with(bytes, InsertOrder::Ordered, &write_options);
     let inserted = inserted.or_command_error()?;
-    match inserted.errors.into_iter().next() {
-        Some((_, error)) => Err(error.into_command_error()),
-        None => Ok(new),
-    }
+    inserted.check_all_inserted().or_command_error()?;
+    Ok(new)
 }
 
 /// The `_id` of an inserted document. It always exists.

@@ -147,8 +147,7 @@ fn store(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
     match row {
         None => {
             let inserted = kept.insert(Bytes::from(document.into_bytes()), InsertOrder::Ordered)?;
-            let failed = inserted.errors.into_iter().next();
-            failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+            Ok(inserted.check_all_inserted()?)
         }
         Some(row) => {
             let mut batch = kept.batch();

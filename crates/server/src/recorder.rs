@@ -380,8 +380,7 @@ const NOT_PROFILED: i32 = 20_703;
 fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Error> {
     let collection = collection(state, database)?;
     let inserted = collection.insert(Bytes::from(profile.into_bytes()), InsertOrder::Unordered)?;
-    let failed = inserted.errors.into_iter().next();
-    failed.map_or(Ok(()), |(_, error)| Err(error))
+    inserted.check_all_inserted()
 }
 
 /// The collection of a database's profile. Creates it if it does not exist.

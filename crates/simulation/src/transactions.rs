@@ -192,10 +192,7 @@ fn insert(
     };
     let bytes = Bytes::copy_from_slice(new.as_bytes());
     let inserted = collection.insert_with(bytes, InsertOrder::Ordered, &write_options)?;
-    match inserted.errors.into_iter().next() {
-        Some((_, error)) => Err(error),
-        None => Ok(()),
-    }
+    inserted.check_all_inserted()
 }
 
 fn change(

@@ -186,7 +186,7 @@ impl World {
         match collection.insert_with(Bytes::from(buffer), InsertOrder::Unordered, &write_options) {
             Ok(inserted) => {
                 self.record("insert", documents);
-                let found: Vec<usize> = inserted.errors.iter().map(|(index, _)| *index).collect();
+                let found: Vec<usize> = inserted.errors.iter().map(|it| it.index).collect();
                 assert_eq!(found, refused, "refused documents");
                 self.record_write(apply);
             }

@@ -5,7 +5,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_index::Definition;
 use windrow_invariant::Bug;
 
-use super::InsertOrder;
+use super::{InsertError, InsertOrder};
 use crate::error::Error;
 use crate::record::KeyHashes;
 
@@ -17,18 +17,18 @@ pub(crate) struct InsertPlan {
     seen: usize,
     /// The number of documents to insert.
     pub count: usize,
-    /// The errors by the number of the document in the request.
-    pub errors: Vec<(usize, Error)>,
+    /// The documents that cannot be inserted.
+    pub errors: Vec<InsertError>,
     /// The hashes of all claimed keys, including those of documents that are left out.
     pub hashes: Vec<KeyHashes>,
 }
 
-/// A document to insert: its place in the buffer, and its number in the request.
+/// A document to insert: its position in the buffer, and its index in the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AcceptedDocument {
     pub offset: usize,
     pub length: usize,
-    pub number: usize,
+    pub index: usize,
 }
 
 impl AcceptedDocument {
@@ -51,11 +51,14 @@ impl InsertPlan {
                 self.accepted.push(AcceptedDocument {
                     offset,
                     length,
-                    number: self.seen,
+                    index: self.seen,
                 });
                 self.count += 1;
             }
-            Err(error) => self.errors.push((self.seen, error)),
+            Err(error) => self.errors.push(InsertError {
+                index: self.seen,
+                error,
+            }),
         }
         self.seen += 1;
     }
@@ -68,7 +71,7 @@ impl InsertPlan {
     pub fn last_is_accepted(&self) -> bool {
         self.accepted
             .last()
-            .is_some_and(|document| document.number + 1 == self.seen)
+            .is_some_and(|document| document.index + 1 == self.seen)
     }
 
     /// Returns the documents to insert, one after the other. This is the same buffer if none is
@@ -154,10 +157,10 @@ mod tests {
         let one = doc! { "_id": 1 }.into_bytes();
         let length = one.len();
         let documents = Bytes::from([one.clone(), one.clone(), one.clone()].concat());
-        let document = |offset: usize, number: usize| AcceptedDocument {
+        let document = |offset: usize, index: usize| AcceptedDocument {
             offset,
             length,
-            number,
+            index,
         };
         let both = [document(0, 0), document(2 * length, 2)];
         let accepted = plan(&both, 2).accepted_bytes(&documents).unwrap();

@@ -8,11 +8,11 @@ use windrow_fold::RecordId;
 use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
-use super::InsertOrder;
 use super::entries::entries_of;
 use super::insert_keys::InsertKeys;
 use super::key_locking::{KeyLocker, KeyOwnership, holder};
 use super::plan::{AcceptedDocument, InsertPlan};
+use super::{InsertError, InsertOrder};
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
 use crate::index::Index;
@@ -91,14 +91,15 @@ impl Collection {
                     let bytes = document.bytes(documents)?;
                     let error =
                         self.duplicate_error(keys, existing, Document::from_validated(bytes))?;
-                    plan.errors.push((document.number, error));
+                    let index = document.index;
+                    plan.errors.push(InsertError { index, error });
                 }
             }
             if plan.refused(order) {
                 break;
             }
         }
-        plan.errors.sort_by_key(|(number, _)| *number);
+        plan.errors.sort_by_key(|refused| refused.index);
         if order.is_ordered() {
             plan.errors.truncate(1);
         }

@@ -84,10 +84,8 @@ impl AuthCollection {
         let inserted = collection
             .insert(bytes, InsertOrder::Ordered)
             .or_command_error()?;
-        match inserted.errors.into_iter().next() {
-            Some((_, error)) => Err(error).or_command_error(),
-            None => engine.sync().or_command_error(),
-        }
+        inserted.check_all_inserted().or_command_error()?;
+        engine.sync().or_command_error()
     }
 
     /// Replaces the document with this `_id`. Returns `false` if there is none.

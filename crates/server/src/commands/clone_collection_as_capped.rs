@@ -17,7 +17,7 @@ use crate::arguments::Arguments;
 use crate::audit::Creation;
 use crate::command::{AcceptedArguments, Command};
 use crate::context::Context;
-use crate::errors::{IntoCommandError, OrCommandError};
+use crate::errors::OrCommandError;
 use crate::queryable_encryption::check_capping;
 use crate::{namespace, random, views};
 
@@ -179,10 +179,8 @@ impl CappedCopy {
             InsertOrder::Ordered,
             &write_options,
         );
-        match inserted.or_command_error()?.errors.into_iter().next() {
-            Some((_, error)) => Err(error.into_command_error()),
-            None => Ok(()),
-        }
+        let inserted = inserted.or_command_error()?;
+        inserted.check_all_inserted().or_command_error()
     }
 
     fn finish(mut self, target: &Namespace) -> Result<(), CommandError> {

@@ -277,12 +277,10 @@ fn insert_prepared(
         };
         result.count += inserted.count;
         let errors = inserted.errors.into_iter();
-        result
-            .failures
-            .extend(errors.map(|(place, error)| InsertFailure {
-                index: index(place),
-                error: error.into_command_error(),
-            }));
+        result.failures.extend(errors.map(|refused| InsertFailure {
+            index: index(refused.index),
+            error: refused.error.into_command_error(),
+        }));
         if options.ordered && !result.failures.is_empty() {
             break;
         }

@@ -119,10 +119,7 @@ pub fn insert_all(
         &write_options(context),
     );
     let inserted = inserted.or_command_error()?;
-    match inserted.errors.into_iter().next() {
-        None => Ok(()),
-        Some((_, error)) => Err(as_conflict(error)),
-    }
+    inserted.check_all_inserted().map_err(as_conflict)
 }
 
 /// The options of writes to state collections.

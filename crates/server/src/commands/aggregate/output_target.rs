@@ -13,7 +13,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::audit::AuditTrail;
 use crate::context::Context;
-use crate::errors::{IntoCommandError, OrCommandError};
+use crate::errors::OrCommandError;
 use crate::log::Log;
 use crate::operations::Operation;
 use crate::{insert_preparation, namespace, random, views};
@@ -74,10 +74,7 @@ impl OutputTarget {
         let inserted = collection
             .insert_with(Bytes::from(documents), InsertOrder::Ordered, &write_options)
             .or_command_error()?;
-        match inserted.errors.into_iter().next() {
-            Some((_, error)) => Err(error.into_command_error()),
-            None => Ok(()),
-        }
+        inserted.check_all_inserted().or_command_error()
     }
 }
 
