@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Reading order: [`error`], [`shape`], [`restrictions`], [`plan_cache`], [`planner_settings`],
-//! [`source`], [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`],
+//! [`key_range`], [`source`], [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`],
 //! [`near`], [`plan`], [`planner`], [`operators`], [`mod@print`], [`cursor`], [`count`],
 //! [`distinct`], `search`, [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
@@ -37,6 +37,7 @@ pub mod distinct;
 pub mod error;
 pub mod explain;
 pub mod find;
+pub mod key_range;
 pub mod near;
 pub mod operators;
 pub mod plan;

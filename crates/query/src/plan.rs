@@ -8,7 +8,7 @@ use windrow_mql::sort::Sort;
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::Intervals;
 use crate::bounds::key_ends::KeyEnds;
-use crate::bounds::range::KeyRange;
+use crate::key_range::KeyRange;
 use crate::near::NearScan;
 use crate::source::{Direction, SourceIndex};
 use crate::text::TextScan;

@@ -9,6 +9,7 @@ use windrow_index::{Definition, Multikey};
 use windrow_invariant::Bug;
 
 use crate::Error;
+use crate::key_range::KeyRange;
 use crate::plan_cache::PlanCache;
 use crate::planner_settings::PlannerSettings;
 use crate::statistics::{Statistics, unknown};
@@ -189,13 +190,13 @@ const RANGES_COUNTED: usize = 64;
 pub(crate) fn count_about_all(
     source: &dyn Source,
     index: usize,
-    ranges: &[(Vec<u8>, Vec<u8>)],
+    ranges: &[KeyRange],
 ) -> Result<f64, Error> {
     let mut sum = 0;
     let places = sample_positions(ranges.len());
     let counted = places.len().max(1);
-    for (from, to) in places.into_iter().filter_map(|place| ranges.get(place)) {
-        sum += source.count_about(index, from, to)?;
+    for range in places.into_iter().filter_map(|place| ranges.get(place)) {
+        sum += source.count_about(index, &range.from, &range.to)?;
     }
     Ok(sum as f64 * ranges.len() as f64 / counted as f64)
 }

@@ -1,5 +1,7 @@
 //! Intervals of values in MongoDB's sort order, and sorted lists of intervals.
 
+mod print;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -7,6 +9,8 @@ use windrow_document::collation;
 use windrow_document::{
     ArrayBuf, Collation, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key,
 };
+
+use crate::key_range::KeyRange;
 
 /// A range of values. Each end is inclusive or exclusive.
 #[derive(Clone, Debug)]
@@ -19,16 +23,15 @@ pub struct Interval {
     pub includes_low: bool,
     /// `true` if the upper end is part of the interval.
     pub includes_high: bool,
-    /// The range of the ascending key bytes of the values: `from` is inclusive, `to` is exclusive.
-    from: Vec<u8>,
-    to: Vec<u8>,
+    /// The range of the ascending key bytes of the values.
+    keys: KeyRange,
     /// The collation of strings. `None`: by their bytes.
     collation: Option<Arc<Collation>>,
 }
 
 impl PartialEq for Interval {
     fn eq(&self, other: &Interval) -> bool {
-        (&self.from, &self.to) == (&other.from, &other.to)
+        self.keys == other.keys
     }
 }
 
@@ -86,8 +89,7 @@ impl Interval {
             high,
             includes_low,
             includes_high,
-            from,
-            to,
+            keys: KeyRange { from, to },
             collation,
         }
     }
@@ -107,8 +109,10 @@ impl Interval {
             high: value,
             includes_low: true,
             includes_high: true,
-            to: after(&from),
-            from,
+            keys: KeyRange {
+                to: after(&from),
+                from,
+            },
             collation: None,
         }
     }
@@ -128,11 +132,11 @@ impl Interval {
 
     /// Returns `true` if the interval contains exactly one value.
     pub fn is_point(&self) -> bool {
-        self.includes_low && self.includes_high && self.to == after(&self.from)
+        self.includes_low && self.includes_high && self.keys.to == after(&self.keys.from)
     }
 
     fn is_empty(&self) -> bool {
-        self.from >= self.to
+        self.keys.from >= self.keys.to
     }
 
     /// All values that are comparable with this type, with the ends that MongoDB prints.
@@ -207,101 +211,44 @@ impl Interval {
 
     fn intersect(&self, other: &Interval) -> Interval {
         let (lower, upper) = (
-            if self.from >= other.from { self } else { other },
-            if self.to <= other.to { self } else { other },
+            if self.keys.from >= other.keys.from {
+                self
+            } else {
+                other
+            },
+            if self.keys.to <= other.keys.to {
+                self
+            } else {
+                other
+            },
         );
         Interval {
             low: lower.low.clone(),
             includes_low: lower.includes_low,
-            from: lower.from.clone(),
             high: upper.high.clone(),
             includes_high: upper.includes_high,
-            to: upper.to.clone(),
+            keys: KeyRange {
+                from: lower.keys.from.clone(),
+                to: upper.keys.to.clone(),
+            },
             collation: lower.collation.clone().or_else(|| upper.collation.clone()),
         }
     }
 
-    /// Returns the range of the key bytes of the values, ascending or descending. The first key is
-    /// inclusive, the second exclusive.
-    pub fn key_range(&self, descending: bool) -> (Vec<u8>, Vec<u8>) {
+    /// Returns the range of the key bytes of the values, ascending or descending.
+    pub fn key_range(&self, descending: bool) -> KeyRange {
         if !descending {
-            return (self.from.clone(), self.to.clone());
+            return self.keys.clone();
         }
         let collation = self.collation.as_deref();
         let from = edge(self.high.as_ref(), true, !self.includes_high, collation);
         let to = edge(self.low.as_ref(), true, self.includes_low, collation);
-        (from, to)
-    }
-
-    /// Returns the interval as explain prints it, such as `[1, 5)`. The ends are swapped in a scan
-    /// that goes downward.
-    pub fn print(&self, downward: bool) -> String {
-        let (open, close) = if downward {
-            (self.includes_high, self.includes_low)
-        } else {
-            (self.includes_low, self.includes_high)
-        };
-        let (first, last) = if downward {
-            (&self.high, &self.low)
-        } else {
-            (&self.low, &self.high)
-        };
-        let (open, close) = (if open { '[' } else { '(' }, if close { ']' } else { ')' });
-        format!(
-            "{open}{}, {}{close}",
-            print_value(first.as_ref()),
-            print_value(last.as_ref())
-        )
+        KeyRange { from, to }
     }
 }
 
 fn following(character: char) -> Option<char> {
     (character as u32 + 1..=char::MAX as u32).find_map(char::from_u32)
-}
-
-/// Prints a value in the notation of the shell.
-fn print_value(value: ValueRef<'_>) -> String {
-    match value {
-        ValueRef::MinKey => "MinKey".to_owned(),
-        ValueRef::MaxKey => "MaxKey".to_owned(),
-        ValueRef::Undefined => "undefined".to_owned(),
-        ValueRef::Double(number) => print_double(number),
-        ValueRef::Int64(number) => number.to_string(),
-        ValueRef::Decimal128(number) => format!("NumberDecimal(\"{number}\")"),
-        ValueRef::ObjectId(id) => format!("ObjectId('{id}')"),
-        ValueRef::DateTime(millis) => format!("new Date({millis})"),
-        ValueRef::Timestamp(time) => format!("Timestamp({}, {})", time.seconds, time.increment),
-        ValueRef::Regex { pattern, options } => format!("/{pattern}/{options}"),
-        ValueRef::Binary { subtype, bytes } => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-            format!("BinData({subtype}, {digits})")
-        }
-        ValueRef::Document(document) => {
-            let fields = document
-                .iter()
-                .map(|(name, value)| format!("{name}: {}", print_value(value)));
-            braced("{", fields.collect(), "}")
-        }
-        ValueRef::Array(array) => braced("[", array.iter().map(print_value).collect(), "]"),
-        other => other.to_string(),
-    }
-}
-
-fn braced(open: &str, parts: Vec<String>, close: &str) -> String {
-    if parts.is_empty() {
-        return format!("{open}{close}");
-    }
-    format!("{open} {} {close}", parts.join(", "))
-}
-
-fn print_double(number: f64) -> String {
-    if number.is_nan() {
-        "nan.0".to_owned()
-    } else if number.is_infinite() {
-        if number > 0.0 { "inf.0" } else { "-inf.0" }.to_owned()
-    } else {
-        format!("{number:?}")
-    }
 }
 
 /// Intervals in ascending order that do not overlap or touch.
@@ -330,11 +277,16 @@ impl Intervals {
             .into_iter()
             .filter(|interval| !interval.is_empty())
             .collect();
-        sorted.sort_by(|one, other| one.from.cmp(&other.from).then(other.to.cmp(&one.to)));
+        sorted.sort_by(|one, other| {
+            one.keys
+                .from
+                .cmp(&other.keys.from)
+                .then(other.keys.to.cmp(&one.keys.to))
+        });
         sorted.dedup_by(|interval, last| {
             let joins = joins(last, interval);
-            if joins && interval.to > last.to {
-                std::mem::swap(&mut last.to, &mut interval.to);
+            if joins && interval.keys.to > last.keys.to {
+                std::mem::swap(&mut last.keys.to, &mut interval.keys.to);
                 std::mem::swap(&mut last.high, &mut interval.high);
                 last.includes_high = interval.includes_high;
             }
@@ -351,11 +303,11 @@ impl Intervals {
         let (mut ones, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = Vec::new();
         while let (Some(one), Some(two)) = (ones.peek(), others.peek()) {
-            if one.from < two.to && two.from < one.to {
+            if one.keys.from < two.keys.to && two.keys.from < one.keys.to {
                 both.push(one.intersect(two));
             }
             // The other interval may extend beyond this end.
-            if one.to <= two.to {
+            if one.keys.to <= two.keys.to {
                 ones.next()
             } else {
                 others.next()
@@ -413,9 +365,11 @@ impl Intervals {
         self.0.iter().all(|one| {
             // The intervals do not overlap, so the last one that begins at or before this one
             // extends furthest.
-            let behind = other.0.partition_point(|two| two.from <= one.from);
+            let behind = other
+                .0
+                .partition_point(|two| two.keys.from <= one.keys.from);
             let last = behind.checked_sub(1).and_then(|last| other.0.get(last));
-            last.is_some_and(|two| one.to <= two.to)
+            last.is_some_and(|two| one.keys.to <= two.keys.to)
         })
     }
 
@@ -464,7 +418,7 @@ impl Intervals {
 
 /// Returns `true` if an interval overlaps or touches the next one. Two adjacent points stay apart.
 fn joins(one: &Interval, next: &Interval) -> bool {
-    match next.from.cmp(&one.to) {
+    match next.keys.from.cmp(&one.keys.to) {
         Ordering::Less => true,
         Ordering::Equal => {
             let collation = one.collation.as_deref();
@@ -575,13 +529,9 @@ mod tests {
                 let expected = (low.is_gt() || low.is_eq() && interval.includes_low)
                     && (high.is_lt() || high.is_eq() && interval.includes_high);
                 for descending in [false, true] {
-                    let (from, to) = interval.key_range(descending);
+                    let range = interval.key_range(descending);
                     let bytes = edge(value.as_ref(), descending, false, None);
-                    assert_eq!(
-                        from <= bytes && bytes < to,
-                        expected,
-                        "{value} in {interval:?}"
-                    );
+                    assert_eq!(range.contains(&bytes), expected, "{value} in {interval:?}");
                 }
             }
         }

@@ -11,12 +11,10 @@ use windrow_index::{Definition, KeyKind};
 
 use super::IndexBounds;
 use super::interval::{Intervals, after};
+use crate::key_range::KeyRange;
 
 /// Above this number of ranges, the restrictions of further fields are checked for each entry.
 const RANGES_MAX: usize = 4096;
-
-/// A range of keys: the first is inclusive, the second exclusive.
-pub type KeyRange = (Vec<u8>, Vec<u8>);
 
 /// The part of an index that a scan reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +48,7 @@ impl ScanRanges {
             if !intervals.are_points() || are_too_many(&ranges, own) {
                 break;
             }
-            ranges = product(&ranges, own).map(|(from, _)| from).collect();
+            ranges = product(&ranges, own).map(|range| range.from).collect();
             done += 1;
         }
         let next = bounds.fields.get(done).zip(directed.get(done));
@@ -98,7 +96,10 @@ fn whole(prefix: &[u8]) -> KeyRange {
     } else {
         after(prefix)
     };
-    (prefix.to_vec(), to)
+    KeyRange {
+        from: prefix.to_vec(),
+        to,
+    }
 }
 
 /// Returns the ranges of key bytes of a field, in the order of the index.
@@ -118,31 +119,29 @@ fn product<'p>(
     prefixes: &'p [Vec<u8>],
     ranges: &'p [KeyRange],
 ) -> impl Iterator<Item = KeyRange> + 'p {
-    prefixes.iter().flat_map(move |prefix| {
-        ranges.iter().map(move |(from, to)| {
-            (
-                [prefix.as_slice(), from].concat(),
-                [prefix.as_slice(), to].concat(),
-            )
-        })
-    })
+    prefixes
+        .iter()
+        .flat_map(move |prefix| ranges.iter().map(move |range| range.with_prefix(prefix)))
 }
 
 /// Splits sorted ranges at sorted cuts. Returns the ranges of each part.
 pub fn cut(ranges: &[KeyRange], cuts: Vec<Vec<u8>>) -> Vec<Vec<KeyRange>> {
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     let mut cuts = cuts.into_iter().peekable();
-    for (from, to) in ranges {
-        let mut from = from.clone();
-        while let Some(cut) = cuts.next_if(|cut| cut < to) {
-            if from < cut {
-                part.push((std::mem::replace(&mut from, cut.clone()), cut));
+    for range in ranges {
+        let mut rest = range.clone();
+        while let Some(cut) = cuts.next_if(|cut| rest.ends_after(cut)) {
+            if rest.from < cut {
+                part.push(KeyRange {
+                    from: std::mem::replace(&mut rest.from, cut.clone()),
+                    to: cut,
+                });
             }
             if !part.is_empty() {
                 parts.push(std::mem::take(&mut part));
             }
         }
-        part.push((from, to.clone()));
+        part.push(rest);
     }
     parts.push(part);
     parts
@@ -199,9 +198,8 @@ mod tests {
             })
             .collect();
         let whole = parts.concat();
-        let within = |ranges: &[KeyRange], bytes: &Vec<u8>| {
-            ranges.iter().any(|(from, to)| from <= bytes && bytes < to)
-        };
+        let within =
+            |ranges: &[KeyRange], bytes: &Vec<u8>| ranges.iter().any(|range| range.contains(bytes));
         let checked = scan.checks.iter().zip(&parts);
         within(&scan.ranges, &whole)
             && checked
@@ -236,8 +234,11 @@ mod tests {
         let check = |ranges: &[(&str, &str)], cuts: &[&str], expected: &[&[(&str, &str)]]| {
             let bytes = |text: &str| text.as_bytes().to_vec();
             let owned = |ranges: &[(&str, &str)]| -> Vec<KeyRange> {
-                let both = |(from, to): &(&str, &str)| (bytes(from), bytes(to));
-                ranges.iter().map(both).collect()
+                let range = |(from, to): &(&str, &str)| KeyRange {
+                    from: bytes(from),
+                    to: bytes(to),
+                };
+                ranges.iter().map(range).collect()
             };
             let found = cut(&owned(ranges), cuts.iter().map(|it| bytes(it)).collect());
             let expected: Vec<Vec<KeyRange>> = expected.iter().map(|it| owned(it)).collect();

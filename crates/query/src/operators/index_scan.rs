@@ -15,7 +15,8 @@ use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::bounds::interval::after;
-use crate::bounds::range::{KeyRange, ScanRanges, cut};
+use crate::bounds::range::{ScanRanges, cut};
+use crate::key_range::KeyRange;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Pace, Row};
 use crate::source::{Direction, EntryCursor, KEYS_END, RecordId, Source, count_about_all};
@@ -120,9 +121,9 @@ impl IndexScanOperator {
         let one_key =
             ranges.is_plain() && scan.bounds.is_one_key() && scan.distinct_prefix.is_none();
         let cursor = match ranges.ranges.first() {
-            Some((key, _)) if one_key => {
+            Some(range) if one_key => {
                 spec.direction = Direction::Forward;
-                source.postings(scan.index.number, key)?
+                source.postings(scan.index.number, &range.from)?
             }
             _ => source.entries(scan.index.number, scan.direction)?,
         };
@@ -201,9 +202,9 @@ impl IndexScanOperator {
     fn ranges_ended(&self) -> usize {
         let (ranges, key) = (&self.ranges.ranges, self.cursor.key());
         match self.spec.direction {
-            Direction::Forward => ranges.partition_point(|(_, to)| to.as_slice() <= key),
+            Direction::Forward => ranges.partition_point(|range| !range.ends_after(key)),
             Direction::Backward => {
-                ranges.len() - ranges.partition_point(|(from, _)| from.as_slice() <= key)
+                ranges.len() - ranges.partition_point(|range| range.starts_by(key))
             }
         }
     }
@@ -229,15 +230,13 @@ impl IndexScanOperator {
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
             if !self.is_in_range {
-                let Some((from, to)) = self.range() else {
+                let Some(range) = self.range() else {
                     return Ok(false);
                 };
-                let start = if self.spec.direction == Direction::Forward {
-                    from
-                } else {
-                    to
+                let start = match self.spec.direction {
+                    Direction::Forward => range.from.clone(),
+                    Direction::Backward => range.to.clone(),
                 };
-                let start = start.clone();
                 self.seek_range(&start)?;
                 self.is_in_range = true;
             }
@@ -280,20 +279,18 @@ impl IndexScanOperator {
 
     fn is_after_start(&self) -> bool {
         let key = self.cursor.key();
-        self.range()
-            .is_some_and(|(from, to)| match self.spec.direction {
-                Direction::Forward => key >= from.as_slice(),
-                Direction::Backward => key < to.as_slice(),
-            })
+        self.range().is_some_and(|range| match self.spec.direction {
+            Direction::Forward => range.starts_by(key),
+            Direction::Backward => range.ends_after(key),
+        })
     }
 
     fn is_before_end(&self) -> bool {
         let key = self.cursor.key();
-        self.range()
-            .is_some_and(|(from, to)| match self.spec.direction {
-                Direction::Forward => key < to.as_slice(),
-                Direction::Backward => key >= from.as_slice(),
-            })
+        self.range().is_some_and(|range| match self.spec.direction {
+            Direction::Forward => range.ends_after(key),
+            Direction::Backward => range.starts_by(key),
+        })
     }
 
     /// Returns `true` if the later values of the entry are within the bounds. After several entries
@@ -474,7 +471,7 @@ impl Operator for IndexScanOperator {
             return Ok(None);
         }
         let mut count = 0;
-        for (from, to) in &self.ranges.ranges {
+        for KeyRange { from, to } in &self.ranges.ranges {
             match self.spec.source.count_entries(self.spec.number, from, to)? {
                 Some(entries) => count += entries,
                 None => return Ok(None),
@@ -546,13 +543,13 @@ fn check_ranges(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option
 
 /// Returns how many of the sorted ranges begin at this value or before. The list may be very long.
 fn started(allowed: &[KeyRange], part: &[u8]) -> usize {
-    allowed.partition_point(|(from, _)| from.as_slice() <= part)
+    allowed.partition_point(|range| range.starts_by(part))
 }
 
 fn is_within(allowed: &[KeyRange], part: &[u8]) -> bool {
     let last = started(allowed, part).checked_sub(1);
     last.and_then(|last| allowed.get(last))
-        .is_some_and(|(_, to)| part < to.as_slice())
+        .is_some_and(|range| range.ends_after(part))
 }
 
 /// Returns the key of the next value within the ranges, or the end of the keys with the prefix.
@@ -564,13 +561,13 @@ fn next_in_ranges(
 ) -> Vec<u8> {
     match direction {
         Direction::Forward => match allowed.get(started(allowed, part)) {
-            Some((from, _)) => [prefix, from].concat(),
+            Some(range) => [prefix, &range.from].concat(),
             None => after(prefix),
         },
         Direction::Backward => {
-            let ended = allowed.partition_point(|(_, to)| to.as_slice() <= part);
+            let ended = allowed.partition_point(|range| !range.ends_after(part));
             match ended.checked_sub(1).and_then(|last| allowed.get(last)) {
-                Some((_, to)) => [prefix, to].concat(),
+                Some(range) => [prefix, &range.to].concat(),
                 None => prefix.to_vec(),
             }
         }

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::{Interval, Intervals};
 use crate::find::{Find, Hint};
+use crate::key_range::KeyRange;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::source::{Direction, Source, SourceIndex};
 use crate::text::NO_PLANS;
@@ -150,7 +151,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         index,
         direction: Direction::Forward,
         bounds,
-        range: Some((from, to)),
+        range: Some(KeyRange { from, to }),
         filter: None,
         output: KeyOutput::Nothing,
         distinct_prefix: None,

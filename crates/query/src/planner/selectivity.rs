@@ -4,7 +4,8 @@ use windrow_mql::filter::Filter;
 use windrow_mql::interrupt::data_error;
 
 use crate::Error;
-use crate::bounds::range::{KeyRange, ScanRanges, cut};
+use crate::bounds::range::{ScanRanges, cut};
+use crate::key_range::KeyRange;
 use crate::operators::key_document::KeyDocument;
 use crate::plan::KeyOutput;
 use crate::source::{Direction, KEYS_END, RecordId, Source, SourceIndex};
@@ -43,10 +44,10 @@ pub fn estimate(
     let maker = KeyDocument::new(&index.definition, KeyOutput::Document);
     let mut cursor = source.entries(index.number, Direction::Forward)?;
     let (mut seen, mut matching) = (0, 0);
-    for (from, to) in &places {
-        cursor.seek(from, RecordId(0))?;
+    for place in &places {
+        cursor.seek(&place.from, RecordId(0))?;
         for _ in 0..KEYS.div_ceil(places.len()) {
-            if !cursor.next()? || cursor.key() >= to.as_slice() {
+            if !cursor.next()? || !place.ends_after(cursor.key()) {
                 break;
             }
             let made = maker.make(cursor.key(), cursor.payload()).document;

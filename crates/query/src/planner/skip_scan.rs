@@ -80,12 +80,9 @@ fn path(
     };
     let mut entries = 0;
     for value in &values {
-        for (from, to) in &key_ranges {
-            let (from, to) = (
-                [value.as_slice(), from].concat(),
-                [value.as_slice(), to].concat(),
-            );
-            entries += source.count_about(number, &from, &to)?;
+        for range in &key_ranges {
+            let range = range.with_prefix(value);
+            entries += source.count_about(number, &range.from, &range.to)?;
         }
     }
     // Restrictions of fields after the second one, and conditions on keys, can leave fewer

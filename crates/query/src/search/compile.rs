@@ -26,10 +26,11 @@ use windrow_text::SearchAnalyzer;
 
 use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
-use super::source::{KeyRange, ValueConditions, ValueRange};
+use super::source::{ValueConditions, ValueRange};
 use super::synonyms::SynonymMap;
 use crate::Error;
 use crate::bounds::interval::after;
+use crate::key_range::KeyRange;
 
 /// A query over the terms of an index, with the key ranges of its filters.
 #[derive(Clone, Debug, PartialEq)]
@@ -519,7 +520,7 @@ fn key_range(
             after(&strings)
         }
     };
-    Some((from, to))
+    Some(KeyRange { from, to })
 }
 
 /// Returns `true` if a path matches a pattern, in which `*` stands for any characters.

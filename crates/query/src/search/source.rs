@@ -14,6 +14,7 @@ use windrow_search::ids::SetIds;
 use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, RecordValue, Terms};
 
 use crate::Error;
+use crate::key_range::KeyRange;
 use crate::row::Pace;
 use crate::source::{Direction, KeyLists, Source};
 use crate::text::term_lists::{TermList, TermLists};
@@ -26,9 +27,6 @@ pub struct IndexSource<'s> {
     conditions: &'s ValueConditions,
     interrupt: &'s dyn Interrupt,
 }
-
-/// A range of keys: the first is inclusive, the second exclusive.
-pub type KeyRange = (Vec<u8>, Vec<u8>);
 
 /// The values that a query is about. The query refers to them by numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,7 +111,7 @@ impl<'s> IndexSource<'s> {
     /// Returns all records with a key in one of the ranges.
     fn records_within(&self, ranges: &[KeyRange]) -> Result<SetIds, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
-        for (from, to) in ranges {
+        for KeyRange { from, to } in ranges {
             let mut lists = self.source.key_lists(self.index, from, to)?;
             while lists.next().map_err(storage)? {
                 read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
@@ -131,8 +129,7 @@ impl<'s> IndexSource<'s> {
         let (mut found, mut pace) = (Vec::new(), Pace::default());
         for ValueRange { path, keys } in ranges {
             let value_at = prefix(path, VALUE).len();
-            let (from, to) = keys;
-            let mut lists = self.source.key_lists(self.index, from, to)?;
+            let mut lists = self.source.key_lists(self.index, &keys.from, &keys.to)?;
             while lists.next().map_err(storage)? {
                 let key = lists.key().get(value_at..).unwrap_or_default();
                 let value = KeyReader::new(key, &[]).value(false);
