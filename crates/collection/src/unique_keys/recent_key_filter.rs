@@ -132,10 +132,8 @@ impl RecentKeyFilter {
         let mut recent = self.0.lock();
         let before = recent.take();
         *recent = taken.map(|(folded_keys, filter)| {
-            let should_continue = before.filter(|before| before.until == folded_keys.from);
-            should_continue
-                .unwrap_or_default()
-                .with(&folded_keys, filter)
+            let continued = before.filter(|before| before.until == folded_keys.from);
+            continued.unwrap_or_default().with(&folded_keys, filter)
         });
     }
 

@@ -162,9 +162,9 @@ impl Sorter {
         }
         self.runs.push(writer.finish()?);
         if self.runs.len() >= RUNS_MAX {
-            let mut merging = RunMerge::new(std::mem::take(&mut self.runs), Vec::new())?;
+            let mut merge = RunMerge::new(std::mem::take(&mut self.runs), Vec::new())?;
             let mut writer = RunWriter::begin()?;
-            while let Some(keyed) = merging.next()? {
+            while let Some(keyed) = merge.next()? {
                 writer.push(&keyed)?;
             }
             self.runs.push(writer.finish()?);
@@ -203,11 +203,11 @@ impl Sorter {
             runs.append(&mut sorter.runs);
         }
         match (in_memory.pop(), runs.is_empty() && in_memory.is_empty()) {
-            (Some(rows), true) => Ok(SortedRows::MemoryLimit(rows)),
+            (Some(rows), true) => Ok(SortedRows::InMemory(rows)),
             (last, _) => {
                 in_memory.extend(last);
-                Ok(SortedRows::RunMerge {
-                    merging: RunMerge::new(runs, in_memory)?,
+                Ok(SortedRows::Merged {
+                    merge: RunMerge::new(runs, in_memory)?,
                     left: limit.unwrap_or(usize::MAX),
                 })
             }
@@ -228,24 +228,26 @@ fn bytes_of(keyed: &KeyedRow) -> usize {
 
 /// The sorted rows of a [`Sorter`].
 pub(crate) enum SortedRows {
-    MemoryLimit(std::vec::IntoIter<KeyedRow>),
-    RunMerge { merging: RunMerge, left: usize },
+    /// No rows were spilled.
+    InMemory(std::vec::IntoIter<KeyedRow>),
+    /// A merge of several sorters or of runs in files, of which `left` rows are returned.
+    Merged { merge: RunMerge, left: usize },
 }
 
 impl SortedRows {
     /// No rows.
     pub fn empty() -> SortedRows {
-        SortedRows::MemoryLimit(Vec::new().into_iter())
+        SortedRows::InMemory(Vec::new().into_iter())
     }
 
     /// Returns the next row with its key, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
         match self {
-            SortedRows::MemoryLimit(rows) => Ok(rows.next()),
-            SortedRows::RunMerge { left: 0, .. } => Ok(None),
-            SortedRows::RunMerge { merging, left } => {
+            SortedRows::InMemory(rows) => Ok(rows.next()),
+            SortedRows::Merged { left: 0, .. } => Ok(None),
+            SortedRows::Merged { merge, left } => {
                 *left -= 1;
-                merging.next()
+                merge.next()
             }
         }
     }
@@ -266,13 +268,13 @@ impl RunMerge {
         in_memory: Vec<std::vec::IntoIter<KeyedRow>>,
     ) -> Result<RunMerge, Error> {
         let sources = runs.len() + in_memory.len();
-        let mut merging = RunMerge {
+        let mut merge = RunMerge {
             heads: BinaryHeap::with_capacity(sources),
             in_memory,
             runs,
         };
-        (0..sources).try_for_each(|source| merging.advance(source))?;
-        Ok(merging)
+        (0..sources).try_for_each(|source| merge.advance(source))?;
+        Ok(merge)
     }
 
     fn advance(&mut self, source: usize) -> Result<(), Error> {

@@ -76,14 +76,13 @@ fn scan_of(
     near: &Arc<Near>,
 ) -> Option<NearScan> {
     let cells = index.definition.geo.as_ref()?.cells;
-    let is_place = |field: &windrow_index::KeyField| field.kind.is_geo() && field.path == *path;
-    let field = index.definition.fields.iter().position(is_place)?;
+    let mut fields = index.definition.fields.iter();
+    let field = fields.position(|field| field.kind.is_geo() && field.path == *path)?;
     let bounds = IndexBounds::new(&index, predicates);
     let first = index.definition.fields.first()?;
     let is_asked_for = || predicates.list.iter().any(|one| one.path == first.path);
-    let usable_indexes =
-        cells.supports(near) && (field == 0 || bounds.restricts() || is_asked_for());
-    usable_indexes.then(|| NearScan {
+    let is_usable = cells.supports(near) && (field == 0 || bounds.restricts() || is_asked_for());
+    is_usable.then(|| NearScan {
         index,
         cells,
         bounds,
