@@ -386,12 +386,7 @@ fn assemble(find: &Find, access: AccessPath) -> Plan {
         return finish_index_scan(find, scan, certain, ordered);
     }
     let filter = (!certain).then(|| find.filter.clone());
-    let fetched = plan.fetched(filter);
-    project(
-        find,
-        window(find, sort(find, fetched, ordered), ordered),
-        false,
-    )
+    finish(find, plan.fetched(filter), Some(ordered))
 }
 
 fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
@@ -415,12 +410,7 @@ fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: b
         };
         return project(find, rows.limited(find.limit), false);
     }
-    let fetched = scan.fetched(filter);
-    project(
-        find,
-        window(find, sort(find, fetched, ordered), ordered),
-        false,
-    )
+    finish(find, scan.fetched(filter), Some(ordered))
 }
 
 /// The plan for a scan between `min` and `max`.
@@ -448,7 +438,8 @@ fn select_conditions(
     access_path::select_conditions(root, collation, &scan.index, is_selected)
 }
 
-/// Puts sort, skip, limit and projection on top of rows that have their documents.
+/// Puts sort, skip, limit and projection on top of rows that have their documents. `ordered` is
+/// `true` if they come in the requested order. `None`: only if no order is requested.
 fn finish(find: &Find, plan: Plan, ordered: Option<bool>) -> Plan {
     let ordered = ordered.unwrap_or(find.order().is_none());
     project(
