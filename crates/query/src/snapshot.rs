@@ -221,11 +221,11 @@ impl Source for Snapshot {
         Ok(self.reader.count_entries(index, from, to)?)
     }
 
-    fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+    fn entry_split_keys(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.reader.entry_split_keys(index, count)?)
     }
 
-    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+    fn approximate_count(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         Ok(self.reader.approximate_count(index, from, to)?)
     }
 }

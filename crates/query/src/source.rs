@@ -165,12 +165,12 @@ pub trait Source: Send + Sync {
 
     /// Returns about `count` keys, in order, that split the entries of an index into parts of
     /// similar size. Returns no keys if the source does not support this.
-    fn entry_cuts(&self, _index: usize, _count: u64) -> Result<Vec<Vec<u8>>, Error> {
+    fn entry_split_keys(&self, _index: usize, _count: u64) -> Result<Vec<Vec<u8>>, Error> {
         Ok(Vec::new())
     }
 
     /// Estimates the number of entries with `from <= key < to`.
-    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
+    fn approximate_count(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }
 
 /// Splits [`Source::namespace`] into the names of the database and the collection.
@@ -187,7 +187,7 @@ pub(crate) fn split_namespace(namespace: &str) -> Result<(&str, &str), Bug> {
 const RANGES_COUNTED: usize = 64;
 
 /// Estimates the number of entries in all ranges.
-pub(crate) fn count_about_all(
+pub(crate) fn approximate_count_all(
     source: &dyn Source,
     index: usize,
     ranges: &[KeyRange],
@@ -196,7 +196,7 @@ pub(crate) fn count_about_all(
     let places = sample_positions(ranges.len());
     let counted = places.len().max(1);
     for range in places.into_iter().filter_map(|place| ranges.get(place)) {
-        sum += source.count_about(index, &range.from, &range.to)?;
+        sum += source.approximate_count(index, &range.from, &range.to)?;
     }
     Ok(sum as f64 * ranges.len() as f64 / counted as f64)
 }
@@ -310,7 +310,7 @@ impl Source for NoCollection {
         Ok(Box::new(EmptyCursor))
     }
 
-    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
+    fn approximate_count(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
         Ok(0)
     }
 }

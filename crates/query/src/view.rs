@@ -207,7 +207,7 @@ impl Source for ViewSource {
         self.refuse()
     }
 
-    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
+    fn approximate_count(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
         self.refuse()
     }
 }

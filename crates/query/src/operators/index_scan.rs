@@ -19,7 +19,7 @@ use crate::bounds::range::{ScanRanges, cut};
 use crate::key_range::KeyRange;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Pace, Row};
-use crate::source::{Direction, EntryCursor, KEYS_END, RecordId, Source, count_about_all};
+use crate::source::{Direction, EntryCursor, KEYS_END, RecordId, Source, approximate_count_all};
 
 /// The number of consecutive entries that fail a check before the scan seeks.
 const MISSES_BEFORE_SEEK: u32 = 8;
@@ -165,13 +165,13 @@ impl IndexScanOperator {
     /// Returns keys that divide the scan into parts of similar size, each worth a thread.
     fn cuts(&self) -> Result<Vec<Vec<u8>>, Error> {
         let (source, number) = (&self.spec.source, self.spec.number);
-        let read = count_about_all(&**source, number, &self.ranges.ranges)? as u64;
+        let read = approximate_count_all(&**source, number, &self.ranges.ranges)? as u64;
         let count = parts_max().min(read / PART_ENTRIES_MIN);
         if count < 2 {
             return Ok(Vec::new());
         }
-        let all = source.count_about(number, &[], KEYS_END)?.max(read);
-        source.entry_cuts(number, (count * all / read).min(CUTS_MAX))
+        let all = source.approximate_count(number, &[], KEYS_END)?.max(read);
+        source.entry_split_keys(number, (count * all / read).min(CUTS_MAX))
     }
 
     /// The same scan, of some of the ranges.

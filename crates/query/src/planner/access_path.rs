@@ -15,7 +15,7 @@ use crate::bounds::wildcard::{self, CandidateIndex};
 use crate::bounds::{IndexBounds, Predicate, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
-use crate::source::{Direction, Source, SourceIndex, count_about_all};
+use crate::source::{Direction, Source, SourceIndex, approximate_count_all};
 
 /// In smaller collections no keys are sampled, because all paths are cheap.
 const SAMPLED_MIN: u64 = 10_000;
@@ -353,7 +353,7 @@ impl<'s> PlanningContext<'s> {
     }
 
     fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
-        count_about_all(self.source, index, &ranges.ranges)
+        approximate_count_all(self.source, index, &ranges.ranges)
     }
 
     /// Returns `true` if the keys contain all values that the query needs, and decide the filter.

@@ -105,11 +105,11 @@ impl Source for FilteredIndexes<'_> {
         self.source.entries(index, direction)
     }
 
-    fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
-        self.source.entry_cuts(index, count)
+    fn entry_split_keys(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        self.source.entry_split_keys(index, count)
     }
 
-    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
-        self.source.count_about(index, from, to)
+    fn approximate_count(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+        self.source.approximate_count(index, from, to)
     }
 }

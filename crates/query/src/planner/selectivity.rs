@@ -34,13 +34,13 @@ pub fn estimate(
         return Ok(None);
     }
     let all = source
-        .count_about(index.number, &[], KEYS_END)?
+        .approximate_count(index.number, &[], KEYS_END)?
         .max(entries);
     if entries < all / PART_MIN {
         return Ok(None);
     }
     let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
-    let places = sample_ranges(ranges, source.entry_cuts(index.number, count)?);
+    let places = sample_ranges(ranges, source.entry_split_keys(index.number, count)?);
     let maker = KeyDocument::new(&index.definition, KeyOutput::Document);
     let mut cursor = source.entries(index.number, Direction::Forward)?;
     let (mut seen, mut matching) = (0, 0);

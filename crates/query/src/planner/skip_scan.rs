@@ -82,7 +82,7 @@ fn path(
     for value in &values {
         for range in &key_ranges {
             let range = range.with_prefix(value);
-            entries += source.count_about(number, &range.from, &range.to)?;
+            entries += source.approximate_count(number, &range.from, &range.to)?;
         }
     }
     // Restrictions of fields after the second one, and conditions on keys, can leave fewer

@@ -124,7 +124,7 @@ impl FacetCounter<'_> {
                 FacetGroups::Strings { .. } => 1,
                 FacetGroups::FacetRanges(_) => RANGE_ENTRY_COST,
             };
-            entries += cost * self.source.count_about(self.index, from, to)?;
+            entries += cost * self.source.approximate_count(self.index, from, to)?;
         }
         Ok(self.total.saturating_mul(ENTRIES_PER_DOCUMENT) < entries)
     }
@@ -306,7 +306,7 @@ impl FacetCounter<'_> {
                 let (from, to) = plan.range();
                 let all = match known.take() {
                     Some(known) => known,
-                    None => self.source.entry_cuts(self.index, CUTS)?,
+                    None => self.source.entry_split_keys(self.index, CUTS)?,
                 };
                 let within = all
                     .iter()

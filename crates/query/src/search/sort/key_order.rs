@@ -87,7 +87,9 @@ impl<'o> KeyOrder<'o> {
     /// Returns `true` if reading keys is cheaper than reading the documents of all matching records.
     pub fn is_cheaper(&self, request: &SortRequest<'_>, first: &FirstHits) -> Result<bool, Error> {
         let (null, end) = self.bounds();
-        let keys = request.source.count_about(request.index, &null, &end)?;
+        let keys = request
+            .source
+            .approximate_count(request.index, &null, &end)?;
         // As many keys as are read if the values of the matching records are spread evenly.
         let wanted = (first.count_max() as u64).min(request.count);
         let needed = u128::from(keys) * u128::from(wanted) / u128::from(request.count.max(1));
@@ -293,9 +295,9 @@ impl Reading<'_> {
             let middle = least + (greatest - least) / 2;
             let cut = key_of(middle);
             let found = if is_descending {
-                source.count_about(index, &cut, to)?
+                source.approximate_count(index, &cut, to)?
             } else {
-                source.count_about(index, from, &cut)?
+                source.approximate_count(index, from, &cut)?
             };
             if (count / 2..=count.saturating_mul(2)).contains(&found) {
                 return Ok(cut);

@@ -86,7 +86,7 @@ impl Source for DocumentList {
         self.nothing().entries(index, direction)
     }
 
-    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, QueryError> {
+    fn approximate_count(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, QueryError> {
         Ok(0)
     }
 }
