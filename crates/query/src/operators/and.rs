@@ -20,8 +20,8 @@ impl AndSorted {
         }
     }
 
-    /// Returns the first row of an input whose record id is at least `least`.
-    fn from(
+    /// Returns the next row of an input whose record id is at least `least`.
+    fn next_from(
         &mut self,
         input: usize,
         least: RecordId,
@@ -41,13 +41,13 @@ impl AndSorted {
 
     /// Advances the inputs in turn until all of them are at the same record.
     fn find(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        let Some(mut row) = self.from(0, RecordId(0), interrupt)? else {
+        let Some(mut row) = self.next_from(0, RecordId(0), interrupt)? else {
             return Ok(None);
         };
         let (mut agreeing, mut input) = (1, 0);
         while agreeing < self.inputs.len() {
             input = (input + 1) % self.inputs.len();
-            let Some(other) = self.from(input, row.id, interrupt)? else {
+            let Some(other) = self.next_from(input, row.id, interrupt)? else {
                 return Ok(None);
             };
             agreeing = if other.id == row.id { agreeing + 1 } else { 1 };

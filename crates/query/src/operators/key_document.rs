@@ -11,10 +11,10 @@ use crate::plan::KeyOutput;
 pub struct KeyDocument {
     descending: Vec<bool>,
     root: Vec<DocumentPart>,
-    form: BuildMode,
+    mode: BuildMode,
 }
 
-/// How documents are built. The first variant is the fastest; the last one is rare.
+/// How documents are built, the fastest way first.
 #[derive(Debug)]
 enum BuildMode {
     /// The document has the values of the key, in the same order.
@@ -58,14 +58,14 @@ impl KeyDocument {
         let fields = definition.fields.iter().take(read);
         let descending = fields.map(|field| field.kind == KeyKind::Descending);
         let is_value = |part: &DocumentPart| matches!(part, DocumentPart::Value(..));
-        let form = match output {
+        let mode = match output {
             KeyOutput::Field(_) => BuildMode::Last,
             _ if root.len() == read && root.iter().all(is_value) => BuildMode::Flat,
             _ => BuildMode::Nested,
         };
         KeyDocument {
             descending: descending.collect(),
-            form,
+            mode,
             root,
         }
     }
@@ -83,7 +83,7 @@ impl KeyDocument {
             is_whole: true,
         };
         let mut builder = DocumentBuilder::new();
-        match self.form {
+        match self.mode {
             BuildMode::Flat => self.append_flat(&mut values, &mut builder),
             BuildMode::Last => self.append_last(&mut values, &mut builder),
             BuildMode::Nested => {

@@ -42,9 +42,8 @@ const WAITING_WHOLE: usize = 10_000;
 pub(super) struct NearScanOperator {
     source: Arc<dyn Source>,
     scan: NearScan,
-    /// The distance up to which all cells have been read, and the width of the next ring. `None`
-    /// before the first ring.
-    reach: Option<(f64, f64)>,
+    /// `None` before the first ring.
+    reach: Option<Reach>,
     /// The ranges of keys that have been read.
     read: Vec<KeyRange>,
     seen: IdSet,
@@ -52,6 +51,15 @@ pub(super) struct NearScanOperator {
     /// `true` if all cells have been read.
     is_complete: bool,
     counters: Counters,
+}
+
+/// How far the scan has read.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// The distance up to which all cells have been read.
+    distance: f64,
+    /// The width of the next ring.
+    ring_width: f64,
 }
 
 /// A document that is returned once all nearer ones have been.
@@ -115,23 +123,29 @@ impl NearScanOperator {
     /// Reads the next ring.
     fn widen(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
         let near = self.scan.near.clone();
-        let (reached, mut width) = match self.reach {
+        let reach = match self.reach {
             Some(reach) => reach,
-            None => (near.min, self.first_width(interrupt)?),
+            None => Reach {
+                distance: near.min,
+                ring_width: self.first_width(interrupt)?,
+            },
         };
         let end = near.max.min(self.scan.cells.distance_max(&near));
-        let outer = (reached + width).min(end);
+        let outer = (reach.distance + reach.ring_width).min(end);
         let ranges = self.scan.cells.ranges_within(&near, outer);
         let fresh = difference(&ranges, &self.read);
         let found = self.read_ring(&fresh, interrupt)?;
         self.read = union(std::mem::take(&mut self.read), &fresh);
-        width *= match found {
+        let growth = match found {
             0..DOCUMENTS_FEW => 2.0,
             DOCUMENTS_FEW..DOCUMENTS_MANY => 1.0,
             _ => 0.5,
         };
         self.is_complete = outer >= end;
-        self.reach = Some((outer, width));
+        self.reach = Some(Reach {
+            distance: outer,
+            ring_width: reach.ring_width * growth,
+        });
         Ok(())
     }
 
@@ -201,7 +215,7 @@ impl NearScanOperator {
 
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         loop {
-            let reached = self.reach.map_or(f64::NEG_INFINITY, |(reached, _)| reached);
+            let reached = self.reach.map_or(f64::NEG_INFINITY, |reach| reach.distance);
             let is_due = |Reverse(first): &Reverse<QueuedDocument>| {
                 self.is_complete || first.distance <= reached
             };

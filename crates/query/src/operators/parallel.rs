@@ -200,8 +200,9 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     /// Processes parts until none are left.
     fn process_parts(&self, thread: usize) {
         let mut current = None;
-        while let Some((part, is_next)) = self.next_part(thread) {
-            if !is_next {
+        while let Some(next) = self.next_part(thread) {
+            let part = next.number;
+            if !next.follows_previous {
                 self.end(current.take());
             }
             let (_, state) = current.get_or_insert_with(|| (part, (self.begin)(part)));
@@ -248,21 +249,34 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
         }
     }
 
-    /// Returns the next part for a thread, and `true` if it follows the thread's previous part.
-    fn next_part(&self, thread: usize) -> Option<(usize, bool)> {
+    /// Returns the next part for a thread.
+    fn next_part(&self, thread: usize) -> Option<NextPart> {
         let mut shares = self.shares.lock();
         let own = shares.get_mut(thread)?;
         let next = match own.next() {
-            Some(part) => (part, true),
+            Some(number) => NextPart {
+                number,
+                follows_previous: true,
+            },
             None => {
                 let stolen = steal(&mut shares)?;
                 let own = shares.get_mut(thread)?;
                 *own = stolen;
-                (own.next()?, false)
+                NextPart {
+                    number: own.next()?,
+                    follows_previous: false,
+                }
             }
         };
-        (next.0 < self.failed_part.load(Ordering::Acquire)).then_some(next)
+        (next.number < self.failed_part.load(Ordering::Acquire)).then_some(next)
     }
+}
+
+/// The part that a thread processes next.
+struct NextPart {
+    number: usize,
+    /// `true` if the thread has processed the part before it last.
+    follows_previous: bool,
 }
 
 /// Takes the second half of the largest share.
@@ -313,12 +327,12 @@ mod tests {
             let mut taken: Vec<(usize, Vec<usize>)> = Vec::new();
             // The threads take turns unevenly.
             for thread in (0..).map(|turn: usize| turn * turn % 31 % threads) {
-                let Some((part, is_next)) = work.next_part(thread) else {
+                let Some(next) = work.next_part(thread) else {
                     break;
                 };
                 match taken.iter_mut().rev().find(|(of, _)| *of == thread) {
-                    Some((_, run)) if is_next => run.push(part),
-                    _ => taken.push((thread, vec![part])),
+                    Some((_, run)) if next.follows_previous => run.push(next.number),
+                    _ => taken.push((thread, vec![next.number])),
                 }
             }
             assert!(taken.iter().all(|(_, run)| run.is_sorted()));

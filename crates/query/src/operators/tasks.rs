@@ -24,8 +24,9 @@ pub(crate) fn run_tasks<T: Send>(
     }
 }
 
+/// Runs the tasks in this thread and `more_threads` others.
 fn run_with<T: Send>(
-    permit: usize,
+    more_threads: usize,
     count: usize,
     interrupt: &(dyn Interrupt + Sync),
     task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
@@ -47,7 +48,7 @@ fn run_with<T: Send>(
     };
     let thread_interrupt = &ThreadInterrupt::current();
     thread::scope(|scope| {
-        for _ in 0..permit {
+        for _ in 0..more_threads {
             let thread_builder = thread::Builder::new().name("query".to_owned());
             // If the machine has no thread left, the other threads do all tasks.
             let _ = thread_builder.spawn_scoped(scope, || thread_interrupt.run(work));
@@ -66,15 +67,15 @@ mod tests {
 
     #[test]
     fn results_are_in_order_and_errors_are_returned() {
-        for permit in 1..4 {
+        for more_threads in 1..4 {
             let square = |number: usize, _: &dyn Interrupt| Ok(number * number);
-            let squares = run_with(permit, 50, &Uninterrupted, &square).unwrap();
+            let squares = run_with(more_threads, 50, &Uninterrupted, &square).unwrap();
             assert_eq!(squares, (0..50).map(|n| n * n).collect::<Vec<_>>());
             let failing = |number: usize, _: &dyn Interrupt| match number {
                 7 => Err(Error::new(5, "seven")),
                 number => Ok(number),
             };
-            let error = run_with(permit, 50, &Uninterrupted, &failing).unwrap_err();
+            let error = run_with(more_threads, 50, &Uninterrupted, &failing).unwrap_err();
             assert_eq!(error.code(), Some(5));
         }
         assert!(

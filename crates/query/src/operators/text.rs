@@ -35,6 +35,22 @@ const TIES: TieOrder = TieOrder::HighestId;
 
 type SearchNode = Node<TermList, TextScore, IdRange>;
 
+/// A record that has a term of the query.
+#[derive(Clone, Copy)]
+struct ScoredRecord {
+    id: RecordId,
+    score: f64,
+}
+
+impl From<Hit> for ScoredRecord {
+    fn from(hit: Hit) -> ScoredRecord {
+        ScoredRecord {
+            id: RecordId(hit.id),
+            score: hit.score,
+        }
+    }
+}
+
 /// The lists of a query's terms, open for one search.
 struct Search {
     lists: TermLists,
@@ -86,19 +102,19 @@ impl Search {
         &mut self,
         options: &BestOptions,
         interrupt: &dyn Interrupt,
-    ) -> Result<Vec<(RecordId, f64)>, Error> {
+    ) -> Result<Vec<ScoredRecord>, Error> {
         let best = best(&mut self.node, options, interrupt);
         let best = self.lists.result(best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
         let hits = best.hits.into_iter().rev();
-        Ok(hits.map(|hit| (RecordId(hit.id), hit.score)).collect())
+        Ok(hits.map(ScoredRecord::from).collect())
     }
 
     /// Returns all records in the order of their ids.
-    fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
+    fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<ScoredRecord>, Error> {
         let mut found = Vec::new();
         self.read = self.node.postings();
-        let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
+        let take = |hit: Hit| found.push(ScoredRecord::from(hit));
         let all = all(&mut self.node, interrupt, take);
         self.lists.result(all)?;
         Ok(found)
@@ -120,7 +136,7 @@ pub(crate) struct TextScanOperator {
     within_ids: Option<SetIds>,
     /// The remaining candidates, taken from the end: of equal scores, the newest record comes
     /// first, as in MongoDB's backward scan. `None` before the postings have been read.
-    candidates: Option<Vec<(RecordId, f64)>>,
+    candidates: Option<Vec<ScoredRecord>>,
     ready: VecDeque<Row>,
     checked_together: usize,
     /// The last record found in the order of scores, and the number of records of that search.
@@ -153,10 +169,7 @@ impl TextScanOperator {
 
     /// Returns all records with a term, or the best of them, with their scores. The last one is
     /// returned first.
-    fn find_candidates(
-        &mut self,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Vec<(RecordId, f64)>, Error> {
+    fn find_candidates(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<ScoredRecord>, Error> {
         if self.scan.has_suffix() {
             return self.find_by_entries(interrupt);
         }
@@ -187,8 +200,8 @@ impl TextScanOperator {
     fn search(
         &mut self,
         interrupt: &dyn Interrupt,
-        run: impl FnOnce(&mut Search) -> Result<Vec<(RecordId, f64)>, Error>,
-    ) -> Result<Vec<(RecordId, f64)>, Error> {
+        run: impl FnOnce(&mut Search) -> Result<Vec<ScoredRecord>, Error>,
+    ) -> Result<Vec<ScoredRecord>, Error> {
         let within = self.read_within(interrupt)?;
         let mut search = Search::open(&*self.source, &self.scan, within)?;
         self.counters.seeks += self.scan.query.terms().len() as u64;
@@ -200,7 +213,7 @@ impl TextScanOperator {
 
     /// Returns the next best records, more each time, because some of them may not match. The
     /// result is empty if no records are left.
-    fn find_more(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
+    fn find_more(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<ScoredRecord>, Error> {
         let records_needed =
             usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let count = match self.after {
@@ -213,10 +226,10 @@ impl TextScanOperator {
             ..BestOptions::new(count, TIES)
         };
         let found = self.search(interrupt, |search| search.best(&options, interrupt))?;
-        if let Some((id, score)) = found.first() {
+        if let Some(worst) = found.first() {
             self.after = Some(Hit {
-                id: id.0,
-                score: *score,
+                id: worst.id.0,
+                score: worst.score,
             });
         }
         Ok(found)
@@ -224,12 +237,9 @@ impl TextScanOperator {
 
     /// Finds the records if keys have more fields after the term. Each entry then has a key of its
     /// own.
-    fn find_by_entries(
-        &mut self,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Vec<(RecordId, f64)>, Error> {
+    fn find_by_entries(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<ScoredRecord>, Error> {
         let query = self.scan.query.clone();
-        let mut found: Vec<(RecordId, f64)> = Vec::new();
+        let mut found: Vec<ScoredRecord> = Vec::new();
         for term in query.terms() {
             let postings = self.entries(term, interrupt)?;
             found = if found.is_empty() {
@@ -245,7 +255,7 @@ impl TextScanOperator {
         &mut self,
         term: &str,
         interrupt: &dyn Interrupt,
-    ) -> Result<Vec<(RecordId, f64)>, Error> {
+    ) -> Result<Vec<ScoredRecord>, Error> {
         let from = self.scan.term_key(term);
         let mut cursor = self.source.entries(self.scan.number, Direction::Forward)?;
         cursor.seek(&from, RecordId(0))?;
@@ -258,9 +268,12 @@ impl TextScanOperator {
             let posting = Posting::read(cursor.payload()).ok_or_else(|| {
                 Error::damaged_entry(&self.scan.definition.name, "its posting cannot be read")
             })?;
-            found.push((cursor.id(), score_of(&posting)));
+            found.push(ScoredRecord {
+                id: cursor.id(),
+                score: score_of(&posting),
+            });
         }
-        found.sort_by_key(|(id, _)| *id);
+        found.sort_by_key(|record| record.id);
         Ok(found)
     }
 
@@ -318,7 +331,7 @@ impl TextScanOperator {
         }
         if !self.scan.fetches {
             let next = self.candidates.as_mut().and_then(Vec::pop);
-            return Ok(next.map(|(id, score)| scored(id, Content::EMPTY, score)));
+            return Ok(next.map(|record| scored_row(record, Content::EMPTY)));
         }
         while self.ready.is_empty() && self.has_candidates(interrupt)? {
             interrupt.check()?;
@@ -346,14 +359,14 @@ impl CandidateCheck<'_> {
     /// Returns the candidates that match, in their order.
     fn matching(
         &self,
-        candidates: &[(RecordId, f64)],
+        candidates: &[ScoredRecord],
         interrupt: &dyn Interrupt,
     ) -> Result<Checked, Error> {
         let mut matcher = Matcher::new(&self.scan.query);
         let (mut checked, mut pace) = (Checked::default(), Pace::default());
         let mut documents = DocumentsAhead::default();
-        for (number, (id, score)) in candidates.iter().enumerate() {
-            let next = candidates.iter().skip(number).map(|(id, _)| *id);
+        for (number, candidate) in candidates.iter().enumerate() {
+            let next = candidates.iter().skip(number).map(|record| record.id);
             let Some(bytes) = documents.next(self.source, next)? else {
                 continue;
             };
@@ -362,7 +375,7 @@ impl CandidateCheck<'_> {
             let document = Document::from_validated(&bytes);
             if self.matches(document, &mut matcher)? {
                 let content = Content::Shared(bytes);
-                checked.rows.push(scored(*id, content, *score));
+                checked.rows.push(scored_row(*candidate, content));
             }
         }
         Ok(checked)
@@ -393,25 +406,28 @@ impl CandidateCheck<'_> {
     }
 }
 
-fn scored(id: RecordId, content: Content, score: f64) -> Row {
-    let mut row = Row::from_record(id, content);
-    row.meta.text_score = Some(score);
+fn scored_row(record: ScoredRecord, content: Content) -> Row {
+    let mut row = Row::from_record(record.id, content);
+    row.meta.text_score = Some(record.score);
     row
 }
 
 /// Merges two lists by record id. The scores of records in both are added.
-fn merge_scores(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(RecordId, f64)> {
+fn merge_scores(one: Vec<ScoredRecord>, other: Vec<ScoredRecord>) -> Vec<ScoredRecord> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     let (mut left, mut right) = (one.into_iter().peekable(), other.into_iter().peekable());
     loop {
         let next = match (left.peek(), right.peek()) {
-            (Some((a, first)), Some((b, second))) if a == b => {
-                let both = (*a, first + second);
+            (Some(one), Some(other)) if one.id == other.id => {
+                let both = ScoredRecord {
+                    id: one.id,
+                    score: one.score + other.score,
+                };
                 left.next();
                 right.next();
                 Some(both)
             }
-            (Some((a, _)), Some((b, _))) if a < b => left.next(),
+            (Some(one), Some(other)) if one.id < other.id => left.next(),
             (Some(_), None) => left.next(),
             _ => right.next(),
         };

@@ -16,9 +16,10 @@ const KEYS: usize = 256;
 /// The largest number of parts into which an index is divided, even if few of them are read.
 const CUTS_MAX: u64 = 256;
 
-/// A scan of less than this fraction of an index is not sampled. The cuts of the index are too
-/// coarse for it, and fetching all its documents costs less than a collection scan.
-const PART_MIN: u64 = 64;
+/// A scan is not sampled if it reads less than one in this many entries of the index. The split
+/// keys of the index are too far apart for it, and fetching all its documents costs less than a
+/// collection scan.
+const SCAN_DIVISOR_MAX: u64 = 64;
 
 /// Estimates the share of `entries` entries in the ranges that match the filter by their keys.
 /// `None` if there are too few entries. The share is never zero: keys outside of the sample may
@@ -36,7 +37,7 @@ pub fn estimate(
     let all = source
         .approximate_count(index.number, &[], KEYS_END)?
         .max(entries);
-    if entries < all / PART_MIN {
+    if entries < all / SCAN_DIVISOR_MAX {
         return Ok(None);
     }
     let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
