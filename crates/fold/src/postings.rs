@@ -238,11 +238,28 @@ impl PostingList {
         most: usize,
         take: impl FnOnce(&PostingBatch<'_>),
     ) -> bool {
+        self.read_many(last, |source, last| source.read_batch(last, most, take))
+    }
+
+    /// Passes the ids of postings to `take`, as [`read_batch`](Self::read_batch) passes postings.
+    #[inline]
+    pub fn read_ids(&mut self, last: RecordId, take: impl FnOnce(&[u64])) -> bool {
+        self.read_many(last, |source, last| source.read_ids(last, take))
+    }
+
+    /// Reads postings of the current source up to a record. `read` returns how many it has read.
+    /// Returns `false` if there are none.
+    #[inline]
+    fn read_many(
+        &mut self,
+        last: RecordId,
+        read: impl FnOnce(&mut SourceList, RecordId) -> Result<usize, StorageError>,
+    ) -> bool {
         let last = last.min(self.others.previous());
         let Some(source) = self.sources.get_mut(self.current) else {
             return false;
         };
-        match source.read_batch(last, most, take) {
+        match read(source, last) {
             Ok(0) => false,
             Ok(_) => {
                 if source.id() < self.others && !source.is_deleted() {

@@ -478,7 +478,7 @@ impl OpenSearch {
         run: impl FnOnce(&mut CompiledSearch<'_>) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         self.over_lists(interrupt, |query, source, _| {
-            let (similarity, limits) = (Bm25Similarity::default(), Limits::default());
+            let (similarity, limits) = (Bm25Similarity, Limits::default());
             let node =
                 windrow_search::compile(query, source, &similarity, &limits, scores, interrupt);
             Ok(run(&mut node?)?)

@@ -49,7 +49,7 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// index.add(1, "title", &["hot", "coffee"]);
 /// index.add(2, "title", &["cold", "coffee", "with", "milk"]);
 /// let query = Query::all(vec![Query::term("title", "coffee"), Query::term("title", "cold")]);
-/// let similarity = Bm25Similarity::default();
+/// let similarity = Bm25Similarity;
 /// let limits = Limits::default();
 /// let mut compiled =
 ///     compile(&query, &index, &similarity, &limits, Scores::Wanted, &Uninterrupted).unwrap();

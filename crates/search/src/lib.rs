@@ -40,6 +40,7 @@ pub mod terms;
 pub mod top;
 
 pub use batch::Batch;
+pub use bits::set_bits;
 pub use compile::{CompileError, Compiled, Explainer, Limits, Scores, compile};
 pub use explanation::Explanation;
 pub use highlight::{Highlighter, Passage, Token, passages};

@@ -230,11 +230,8 @@ impl Postings for MemoryPostings {
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let end = first.saturating_add(64 * bits.len() as u64);
         let rest = self.content.ids.get(self.at..).unwrap_or_default();
-        let mut count = 0;
-        for id in rest.iter().take_while(|id| **id < end) {
-            crate::bits::set_bit(bits, id.wrapping_sub(first));
-            count += 1;
-        }
+        let count = rest.partition_point(|id| *id < end);
+        crate::bits::set_bits(bits, first, rest.get(..count).unwrap_or_default());
         self.at += count;
         self.id()
     }

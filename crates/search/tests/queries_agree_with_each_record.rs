@@ -336,7 +336,7 @@ fn queries_agree() {
         let model = Model::random(random, 250);
         for _ in 0..60 {
             let query = query(random, 3);
-            let similarity = Bm25Similarity::default();
+            let similarity = Bm25Similarity;
             let compiled_with = |scores| {
                 compile(
                     &query,
@@ -428,7 +428,7 @@ fn similar_words_are_scored_by_similarity() {
         index.add(id, "body", &[*word, "with", "milk"]);
     }
     let check = |query: Query, expected: &[u64]| {
-        let similarity = Bm25Similarity::default();
+        let similarity = Bm25Similarity;
         let (limits, scores) = (Limits::default(), Scores::Wanted);
         let compiled = compile(&query, &index, &similarity, &limits, scores, &Uninterrupted);
         let mut compiled = compiled.unwrap();

@@ -215,6 +215,16 @@ impl DecodedRows {
         ([self.impact, Impact::default()], self.score)
     }
 
+    /// Returns the ids of all rows. Returns none if some rows are deleted.
+    #[inline]
+    pub fn ids_without_deletions(&self) -> &[u64] {
+        if self.deleted.is_empty() {
+            &self.ids
+        } else {
+            &[]
+        }
+    }
+
     /// Passes the rows from `from` up to the record `last`, at most `most`, to `take`. Returns their
     /// number, which is 0 if postings are deleted.
     pub fn read_batch(
@@ -224,10 +234,7 @@ impl DecodedRows {
         most: usize,
         take: impl FnOnce(&PostingBatch<'_>),
     ) -> Option<usize> {
-        if !self.deleted.is_empty() {
-            return Some(0);
-        }
-        let rest = self.ids.get(from..)?;
+        let rest = self.ids_without_deletions().get(from..)?;
         let rest = rest.get(..most).unwrap_or(rest);
         let count = rest.partition_point(|id| *id <= last.0);
         if count == 0 {

@@ -1,5 +1,7 @@
 //! The postings of one key in one source, record by record.
 
+mod batches;
+
 use windrow_postings::piece::Group;
 use windrow_postings::{
     GROUP, Impact, LengthTotals, LengthsPage, PAGE_IDS, Positions, PositionsReader,
@@ -7,7 +9,6 @@ use windrow_postings::{
 use windrow_storage::{Block, StorageError};
 
 use super::END;
-use super::batch::PostingBatch;
 use super::extent::{bounds_from, extent_from};
 use super::rows::DecodedRows;
 use super::segments::{Segment, SegmentCursor};
@@ -320,99 +321,6 @@ impl SourceList {
         Ok(())
     }
 
-    /// Passes postings of the current group to `take`, from the current one up to the record
-    /// `last`, at most `most`, and moves behind them. Returns their number, which is 0 if postings
-    /// of the group are deleted.
-    pub fn read_batch(
-        &mut self,
-        last: RecordId,
-        most: usize,
-        take: impl FnOnce(&PostingBatch<'_>),
-    ) -> Result<usize, StorageError> {
-        if self.id > last {
-            return Ok(0);
-        }
-        let count = match &self.place.here {
-            Segment::End => 0,
-            Segment::Rows(rows) => rows.read_batch(self.at, last, most, take).unwrap_or(0),
-            Segment::Piece { .. } => self.read_packed(last, most, take)?,
-        };
-        self.at += count;
-        if self.at < self.count {
-            self.id = self.id_at(self.at);
-        } else if count > 0 {
-            self.next_segment()?;
-        }
-        Ok(count)
-    }
-
-    /// Passes postings of the unpacked group to `take`. Returns their number.
-    fn read_packed(
-        &mut self,
-        last: RecordId,
-        most: usize,
-        take: impl FnOnce(&PostingBatch<'_>),
-    ) -> Result<usize, StorageError> {
-        self.frequency()?;
-        if !self.has_lengths()? {
-            self.unpack_lengths()?;
-        }
-        let scores = if self.unpacked.has_scores {
-            self.scores_from(self.at)?
-        } else {
-            Vec::new()
-        };
-        let unpacked = &self.unpacked;
-        let rest = unpacked.ids.get(self.at..).unwrap_or(&[]);
-        let count = rest.partition_point(|id| *id <= last.0).min(most);
-        let within = self.at..self.at + count;
-        let run = (
-            rest.get(..count),
-            unpacked.frequencies.get(within.clone()),
-            unpacked.lengths.get(within),
-        );
-        let (Some(ids), Some(frequencies), Some(lengths)) = run else {
-            return Ok(0);
-        };
-        take(&PostingBatch {
-            ids,
-            frequencies,
-            lengths,
-            scores: &scores,
-        });
-        Ok(count)
-    }
-
-    /// Returns the stored scores of the group from a posting on, each with its index relative to
-    /// that.
-    fn scores_from(&self, first: usize) -> Result<Vec<(usize, f64)>, StorageError> {
-        let scores = group_at(&self.place).and_then(|group| group.scores());
-        let scores = scores.ok_or_else(|| self.place.undecodable())?;
-        let behind = |(number, score): (usize, f64)| Some((number.checked_sub(first)?, score));
-        Ok(scores.filter_map(behind).collect())
-    }
-
-    /// Reads the lengths of all postings of the group from the section's pages.
-    fn unpack_lengths(&mut self) -> Result<(), StorageError> {
-        let mut at = 0;
-        while let Some(&id) = self.unpacked.ids.get(at) {
-            let number = id / PAGE_IDS;
-            self.open_lengths(number)?;
-            let page = self.lengths.as_ref();
-            let page = page.and_then(|(_, block)| LengthsPage::read(block.as_ref()?));
-            let page = page.ok_or_else(|| self.place.undecodable())?;
-            let unpacked = &mut *self.unpacked;
-            let slots = unpacked.ids.iter().zip(&mut unpacked.lengths).skip(at);
-            for (id, length) in slots.take_while(|(id, _)| **id / PAGE_IDS == number) {
-                let found = page.get(*id);
-                *length = found.ok_or_else(|| self.place.undecodable())?;
-                at += 1;
-            }
-        }
-        self.unpacked.has_lengths = Some(true);
-        Ok(())
-    }
-
     #[inline]
     pub fn stored_score(&mut self) -> Result<Option<f64>, StorageError> {
         if let Some(rows) = self.rows() {
@@ -566,16 +474,22 @@ fn bounds_at(segments: &SegmentCursor) -> Option<SegmentBounds> {
     })
 }
 
-/// Returns the index of the first id from `from` on that is not less than `id`. There must be one.
+/// The number of ids that are compared without a branch.
+const NEAR: usize = 8;
+
+/// Returns the index of the first id that is not less than `id`. There must be one, not before
+/// `from`.
 #[inline]
 fn first_at_least(ids: &[u64; GROUP], from: usize, id: RecordId) -> usize {
+    let count_less = |ids: &[u64]| ids.iter().filter(|one| **one < id.0).count();
     // Most seeks move by a few postings.
-    let near = ids.get(from..(from + NEAR).min(GROUP)).unwrap_or(&[]);
-    if near.last().is_some_and(|last| *last >= id.0) {
-        return from + near.iter().take_while(|one| **one < id.0).count();
+    if let Some(near) = ids.get(from..from + NEAR)
+        && near.last().is_some_and(|last| *last >= id.0)
+    {
+        return from + count_less(near);
     }
-    let behind = ids.get(from..).unwrap_or(&[]);
-    from + behind.partition_point(|one| *one < id.0)
+    let (chunks, _) = ids.as_chunks::<NEAR>();
+    let ends_before = |[.., last]: &&[u64; NEAR]| *last < id.0;
+    let chunk = chunks.iter().filter(ends_before).count();
+    chunk * NEAR + chunks.get(chunk).map_or(0, |ids| count_less(ids))
 }
-
-const NEAR: usize = 8;

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use windrow_collection::PostingBatch;
 use windrow_interrupt::Interrupted;
 use windrow_postings::{GROUP, LengthTotals};
-use windrow_search::{Batch, Bound, Postings};
+use windrow_search::{Batch, Bound, Postings, set_bits};
 
 use crate::Error;
 use crate::source::{PostingList, RecordId, Source};
@@ -151,6 +151,19 @@ impl Postings for TermList {
             }
         }
         self.check_end(self.list.id());
+    }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let end = first.saturating_add(64 * bits.len() as u64);
+        while self.list.id().0 < end {
+            let last = RecordId(end).previous();
+            let take = |ids: &[u64]| set_bits(bits, first, ids);
+            if !self.list.read_ids(last, take) {
+                set_bits(bits, first, &[self.list.id().0]);
+                self.list.next();
+            }
+        }
+        self.check_end(self.list.id())
     }
 
     fn positions(&mut self, into: &mut Vec<u32>) {

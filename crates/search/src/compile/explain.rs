@@ -61,7 +61,7 @@ impl<'d, I: Source> Explainer<'d, I> {
         describe: &'d dyn Fn(&Query) -> String,
         interrupt: &dyn Interrupt,
     ) -> Result<Explainer<'d, I>, CompileError<I::Error>> {
-        let similarity = Bm25Similarity::default();
+        let similarity = Bm25Similarity;
         let mut compiler = Compiler::new(source, &similarity, limits, interrupt);
         let root = compiler.part(query, Context::default())?;
         Ok(Explainer { root, describe })

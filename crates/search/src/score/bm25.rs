@@ -16,6 +16,8 @@
 
 mod explain;
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use explain::ExplainedBm25;
@@ -88,15 +90,11 @@ impl Bm25 {
     /// Creates the scorer of a term, or of a phrase of several terms. `records` has the number of
     /// records with each term.
     pub fn new(boost: f32, field: FieldStatistics, records: &[u64]) -> Bm25 {
-        Bm25::with_norms(boost, field, records, Arc::new(Norms::new(field)))
-    }
-
-    fn with_norms(boost: f32, field: FieldStatistics, records: &[u64], norms: Arc<Norms>) -> Bm25 {
         let idfs = records.iter().map(|count| idf(*count, field.records));
         let idf = idfs.map(f64::from).sum::<f64>() as f32;
         Bm25 {
             weight: boost * idf,
-            norms,
+            norms: norms_of(field),
         }
     }
 
@@ -159,27 +157,38 @@ fn inverse_norms(field: FieldStatistics) -> [f32; 256] {
     })
 }
 
-/// Creates the scorers of a query. Terms of one field share their norms.
-#[derive(Debug, Default)]
-pub struct Bm25Similarity {
-    known: std::cell::RefCell<Vec<(FieldStatistics, Arc<Norms>)>>,
+/// The number of fields whose norms a thread keeps.
+const FIELDS_KEPT: usize = 8;
+
+thread_local! {
+    /// The norms that were computed last. To compute those of a field takes longer than to count the
+    /// records of a term.
+    static NORMS: RefCell<VecDeque<(FieldStatistics, Arc<Norms>)>> = RefCell::default();
 }
+
+/// Returns the norms of a field. They are computed again after other fields, and after writes, which
+/// change the statistics.
+fn norms_of(field: FieldStatistics) -> Arc<Norms> {
+    NORMS.with_borrow_mut(|kept| {
+        if let Some((_, norms)) = kept.iter().find(|(statistics, _)| *statistics == field) {
+            return norms.clone();
+        }
+        let norms = Arc::new(Norms::new(field));
+        kept.truncate(FIELDS_KEPT - 1);
+        kept.push_front((field, norms.clone()));
+        norms
+    })
+}
+
+/// Creates the scorers of a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bm25Similarity;
 
 impl Similarity for Bm25Similarity {
     type Scorer = Bm25;
 
     fn scorer(&self, boost: f32, field: FieldStatistics, records: &[u64]) -> Bm25 {
-        let mut known = self.known.borrow_mut();
-        let found = known.iter().find(|(statistics, _)| *statistics == field);
-        let norms = match found {
-            Some((_, norms)) => norms.clone(),
-            None => {
-                let norms = Arc::new(Norms::new(field));
-                known.push((field, norms.clone()));
-                norms
-            }
-        };
-        Bm25::with_norms(boost, field, records, norms)
+        Bm25::new(boost, field, records)
     }
 }
 
@@ -218,7 +227,7 @@ mod tests {
 
     #[test]
     fn bounds_are_never_below_a_score() {
-        let scorer = Bm25Similarity::default().scorer(1.5, FIELD, &[3]);
+        let scorer = Bm25Similarity.scorer(1.5, FIELD, &[3]);
         for frequency in [1, 2, 3, 100, 254, 255, 256, 100_000] {
             for length in [0, 1, 2, 39, 40, 41, 500, 1_000_000] {
                 let impacts = [Impact::new(frequency, length), Impact::default()];
