@@ -13,8 +13,13 @@ use super::boundaries::Boundaries;
 use super::operand;
 use crate::Error;
 
-/// A group: its `_id`, and a state for each of its fields.
-pub(super) type Bin = (Value, Vec<AccumulatorState>);
+/// A group of rows.
+pub(super) struct GroupState {
+    /// The `_id` of the group.
+    pub id: Value,
+    /// The state of each field of the group.
+    pub fields: Vec<AccumulatorState>,
+}
 
 /// A parsed `$group`.
 #[derive(Clone, Debug)]
@@ -205,11 +210,11 @@ impl Group {
         &self,
         context: &Context<'_>,
         environment: &Environment,
-    ) -> Result<Bin, Error> {
+    ) -> Result<GroupState, Error> {
         let id = self.append_key(context, &mut Vec::new())?;
         let id = self.id_value(id, context)?;
-        let states = self.start(environment, &id)?;
-        Ok((id, states))
+        let fields = self.start(environment, &id)?;
+        Ok(GroupState { id, fields })
     }
 
     /// Returns the document of the group, and takes one state for each field. Fails with 13548 if

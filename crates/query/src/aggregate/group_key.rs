@@ -10,7 +10,11 @@ const INLINE_BYTES: usize = 22;
 /// The key bytes of a group.
 #[derive(Debug)]
 pub enum GroupKey {
-    Short(u8, [u8; INLINE_BYTES]),
+    /// The first `length` of the bytes.
+    Short {
+        length: u8,
+        bytes: [u8; INLINE_BYTES],
+    },
     Long(Box<[u8]>),
 }
 
@@ -18,9 +22,12 @@ impl GroupKey {
     pub fn new(bytes: &[u8]) -> GroupKey {
         let mut inline = [0; INLINE_BYTES];
         match inline.get_mut(..bytes.len()) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                GroupKey::Short(bytes.len() as u8, inline)
+            Some(used) => {
+                used.copy_from_slice(bytes);
+                GroupKey::Short {
+                    length: bytes.len() as u8,
+                    bytes: inline,
+                }
             }
             None => GroupKey::Long(bytes.into()),
         }
@@ -29,7 +36,7 @@ impl GroupKey {
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             // Panics if the length is larger than `new` allows.
-            GroupKey::Short(length, bytes) => bytes.split_at(usize::from(*length)).0,
+            GroupKey::Short { length, bytes } => bytes.split_at(usize::from(*length)).0,
             GroupKey::Long(bytes) => bytes,
         }
     }

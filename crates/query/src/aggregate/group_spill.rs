@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use windrow_interrupt::Interrupt;
 use windrow_mql::filter::Environment;
 
-use super::group::{Bin, Group};
+use super::group::{Group, GroupState};
 use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
@@ -16,18 +16,18 @@ use crate::operators::{KeyedRow, SortedRows, Sorter};
 use crate::row::Pace;
 
 pub(super) struct SpilledGroups {
-    known: HashMap<GroupKey, Bin, RandomState>,
+    known: HashMap<GroupKey, GroupState, RandomState>,
     late: SortedRows,
     /// The first row of the next group.
     first: Option<KeyedRow>,
     /// At the end: the groups without late rows.
-    rest: Option<IntoValues<GroupKey, Bin>>,
+    rest: Option<IntoValues<GroupKey, GroupState>>,
     pace: Pace,
 }
 
 impl SpilledGroups {
     pub fn new(
-        known: HashMap<GroupKey, Bin, RandomState>,
+        known: HashMap<GroupKey, GroupState, RandomState>,
         late: Sorter,
     ) -> Result<SpilledGroups, Error> {
         let mut late = late.finish()?;
@@ -46,7 +46,7 @@ impl SpilledGroups {
         group: &Group,
         environment: &Environment,
         interrupt: &dyn Interrupt,
-    ) -> Result<Option<Bin>, Error> {
+    ) -> Result<Option<GroupState>, Error> {
         let Some(first) = self.first.take() else {
             let known = &mut self.known;
             let rest = self
@@ -54,19 +54,19 @@ impl SpilledGroups {
                 .get_or_insert_with(|| std::mem::take(known).into_values());
             return Ok(rest.next());
         };
-        let mut bin = match self.known.remove(&*first.key) {
-            Some(bin) => bin,
+        let mut state = match self.known.remove(&*first.key) {
+            Some(state) => state,
             None => group.begin(&context(&first.row, environment), environment)?,
         };
-        group.feed(&mut bin.1, &context(&first.row, environment))?;
+        group.feed(&mut state.fields, &context(&first.row, environment))?;
         while let Some(next) = self.late.next()? {
             self.pace.step(interrupt)?;
             if next.key != first.key {
                 self.first = Some(next);
                 break;
             }
-            group.feed(&mut bin.1, &context(&next.row, environment))?;
+            group.feed(&mut state.fields, &context(&next.row, environment))?;
         }
-        Ok(Some(bin))
+        Ok(Some(state))
     }
 }

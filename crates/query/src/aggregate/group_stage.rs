@@ -165,10 +165,11 @@ struct GroupOperator {
 
 /// The groups that remain to be returned.
 enum GroupOutput {
-    MemoryLimit(
-        std::vec::IntoIter<Value>,
-        std::vec::IntoIter<AccumulatorState>,
-    ),
+    /// All groups are in memory. Each `_id` has as many states as the groups have fields.
+    InMemory {
+        ids: std::vec::IntoIter<Value>,
+        states: std::vec::IntoIter<AccumulatorState>,
+    },
     Spilled(Box<SpilledGroups>),
 }
 
@@ -205,10 +206,10 @@ impl GroupOperator {
                 "the states of a group are known for {ROWS_MAX} rows, but not for {count}"
             ))
         })?;
-        Ok(Some(GroupOutput::MemoryLimit(
-            ids.into_iter(),
-            states.into_iter(),
-        )))
+        Ok(Some(GroupOutput::InMemory {
+            ids: ids.into_iter(),
+            states: states.into_iter(),
+        }))
     }
 
     fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<GroupOutput, Error> {
@@ -228,9 +229,12 @@ impl GroupOperator {
         };
         let (known, late) = table.into_parts();
         Ok(match late {
-            None => GroupOutput::MemoryLimit(known.ids.into_iter(), known.states.into_iter()),
+            None => GroupOutput::InMemory {
+                ids: known.ids.into_iter(),
+                states: known.states.into_iter(),
+            },
             Some(late) => {
-                let known = known.into_bins(group.fields.len());
+                let known = known.into_groups_by_key(group.fields.len());
                 GroupOutput::Spilled(Box::new(SpilledGroups::new(known, late)?))
             }
         })
@@ -240,13 +244,13 @@ impl GroupOperator {
     fn print_next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<DocumentBuf>, Error> {
         match &mut self.done {
             None => Ok(None),
-            Some(GroupOutput::MemoryLimit(ids, states)) => {
+            Some(GroupOutput::InMemory { ids, states }) => {
                 let id = ids.next();
                 id.map(|id| self.group.print(&id, states)).transpose()
             }
             Some(GroupOutput::Spilled(spilled)) => {
-                let bin = spilled.next(&self.group, &self.environment, interrupt)?;
-                bin.map(|(id, states)| self.group.print(&id, &mut states.into_iter()))
+                let next = spilled.next(&self.group, &self.environment, interrupt)?;
+                next.map(|state| self.group.print(&state.id, &mut state.fields.into_iter()))
                     .transpose()
             }
         }

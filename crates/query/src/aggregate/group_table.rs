@@ -9,7 +9,7 @@ use windrow_mql::accumulator::AccumulatorState;
 use windrow_mql::expression::Context;
 use windrow_mql::filter::Environment;
 
-use super::group::{Bin, Group};
+use super::group::{Group, GroupState};
 use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
@@ -36,23 +36,23 @@ pub(super) struct GroupTable<'g> {
 #[derive(Default)]
 pub(super) struct Groups {
     /// The numbers of the groups by their keys.
-    places: HashMap<GroupKey, usize, RandomState>,
+    numbers: HashMap<GroupKey, usize, RandomState>,
     pub ids: Vec<Value>,
     pub states: Vec<AccumulatorState>,
 }
 
 impl Groups {
     /// Returns the groups by their keys. `count` is the number of states of each group.
-    pub fn into_bins(self, count: usize) -> HashMap<GroupKey, Bin, RandomState> {
+    pub fn into_groups_by_key(self, count: usize) -> HashMap<GroupKey, GroupState, RandomState> {
         let mut states = self.states.into_iter();
-        let bins = self
-            .ids
-            .into_iter()
-            .map(|id| (id, states.by_ref().take(count).collect()));
-        let mut bins: Vec<Option<Bin>> = bins.map(Some).collect();
-        let known = self.places.into_iter();
+        let groups = self.ids.into_iter().map(|id| GroupState {
+            id,
+            fields: states.by_ref().take(count).collect(),
+        });
+        let mut groups: Vec<Option<GroupState>> = groups.map(Some).collect();
+        let known = self.numbers.into_iter();
         known
-            .filter_map(|(key, number)| Some((key, bins.get_mut(number)?.take()?)))
+            .filter_map(|(key, number)| Some((key, groups.get_mut(number)?.take()?)))
             .collect()
     }
 
@@ -66,7 +66,7 @@ impl Groups {
         let number = self.ids.len();
         self.ids.push(id);
         self.states.extend(states);
-        self.places.insert(key, number);
+        self.numbers.insert(key, number);
         number
     }
 }
@@ -117,7 +117,7 @@ impl<'g> GroupTable<'g> {
     fn number_of(&mut self, context: &Context<'_>) -> Result<usize, Error> {
         self.key.clear();
         let id = self.group.append_key(context, &mut self.key)?;
-        if let Some(number) = self.known.places.get(self.key.as_slice()) {
+        if let Some(number) = self.known.numbers.get(self.key.as_slice()) {
             return Ok(*number);
         }
         let id = self.group.id_value(id, context)?;
@@ -147,12 +147,12 @@ impl<'g> GroupTable<'g> {
     pub fn merge(&mut self, other: GroupTable<'_>) -> Result<(), Error> {
         let count = self.group.fields.len();
         let collation = self.environment.collation.as_deref();
-        let mut bins: Vec<(GroupKey, usize)> = other.known.places.into_iter().collect();
-        bins.sort_unstable_by_key(|(_, number)| *number);
+        let mut numbered: Vec<(GroupKey, usize)> = other.known.numbers.into_iter().collect();
+        numbered.sort_unstable_by_key(|(_, number)| *number);
         let mut theirs = other.known.states.into_iter();
-        for ((key, _), id) in bins.into_iter().zip(other.known.ids) {
+        for ((key, _), id) in numbered.into_iter().zip(other.known.ids) {
             let theirs = theirs.by_ref().take(count);
-            match self.known.places.get(key.as_bytes()) {
+            match self.known.numbers.get(key.as_bytes()) {
                 None => {
                     let states: Vec<AccumulatorState> = theirs.collect();
                     self.bytes += group_bytes(key.as_bytes().len());

@@ -173,12 +173,12 @@ impl Pipeline {
     fn parse_from(
         stages: Array<'_>,
         environment: &Environment,
-        place: usize,
+        position: usize,
     ) -> Result<Pipeline, Error> {
         if nesting(stages) > NESTED_MAX {
             return Err(too_nested());
         }
-        let pipeline = Pipeline::parse_placed(stages, environment, place)?;
+        let pipeline = Pipeline::parse_at(stages, environment, position)?;
         check_scores(&pipeline.stages)?;
         Ok(pipeline)
     }
@@ -193,7 +193,7 @@ impl Pipeline {
         stages: Array<'_>,
         environment: &Environment,
     ) -> Result<Pipeline, Error> {
-        Pipeline::parse_placed(stages, environment, 0)
+        Pipeline::parse_at(stages, environment, 0)
     }
 
     /// Checks the stages independently of their source: their names, and the pipelines in `$facet`
@@ -216,16 +216,16 @@ impl Pipeline {
         facets.try_for_each(|(_, operand)| facet::check_allowed(&facet::pipelines(operand)?))
     }
 
-    /// Parses a pipeline. `path_values` is the position of the first stage in the whole pipeline.
-    fn parse_placed(
+    /// Parses a pipeline. `position` is that of the first of `stages` in the whole pipeline.
+    fn parse_at(
         stages: Array<'_>,
         environment: &Environment,
-        place: usize,
+        position: usize,
     ) -> Result<Pipeline, Error> {
         Pipeline::check_forms(stages)?;
-        let environment = &within_search(stages, environment, place);
+        let environment = &within_search(stages, environment, position);
         let (others, output) = output::split(stages, environment)?;
-        let parsed = parse_all(others.as_array(), environment, place);
+        let parsed = parse_all(others.as_array(), environment, position);
         if parsed.as_ref().err().is_none_or(Error::is_constant_error) {
             output::check_last(stages)?;
         }
@@ -239,9 +239,9 @@ impl Pipeline {
 
 /// Returns the environment of a pipeline. A pipeline that begins with `$search` has a variable for
 /// its metadata.
-fn within_search(stages: Array<'_>, environment: &Environment, place: usize) -> Environment {
+fn within_search(stages: Array<'_>, environment: &Environment, position: usize) -> Environment {
     let mut environment = environment.clone();
-    if place == 0 && first_stage_name(stages) == Some("$search") {
+    if position == 0 && first_stage_name(stages) == Some("$search") {
         environment.variables = Arc::new(environment.variables.with_search());
     }
     environment
@@ -273,20 +273,20 @@ fn nesting(stages: Array<'_>) -> usize {
 fn parse_all(
     stages: Array<'_>,
     environment: &Environment,
-    place: usize,
+    position: usize,
 ) -> Result<Vec<Stage>, Error> {
     if stages.iter().count() > STAGES_MAX {
         let message = format!("Pipeline length must be no longer than {STAGES_MAX} stages");
         return Err(Error::new(7749501, message));
     }
     let mut parsed = Vec::new();
-    let mut of_constants = None;
-    for (number, stage) in (place..).zip(stages.iter()) {
+    let mut constant_error = None;
+    for (number, stage) in (position..).zip(stages.iter()) {
         let document = stage.as_document().ok_or_else(no_object)?;
-        check_place(number, document)?;
+        check_position(number, document)?;
         let one = match parse_stage(document, environment) {
             Err(error) if error.is_constant_error() => {
-                of_constants.get_or_insert(error);
+                constant_error.get_or_insert(error);
                 continue;
             }
             one => one?,
@@ -296,7 +296,7 @@ fn parse_all(
         }
         parsed.extend(one);
     }
-    of_constants.map_or(Ok(parsed), Err)
+    constant_error.map_or(Ok(parsed), Err)
 }
 
 fn no_object() -> Error {
@@ -339,7 +339,7 @@ fn unknown(name: &str) -> Error {
 }
 
 /// Fails with 40602 for a stage that produces rows and is not the first.
-fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
+fn check_position(number: usize, stage: Document<'_>) -> Result<(), Error> {
     match stage.first() {
         Some((name, _))
             if number > 0 && [rank_fusion::NAME, rank_fusion::SCORE_FUSION].contains(&name) =>
