@@ -103,12 +103,12 @@ impl Aggregate {
         source: &Arc<dyn Source>,
         collections: &Arc<C>,
     ) -> Result<Cursor, Error> {
-        let setting = self.setting(&**source, collections.clone());
+        let context = self.context(&**source, collections.clone());
         self.pipeline
-            .over_source(source, self.hint.clone(), &setting)
+            .over_source(source, self.hint.clone(), &context)
     }
 
-    fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> PipelineContext {
+    fn context(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> PipelineContext {
         let namespace = source.namespace();
         let database = namespace.split('.').next().unwrap_or_default();
         PipelineContext {
@@ -130,19 +130,19 @@ impl Aggregate {
         verbosity: Verbosity,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
-        let setting = self.setting(&**source, collections.clone());
-        let (base, stages) = self.pipeline.over_base(source, &setting)?;
+        let context = self.context(&**source, collections.clone());
+        let (base, stages) = self.pipeline.over_base(source, &context)?;
         let begins_with_query =
             statistics::first(&stages).is_none() && !self.pipeline.begins_with_search();
         if self.pipeline.output.is_none() && begins_with_query {
             let (find, rest) =
-                query_pushdown::split(&stages, &**base, self.hint.clone(), &setting)?;
+                query_pushdown::split(&stages, &**base, self.hint.clone(), &context)?;
             if rest.is_empty() {
                 return find.explain(base, verbosity, &ExplainedCommand::Pipeline, interrupt);
             }
         }
         let how = ExplainContext {
-            setting: &setting,
+            context: &context,
             verbosity,
             interrupt,
         };
@@ -160,10 +160,10 @@ impl Aggregate {
         verbosity: Verbosity,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
-        let setting = self.setting(&**source, collections.clone());
+        let context = self.context(&**source, collections.clone());
         let open = || Ok(Find::new(Filter::all()).open(source)?.into_operator());
         let how = ExplainContext {
-            setting: &setting,
+            context: &context,
             verbosity,
             interrupt,
         };

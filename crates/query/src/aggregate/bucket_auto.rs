@@ -12,7 +12,7 @@ use super::granularity::Granularity;
 use super::group::{self, GroupField};
 use super::operand;
 use super::stage::{PipelineContext, StageKind, Transformation};
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::Row;
@@ -127,11 +127,11 @@ fn parse_count(value: ValueRef<'_>) -> Result<usize, Error> {
 }
 
 impl Transformation for BucketAuto {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(BucketAutoOperator::new(
             self.clone(),
-            setting.environment.clone(),
-            setting.allow_disk_use,
+            context.environment.clone(),
+            context.allow_disk_use,
             input,
         )?))
     }
@@ -194,7 +194,7 @@ impl BucketAutoOperator {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {
             let value = {
-                let context = context(&row, &self.environment);
+                let context = row_context(&row, &self.environment);
                 self.bucket
                     .group_by
                     .evaluate(&context)?
@@ -229,7 +229,7 @@ impl BucketAutoOperator {
             for keyed in rows_of(bucket, rows)? {
                 field
                     .accumulator
-                    .add(&mut state, &context(&keyed.row, &self.environment))?;
+                    .add(&mut state, &row_context(&keyed.row, &self.environment))?;
             }
             check_document(builder.len() + state.document_bytes())?;
             builder.append(&field.name, state.finish().as_ref());

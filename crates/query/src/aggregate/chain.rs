@@ -31,23 +31,23 @@ impl Pipeline {
         &self,
         source: &Arc<dyn Source>,
         hint: Option<Hint>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Result<Cursor, Error> {
-        if let Some(cursor) = own_access(&self.stages, source, hint.as_ref(), setting) {
+        if let Some(cursor) = own_access(&self.stages, source, hint.as_ref(), context) {
             return cursor;
         }
         let is_view = source.view().is_some();
-        let (source, stages) = self.over_base(source, setting)?;
-        if is_view && let Some(cursor) = own_access(&stages, source, hint.as_ref(), setting) {
+        let (source, stages) = self.over_base(source, context)?;
+        if is_view && let Some(cursor) = own_access(&stages, source, hint.as_ref(), context) {
             return cursor;
         }
         if let Some((statistics, rest)) = statistics::first(&stages) {
-            let rows = statistics::rows(statistics, &**source, setting)?;
-            return chain(rest, rows, setting).map(Cursor::new);
+            let rows = statistics::rows(statistics, &**source, context)?;
+            return chain(rest, rows, context).map(Cursor::new);
         }
-        let (find, rest) = query_pushdown::split(&stages, &**source, hint, setting)?;
+        let (find, rest) = query_pushdown::split(&stages, &**source, hint, context)?;
         find.open(source)?
-            .below(|rows, sort| chain(rest, origin::with_query_origin(rows, sort, rest), setting))
+            .below(|rows, sort| chain(rest, origin::with_query_origin(rows, sort, rest), context))
     }
 
     /// Returns `true` if the first stage is `$search` or `$searchMeta`.
@@ -63,7 +63,7 @@ impl Pipeline {
     pub(super) fn over_base<'s>(
         &'s self,
         source: &'s Arc<dyn Source>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Result<OverBase<'s>, Error> {
         let Some(view) = source.view() else {
             return Ok((source, Cow::Borrowed(&self.stages)));
@@ -75,7 +75,7 @@ impl Pipeline {
             collation: source.collation(),
             ..Environment::default()
         };
-        let mut stages = (setting.parse)(view.stages, &environment)?.stages;
+        let mut stages = (context.parse)(view.stages, &environment)?.stages;
         check_after_view(&stages, &self.stages)?;
         stages.extend(self.stages.iter().cloned());
         Ok((
@@ -94,13 +94,13 @@ impl Pipeline {
     pub(super) fn over_records(
         &self,
         records: Vec<Row>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Result<BoxOperator, Error> {
         let records = Box::new(Rows::new(records));
         chain(
             &self.stages,
             origin::with_query_origin(records, None, &self.stages),
-            setting,
+            context,
         )
     }
 
@@ -108,9 +108,9 @@ impl Pipeline {
     pub(crate) fn over_rows(
         &self,
         rows: BoxOperator,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Result<BoxOperator, Error> {
-        chain(&self.stages, rows, setting)
+        chain(&self.stages, rows, context)
     }
 }
 
@@ -120,18 +120,18 @@ fn own_access(
     stages: &[Stage],
     source: &Arc<dyn Source>,
     hint: Option<&Hint>,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Option<Result<Cursor, Error>> {
     let (first, rest) = stages.split_first()?;
     let StageKind::Other(other) = &first.kind else {
         return None;
     };
-    let front = other.over_source(source, setting)?;
+    let front = other.over_source(source, context)?;
     // Such a stage ignores the hint, but the hint must be valid.
     let base = source.view().map_or(source, |view| view.base);
     let cursor = hint::check_fits(hint, &**base)
         .and(front)
-        .and_then(|front| chain(rest, front, setting).map(Cursor::new));
+        .and_then(|front| chain(rest, front, context).map(Cursor::new));
     Some(cursor.map(|cursor| cursor.with_plan_summary(other.plan_summary())))
 }
 
@@ -139,7 +139,7 @@ fn own_access(
 pub(crate) fn chain(
     stages: &[Stage],
     input: BoxOperator,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
     let mut rows = input;
     let mut rest = stages;
@@ -155,7 +155,7 @@ pub(crate) fn chain(
             }
             kind => Cow::Borrowed(kind),
         };
-        rows = open(&kind, rows, setting)?;
+        rows = open(&kind, rows, context)?;
         if !keeps_removed_fields(&stage.kind) {
             reshapes.clear();
         }
@@ -194,9 +194,9 @@ fn later_reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
 fn open(
     kind: &StageKind,
     input: BoxOperator,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
-    let environment = || setting.environment.clone();
+    let environment = || context.environment.clone();
     Ok(match kind {
         StageKind::Count(name) => Box::new(Count::new(name.clone(), input)),
         StageKind::GeoNear(near) => Box::new(NearRows::new(
@@ -219,12 +219,12 @@ fn open(
         StageKind::Sort(sort, limit) => Box::new(SortOperator::new(
             sort.clone(),
             *limit,
-            setting.allow_disk_use,
+            context.allow_disk_use,
             input,
         )),
         StageKind::Statistics(statistics) => return Err(not_first(statistics.stage())),
         StageKind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
-        StageKind::Other(other) => other.open(input, setting)?,
+        StageKind::Other(other) => other.open(input, context)?,
     })
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn matching(
     document: Document<'_>,
     filter: Filter,
     source: &Arc<dyn Source>,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Result<Cursor, Error> {
     if source.view().is_none() {
         return Find::new(filter).open(source);
@@ -242,9 +242,9 @@ pub(crate) fn matching(
     let pipeline = Pipeline {
         stages: vec![match_stage(document, filter)],
         output: None,
-        environment: setting.environment.clone(),
+        environment: context.environment.clone(),
     };
-    pipeline.over_source(source, None, setting)
+    pipeline.over_source(source, None, context)
 }
 
 /// The stage of a filter. `document` is its source, by which it can be joined with the filters of a

@@ -88,8 +88,8 @@ pub(super) fn parse(
 }
 
 impl Transformation for Densify {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
-        let operator = DensifyOperator::new(self.clone(), setting.allow_disk_use, input);
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
+        let operator = DensifyOperator::new(self.clone(), context.allow_disk_use, input);
         Ok(Box::new(operator))
     }
 

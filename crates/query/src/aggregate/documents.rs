@@ -31,10 +31,10 @@ pub(super) fn parse(
 }
 
 impl Transformation for Documents {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         // There are no stages before this one.
         drop(input);
-        Ok(Box::new(rows(&self.0, &setting.environment)?))
+        Ok(Box::new(rows(&self.0, &context.environment)?))
     }
 
     fn dependencies(&self) -> Dependencies {

@@ -6,7 +6,7 @@ use windrow_mql::filter::Environment;
 
 use super::parse::{check_scores, is_known, parse_stage};
 use super::stage::{Stage, StageKind, not_first, text_is_late};
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::row::Row;
 
@@ -72,7 +72,7 @@ impl EventPipeline {
     pub fn apply(&self, event: DocumentBuf) -> Result<Option<DocumentBuf>, Error> {
         let mut row = Row::new(event);
         for stage in &self.stages {
-            let context = context(&row, &self.environment);
+            let context = row_context(&row, &self.environment);
             let made = match &stage.kind {
                 StageKind::Match(filter) if filter.matches(row.document())? => continue,
                 StageKind::Reshape(reshape) => reshape.apply(row.document(), &context)?,

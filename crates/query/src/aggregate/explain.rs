@@ -35,17 +35,17 @@ impl Pipeline {
             return Ok(shown);
         }
         let is_view = source.view().is_some();
-        let (source, stages) = self.over_base(source, how.setting)?;
+        let (source, stages) = self.over_base(source, how.context)?;
         if is_view && let Some(shown) = self.own_access(&stages, source, how)? {
             return Ok(shown);
         }
         if let (Some(first), Some((statistics, rest))) =
             (stages.first(), statistics::first(&stages))
         {
-            let rows = || statistics::rows(statistics, &**source, how.setting);
+            let rows = || statistics::rows(statistics, &**source, how.context);
             return self.explain_after(first.source.clone(), rest, &rows, how);
         }
-        let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;
+        let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.context)?;
         let cursor = find.explain(
             source,
             how.verbosity,
@@ -77,7 +77,7 @@ impl Pipeline {
             return Ok(None);
         };
         let open = || {
-            let rows = other.over_source(source, how.setting);
+            let rows = other.over_source(source, how.context);
             rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
         };
         self.explain_after(shown, rest, &open, how).map(Some)
@@ -117,7 +117,7 @@ impl Pipeline {
             // A stage that writes returns no rows. Explain does not run it.
             done.push((0, None));
         }
-        shown.extend(output.map(|output| output.to_document(&how.setting.database)));
+        shown.extend(output.map(|output| output.to_document(&how.context.database)));
         for (document, (count, _)) in shown.iter_mut().zip(done) {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             document.push("nReturned", Value::whole(count));
@@ -135,7 +135,7 @@ fn run(
 ) -> Result<Vec<StageWork>, Error> {
     let mut rows = front;
     for stage in rest {
-        rows = chain(std::slice::from_ref(stage), rows, how.setting)?;
+        rows = chain(std::slice::from_ref(stage), rows, how.context)?;
     }
     while rows.next(how.interrupt)?.is_some() {}
     let done = |operator: &dyn Operator| (operator.counters().returned, operator.reads());

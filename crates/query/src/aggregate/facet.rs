@@ -139,8 +139,8 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 impl Transformation for Facet {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
-        let operator = FacetOperator::new(self.clone(), setting.clone(), input);
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
+        let operator = FacetOperator::new(self.clone(), context.clone(), input);
         Ok(Box::new(operator))
     }
 
@@ -174,16 +174,16 @@ impl Transformation for Facet {
 
 pub(super) struct FacetOperator {
     facet: Facet,
-    setting: PipelineContext,
+    context: PipelineContext,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl FacetOperator {
-    pub fn new(facet: Facet, setting: PipelineContext, input: BoxOperator) -> FacetOperator {
+    pub fn new(facet: Facet, context: PipelineContext, input: BoxOperator) -> FacetOperator {
         FacetOperator {
             facet,
-            setting,
+            context,
             input,
             counters: Counters::default(),
         }
@@ -194,7 +194,7 @@ impl FacetOperator {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {
             bytes += row.bytes();
-            if bytes > bytes_max(self.setting.allow_disk_use) {
+            if bytes > bytes_max(self.context.allow_disk_use) {
                 return Err(over_memory("$facet"));
             }
             let content = row.content.into_shared();
@@ -213,7 +213,7 @@ impl Operator for FacetOperator {
         let mut builder = DocumentBuilder::new();
         for (name, pipeline) in &self.facet.pipelines {
             let input = Box::new(Rows::new(rows.clone()));
-            let mut chain = pipeline.over_rows(input, &self.setting)?;
+            let mut chain = pipeline.over_rows(input, &self.context)?;
             let mut list = ArrayBuilder::new();
             while let Some(row) = chain.next(interrupt)? {
                 list.push(ValueRef::Document(row.document()));

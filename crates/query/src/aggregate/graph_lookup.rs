@@ -19,7 +19,7 @@ use super::operand;
 use super::path_values::{visit, with_value};
 use super::rows::check_array;
 use super::stage::{PipelineContext, StageKind, Transformation};
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, counted};
 use crate::row::{Content, Row};
@@ -43,8 +43,8 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
 }
 
 impl Transformation for GraphLookup {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
-        let operator = GraphLookupOperator::new(self.clone(), setting.deeper(), input)?;
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
+        let operator = GraphLookupOperator::new(self.clone(), context.deeper(), input)?;
         Ok(Box::new(operator))
     }
 
@@ -168,7 +168,7 @@ fn parse_depth(value: ValueRef<'_>) -> Result<u64, Error> {
 
 pub(super) struct GraphLookupOperator {
     lookup: GraphLookup,
-    setting: PipelineContext,
+    context: PipelineContext,
     source: Arc<dyn Source>,
     input: BoxOperator,
     counters: Counters,
@@ -186,13 +186,13 @@ struct ReachedDocuments {
 impl GraphLookupOperator {
     pub fn new(
         lookup: GraphLookup,
-        setting: PipelineContext,
+        context: PipelineContext,
         input: BoxOperator,
     ) -> Result<GraphLookupOperator, Error> {
-        let source = setting.source(&lookup.from)?;
+        let source = context.source(&lookup.from)?;
         Ok(GraphLookupOperator {
             lookup,
-            setting,
+            context,
             source,
             input,
             counters: Counters::default(),
@@ -206,7 +206,7 @@ impl GraphLookupOperator {
         let start = self
             .lookup
             .start
-            .evaluate(&context(row, &self.setting.environment))?;
+            .evaluate(&row_context(row, &self.context.environment))?;
         match start.to_value() {
             Some(Value::Array(array)) => frontier.extend(array.iter().map(ValueRef::to_value)),
             Some(value) => frontier.push_back(value),
@@ -214,7 +214,7 @@ impl GraphLookupOperator {
         }
         let mut depth = 0;
         while !frontier.is_empty() && self.lookup.depth_max.is_none_or(|max| depth <= max) {
-            let collation = self.setting.environment.collation.as_deref();
+            let collation = self.context.environment.collation.as_deref();
             frontier.retain(|value| reached.mark_searched(value.as_ref(), collation));
             let found = self.step(frontier.drain(..).collect(), interrupt)?;
             for content in found {
@@ -259,8 +259,8 @@ impl GraphLookupOperator {
             }
         };
         let document = filter.as_document();
-        let filter = Filter::parse_with(document, &self.setting.environment)?;
-        let mut cursor = matching(document, filter, &self.source, &self.setting)?;
+        let filter = Filter::parse_with(document, &self.context.environment)?;
+        let mut cursor = matching(document, filter, &self.source, &self.context)?;
         let mut found = Vec::new();
         while let Some(content) = cursor.next(interrupt)? {
             found.push(content);

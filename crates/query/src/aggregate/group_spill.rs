@@ -10,7 +10,7 @@ use windrow_mql::filter::Environment;
 
 use super::group::{Group, GroupState};
 use super::group_key::GroupKey;
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::operators::{KeyedRow, SortedRows, Sorter};
 use crate::row::Pace;
@@ -56,16 +56,16 @@ impl SpilledGroups {
         };
         let mut state = match self.known.remove(&*first.key) {
             Some(state) => state,
-            None => group.begin(&context(&first.row, environment), environment)?,
+            None => group.begin(&row_context(&first.row, environment), environment)?,
         };
-        group.feed(&mut state.fields, &context(&first.row, environment))?;
+        group.feed(&mut state.fields, &row_context(&first.row, environment))?;
         while let Some(next) = self.late.next()? {
             self.pace.step(interrupt)?;
             if next.key != first.key {
                 self.first = Some(next);
                 break;
             }
-            group.feed(&mut state.fields, &context(&next.row, environment))?;
+            group.feed(&mut state.fields, &row_context(&next.row, environment))?;
         }
         Ok(Some(state))
     }

@@ -86,11 +86,11 @@ pub(super) fn parse_sort_by_count(
 }
 
 impl Transformation for Group {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(GroupOperator::new(
             self.clone(),
-            setting.environment.clone(),
-            MemoryLimit::new(setting.allow_disk_use),
+            context.environment.clone(),
+            MemoryLimit::new(context.allow_disk_use),
             input,
         )))
     }

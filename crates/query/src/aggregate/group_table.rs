@@ -11,7 +11,7 @@ use windrow_mql::filter::Environment;
 
 use super::group::{Group, GroupState};
 use super::group_key::GroupKey;
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::operators::{MemoryLimit, RowConsumer, Sorter, over_memory};
 use crate::row::Row;
@@ -95,7 +95,7 @@ impl<'g> GroupTable<'g> {
     }
 
     fn add(&mut self, row: &Row) -> Result<(), Error> {
-        let context = context(row, self.environment);
+        let context = row_context(row, self.environment);
         let number = match self.only {
             Some(only) => only,
             None => self.number_of(&context)?,
@@ -185,7 +185,9 @@ impl RowConsumer for GroupTable<'_> {
         match &mut self.late {
             None => self.add(&row),
             Some(sorter) => sorter.add_with(row, |row, key| {
-                group.append_key(&context(row, environment), key).map(drop)
+                group
+                    .append_key(&row_context(row, environment), key)
+                    .map(drop)
             }),
         }
     }

@@ -22,7 +22,7 @@ use super::chain::matching;
 use super::path_values::{with_value, with_written};
 use super::rows::{ARRAY_BYTES_MAX, DocumentConsumer, each};
 use super::stage::{ExplainContext, Pipeline, PipelineContext, Transformation, first_stage_name};
-use super::transform::context;
+use super::transform::row_context;
 use super::unwind::Unwind;
 use crate::Error;
 use crate::cursor::Cursor;
@@ -63,8 +63,8 @@ struct SubPipeline {
 }
 
 impl Transformation for Lookup {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
-        let operator = LookupOperator::new(self.clone(), setting.deeper(), input)?;
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
+        let operator = LookupOperator::new(self.clone(), context.deeper(), input)?;
         Ok(Box::new(operator))
     }
 
@@ -145,7 +145,7 @@ impl Transformation for Lookup {
 
 pub(super) struct LookupOperator {
     lookup: Arc<Lookup>,
-    setting: PipelineContext,
+    context: PipelineContext,
     source: Arc<dyn Source>,
     join: Option<Join>,
     /// The result of a pipeline that is the same for every row.
@@ -213,17 +213,17 @@ fn check_found(from: &str, bytes: usize) -> Result<(), Error> {
 impl LookupOperator {
     pub fn new(
         lookup: Lookup,
-        setting: PipelineContext,
+        context: PipelineContext,
         input: BoxOperator,
     ) -> Result<LookupOperator, Error> {
-        let source = setting.source(&lookup.from)?;
+        let source = context.source(&lookup.from)?;
         let join = lookup
             .equality
             .clone()
             .map(|equality| Join::new(equality, source.clone()));
         Ok(LookupOperator {
             lookup: Arc::new(lookup),
-            setting,
+            context,
             source,
             join,
             cached: None,
@@ -250,12 +250,12 @@ impl LookupOperator {
             let Some(join) = join else {
                 return Ok(());
             };
-            let found = join.matching(row.document(), &self.setting, &mut self.reads, interrupt);
+            let found = join.matching(row.document(), &self.context, &mut self.reads, interrupt);
             return match found? {
                 JoinResult::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
                 JoinResult::Query(condition, filter) => {
                     let condition = condition.as_document();
-                    let found = matching(condition, filter, &self.source, &self.setting)?;
+                    let found = matching(condition, filter, &self.source, &self.context)?;
                     each(found, &mut self.reads, interrupt, take)
                 }
             };
@@ -264,8 +264,8 @@ impl LookupOperator {
             let found = match self.cached.take() {
                 Some(found) => found,
                 None => {
-                    let setting = self.setting.with_search_of(pipeline);
-                    let chain = pipeline.over_source(&self.source, None, &setting)?;
+                    let context = self.context.with_search_of(pipeline);
+                    let chain = pipeline.over_source(&self.source, None, &context)?;
                     let view = self.source.view();
                     if sub.is_random
                         || view.is_some_and(|view| parse::is_random(ValueRef::Array(view.stages)))
@@ -283,24 +283,24 @@ impl LookupOperator {
         }
         let environment = self.environment(row)?;
         let stages = among.as_ref().unwrap_or(&sub.stages).as_array();
-        let pipeline = (self.setting.parse)(stages, &environment)?;
-        let setting = PipelineContext {
+        let pipeline = (self.context.parse)(stages, &environment)?;
+        let context = PipelineContext {
             environment,
-            ..self.setting.clone()
+            ..self.context.clone()
         }
         .with_search_of(&pipeline);
         let join = self.join.as_mut().filter(|_| among.is_none());
         let reads = &mut self.reads;
         let joined =
-            join.map(|join| join.matching(row.document(), &self.setting, reads, interrupt));
+            join.map(|join| join.matching(row.document(), &self.context, reads, interrupt));
         let chain = match joined.transpose()? {
             Some(JoinResult::Records(records)) => {
-                Cursor::new(pipeline.over_records(records, &setting)?)
+                Cursor::new(pipeline.over_records(records, &context)?)
             }
             Some(JoinResult::Query(condition, filter)) => pipeline
                 .after_filter(condition.as_document(), filter)
-                .over_source(&self.source, None, &setting)?,
-            None => pipeline.over_source(&self.source, None, &setting)?,
+                .over_source(&self.source, None, &context)?,
+            None => pipeline.over_source(&self.source, None, &context)?,
         };
         each(chain, &mut self.reads, interrupt, take)
     }
@@ -380,10 +380,10 @@ impl LookupOperator {
 
     /// Returns the environment with the variables of `let`, computed from the row.
     fn environment(&self, row: &Row) -> Result<Environment, Error> {
-        let outer = &self.setting.environment;
+        let outer = &self.context.environment;
         let mut variables: Variables = (*outer.variables).clone();
         for (name, value) in &self.lookup.variables {
-            let value = value.evaluate(&context(row, outer))?;
+            let value = value.evaluate(&row_context(row, outer))?;
             variables.set_computed(name, value.into_value())?;
         }
         Ok(Environment {

@@ -145,11 +145,11 @@ pub fn split<'s>(
     stages: &'s [Stage],
     source: &dyn Source,
     hint: Option<Hint>,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Result<(Find, &'s [Stage]), Error> {
     let mut find = Find {
         hint,
-        allow_disk_use: setting.allow_disk_use,
+        allow_disk_use: context.allow_disk_use,
         ..Find::new(Filter::all())
     };
     let mut rest = stages;
@@ -194,7 +194,7 @@ pub fn split<'s>(
     // Rows made of index keys do not contain the key by which they were found.
     find.needs = needs(rest).filter(|_| !find.needs_index_keys);
     // A collation makes values equal that an index distinguishes.
-    let is_binary = setting.environment.collation.is_none();
+    let is_binary = context.environment.collation.is_none();
     find.distinct_rows = distinct_rows(&find, rest).filter(|_| is_binary && !find.needs_index_keys);
     Ok((find, rest))
 }

@@ -59,11 +59,11 @@ impl FusionInput {
 
 impl Transformation for RankFusion {
     /// Runs each pipeline on the same rows.
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(Fusion::new(
             self.clone(),
             FusionRows::Rows(input),
-            setting,
+            context,
         )))
     }
 
@@ -78,15 +78,15 @@ impl Transformation for RankFusion {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
         let open = |input: &FusionInput| {
-            let rows = input.pipeline.over_source(source, None, setting);
+            let rows = input.pipeline.over_source(source, None, context);
             rows.map(Cursor::into_operator)
         };
         let inputs: Result<Vec<BoxOperator>, Error> = self.inputs.iter().map(open).collect();
         Some(inputs.map(|inputs| -> BoxOperator {
-            Box::new(Fusion::new(self.clone(), FusionRows::Open(inputs), setting))
+            Box::new(Fusion::new(self.clone(), FusionRows::Open(inputs), context))
         }))
     }
 
@@ -110,18 +110,18 @@ struct RankedDocument {
 struct Fusion {
     stage: RankFusion,
     inputs: FusionRows,
-    setting: PipelineContext,
+    context: PipelineContext,
     /// The rows in the order of the result. `None` before they have been computed.
     rows: Option<std::vec::IntoIter<Row>>,
     counters: Counters,
 }
 
 impl Fusion {
-    fn new(stage: RankFusion, inputs: FusionRows, setting: &PipelineContext) -> Fusion {
+    fn new(stage: RankFusion, inputs: FusionRows, context: &PipelineContext) -> Fusion {
         Fusion {
             stage,
             inputs,
-            setting: setting.clone(),
+            context: context.clone(),
             rows: None,
             counters: Counters::default(),
         }
@@ -133,17 +133,17 @@ impl Fusion {
             FusionRows::Open(inputs) => return Ok(std::mem::take(inputs)),
             FusionRows::Rows(input) => input,
         };
-        let rows = read_all(input, bytes_max(self.setting.allow_disk_use), interrupt)?;
+        let rows = read_all(input, bytes_max(self.context.allow_disk_use), interrupt)?;
         let open = |input: &FusionInput| {
             let rows = Box::new(Rows::new(rows.clone()));
-            input.pipeline.over_rows(rows, &self.setting)
+            input.pipeline.over_rows(rows, &self.context)
         };
         self.stage.inputs.iter().map(open).collect()
     }
 
     fn fuse(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let operators = self.open(interrupt)?;
-        let mut found = RankedDocuments::new(&self.stage, bytes_max(self.setting.allow_disk_use));
+        let mut found = RankedDocuments::new(&self.stage, bytes_max(self.context.allow_disk_use));
         for (place, operator) in operators.into_iter().enumerate() {
             found.add_pipeline(place, operator, interrupt)?;
         }

@@ -58,18 +58,18 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageK
 }
 
 impl Transformation for Sample {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
-        let operator = SampleOperator::new(self.size, setting.allow_disk_use, input);
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
+        let operator = SampleOperator::new(self.size, context.allow_disk_use, input);
         Ok(Box::new(operator))
     }
 
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
         let few =
-            RandomRecords::open_if_few(source, self.size, setting.allow_disk_use).transpose()?;
+            RandomRecords::open_if_few(source, self.size, context.allow_disk_use).transpose()?;
         Some(few.map(|drawn| Box::new(drawn) as BoxOperator))
     }
 

@@ -94,7 +94,7 @@ impl Transformation for SearchStage {
         source: &Arc<dyn Source>,
         how: &ExplainContext<'_>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        let mut plan = match self.search.open(source.clone(), synonyms(how.setting))? {
+        let mut plan = match self.search.open(source.clone(), synonyms(how.context))? {
             None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
             Some(search) => search.explain(how.interrupt)?,
         };

@@ -52,7 +52,7 @@ pub enum StageKind {
 /// A stage that is defined in a file of its own.
 pub trait Transformation: fmt::Debug + Send + Sync {
     /// Returns the operator on an input.
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error>;
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error>;
 
     /// See [`StageKind::dependencies`].
     fn dependencies(&self) -> Dependencies;
@@ -160,7 +160,7 @@ pub struct RowsNeeded {
 
 /// The parameters of explain.
 pub struct ExplainContext<'e> {
-    pub setting: &'e PipelineContext,
+    pub context: &'e PipelineContext,
     pub verbosity: Verbosity,
     pub interrupt: &'e dyn Interrupt,
 }
@@ -215,13 +215,13 @@ impl PipelineContext {
 
     /// The same, with the search metadata of the nested pipeline.
     pub fn with_search_of(&self, pipeline: &Pipeline) -> PipelineContext {
-        let mut setting = self.clone();
+        let mut context = self.clone();
         let own = &pipeline.environment.variables;
         if own.search().is_some() {
-            let variables = setting.environment.variables.with_search_of(own);
-            setting.environment.variables = Arc::new(variables);
+            let variables = context.environment.variables.with_search_of(own);
+            context.environment.variables = Arc::new(variables);
         }
-        setting
+        context
     }
 
     /// Opens another collection of the same database. Fails with 167 for a view with another

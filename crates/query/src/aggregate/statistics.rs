@@ -39,11 +39,11 @@ pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
 pub(super) fn rows(
     statistics: &Statistics,
     source: &dyn Source,
-    setting: &PipelineContext,
+    context: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
     let namespace = source.namespace();
     let (database, collection) = split_namespace(&namespace)?;
-    let documents = setting
+    let documents = context
         .collections
         .statistics(database, collection, statistics)?;
     let rows = documents.into_iter().map(Row::new).collect();

@@ -13,7 +13,7 @@ use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counte
 use crate::row::Row;
 
 /// Returns the context in which the expressions of a row are evaluated.
-pub(super) fn context<'a>(row: &'a Row, environment: &'a Environment) -> Context<'a> {
+pub(super) fn row_context<'a>(row: &'a Row, environment: &'a Environment) -> Context<'a> {
     Context::new(row.document())
         .with_variables(&environment.variables)
         .with_now(environment.now)
@@ -79,7 +79,7 @@ macro_rules! row_by_row {
 row_by_row! {
     /// `$project`, `$addFields`, `$unset`.
     ReshapeRows, reshape: Reshape, |this, row| {
-        let context = context(row, &this.environment);
+        let context = row_context(row, &this.environment);
         let reshaped = this.reshape.apply_after(row.document(), &row.removed_fields, &context)?;
         Ok(Some(reshaped))
     }
@@ -95,7 +95,7 @@ row_by_row! {
 row_by_row! {
     /// `$replaceRoot` and `$replaceWith`.
     ReplaceRows, replace: ReplaceRoot, |this, row| {
-        let context = context(row, &this.environment);
+        let context = row_context(row, &this.environment);
         Ok(Some(this.replace.apply(row.document(), &context)?.into()))
     }
 }
@@ -103,7 +103,7 @@ row_by_row! {
 row_by_row! {
     /// `$redact`.
     RedactRows, redact: Redact, |this, row| {
-        let context = context(row, &this.environment);
+        let context = row_context(row, &this.environment);
         Ok(this.redact.apply(row.document(), &context)?.map(ReshapeOutput::from))
     }
 }

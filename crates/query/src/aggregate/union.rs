@@ -90,10 +90,10 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
 }
 
 impl Transformation for UnionWith {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = Union::new(
             self.clone(),
-            setting.deeper().with_search_of(&self.pipeline),
+            context.deeper().with_search_of(&self.pipeline),
             input,
         );
         Ok(Box::new(operator))
@@ -116,11 +116,11 @@ impl Transformation for UnionWith {
         how: &ExplainContext<'_>,
     ) -> Result<DocumentBuf, Error> {
         let how = &ExplainContext {
-            setting: &how.setting.deeper(),
+            context: &how.context.deeper(),
             ..*how
         };
-        let source = how.setting.source(&self.collection)?;
-        let (base, stages) = self.pipeline.over_base(&source, how.setting)?;
+        let source = how.context.source(&self.collection)?;
+        let (base, stages) = self.pipeline.over_base(&source, how.context)?;
         let is_reached = !how.verbosity.runs() || reads.is_some();
         let mut shown = if is_reached {
             self.pipeline.explained(&source, None, how)?
@@ -147,17 +147,17 @@ impl Transformation for UnionWith {
 
 pub(super) struct Union {
     union: UnionWith,
-    setting: PipelineContext,
+    context: PipelineContext,
     input: BoxOperator,
     other: Option<BoxOperator>,
     counters: Counters,
 }
 
 impl Union {
-    pub fn new(union: UnionWith, setting: PipelineContext, input: BoxOperator) -> Union {
+    pub fn new(union: UnionWith, context: PipelineContext, input: BoxOperator) -> Union {
         Union {
             union,
-            setting,
+            context,
             input,
             other: None,
             counters: Counters::default(),
@@ -171,10 +171,10 @@ impl Union {
                 // Nested views may contain nothing but further views, and no rows at which the
                 // interrupt is checked.
                 interrupt.check()?;
-                let setting = &self.setting;
+                let context = &self.context;
                 let name = &self.union.collection;
-                let source = setting.source(name)?;
-                let rows = self.union.pipeline.over_source(&source, None, setting)?;
+                let source = context.source(name)?;
+                let rows = self.union.pipeline.over_source(&source, None, context)?;
                 rows.into_operator()
             }
         };

@@ -13,7 +13,7 @@ use windrow_mql::window::{Partition, WindowFunction};
 use super::computed_fields::ComputedFields;
 use super::operand;
 use super::stage::{PipelineContext, StageKind, Transformation, sort_dependencies};
-use super::transform::context;
+use super::transform::row_context;
 use crate::Error;
 use crate::operators::{
     BoxOperator, Counters, KeyedRow, MemoryLimit, Operator, SortedRows, Sorter, bytes_max, counted,
@@ -123,11 +123,11 @@ impl WindowFields {
 }
 
 impl Transformation for WindowFields {
-    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, context: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(WindowFieldsOperator::new(
             self.clone(),
-            setting.environment.clone(),
-            setting.allow_disk_use,
+            context.environment.clone(),
+            context.allow_disk_use,
             input,
         )))
     }
@@ -192,7 +192,7 @@ impl WindowFieldsOperator {
         let (stage, environment) = (&self.stage, &self.environment);
         while let Some(row) = self.input.next(interrupt)? {
             sorter.add_with(row, |row, key| {
-                stage.append_partition(&context(row, environment), key)?;
+                stage.append_partition(&row_context(row, environment), key)?;
                 let length = u32::try_from(key.len()).map_err(|_| {
                     let bytes = key.len();
                     Bug::new(format!("the key of a partition has {bytes} bytes"))

@@ -52,14 +52,14 @@ impl Join {
     pub fn matching(
         &mut self,
         row: Document<'_>,
-        setting: &PipelineContext,
+        context: &PipelineContext,
         reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<JoinResult, Error> {
         let document = self.condition(row);
-        let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
+        let filter = Filter::parse_with(document.as_document(), &context.environment)?;
         if self.method.is_none() {
-            self.method = Some(self.choose(setting, reads, interrupt)?);
+            self.method = Some(self.choose(context, reads, interrupt)?);
         }
         if let Some(JoinMethod::Table(table)) = &self.method
             && let Some(found) = table.matching(&filter, &*self.source, reads, interrupt)?
@@ -124,7 +124,7 @@ impl Join {
 
     fn choose(
         &self,
-        setting: &PipelineContext,
+        context: &PipelineContext,
         reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<JoinMethod, Error> {
@@ -138,13 +138,13 @@ impl Join {
                 && !definition.is_text()
                 && !definition.is_geo()
                 && !definition.hidden
-                && definition.collation == setting.environment.collation
+                && definition.collation == context.environment.collation
         };
         if self.source.indexes().iter().any(leads) {
             return Ok(JoinMethod::Query);
         }
-        let mut documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
-        let collation = setting.environment.collation.as_deref();
+        let mut documents = matching(Document::EMPTY, Filter::all(), &self.source, context)?;
+        let collation = context.environment.collation.as_deref();
         let rows = TableRows {
             cursor: &mut documents,
             are_stored: self.source.view().is_none(),
