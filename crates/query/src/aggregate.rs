@@ -131,14 +131,19 @@ impl Aggregate {
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let context = self.context(&**source, collections.clone());
-        let (base, stages) = self.pipeline.over_base(source, &context)?;
+        let over = self.pipeline.collection_stages(source, &context)?;
         let begins_with_query =
-            statistics::first(&stages).is_none() && !self.pipeline.begins_with_search();
+            statistics::first(&over.stages).is_none() && !self.pipeline.begins_with_search();
         if self.pipeline.output.is_none() && begins_with_query {
             let (find, rest) =
-                query_pushdown::split(&stages, &**base, self.hint.clone(), &context)?;
+                query_pushdown::split(&over.stages, &**over.source, self.hint.clone(), &context)?;
             if rest.is_empty() {
-                return find.explain(base, verbosity, &ExplainedCommand::Pipeline, interrupt);
+                return find.explain(
+                    over.source,
+                    verbosity,
+                    &ExplainedCommand::Pipeline,
+                    interrupt,
+                );
             }
         }
         let how = ExplainContext {

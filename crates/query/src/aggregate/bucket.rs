@@ -73,7 +73,7 @@ pub(super) fn parse(
         Sort::parse(doc! { "_id": 1 }.as_document())?.with_collation(environment.collation.clone());
     Ok(vec![
         StageKind::from_transformation(Group { id, fields }),
-        StageKind::Sort(order, None),
+        StageKind::sort(order),
     ])
 }
 

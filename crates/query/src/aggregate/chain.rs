@@ -22,8 +22,13 @@ use crate::planner::hint;
 use crate::row::Row;
 use crate::source::Source;
 
-/// A collection, and the stages that run on it.
-type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
+/// The stages that run on a collection.
+pub(super) struct CollectionStages<'s> {
+    /// The collection. It is not a view.
+    pub source: &'s Arc<dyn Source>,
+    /// The stages of the view, if the pipeline reads one, and those of the pipeline.
+    pub stages: Cow<'s, [Stage]>,
+}
 
 impl Pipeline {
     /// Opens the pipeline on a collection or view.
@@ -37,7 +42,7 @@ impl Pipeline {
             return cursor;
         }
         let is_view = source.view().is_some();
-        let (source, stages) = self.over_base(source, context)?;
+        let CollectionStages { source, stages } = self.collection_stages(source, context)?;
         if is_view && let Some(cursor) = own_access(&stages, source, hint.as_ref(), context) {
             return cursor;
         }
@@ -60,13 +65,16 @@ impl Pipeline {
 
     /// Returns the stages to run on the collection: those of the view, if the source is a view,
     /// followed by those of the pipeline.
-    pub(super) fn over_base<'s>(
+    pub(super) fn collection_stages<'s>(
         &'s self,
         source: &'s Arc<dyn Source>,
         context: &PipelineContext,
-    ) -> Result<OverBase<'s>, Error> {
+    ) -> Result<CollectionStages<'s>, Error> {
         let Some(view) = source.view() else {
-            return Ok((source, Cow::Borrowed(&self.stages)));
+            return Ok(CollectionStages {
+                source,
+                stages: Cow::Borrowed(&self.stages),
+            });
         };
         // A view does not see the variables of its reader, only those of the server.
         let environment = Environment {
@@ -78,10 +86,10 @@ impl Pipeline {
         let mut stages = (context.parse)(view.stages, &environment)?.stages;
         check_after_view(&stages, &self.stages)?;
         stages.extend(self.stages.iter().cloned());
-        Ok((
-            view.base,
-            query_pushdown::reorder(stages, &self.environment)?.into(),
-        ))
+        Ok(CollectionStages {
+            source: view.base,
+            stages: query_pushdown::reorder(stages, &self.environment)?.into(),
+        })
     }
 
     /// Puts a filter before the pipeline. `document` is the source of the filter.
@@ -114,8 +122,8 @@ impl Pipeline {
     }
 }
 
-/// Opens stages of which the first one reads the source by an access path of its own. Returns `None` if
-/// it does not.
+/// Opens stages of which the first one reads the source by an access path of its own. Returns
+/// `None` if it does not.
 fn own_access(
     stages: &[Stage],
     source: &Arc<dyn Source>,
@@ -159,7 +167,7 @@ pub(crate) fn chain(
         if !keeps_removed_fields(&stage.kind) {
             reshapes.clear();
         }
-        if let StageKind::Sort(sort, _) = &stage.kind {
+        if let StageKind::Sort { sort, .. } = &stage.kind {
             rows = origin::with_sort_key(rows, sort, behind);
         }
         rest = behind;
@@ -176,7 +184,7 @@ fn keeps_removed_fields(kind: &StageKind) -> bool {
             | StageKind::Match(_)
             | StageKind::Limit(_)
             | StageKind::Skip(_)
-            | StageKind::Sort(..)
+            | StageKind::Sort { .. }
     )
 }
 
@@ -216,7 +224,7 @@ fn open(
             Box::new(ReshapeRows::new(reshape.clone(), environment(), input))
         }
         StageKind::Skip(amount) => Box::new(Skip::new(*amount, input)),
-        StageKind::Sort(sort, limit) => Box::new(SortOperator::new(
+        StageKind::Sort { sort, limit } => Box::new(SortOperator::new(
             sort.clone(),
             *limit,
             context.allow_disk_use,

@@ -34,12 +34,17 @@ enum DensifyBounds {
     Full,
     /// From the smallest to the largest value of each partition.
     Partition,
-    /// From the first value, inclusive, to the second, exclusive.
-    Explicit(Value, Value),
+    /// From one value to another.
+    Explicit {
+        /// The lower end, inclusive.
+        lower: Value,
+        /// The upper end, exclusive.
+        upper: Value,
+    },
 }
 
 /// The largest number of rows that one stage adds.
-const MADE_MAX: u64 = 500_000;
+const ADDED_ROWS_MAX: u64 = 500_000;
 
 /// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Fails with 9 if the operand is
 /// not a document, with 40414 for missing and 40415 for unknown fields, with 14 for values of the
@@ -201,7 +206,10 @@ fn parse_bounds(
         }
         _ => return wrong(5946800, "explicit bounds must be numeric or dates"),
     }
-    Ok(DensifyBounds::Explicit(lower.to_value(), upper.to_value()))
+    Ok(DensifyBounds::Explicit {
+        lower: lower.to_value(),
+        upper: upper.to_value(),
+    })
 }
 
 impl Densify {
@@ -265,14 +273,15 @@ pub(super) struct DensifyOperator {
     input: BoxOperator,
     sorter: Option<Sorter>,
     sorted: SortedRows,
-    /// The smallest and the largest value of all rows.
-    ends: Option<(Value, Value)>,
+    /// The values of all rows. `None` if there are none.
+    values: Option<ValueRange>,
     partition: Option<Vec<Option<Value>>>,
     /// The value of the next row to add.
     next: Option<Value>,
     /// A row that comes after the rows to add.
     waiting: Option<Row>,
-    made: u64,
+    /// The number of rows that were added.
+    added: u64,
     counters: Counters,
 }
 
@@ -283,11 +292,11 @@ impl DensifyOperator {
             input,
             sorter: Some(Sorter::new(None, MemoryLimit::new(allow_disk_use))),
             sorted: SortedRows::empty(),
-            ends: None,
+            values: None,
             partition: None,
             next: None,
             waiting: None,
-            made: 0,
+            added: 0,
             counters: Counters::default(),
         }
     }
@@ -295,7 +304,7 @@ impl DensifyOperator {
     fn take_all(&mut self, mut sorter: Sorter, interrupt: &dyn Interrupt) -> Result<(), Error> {
         while let Some(row) = self.input.next(interrupt)? {
             if let Some(value) = self.stage.value(row.document())? {
-                widen(&mut self.ends, value);
+                ValueRange::extend(&mut self.values, value);
             }
             let stage = &self.stage;
             sorter.add_with(row, |row, key| stage.append_key(row.document(), key))?;
@@ -311,42 +320,43 @@ impl DensifyOperator {
     fn begin(&mut self, partition: Vec<Option<Value>>, first: Option<ValueRef<'_>>) {
         self.partition = Some(partition);
         self.next = match &self.stage.bounds {
-            DensifyBounds::Full => self.ends.as_ref().map(|(least, _)| least.clone()),
+            DensifyBounds::Full => self.values.as_ref().map(|values| values.least.clone()),
             DensifyBounds::Partition => first.map(ValueRef::to_value),
-            DensifyBounds::Explicit(lower, _) => Some(lower.clone()),
+            DensifyBounds::Explicit { lower, .. } => Some(lower.clone()),
         };
     }
 
     /// Returns `true` if a row has to be added for `value`. `before` is the value of the next row
     /// of the partition, if there is one.
-    fn is_made(&self, value: ValueRef<'_>, before: Option<ValueRef<'_>>) -> bool {
-        let in_bounds = match (&self.stage.bounds, &self.ends) {
-            (DensifyBounds::Full, Some((_, greatest))) => value.compare(greatest.as_ref()).is_le(),
+    fn is_missing(&self, value: ValueRef<'_>, before: Option<ValueRef<'_>>) -> bool {
+        let in_bounds = match (&self.stage.bounds, &self.values) {
+            (DensifyBounds::Full, Some(values)) => value.compare(values.greatest.as_ref()).is_le(),
             (DensifyBounds::Full, None) => false,
             (DensifyBounds::Partition, _) => before.is_some(),
-            (DensifyBounds::Explicit(_, upper), _) => value.compare(upper.as_ref()).is_lt(),
+            (DensifyBounds::Explicit { upper, .. }, _) => value.compare(upper.as_ref()).is_lt(),
         };
         in_bounds && before.is_none_or(|before| value.compare(before).is_lt())
     }
 
     /// Returns the next row to add before the waiting one. Fails with 5897900 after 500,000 rows.
-    fn make(&mut self, before: Option<ValueRef<'_>>) -> Result<Option<Row>, Error> {
+    fn next_added(&mut self, before: Option<ValueRef<'_>>) -> Result<Option<Row>, Error> {
         let Some(next) = self.next.take() else {
             return Ok(None);
         };
-        if !self.is_made(next.as_ref(), before) {
+        if !self.is_missing(next.as_ref(), before) {
             // The value exists and needs no row. The step continues from it, with its type of
             // number.
-            let there = before.filter(|before| before.equals(next.as_ref()));
-            self.next = match there {
-                Some(there) => self.stage.step.next_value(there),
+            let existing = before.filter(|before| before.equals(next.as_ref()));
+            self.next = match existing {
+                Some(existing) => self.stage.step.next_value(existing),
                 None => Some(next),
             };
             return Ok(None);
         }
-        self.made += 1;
-        if self.made > MADE_MAX {
-            let message = format!("Generated {MADE_MAX} documents in $densify, which is the limit");
+        self.added += 1;
+        if self.added > ADDED_ROWS_MAX {
+            let message =
+                format!("Generated {ADDED_ROWS_MAX} documents in $densify, which is the limit");
             return Err(Error::new(5897900, message));
         }
         self.next = self.stage.step.next_value(next.as_ref());
@@ -369,14 +379,14 @@ impl DensifyOperator {
             };
             let Some(row) = waiting else {
                 // The end of the last partition.
-                return self.make(None);
+                return self.next_added(None);
             };
             let partition = self.stage.partition(row.document());
             let is_same = |one: &Vec<Option<Value>>| self.stage.is_one_partition(one, &partition);
             if !self.partition.as_ref().is_some_and(is_same) {
-                if let Some(made) = self.make(None)? {
+                if let Some(added) = self.next_added(None)? {
                     self.waiting = Some(row);
-                    return Ok(Some(made));
+                    return Ok(Some(added));
                 }
                 let first = self.stage.value(row.document())?.map(ValueRef::to_value);
                 if first.is_none() {
@@ -390,10 +400,10 @@ impl DensifyOperator {
             let Some(value) = value else {
                 return Ok(Some(row));
             };
-            return match self.make(Some(value.as_ref()))? {
-                Some(made) => {
+            return match self.next_added(Some(value.as_ref()))? {
+                Some(added) => {
                     self.waiting = Some(row);
-                    Ok(Some(made))
+                    Ok(Some(added))
                 }
                 None => Ok(Some(row)),
             };
@@ -401,14 +411,30 @@ impl DensifyOperator {
     }
 }
 
-fn widen(ends: &mut Option<(Value, Value)>, value: ValueRef<'_>) {
-    match ends {
-        None => *ends = Some((value.to_value(), value.to_value())),
-        Some((least, _)) if value.compare(least.as_ref()).is_lt() => *least = value.to_value(),
-        Some((_, greatest)) if value.compare(greatest.as_ref()).is_gt() => {
-            *greatest = value.to_value();
+/// The smallest and the largest value of some rows.
+struct ValueRange {
+    least: Value,
+    greatest: Value,
+}
+
+impl ValueRange {
+    /// Extends the range so that it contains the value.
+    fn extend(range: &mut Option<ValueRange>, value: ValueRef<'_>) {
+        match range {
+            None => {
+                *range = Some(ValueRange {
+                    least: value.to_value(),
+                    greatest: value.to_value(),
+                });
+            }
+            Some(range) if value.compare(range.least.as_ref()).is_lt() => {
+                range.least = value.to_value();
+            }
+            Some(range) if value.compare(range.greatest.as_ref()).is_gt() => {
+                range.greatest = value.to_value();
+            }
+            Some(_) => {}
         }
-        Some(_) => {}
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{DocumentBuf, Value};
 
-use super::chain::chain;
+use super::chain::{CollectionStages, chain};
 use super::query_pushdown;
 use super::rows::Rows;
 use super::stage::{ExplainContext, Pipeline, Stage, StageKind};
@@ -18,8 +18,14 @@ use crate::source::Source;
 /// Opens the rows of the first stage.
 pub(super) type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
 
-/// The work of a stage: the number of rows returned, and what it has read from other collections.
-type StageWork = (u64, Option<ReadCounters>);
+/// What a stage has done.
+#[derive(Clone, Default)]
+struct StageWork {
+    /// The number of rows that the stage has returned.
+    returned: u64,
+    /// What it has read from other collections.
+    reads: Option<ReadCounters>,
+}
 
 impl Pipeline {
     /// Explains the stages on a collection or view. The first one is the query. Runs them if the
@@ -35,7 +41,7 @@ impl Pipeline {
             return Ok(shown);
         }
         let is_view = source.view().is_some();
-        let (source, stages) = self.over_base(source, how.context)?;
+        let CollectionStages { source, stages } = self.collection_stages(source, how.context)?;
         if is_view && let Some(shown) = self.own_access(&stages, source, how)? {
             return Ok(shown);
         }
@@ -59,8 +65,8 @@ impl Pipeline {
         self.explain_after(first, rest, &open, how)
     }
 
-    /// Explains stages of which the first one reads the source by an access path of its own. Returns `None`
-    /// if it does not.
+    /// Explains stages of which the first one reads the source by an access path of its own.
+    /// Returns `None` if it does not.
     fn own_access(
         &self,
         stages: &[Stage],
@@ -98,7 +104,7 @@ impl Pipeline {
             Vec::new()
         };
         let mut first = first;
-        if let Some(reads) = done.first().and_then(|(_, reads)| reads.as_ref()) {
+        if let Some(reads) = done.first().and_then(|work| work.reads.as_ref()) {
             let number = |count: u64| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX));
             first.push("totalDocsExamined", number(reads.documents_examined));
             first.push("totalKeysExamined", number(reads.keys_examined));
@@ -108,19 +114,19 @@ impl Pipeline {
             first.push("indexesUsed", Value::Array(indexes.collect()));
         }
         let mut shown = vec![first];
-        for (place, stage) in rest.iter().enumerate() {
-            let reads = done.get(place + 1).and_then(|(_, reads)| reads.as_ref());
+        for (number, stage) in (1..).zip(rest) {
+            let reads = done.get(number).and_then(|work| work.reads.as_ref());
             shown.push(stage.explained(reads, how)?);
         }
         let output = self.output.as_ref();
         if runs && output.is_some() {
             // A stage that writes returns no rows. Explain does not run it.
-            done.push((0, None));
+            done.push(StageWork::default());
         }
         shown.extend(output.map(|output| output.to_document(&how.context.database)));
-        for (document, (count, _)) in shown.iter_mut().zip(done) {
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
-            document.push("nReturned", Value::whole(count));
+        for (document, work) in shown.iter_mut().zip(done) {
+            let returned = i64::try_from(work.returned).unwrap_or(i64::MAX);
+            document.push("nReturned", Value::whole(returned));
             document.push("executionTimeMillisEstimate", 0);
         }
         Ok(shown)
@@ -138,15 +144,18 @@ fn run(
         rows = chain(std::slice::from_ref(stage), rows, how.context)?;
     }
     while rows.next(how.interrupt)?.is_some() {}
-    let done = |operator: &dyn Operator| (operator.counters().returned, operator.reads());
-    let mut all = vec![done(&*rows)];
+    let work = |operator: &dyn Operator| StageWork {
+        returned: operator.counters().returned,
+        reads: operator.reads(),
+    };
+    let mut all = vec![work(&*rows)];
     let mut inputs = rows.inputs();
     while let Some(input) = inputs.first().copied() {
-        all.push(done(input));
+        all.push(work(input));
         inputs = input.inputs();
     }
     // Stages before one that produces its own documents are not asked for rows.
-    all.resize(rest.len() + 1, (0, None));
+    all.resize(rest.len() + 1, StageWork::default());
     all.reverse();
     Ok(all)
 }

@@ -2,7 +2,7 @@
 //! from other rows, and `$addFields` for other values.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::expression::Expression;
 use windrow_mql::filter::Environment;
 use windrow_mql::reshape::Reshape;
@@ -12,7 +12,7 @@ use windrow_mql::window::WindowFunction;
 use super::densify::{list, parse_paths};
 use super::operand;
 use super::stage::StageKind;
-use super::window_fields::{WindowFields, check_conflicts};
+use super::window_fields::{WindowField, WindowFields, check_conflicts};
 use crate::Error;
 
 /// Parses `{partitionBy, partitionByFields, sortBy, output}`. Fails with 9 if the operand is not a
@@ -124,13 +124,16 @@ fn stages(
         match how {
             FillMethod::Value(value) => {
                 let filled = [Value::from(format!("${name}")), value.to_value()];
-                let filled: windrow_document::ArrayBuf = filled.into_iter().collect();
+                let filled: ArrayBuf = filled.into_iter().collect();
                 own.push(name, doc! { "$ifNull": filled });
             }
             FillMethod::Method(function) => {
                 check_conflicts(&from_others, name)?;
                 let function = parse_function(name, function, sort.as_ref(), environment)?;
-                from_others.push((operand::check_path(name)?, function));
+                from_others.push(WindowField {
+                    path: operand::check_path(name)?,
+                    function,
+                });
             }
         }
     }

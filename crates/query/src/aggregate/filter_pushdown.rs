@@ -24,7 +24,7 @@ impl MovingCondition {
     fn over(&self, stage: &Stage) -> Result<FilterPushdown, Error> {
         Ok(match &stage.kind {
             // A sort does not change documents.
-            StageKind::Sort(..) => FilterPushdown::Same,
+            StageKind::Sort { .. } => FilterPushdown::Same,
             kind if kind.has_lineage() => {
                 let document = self.document.as_document();
                 self.filter.pushdown(document, &|path| kind.lineage(path))?

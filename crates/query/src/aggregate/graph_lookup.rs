@@ -1,6 +1,6 @@
 //! `$graphLookup`: the documents that can be reached from a row, step by step.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -177,10 +177,19 @@ pub(super) struct GraphLookupOperator {
 /// The documents that have been reached from one row.
 #[derive(Default)]
 struct ReachedDocuments {
-    documents: Vec<(Content, u64)>,
-    ids: HashMap<Vec<u8>, (), RandomState>,
-    searched: HashMap<Vec<u8>, (), RandomState>,
+    documents: Vec<ReachedDocument>,
+    /// The keys of the `_id`s of the documents.
+    ids: HashSet<Vec<u8>, RandomState>,
+    /// The keys of the values that have been searched for.
+    searched: HashSet<Vec<u8>, RandomState>,
+    /// The memory of the documents, in bytes.
     bytes: usize,
+}
+
+struct ReachedDocument {
+    content: Content,
+    /// The value of `depthField`: 0 for the documents to which the start values lead.
+    depth: u64,
 }
 
 impl GraphLookupOperator {
@@ -270,7 +279,7 @@ impl GraphLookupOperator {
 
     fn list(&self, reached: &ReachedDocuments) -> Result<ArrayBuf, Error> {
         let mut list = ArrayBuilder::new();
-        for (content, depth) in &reached.documents {
+        for ReachedDocument { content, depth } in &reached.documents {
             let document = content.as_document();
             match &self.lookup.depth_field {
                 Some(path) => {
@@ -291,7 +300,7 @@ impl ReachedDocuments {
     fn mark_searched(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();
         key::append_with_collation(&mut bytes, value, false, collation);
-        self.searched.insert(bytes, ()).is_none()
+        self.searched.insert(bytes)
     }
 
     /// Adds a document. Returns `false` if it has been reached before. Fails with 40099 if the
@@ -300,7 +309,7 @@ impl ReachedDocuments {
         let document: Document<'_> = content.as_document();
         let mut id = Vec::new();
         key::append(&mut id, document.get("_id").unwrap_or(ValueRef::Null));
-        if self.ids.insert(id, ()).is_some() {
+        if !self.ids.insert(id) {
             return Ok(false);
         }
         self.bytes += document.as_bytes().len() + 64;
@@ -310,7 +319,10 @@ impl ReachedDocuments {
                 "$graphLookup reached maximum memory consumption",
             ));
         }
-        self.documents.push((content.clone(), depth));
+        self.documents.push(ReachedDocument {
+            content: content.clone(),
+            depth,
+        });
         Ok(true)
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn parse_sort_by_count(
     let order = Sort::parse(doc! { "count": -1 }.as_document())?;
     Ok(vec![
         StageKind::from_transformation(group),
-        StageKind::Sort(order, None),
+        StageKind::sort(order),
     ])
 }
 

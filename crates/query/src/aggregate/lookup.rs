@@ -253,7 +253,7 @@ impl LookupOperator {
             let found = join.matching(row.document(), &self.context, &mut self.reads, interrupt);
             return match found? {
                 JoinResult::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
-                JoinResult::Query(condition, filter) => {
+                JoinResult::Query { condition, filter } => {
                     let condition = condition.as_document();
                     let found = matching(condition, filter, &self.source, &self.context)?;
                     each(found, &mut self.reads, interrupt, take)
@@ -297,7 +297,7 @@ impl LookupOperator {
             Some(JoinResult::Records(records)) => {
                 Cursor::new(pipeline.over_records(records, &context)?)
             }
-            Some(JoinResult::Query(condition, filter)) => pipeline
+            Some(JoinResult::Query { condition, filter }) => pipeline
                 .after_filter(condition.as_document(), filter)
                 .over_source(&self.source, None, &context)?,
             None => pipeline.over_source(&self.source, None, &context)?,

@@ -11,7 +11,8 @@ use super::geo_near::GeoNear;
 use super::operand::{fits, scope, whole};
 use super::output;
 use super::stage::{
-    NESTED_MAX, Pipeline, Stage, StageKind, first_stage_name, not_first, text_is_late, too_nested,
+    NESTED_MAX, Pipeline, ScoreMetadata, Stage, StageKind, first_stage_name, not_first,
+    text_is_late, too_nested,
 };
 use super::unwind::Unwind;
 use super::{
@@ -311,7 +312,7 @@ fn check_form(stage: ValueRef<'_>) -> Result<(), Error> {
         Some(("$facet", operand)) => facet::pipelines(operand)?
             .into_iter()
             .try_for_each(|(_, stages)| Pipeline::check_forms(stages)),
-        Some(("$unionWith", operand)) => Pipeline::check_forms(union::operands(operand)?.1),
+        Some(("$unionWith", operand)) => Pipeline::check_forms(union::operands(operand)?.stages),
         _ => Ok(()),
     }
 }
@@ -426,7 +427,7 @@ pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
         if (read.score || read.search) && !has_text && scores.is_none() {
             return missing("score");
         }
-        if read.score_details && scores != Some(true) {
+        if read.score_details && scores != Some(ScoreMetadata::WithDetails) {
             return missing("score details");
         }
     }
@@ -500,7 +501,7 @@ fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKin
             "$natural sort cannot be set in a pipeline",
         ));
     }
-    Ok(vec![StageKind::Sort(sort, None)])
+    Ok(vec![StageKind::sort(sort)])
 }
 
 fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {

@@ -121,7 +121,7 @@ fn limit_sorts(stages: &mut [Stage]) {
         else {
             continue;
         };
-        if let StageKind::Sort(_, limit) = &mut first.kind {
+        if let StageKind::Sort { limit, .. } = &mut first.kind {
             let mut skipped = 0u64;
             for stage in rest {
                 match &stage.kind {
@@ -169,7 +169,7 @@ pub fn split<'s>(
     }
     if let Some((
         Stage {
-            kind: StageKind::Sort(sort, _),
+            kind: StageKind::Sort { sort, .. },
             ..
         },
         behind,

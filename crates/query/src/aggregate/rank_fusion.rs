@@ -17,7 +17,7 @@ use windrow_mql::sort::Sort;
 use windrow_mql::{FusedScore, Meta};
 
 use super::rows::Rows;
-use super::stage::{Pipeline, PipelineContext, StageKind, Transformation};
+use super::stage::{Pipeline, PipelineContext, ScoreMetadata, StageKind, Transformation};
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
@@ -50,7 +50,7 @@ impl FusionInput {
     fn order(&self) -> Option<&Sort> {
         let mut stages = self.pipeline.stages.iter().rev();
         stages.find_map(|stage| match &stage.kind {
-            StageKind::Sort(sort, _) => Some(Some(sort)),
+            StageKind::Sort { sort, .. } => Some(Some(sort)),
             StageKind::Other(other) if other.shuffles() => Some(None),
             _ => None,
         })?
@@ -90,8 +90,12 @@ impl Transformation for RankFusion {
         }))
     }
 
-    fn scores(&self) -> Option<bool> {
-        Some(self.with_details)
+    fn scores(&self) -> Option<ScoreMetadata> {
+        Some(if self.with_details {
+            ScoreMetadata::WithDetails
+        } else {
+            ScoreMetadata::ScoreOnly
+        })
     }
 }
 

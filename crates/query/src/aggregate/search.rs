@@ -11,7 +11,8 @@ use windrow_search::Hit;
 
 use super::rows::Rows;
 use super::stage::{
-    ExplainContext, PipelineContext, RowsNeeded, StageKind, Transformation, not_first,
+    ExplainContext, PipelineContext, RowsNeeded, ScoreMetadata, StageKind, Transformation,
+    not_first,
 };
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, DocumentsAhead, Operator, ReadCounters, counted};
@@ -113,8 +114,14 @@ impl Transformation for SearchStage {
         Some(format!("SEARCH {}", self.search.index))
     }
 
-    fn scores(&self) -> Option<bool> {
-        (self.shows == SearchOutput::Documents).then_some(self.search.returns_score_details)
+    fn scores(&self) -> Option<ScoreMetadata> {
+        match self.shows {
+            SearchOutput::Documents if self.search.returns_score_details => {
+                Some(ScoreMetadata::WithDetails)
+            }
+            SearchOutput::Documents => Some(ScoreMetadata::ScoreOnly),
+            SearchOutput::Meta => None,
+        }
     }
 
     fn with_rows_needed(&self, needed: &RowsNeeded) -> Option<Arc<dyn Transformation>> {

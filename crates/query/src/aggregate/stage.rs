@@ -41,8 +41,11 @@ pub enum StageKind {
     ReplaceRoot(ReplaceRoot),
     Reshape(Reshape),
     Skip(u64),
-    /// A sort, with the limit of a later stage if there is one.
-    Sort(Sort, Option<u64>),
+    Sort {
+        sort: Sort,
+        /// The number of rows that later stages need, if it is known.
+        limit: Option<u64>,
+    },
     /// Statistics of the collection in place of its documents.
     Statistics(Statistics),
     Unwind(Unwind),
@@ -87,9 +90,8 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns `Some` if the stage computes a score for each row, with `true` if it also computes
-    /// the details of the score.
-    fn scores(&self) -> Option<bool> {
+    /// Returns what the stage computes besides the rows, if it computes a score for each row.
+    fn scores(&self) -> Option<ScoreMetadata> {
         None
     }
 
@@ -145,6 +147,14 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     ) -> Result<DocumentBuf, Error> {
         Ok(shown)
     }
+}
+
+/// The metadata of rows with a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreMetadata {
+    ScoreOnly,
+    /// The score, and the details from which it is computed.
+    WithDetails,
 }
 
 /// The rows of a stage that the stages after it need.
@@ -300,7 +310,7 @@ impl Stage {
     }
 
     /// See [`Transformation::scores`].
-    pub fn scores(&self) -> Option<bool> {
+    pub fn scores(&self) -> Option<ScoreMetadata> {
         match &self.kind {
             StageKind::Other(other) => other.scores(),
             _ => None,
@@ -331,11 +341,16 @@ impl StageKind {
         StageKind::Other(Arc::new(transformation))
     }
 
+    /// A sort of all rows.
+    pub fn sort(sort: Sort) -> StageKind {
+        StageKind::Sort { sort, limit: None }
+    }
+
     /// Returns the paths that the stage reads. `whole` is `true` if they are not known.
     pub fn dependencies(&self) -> Dependencies {
         match self {
             StageKind::Match(filter) => filter.dependencies(),
-            StageKind::Sort(sort, _) => sort_dependencies(sort),
+            StageKind::Sort { sort, .. } => sort_dependencies(sort),
             StageKind::Reshape(reshape) => reshape.dependencies(),
             StageKind::ReplaceRoot(replace) => replace.dependencies(),
             StageKind::Redact(redact) => redact.dependencies(),
@@ -377,7 +392,7 @@ impl StageKind {
     /// Returns `true` if filters after the stage can run before it, on the lineage of their paths.
     pub fn has_lineage(&self) -> bool {
         match self {
-            StageKind::Sort(..)
+            StageKind::Sort { .. }
             | StageKind::Reshape(_)
             | StageKind::ReplaceRoot(_)
             | StageKind::Unwind(_) => true,
@@ -400,7 +415,7 @@ impl StageKind {
     pub(super) fn print(&self, name: &str, operand: ValueRef<'_>) -> DocumentBuf {
         let mut printed = DocumentBuf::new();
         match self {
-            StageKind::Sort(sort, _) => printed.push("$sort", sort.to_document()),
+            StageKind::Sort { sort, .. } => printed.push("$sort", sort.to_document()),
             _ => printed.push(name, operand.to_value()),
         }
         printed

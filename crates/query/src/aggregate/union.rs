@@ -32,7 +32,7 @@ pub(super) fn parse(
     environment: &Environment,
     parse: ParsePipeline,
 ) -> Result<Vec<StageKind>, Error> {
-    let (collection, stages) = operands(operand)?;
+    let UnionOperands { collection, stages } = operands(operand)?;
     refuse_within(stages, 31441, "$unionWith")?;
     let pipeline = parse(stages, environment)?;
     Ok(vec![StageKind::from_transformation(UnionWith {
@@ -41,11 +41,19 @@ pub(super) fn parse(
     })])
 }
 
-/// Returns the collection and the stages. Fails with 9 if the operand is neither a name nor a
+/// The operands of a `$unionWith`.
+pub(super) struct UnionOperands<'o> {
+    /// The name of the other collection, or [`NO_COLLECTION`].
+    pub collection: &'o str,
+    /// The stages that run on it.
+    pub stages: Array<'o>,
+}
+
+/// Parses the operands, but not the stages. Fails with 9 if the operand is neither a name nor a
 /// document, or if a pipeline without `coll` does not begin with `$documents`, with 40414 without
 /// both, with 40415 for unknown fields, with 14 if the name is not a string, with 73 if it is
 /// empty.
-pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error> {
+pub(super) fn operands(operand: ValueRef<'_>) -> Result<UnionOperands<'_>, Error> {
     let (mut collection, mut stages) = (None, Array::EMPTY);
     match operand {
         ValueRef::String(name) => collection = Some(name),
@@ -69,12 +77,12 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
             ));
         }
     }
-    let brings = documents::begins(stages);
-    if brings && collection.is_some() {
+    let has_documents = documents::begins(stages);
+    if has_documents && collection.is_some() {
         let message = "a $unionWith that begins with $documents must not have 'coll'";
         return Err(Error::new(73, message));
     }
-    let collection = collection.or_else(|| brings.then_some(NO_COLLECTION));
+    let collection = collection.or_else(|| has_documents.then_some(NO_COLLECTION));
     let Some(collection) = collection else {
         if !stages.is_empty() {
             let message = "$unionWith stage without explicit collection must have a pipeline with \
@@ -86,7 +94,7 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
     if collection.is_empty() {
         return Err(Error::new(73, "Invalid namespace specified"));
     }
-    Ok((collection, stages))
+    Ok(UnionOperands { collection, stages })
 }
 
 impl Transformation for UnionWith {
@@ -120,19 +128,20 @@ impl Transformation for UnionWith {
             ..*how
         };
         let source = how.context.source(&self.collection)?;
-        let (base, stages) = self.pipeline.over_base(&source, how.context)?;
+        let over = self.pipeline.collection_stages(&source, how.context)?;
         let is_reached = !how.verbosity.runs() || reads.is_some();
         let mut shown = if is_reached {
             self.pipeline.explained(&source, None, how)?
         } else {
-            stages.iter().map(|stage| stage.source.clone()).collect()
+            let stages = over.stages.iter();
+            stages.map(|stage| stage.source.clone()).collect()
         };
         let mut operands = DocumentBuf::new();
         if self.collection == NO_COLLECTION {
             // No collection is read.
             shown.drain(..usize::from(is_reached));
         } else {
-            let namespace = base.namespace();
+            let namespace = over.source.namespace();
             let (_, collection) = split_namespace(&namespace)?;
             operands.push("coll", collection);
         }

@@ -26,9 +26,16 @@ use crate::row::Row;
 pub struct WindowFields {
     partition_by: Option<Expression>,
     sort: Option<Sort>,
-    fields: Vec<(Path, WindowFunction)>,
+    fields: Vec<WindowField>,
     /// Adds the values to the documents. `None` if there are no fields.
-    placing: Option<ComputedFields>,
+    computed_fields: Option<ComputedFields>,
+}
+
+/// A field that is added to each document.
+#[derive(Clone, Debug)]
+pub(super) struct WindowField {
+    pub path: Path,
+    pub function: WindowFunction,
 }
 
 /// Parses `{partitionBy, sortBy, output}`. Fails with 9 if the operand is not a document, with
@@ -69,16 +76,19 @@ pub(super) fn parse(
     for (name, specification) in output {
         check_conflicts(&fields, name)?;
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
-        fields.push((operand::check_path(name)?, function));
+        fields.push(WindowField {
+            path: operand::check_path(name)?,
+            function,
+        });
     }
     WindowFields::new(partition_by, sort, fields)
         .map(|stage| vec![StageKind::from_transformation(stage)])
 }
 
 /// Fails with 6307900 if the path of a field overlaps with one of the others.
-pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> Result<(), Error> {
+pub(super) fn check_conflicts(fields: &[WindowField], name: &str) -> Result<(), Error> {
     let path = Path::parse(name);
-    if fields.iter().any(|(other, _)| other.overlaps(&path)) {
+    if fields.iter().any(|other| other.path.overlaps(&path)) {
         let message = "$setWindowFields 'output' specification contains two conflicting paths";
         Err(Error::new(6307900, message))
     } else {
@@ -91,10 +101,10 @@ impl WindowFields {
     pub(super) fn new(
         partition_by: Option<Expression>,
         sort: Option<Sort>,
-        fields: Vec<(Path, WindowFunction)>,
+        fields: Vec<WindowField>,
     ) -> Result<WindowFields, Error> {
-        let paths = fields.iter().map(|(path, _)| path);
-        let placing = if fields.is_empty() {
+        let paths = fields.iter().map(|field| &field.path);
+        let computed_fields = if fields.is_empty() {
             None
         } else {
             Some(ComputedFields::parse(paths)?)
@@ -103,7 +113,7 @@ impl WindowFields {
             partition_by,
             sort,
             fields,
-            placing,
+            computed_fields,
         })
     }
 
@@ -140,7 +150,7 @@ impl Transformation for WindowFields {
         if let Some(sort) = &self.sort {
             found.extend(sort_dependencies(sort));
         }
-        for (path, function) in &self.fields {
+        for WindowField { path, function } in &self.fields {
             found.extend(function.dependencies());
             // The types of the values on the path matter, too.
             if let Some((parent, _)) = path.to_string().rsplit_once('.') {
@@ -218,7 +228,9 @@ impl WindowFieldsOperator {
         let mut rows = vec![first];
         while let Some(next) = self.sorted.next()? {
             let is_other = match rows.first() {
-                Some(first) => split(&first.key)?.0 != split(&next.key)?.0,
+                Some(first) => {
+                    SortKey::split(&first.key)?.partition != SortKey::split(&next.key)?.partition
+                }
                 None => true,
             };
             if is_other {
@@ -238,7 +250,7 @@ impl WindowFieldsOperator {
         let mut columns = Vec::with_capacity(self.stage.fields.len());
         {
             let documents: Vec<Document<'_>> = rows.iter().map(|one| one.row.document()).collect();
-            let keys = rows.iter().map(|one| Ok(split(&one.key)?.1));
+            let keys = rows.iter().map(|one| Ok(SortKey::split(&one.key)?.order));
             let keys: Vec<&[u8]> = keys.collect::<Result<_, Error>>()?;
             let environment = &self.environment;
             let partition = Partition {
@@ -251,7 +263,7 @@ impl WindowFieldsOperator {
                     .with_collation(environment.collation.as_deref()),
             };
             let mut bytes = 0;
-            for (_, function) in &self.stage.fields {
+            for WindowField { function, .. } in &self.stage.fields {
                 interrupt.check()?;
                 let values = function.compute(&partition)?;
                 let values_bytes = values.iter().flatten();
@@ -264,31 +276,41 @@ impl WindowFieldsOperator {
                 columns.push(values.into_iter());
             }
         }
-        let Some(placing) = &self.stage.placing else {
+        let Some(computed_fields) = &self.stage.computed_fields else {
             return Ok(rows.into_iter().map(|keyed| keyed.row).collect());
         };
         let with_fields = |keyed: KeyedRow| {
             let values = columns.iter_mut().map(|values| values.next().flatten());
-            let document = placing.apply(keyed.row.document(), values)?;
+            let document = computed_fields.apply(keyed.row.document(), values)?;
             Ok(keyed.row.with(document))
         };
         rows.into_iter().map(with_fields).collect()
     }
 }
 
-/// Splits a key into those of the partition and of the sort.
-fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Bug> {
-    let parts = key.split_last_chunk::<LENGTH_BYTES>();
-    let parts = parts.and_then(|(keys, length)| {
-        let length = u32::from_be_bytes(*length) as usize;
-        keys.split_at_checked(length)
-    });
-    parts.ok_or_else(|| {
-        let bytes = key.len();
-        Bug::new(format!(
-            "the length at the end of a key of {bytes} bytes exceeds the key"
-        ))
-    })
+/// The parts of the key by which a row is sorted.
+struct SortKey<'k> {
+    /// The key of the partition.
+    partition: &'k [u8],
+    /// The key of the row within its partition. Empty without a sort.
+    order: &'k [u8],
+}
+
+impl SortKey<'_> {
+    fn split(key: &[u8]) -> Result<SortKey<'_>, Bug> {
+        let parts = key.split_last_chunk::<LENGTH_BYTES>();
+        let parts = parts.and_then(|(keys, length)| {
+            let length = u32::from_be_bytes(*length) as usize;
+            keys.split_at_checked(length)
+        });
+        let (partition, order) = parts.ok_or_else(|| {
+            let bytes = key.len();
+            Bug::new(format!(
+                "the length at the end of a key of {bytes} bytes exceeds the key"
+            ))
+        })?;
+        Ok(SortKey { partition, order })
+    }
 }
 
 impl Operator for WindowFieldsOperator {

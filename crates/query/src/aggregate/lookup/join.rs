@@ -34,8 +34,13 @@ enum JoinMethod {
 pub enum JoinResult {
     /// Documents from a table, in natural order.
     Records(Vec<Row>),
-    /// A condition and its filter, for a query on the collection.
-    Query(DocumentBuf, Filter),
+    /// The documents have to be queried from the collection.
+    Query {
+        /// The condition on the documents.
+        condition: DocumentBuf,
+        /// The parsed condition.
+        filter: Filter,
+    },
 }
 
 impl Join {
@@ -56,8 +61,8 @@ impl Join {
         reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<JoinResult, Error> {
-        let document = self.condition(row);
-        let filter = Filter::parse_with(document.as_document(), &context.environment)?;
+        let condition = self.condition(row);
+        let filter = Filter::parse_with(condition.as_document(), &context.environment)?;
         if self.method.is_none() {
             self.method = Some(self.choose(context, reads, interrupt)?);
         }
@@ -66,7 +71,7 @@ impl Join {
         {
             return Ok(JoinResult::Records(found));
         }
-        Ok(JoinResult::Query(document, filter))
+        Ok(JoinResult::Query { condition, filter })
     }
 
     /// Returns the pipeline with the condition inserted after its first stage, which is

@@ -19,17 +19,27 @@ use crate::source::{RecordId, Source};
 /// The records of the collection by the keys that an index on the field would have.
 pub struct JoinTable {
     hasher: RandomState,
-    /// Hashes of keys with positions in the records, sorted.
-    places: Vec<(u64, u32)>,
+    /// The keys of all records, sorted.
+    entries: Vec<TableEntry>,
     records: TableRecords,
     /// `true` if the path has numeric components, which can be array positions or names. The keys
     /// then do not tell which documents lack the field.
     has_numbers: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TableEntry {
+    key_hash: u64,
+    /// The position of the record in the records of the table.
+    record: u32,
+}
+
 enum TableRecords {
-    /// The documents, and their size in bytes.
-    Held(Vec<Row>, usize),
+    Held {
+        rows: Vec<Row>,
+        /// The memory of the rows, in bytes.
+        bytes: usize,
+    },
     /// The record ids, if the documents are too large. The documents are read again.
     Stored(Vec<RecordId>),
 }
@@ -54,8 +64,11 @@ impl JoinTable {
         };
         let mut table = JoinTable {
             hasher: RandomState::default(),
-            places: Vec::new(),
-            records: TableRecords::Held(Vec::new(), 0),
+            entries: Vec::new(),
+            records: TableRecords::Held {
+                rows: Vec::new(),
+                bytes: 0,
+            },
             has_numbers: equality
                 .foreign
                 .components()
@@ -64,9 +77,14 @@ impl JoinTable {
         };
         let mut scratch = Scratch::default();
         while let Some(row) = rows.cursor.next_row(interrupt)? {
-            let place = table.records.count() as u32;
-            let (hasher, places) = (&table.hasher, &mut table.places);
-            let mut emit = |key: &[u8], _: &[u8]| places.push((hasher.hash_one(key), place));
+            let record = table.records.count() as u32;
+            let (hasher, entries) = (&table.hasher, &mut table.entries);
+            let mut emit = |key: &[u8], _: &[u8]| {
+                entries.push(TableEntry {
+                    key_hash: hasher.hash_one(key),
+                    record,
+                });
+            };
             let keys = definition.keys(row.document(), &mut scratch, &mut emit);
             if keys.is_err() {
                 return Ok(None);
@@ -79,12 +97,12 @@ impl JoinTable {
                 return Ok(None);
             }
         }
-        table.places.sort_unstable();
+        table.entries.sort_unstable();
         Ok(Some(table))
     }
 
     fn bytes(&self) -> usize {
-        self.places.len() * size_of::<(u64, u32)>() + self.records.bytes()
+        self.entries.len() * size_of::<TableEntry>() + self.records.bytes()
     }
 
     /// Returns the records that match, in natural order. Returns `None` if the keys do not decide
@@ -96,17 +114,17 @@ impl JoinTable {
         reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Vec<Row>>, Error> {
-        let Some(places) = self.places_of(filter) else {
+        let Some(positions) = self.positions(filter) else {
             return Ok(None);
         };
         let (mut found, mut bytes, mut pace) = (Vec::new(), 0, Pace::default());
-        for place in places {
+        for position in positions {
             pace.step(interrupt)?;
             let row = match &self.records {
-                TableRecords::Held(rows, _) => rows.get(place).cloned(),
+                TableRecords::Held { rows, .. } => rows.get(position).cloned(),
                 TableRecords::Stored(ids) => {
                     reads.documents_examined += 1;
-                    let id = ids.get(place).copied();
+                    let id = ids.get(position).copied();
                     let read = id.map(|id| source.get(id)).transpose()?.flatten();
                     bytes += read.as_ref().map_or(0, |document| document.len());
                     id.zip(read)
@@ -127,9 +145,9 @@ impl JoinTable {
     }
 
     /// Returns the sorted positions of the records that may match.
-    fn places_of(&self, filter: &Filter) -> Option<Vec<usize>> {
+    fn positions(&self, filter: &Filter) -> Option<Vec<usize>> {
         let extent = leaf::extent(filter.root())?;
-        let (mut places, mut bytes) = (Vec::new(), Vec::new());
+        let (mut positions, mut bytes) = (Vec::new(), Vec::new());
         for interval in extent.intervals.as_slice() {
             if self.has_numbers && interval.low == Value::Null {
                 return None;
@@ -142,35 +160,35 @@ impl JoinTable {
                 filter.collation(),
             );
             let hash = self.hasher.hash_one(bytes.as_slice());
-            let first = self.places.partition_point(|(other, _)| *other < hash);
-            let (_, of_key) = self.places.split_at(first);
-            let of_key = of_key.iter().take_while(|(other, _)| *other == hash);
-            places.extend(of_key.map(|(_, place)| *place as usize));
+            let first = self.entries.partition_point(|entry| entry.key_hash < hash);
+            let (_, from_first) = self.entries.split_at(first);
+            let of_key = from_first.iter().take_while(|entry| entry.key_hash == hash);
+            positions.extend(of_key.map(|entry| entry.record as usize));
         }
-        places.sort_unstable();
-        places.dedup();
-        Some(places)
+        positions.sort_unstable();
+        positions.dedup();
+        Some(positions)
     }
 }
 
 impl TableRecords {
     fn count(&self) -> usize {
         match self {
-            TableRecords::Held(rows, _) => rows.len(),
+            TableRecords::Held { rows, .. } => rows.len(),
             TableRecords::Stored(ids) => ids.len(),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            TableRecords::Held(_, bytes) => *bytes,
+            TableRecords::Held { bytes, .. } => *bytes,
             TableRecords::Stored(ids) => ids.len() * size_of::<RecordId>(),
         }
     }
 
     fn push(&mut self, row: Row) {
         match self {
-            TableRecords::Held(rows, bytes) => {
+            TableRecords::Held { rows, bytes } => {
                 *bytes += row.bytes() + size_of::<Row>();
                 let content = row.content.into_shared();
                 rows.push(Row { content, ..row });
@@ -181,7 +199,7 @@ impl TableRecords {
 
     /// Drops the documents and keeps their record ids.
     fn drop_documents(&mut self) {
-        if let TableRecords::Held(rows, _) = self {
+        if let TableRecords::Held { rows, .. } = self {
             *self = TableRecords::Stored(rows.iter().map(|row| row.id).collect());
         }
     }
