@@ -4,6 +4,8 @@
 //! index entry is null. An index contains the elements of an array, while expressions compare the
 //! whole array.
 
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
 use windrow_document::Value;
 use windrow_document::path::Path;
 use windrow_mql::filter::{Comparison, ExprCondition, FieldComparison};
@@ -47,10 +49,10 @@ fn predicate(one: FieldComparison) -> Option<Predicate> {
 fn interval(operator: Comparison, value: Value) -> Interval {
     match operator {
         Comparison::Eq => Interval::point(value),
-        Comparison::Gt => Interval::new(value, false, Value::MaxKey, true),
-        Comparison::Gte => Interval::new(value, true, Value::MaxKey, true),
+        Comparison::Gt => Interval::new(Excluded(value), Unbounded),
+        Comparison::Gte => Interval::new(Included(value), Unbounded),
         // A missing value is less than null, but its index entry is null.
-        Comparison::Lt if value != Value::Null => Interval::new(Value::MinKey, true, value, false),
-        Comparison::Lt | Comparison::Lte => Interval::new(Value::MinKey, true, value, true),
+        Comparison::Lt if value != Value::Null => Interval::new(Unbounded, Excluded(value)),
+        Comparison::Lt | Comparison::Lte => Interval::new(Unbounded, Included(value)),
     }
 }

@@ -1,5 +1,6 @@
 //! Geospatial conditions as bounds of an index: the cells that contain the matching shapes.
 
+use std::ops::Bound::Included;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
@@ -47,6 +48,6 @@ pub fn has_all(definition: &Definition, geo_predicates: &[GeoPredicate]) -> bool
 pub fn intervals(cells: &Cells, ranges: &[KeyRange]) -> Intervals {
     Intervals::union(ranges.iter().map(|range| {
         let (low, high) = (cells.value(range.first), cells.value(range.last));
-        Interval::new(low, true, high, true)
+        Interval::new(Included(low), Included(high))
     }))
 }

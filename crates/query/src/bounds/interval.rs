@@ -3,12 +3,11 @@
 mod print;
 
 use std::cmp::Ordering;
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use windrow_document::collation;
-use windrow_document::{
-    ArrayBuf, Collation, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key,
-};
+use windrow_document::{ArrayBuf, Collation, DocumentBuf, ObjectId, Timestamp, Type, Value, key};
 
 use crate::key_range::KeyRange;
 
@@ -58,52 +57,64 @@ pub fn after(bytes: &[u8]) -> Vec<u8> {
     vec![0xFF; 2]
 }
 
-fn edge(
-    value: ValueRef<'_>,
-    descending: bool,
-    past: bool,
-    collation: Option<&Collation>,
-) -> Vec<u8> {
+fn key_bytes(value: &Value, descending: bool, collation: Option<&Collation>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    key::append_with_collation(&mut bytes, value, descending, collation);
-    if past { after(&bytes) } else { bytes }
+    key::append_with_collation(&mut bytes, value.as_ref(), descending, collation);
+    bytes
+}
+
+/// An end of an interval.
+pub fn end(value: Value, is_included: bool) -> Bound<Value> {
+    if is_included {
+        Included(value)
+    } else {
+        Excluded(value)
+    }
 }
 
 impl Interval {
-    /// Returns the interval between two values.
-    pub fn new(low: Value, includes_low: bool, high: Value, includes_high: bool) -> Interval {
-        Interval::between(low, includes_low, high, includes_high, None)
+    /// Returns the interval between two values. Without bounds it reaches from MinKey to MaxKey,
+    /// both inclusive.
+    pub fn new(low: Bound<Value>, high: Bound<Value>) -> Interval {
+        Interval::with_collation(low, high, None)
     }
 
-    fn between(
-        low: Value,
-        includes_low: bool,
-        high: Value,
-        includes_high: bool,
+    fn with_collation(
+        low: Bound<Value>,
+        high: Bound<Value>,
         collation: Option<Arc<Collation>>,
     ) -> Interval {
-        let from = edge(low.as_ref(), false, !includes_low, collation.as_deref());
-        let to = edge(high.as_ref(), false, includes_high, collation.as_deref());
-        Interval {
-            low,
-            high,
+        let is_included = |end: &Bound<Value>| !matches!(end, Excluded(_));
+        let (includes_low, includes_high) = (is_included(&low), is_included(&high));
+        let value = |end, unbounded| match end {
+            Included(value) | Excluded(value) => value,
+            Unbounded => unbounded,
+        };
+        let mut interval = Interval {
+            low: value(low, Value::MinKey),
+            high: value(high, Value::MaxKey),
             includes_low,
             includes_high,
-            keys: KeyRange { from, to },
+            keys: KeyRange {
+                from: Vec::new(),
+                to: Vec::new(),
+            },
             collation,
-        }
+        };
+        interval.keys = interval.encode(false);
+        interval
     }
 
     /// The same interval, in the order of a collation.
     fn collated(&self, collation: &Arc<Collation>) -> Interval {
-        let (low, high) = (self.low.clone(), self.high.clone());
-        let collation = Some(collation.clone());
-        Interval::between(low, self.includes_low, high, self.includes_high, collation)
+        let low = end(self.low.clone(), self.includes_low);
+        let high = end(self.high.clone(), self.includes_high);
+        Interval::with_collation(low, high, Some(collation.clone()))
     }
 
     /// `[value, value]`.
     pub fn point(value: Value) -> Interval {
-        let from = edge(value.as_ref(), false, false, None);
+        let from = key_bytes(&value, false, None);
         Interval {
             low: value.clone(),
             high: value,
@@ -119,7 +130,7 @@ impl Interval {
 
     /// `[MinKey, MaxKey]`.
     pub fn full() -> Interval {
-        Interval::new(Value::MinKey, true, Value::MaxKey, true)
+        Interval::new(Unbounded, Unbounded)
     }
 
     /// Returns `true` if the interval contains all values.
@@ -159,7 +170,7 @@ impl Interval {
             pattern: String::new(),
             options: String::new(),
         };
-        let (low, high, closed) = match type_of {
+        let (low, high, includes_high) = match type_of {
             Type::MinKey => return Interval::point(Value::MinKey),
             Type::MaxKey => return Interval::point(Value::MaxKey),
             Type::Undefined => return Interval::point(Value::Undefined),
@@ -192,21 +203,21 @@ impl Interval {
             Type::JavaScript => (code(), scoped(), false),
             Type::JavaScriptWithScope => (scoped(), Value::MaxKey, false),
         };
-        Interval::new(low, true, high, closed)
+        Interval::new(Included(low), end(high, includes_high))
     }
 
     /// The strings with this prefix.
     pub fn from_prefix(prefix: &str) -> Interval {
-        let strings = Interval::from_type(Type::String);
+        let low = Included(Value::String(prefix.to_owned()));
         let mut characters: Vec<char> = prefix.chars().collect();
         while let Some(last) = characters.pop() {
             if let Some(next) = following(last) {
                 characters.push(next);
                 let high = Value::String(characters.into_iter().collect());
-                return Interval::new(Value::String(prefix.to_owned()), true, high, false);
+                return Interval::new(low, Excluded(high));
             }
         }
-        Interval::new(Value::String(prefix.to_owned()), true, strings.high, false)
+        Interval::new(low, Excluded(Interval::from_type(Type::String).high))
     }
 
     fn intersect(&self, other: &Interval) -> Interval {
@@ -237,13 +248,30 @@ impl Interval {
 
     /// Returns the range of the key bytes of the values, ascending or descending.
     pub fn key_range(&self, descending: bool) -> KeyRange {
-        if !descending {
-            return self.keys.clone();
+        if descending {
+            self.encode(true)
+        } else {
+            self.keys.clone()
         }
-        let collation = self.collation.as_deref();
-        let from = edge(self.high.as_ref(), true, !self.includes_high, collation);
-        let to = edge(self.low.as_ref(), true, self.includes_low, collation);
-        KeyRange { from, to }
+    }
+
+    /// Encodes the values as key bytes, and returns their range.
+    fn encode(&self, descending: bool) -> KeyRange {
+        let bytes = |value| key_bytes(value, descending, self.collation.as_deref());
+        let (low, high) = (bytes(&self.low), bytes(&self.high));
+        let after_if =
+            |is_after: bool, bytes: Vec<u8>| if is_after { after(&bytes) } else { bytes };
+        if descending {
+            KeyRange {
+                from: after_if(!self.includes_high, high),
+                to: after_if(self.includes_low, low),
+            }
+        } else {
+            KeyRange {
+                from: after_if(!self.includes_low, low),
+                to: after_if(self.includes_high, high),
+            }
+        }
     }
 }
 
@@ -346,17 +374,14 @@ impl Intervals {
     /// Returns all other values.
     pub fn complement(&self) -> Intervals {
         let collation = self.0.iter().find_map(|one| one.collation.clone());
-        let between = |low, includes_low, high, includes_high| {
-            Interval::between(low, includes_low, high, includes_high, collation.clone())
-        };
+        let gap = |low, high| Interval::with_collation(low, high, collation.clone());
         let mut gaps = Vec::with_capacity(self.0.len() + 1);
-        let (mut low, mut includes_low) = (Value::MinKey, true);
+        let mut low = Unbounded;
         for interval in &self.0 {
-            let (high, includes_high) = (interval.low.clone(), !interval.includes_low);
-            gaps.push(between(low, includes_low, high, includes_high));
-            (low, includes_low) = (interval.high.clone(), !interval.includes_high);
+            gaps.push(gap(low, end(interval.low.clone(), !interval.includes_low)));
+            low = end(interval.high.clone(), !interval.includes_high);
         }
-        gaps.push(between(low, includes_low, Value::MaxKey, true));
+        gaps.push(gap(low, Unbounded));
         Intervals::union(gaps)
     }
 
@@ -443,7 +468,7 @@ mod tests {
     }
 
     fn between(low: i32, high: i32) -> Interval {
-        Interval::new(low.into(), true, high.into(), false)
+        Interval::new(Included(low.into()), Excluded(high.into()))
     }
 
     #[test]
@@ -530,7 +555,7 @@ mod tests {
                     && (high.is_lt() || high.is_eq() && interval.includes_high);
                 for descending in [false, true] {
                     let range = interval.key_range(descending);
-                    let bytes = edge(value.as_ref(), descending, false, None);
+                    let bytes = key_bytes(value, descending, None);
                     assert_eq!(range.contains(&bytes), expected, "{value} in {interval:?}");
                 }
             }

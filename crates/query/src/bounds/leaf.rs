@@ -1,10 +1,12 @@
 //! Computes the intervals of an index field for which one condition can be true.
 
+use std::ops::Bound::{Included, Unbounded};
+
 use windrow_document::{Type, Value, ValueRef};
 use windrow_index::Definition;
 use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
 
-use super::interval::{Interval, Intervals};
+use super::interval::{Interval, Intervals, end};
 
 /// What an index entry within the intervals implies for the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,12 +144,10 @@ fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
 
 /// Compares with MinKey or MaxKey: the interval may include values of all types.
 fn extreme(operator: Comparison, value: &Value) -> Interval {
-    let inclusive = operator.accepts_equal();
+    let end = end(value.clone(), operator.accepts_equal());
     match operator {
-        Comparison::Lt | Comparison::Lte => {
-            Interval::new(Value::MinKey, true, value.clone(), inclusive)
-        }
-        _ => Interval::new(value.clone(), inclusive, Value::MaxKey, true),
+        Comparison::Lt | Comparison::Lte => Interval::new(Unbounded, end),
+        _ => Interval::new(end, Unbounded),
     }
 }
 
@@ -163,19 +163,13 @@ fn is_nan(value: ValueRef<'_>) -> bool {
 fn bracketed(operator: Comparison, value: &Value) -> Interval {
     let mut bracket = Interval::from_type(value.type_of());
     if value.as_ref().is_number() {
-        bracket = Interval::new(f64::NEG_INFINITY.into(), true, f64::INFINITY.into(), true);
+        let (low, high) = (f64::NEG_INFINITY.into(), f64::INFINITY.into());
+        bracket = Interval::new(Included(low), Included(high));
     }
-    let inclusive = operator.accepts_equal();
+    let value = end(value.clone(), operator.accepts_equal());
     match operator {
-        Comparison::Lt | Comparison::Lte => {
-            Interval::new(bracket.low, true, value.clone(), inclusive)
-        }
-        _ => Interval::new(
-            value.clone(),
-            inclusive,
-            bracket.high,
-            bracket.includes_high,
-        ),
+        Comparison::Lt | Comparison::Lte => Interval::new(Included(bracket.low), value),
+        _ => Interval::new(value, end(bracket.high, bracket.includes_high)),
     }
 }
 

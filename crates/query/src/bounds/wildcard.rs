@@ -6,6 +6,7 @@
 //! in the index. In this case the path of the array is read as well, and nested arrays are treated
 //! as single values.
 
+use std::ops::Bound::{Excluded, Included};
 use std::sync::Arc;
 
 use windrow_document::path::Path;
@@ -229,8 +230,9 @@ impl PathNames {
 
 /// The names of the paths within a path.
 fn within(name: &str) -> Interval {
-    let edge = |end: char| Value::String(format!("{name}{end}"));
-    Interval::new(edge('.'), true, edge('/'), false)
+    let with = |last: char| Value::String(format!("{name}{last}"));
+    // The character after the dot is the slash.
+    Interval::new(Included(with('.')), Excluded(with('/')))
 }
 
 #[cfg(test)]

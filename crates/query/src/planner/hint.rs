@@ -1,5 +1,7 @@
 //! Hints, and scans between `min` and `max`.
 
+use std::ops::Bound::{Excluded, Included};
+
 use windrow_document::{Document, Value, ValueRef, key};
 use windrow_index::{Definition, KeyKind};
 
@@ -145,7 +147,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
             end(min).unwrap_or(Value::MinKey),
             end(max).unwrap_or(Value::MaxKey),
         );
-        *field = Intervals::from_interval(Interval::new(low, true, high, false));
+        *field = Intervals::from_interval(Interval::new(Included(low), Excluded(high)));
     }
     Ok(IndexScan {
         index,
