@@ -5,245 +5,28 @@
 //! different elements can satisfy different conditions. Such conditions restrict an index together
 //! only if they are in the same `$elemMatch`.
 //!
-//! Reading order: `arrays`, [`interval`], [`leaf`], [`geo`], [`expression`], this file,
+//! Reading order: `arrays`, [`interval`], [`leaf`], [`geo`], `predicate`, this file,
 //! [`key_ends`], [`partial`], [`wildcard`], [`range`].
 
 mod arrays;
-pub mod expression;
 pub mod geo;
 pub mod interval;
 pub mod key_ends;
 pub mod leaf;
 pub mod partial;
+mod predicate;
 pub mod range;
 pub mod wildcard;
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use windrow_document::Collation;
 use windrow_document::path::Path;
-use windrow_index::{Definition, KeyKind};
+use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
 pub use arrays::{common_parts, parts_with_arrays};
-use geo::GeoPredicate;
 use interval::Intervals;
-use leaf::{Certainty, Extent};
-
-/// A condition of the conjunction that an index on its path can answer.
-#[derive(Clone, Debug)]
-pub struct Predicate {
-    /// The path.
-    pub path: Path,
-    /// The index entries for which the condition can be true.
-    pub extent: Extent,
-    accepts_missing: bool,
-    is_negated: bool,
-    /// The condition cannot be used if the path contains arrays. This is true for the negation of
-    /// null: an array element that is not a document has the entry null, but no value at the path.
-    /// It is also true for `$gt: MinKey` and `$lt: MaxKey`: an array satisfies them, even if its
-    /// only index entry does not.
-    needs_no_arrays: bool,
-    /// The condition compares strings without the collation: a regular expression.
-    is_of_texts: bool,
-    /// The condition comes from `$expr`, which sees more values than a wildcard index contains.
-    is_of_expression: bool,
-    /// The `$elemMatch` operators around the condition: for each the number of path components that
-    /// it binds to one element, and its number.
-    bindings: Vec<(usize, usize)>,
-}
-
-/// The conditions of a filter, as far as indexes are concerned.
-#[derive(Clone, Debug, Default)]
-pub struct Predicates {
-    /// The conditions that ordinary indexes can answer.
-    pub list: Vec<Predicate>,
-    /// The conditions that geospatial indexes can answer.
-    pub geo_predicates: Vec<GeoPredicate>,
-    /// `true` if the list is equivalent to the filter.
-    pub is_complete: bool,
-    /// The collation of the query. `None`: strings are compared by their bytes.
-    pub collation: Option<Arc<Collation>>,
-}
-
-/// Returns the conditions of the filter's conjunction.
-pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates {
-    let mut found = Predicates {
-        list: Vec::new(),
-        geo_predicates: Vec::new(),
-        is_complete: true,
-        collation: collation.cloned(),
-    };
-    let mut bindings = Bindings {
-        open: Vec::new(),
-        count: 0,
-        of_elements: false,
-    };
-    found.collect(root, "", &mut bindings);
-    found
-}
-
-struct Bindings {
-    open: Vec<(usize, usize)>,
-    count: usize,
-    /// `true` if a condition without a path applies to the array element. Otherwise it applies to
-    /// the field "".
-    of_elements: bool,
-}
-
-fn join(prefix: &str, path: &Path) -> String {
-    let path = path.to_string();
-    match (prefix.is_empty(), path.is_empty()) {
-        (true, _) => path,
-        (_, true) => prefix.to_owned(),
-        _ => format!("{prefix}.{path}"),
-    }
-}
-
-impl Predicates {
-    fn collect(&mut self, node: &Node, prefix: &str, bindings: &mut Bindings) {
-        match node {
-            Node::AlwaysTrue => {}
-            Node::And(children) => {
-                children
-                    .iter()
-                    .for_each(|child| self.collect(child, prefix, bindings));
-            }
-            // For an index, a nested array is a single value.
-            Node::ElemMatchObject { path, .. } | Node::ElemMatchValue { path, .. }
-                if path.to_string().is_empty() =>
-            {
-                self.is_complete = false;
-            }
-            Node::ElemMatchObject { path, condition } => {
-                let before = std::mem::replace(&mut bindings.of_elements, false);
-                self.within(
-                    &join(prefix, path),
-                    std::slice::from_ref(condition),
-                    bindings,
-                );
-                bindings.of_elements = before;
-            }
-            Node::ElemMatchValue { path, conditions } => {
-                let before = std::mem::replace(&mut bindings.of_elements, true);
-                self.within(&join(prefix, path), conditions, bindings);
-                bindings.of_elements = before;
-            }
-            Node::Geo { path, condition } => {
-                self.is_complete = false;
-                self.geo_predicates.push(GeoPredicate {
-                    path: Path::parse(&join(prefix, path)),
-                    condition: condition.clone(),
-                });
-            }
-            Node::Schema(schema) => {
-                self.is_complete = false;
-                for path in schema.required() {
-                    self.leaf(&Node::Exists { path }, prefix, bindings);
-                }
-            }
-            Node::Expr(condition) => {
-                self.is_complete = false;
-                self.list.extend(expression::predicates(condition));
-            }
-            leaf => self.leaf(leaf, prefix, bindings),
-        }
-    }
-
-    /// Collects the conditions of an `$elemMatch`, which one element must satisfy.
-    fn within(&mut self, path: &str, conditions: &[Node], bindings: &mut Bindings) {
-        self.is_complete = false;
-        bindings.count += 1;
-        bindings
-            .open
-            .push((path.split('.').count(), bindings.count));
-        conditions
-            .iter()
-            .for_each(|condition| self.collect(condition, path, bindings));
-        bindings.open.pop();
-    }
-
-    fn leaf(&mut self, node: &Node, prefix: &str, bindings: &Bindings) {
-        let found = leaf::path_of(node).zip(leaf::extent(node));
-        let Some((path, mut extent)) = found else {
-            self.is_complete = false;
-            return;
-        };
-        if path.to_string().is_empty() && !bindings.of_elements && !prefix.is_empty() {
-            self.is_complete = false;
-            return;
-        }
-        let path = Path::parse(&join(prefix, path));
-        let by_place = path.components().iter().any(|part| part.index().is_some());
-        let is_negated = matches!(node, Node::Not(_));
-        let accepts_missing = leaf::accepts_missing(node);
-        if by_place {
-            // An index has an entry for the element at the position. A filter also looks for a
-            // field with the number as its name in the documents of the array. The index has no
-            // entry for the result of that.
-            if is_negated || accepts_missing || !bindings.open.is_empty() {
-                self.is_complete = false;
-                return;
-            }
-            extent.certainty = Certainty::Document;
-        }
-        self.list.push(Predicate {
-            path,
-            extent,
-            accepts_missing,
-            is_negated,
-            is_of_texts: leaf::has_regex(node),
-            is_of_expression: false,
-            needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child))
-                || leaf::is_all_but_an_end(node),
-            bindings: bindings.open.clone(),
-        });
-    }
-}
-
-impl Predicate {
-    /// Returns `true` if the index contains all values that the condition sees.
-    fn is_known_to(&self, definition: &Definition) -> bool {
-        !self.is_of_expression || definition.path_place().is_none()
-    }
-
-    /// Returns the extent of the condition in the keys of the index. `None` if the index cannot
-    /// answer it.
-    fn extent_in(
-        &self,
-        index: &SourceIndex,
-        predicates: &Predicates,
-        kind: KeyKind,
-    ) -> Option<Cow<'_, Extent>> {
-        let definition = &index.definition;
-        if !self.is_known_to(definition) {
-            return None;
-        }
-        let extent = match (&definition.collation, &predicates.collation) {
-            (None, None) => Cow::Borrowed(&self.extent),
-            (ours, theirs) if ours == theirs => {
-                let collation = ours.as_ref().filter(|_| !self.is_of_texts)?;
-                let intervals = &self.extent.intervals;
-                Cow::Owned(Extent {
-                    intervals: if self.is_negated {
-                        intervals.complement().collated(collation).complement()
-                    } else {
-                        intervals.collated(collation)
-                    },
-                    certainty: self.extent.certainty,
-                })
-            }
-            _ if self.extent.intervals.is_free_of_strings() => Cow::Borrowed(&self.extent),
-            _ => return None,
-        };
-        match kind {
-            KeyKind::Hashed => extent.hashed(definition).map(Cow::Owned),
-            _ => Some(extent),
-        }
-    }
-}
+use leaf::Certainty;
+pub use predicate::{Predicate, Predicates, predicates};
 
 /// The part of an index that has to be read.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,7 +54,7 @@ impl IndexBounds {
 
     /// Returns the tightest bounds that the conditions allow.
     pub fn new(index: &SourceIndex, predicates: &Predicates) -> IndexBounds {
-        let mut chosen: Vec<(usize, &Predicate)> = Vec::new();
+        let mut chosen: Vec<ChosenPredicate<'_>> = Vec::new();
         let mut bounds = IndexBounds::full(index);
         for (number, (field, intervals)) in index
             .definition
@@ -299,12 +82,13 @@ impl IndexBounds {
                 let Some(extent) = predicate.extent_in(index, predicates, field.kind) else {
                     continue;
                 };
-                if chosen
-                    .iter()
-                    .all(|(other, one)| can_combine(index, number, predicate, *other, one))
-                {
+                let candidate = ChosenPredicate {
+                    field: number,
+                    predicate,
+                };
+                if chosen.iter().all(|one| candidate.combines(one, index)) {
                     *intervals = intervals.intersection(&extent.intervals);
-                    chosen.push((number, predicate));
+                    chosen.push(candidate);
                 }
             }
         }
@@ -312,18 +96,20 @@ impl IndexBounds {
             let field = index.definition.fields.get(number);
             field.is_some_and(|field| field.kind == KeyKind::Hashed)
         };
-        let says =
-            |(number, predicate): &(usize, &Predicate)| match parts_with_arrays(index, *number) {
-                _ if is_hashed(*number) => Certainty::Document,
+        let certainty = |ChosenPredicate { field, predicate }: &ChosenPredicate<'_>| {
+            match parts_with_arrays(index, *field) {
+                _ if is_hashed(*field) => Certainty::Document,
                 0 => predicate.extent.certainty,
                 // Array elements that are not documents have the entry null, but no value at a path
                 // through them.
                 _ if predicate.is_negated || predicate.accepts_missing => Certainty::Document,
                 _ if predicate.extent.certainty == Certainty::Exact => Certainty::Exact,
                 _ => Certainty::Document,
-            };
+            }
+        };
         if predicates.is_complete && chosen.len() == predicates.list.len() {
-            bounds.certainty = chosen.iter().map(says).min().unwrap_or(Certainty::Exact);
+            let certainties = chosen.iter().map(certainty);
+            bounds.certainty = certainties.min().unwrap_or(Certainty::Exact);
         }
         bounds
     }
@@ -353,25 +139,25 @@ fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
     found
 }
 
-/// Returns `true` if two conditions can restrict the index together. The arrays that their paths
-/// share must be bound to one element by an `$elemMatch` around both.
-fn can_combine(
-    index: &SourceIndex,
+/// A condition that restricts a field of an index.
+struct ChosenPredicate<'p> {
+    /// The position of the field in the index.
     field: usize,
-    predicate: &Predicate,
-    other_field: usize,
-    other: &Predicate,
-) -> bool {
-    let arrays = parts_with_arrays(index, field) | parts_with_arrays(index, other_field);
-    let shared = arrays & common_parts(&predicate.path, &other.path);
-    let pinned = predicate
-        .bindings
-        .iter()
-        .filter(|binding| other.bindings.contains(binding))
-        .map(|(depth, _)| *depth as u32)
-        .max()
-        .unwrap_or(0);
-    shared.checked_shr(pinned).unwrap_or(0) == 0
+    predicate: &'p Predicate,
+}
+
+impl ChosenPredicate<'_> {
+    /// Returns `true` if two conditions can restrict the index together. The arrays that their
+    /// paths share must be bound to one element by an `$elemMatch` around both.
+    fn combines(&self, other: &ChosenPredicate<'_>, index: &SourceIndex) -> bool {
+        let (one, two) = (self.predicate, other.predicate);
+        let arrays = parts_with_arrays(index, self.field) | parts_with_arrays(index, other.field);
+        let shared = arrays & common_parts(&one.path, &two.path);
+        let bindings = one.bindings.iter();
+        let common = bindings.filter(|binding| two.bindings.contains(binding));
+        let bound_parts = common.map(|binding| binding.depth as u32).max();
+        shared.checked_shr(bound_parts.unwrap_or(0)).unwrap_or(0) == 0
+    }
 }
 
 /// Returns `true` if the index contains every document that can match the filter.
@@ -382,7 +168,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
     {
         return false;
     }
-    let demands = |predicate: &Predicate| {
+    let requires_entry = |predicate: &Predicate| {
         let fields = definition.fields.iter().enumerate();
         !predicate.accepts_missing
             && predicate.is_known_to(definition)
@@ -396,7 +182,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
                     && !(has_arrays && predicate.needs_no_arrays)
             })
     };
-    !definition.sparse || definition.is_geo() || predicates.list.iter().any(demands)
+    !definition.sparse || definition.is_geo() || predicates.list.iter().any(requires_entry)
 }
 
 #[cfg(test)]
@@ -404,7 +190,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use windrow_document::{DocumentBuf, array, doc};
-    use windrow_index::Multikey;
+    use windrow_index::{Definition, Multikey};
     use windrow_mql::filter::Filter;
 
     fn index(key: DocumentBuf, arrays: &[u32]) -> SourceIndex {

@@ -45,9 +45,9 @@ pub struct PathNames {
     /// The names of the arrays in which numeric components of the path can be positions.
     arrays: Vec<String>,
     /// The position of the path in the fields of the index.
-    place: usize,
+    path_field: usize,
     /// All paths are needed: each document has an entry for some path, or without a path.
-    is_any: bool,
+    includes_all: bool,
 }
 
 /// Returns the index as it is for each path that has a condition.
@@ -79,7 +79,7 @@ fn prefix(
     definition: &Definition,
     predicates: &Predicates,
 ) -> Option<CandidateIndex> {
-    let place = definition.path_place().filter(|place| *place > 0)?;
+    let path_field = definition.path_place().filter(|field| *field > 0)?;
     let first = definition.fields.first()?;
     let is_asked = predicates.list.iter().any(|one| one.path == first.path);
     is_asked.then(|| CandidateIndex {
@@ -89,8 +89,8 @@ fn prefix(
             multikey: Multikey::new(definition.fields.len()),
         },
         paths: Some(PathNames {
-            place,
-            is_any: true,
+            path_field,
+            includes_all: true,
             ..PathNames::default()
         }),
     })
@@ -111,11 +111,10 @@ fn at_path(
         let mut cursor = source.postings(number, &key)?;
         Ok(cursor.next()? && cursor.key() == key)
     };
-    let Some((mut paths, arrays)) = names(path, &is_array)? else {
+    let Some(NamesAtPath { mut paths, arrays }) = names(path, &is_array)? else {
         return Ok(None);
     };
-    let place = definition.path_place();
-    paths.place = place.ok_or_else(|| {
+    paths.path_field = definition.path_place().ok_or_else(|| {
         let name = &definition.name;
         Bug::new(format!(
             "the wildcard index '{name}' does not have a field for the path"
@@ -149,16 +148,22 @@ fn multikey(definition: &Definition, arrays: u32) -> Multikey {
     multikey
 }
 
-/// Returns the names of a path, and as bits the components that contain arrays. `None` if there are
-/// too many names.
+/// The names of a path.
+struct NamesAtPath {
+    paths: PathNames,
+    /// The components of the path that contain arrays: bit `n` is set for component `n`.
+    arrays: u32,
+}
+
+/// Returns the names of a path. `None` if there are too many.
 fn names(
     path: &Path,
     is_array: &dyn Fn(&str) -> Result<bool, Error>,
-) -> Result<Option<(PathNames, u32)>, Error> {
+) -> Result<Option<NamesAtPath>, Error> {
     let mut paths = PathNames::default();
     let (mut current, mut bits) = (vec![String::new()], 0u32);
     let mut arrays: Vec<String> = Vec::new();
-    for (place, component) in path.components().iter().enumerate() {
+    for (number, component) in path.components().iter().enumerate() {
         let join = |name: &String| match name.as_str() {
             "" => component.name().to_owned(),
             name => format!("{name}.{}", component.name()),
@@ -179,11 +184,14 @@ fn names(
             }
         }
         if !arrays.is_empty() {
-            bits |= 1 << place.min(31);
+            bits |= 1 << number.min(31);
         }
     }
     paths.names = current;
-    Ok(Some((paths, bits)))
+    Ok(Some(NamesAtPath {
+        paths,
+        arrays: bits,
+    }))
 }
 
 impl PathNames {
@@ -191,11 +199,11 @@ impl PathNames {
     /// within the bounds: it contains the fields of documents and the elements of arrays, not the
     /// documents and arrays themselves.
     pub fn restrict(&self, index: &SourceIndex, bounds: &mut IndexBounds) -> bool {
-        let fields = bounds.fields.get_mut(self.place..).unwrap_or_default();
+        let fields = bounds.fields.get_mut(self.path_field..).unwrap_or_default();
         let [names, values, ..] = fields else {
             return false;
         };
-        if self.is_any {
+        if self.includes_all {
             let none = Interval::point(Value::MinKey);
             *names = Intervals::union([none, Interval::from_type(Type::String)]);
             return true;
@@ -250,18 +258,18 @@ mod tests {
         let predicates = predicates(parsed.root(), None);
         let path = predicates.list[0].path.clone();
         let is_array = |name: &str| Ok(arrays.iter().any(|one| one.as_str() == Some(name)));
-        let (paths, bits) = names(&path, &is_array).unwrap().unwrap();
+        let found = names(&path, &is_array).unwrap().unwrap();
         let index = SourceIndex {
             number: 0,
             definition: Arc::new(definition.at_path(&path)),
-            multikey: Multikey(vec![0, bits]),
+            multikey: Multikey(vec![0, found.arrays]),
         };
         let mut bounds = IndexBounds::new(&index, &predicates);
         let print = |intervals: &Intervals| {
             let parts = intervals.as_slice().iter().map(|one| one.print(false));
             parts.collect::<Vec<_>>().join(" ")
         };
-        let found = paths.restrict(&index, &mut bounds).then(|| {
+        let found = found.paths.restrict(&index, &mut bounds).then(|| {
             let printed: Vec<String> = bounds.fields.iter().map(print).collect();
             printed.join(" | ")
         });

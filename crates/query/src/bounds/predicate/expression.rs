@@ -11,8 +11,8 @@ use windrow_document::path::Path;
 use windrow_mql::filter::{Comparison, ExprCondition, FieldComparison};
 
 use super::Predicate;
-use super::interval::{Interval, Intervals};
-use super::leaf::{Certainty, Extent};
+use crate::bounds::interval::{Interval, Intervals};
+use crate::bounds::leaf::{Certainty, Extent};
 
 /// Returns the comparisons that an index can help with.
 pub fn predicates(condition: &ExprCondition) -> Vec<Predicate> {
@@ -22,12 +22,12 @@ pub fn predicates(condition: &ExprCondition) -> Vec<Predicate> {
 
 fn predicate(one: FieldComparison) -> Option<Predicate> {
     let path = Path::parse(&one.path);
-    let by_place = path.components().iter().any(|part| part.index().is_some());
-    let says_nothing = matches!(
+    let has_position = path.components().iter().any(|part| part.index().is_some());
+    let is_not_indexed = matches!(
         one.value,
         Value::Array(_) | Value::Undefined | Value::MinKey | Value::MaxKey
     );
-    if by_place || says_nothing {
+    if has_position || is_not_indexed {
         return None;
     }
     let extent = Extent {
