@@ -39,7 +39,7 @@ use windrow_search::{
 };
 
 use crate::Error;
-use crate::source::Source;
+use crate::source::{Direction, Source};
 use crate::text::term_lists::TermLists;
 pub use details::DetailsWriter;
 use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
@@ -80,8 +80,8 @@ pub struct Search {
 struct PageStart {
     /// The sort key of the document after or before which the page begins.
     key: Vec<u8>,
-    /// `true` if the page goes towards the beginning of the result.
-    is_before: bool,
+    /// `Backward`: the page goes towards the beginning of the result.
+    direction: Direction,
 }
 
 /// A part of a result, in its order.
@@ -91,8 +91,8 @@ pub struct Page {
     pub hits: Vec<SortedHit>,
     /// `true` if there are more records after the page.
     pub has_more: bool,
-    /// The number of all records that match, if it was wanted and is all of the metadata. Pages that
-    /// are sorted by fields do not have it.
+    /// The number of all records that match, if it was wanted and is all of the metadata. Pages
+    /// that are sorted by fields do not have it.
     pub total: Option<u64>,
     /// The number of postings that were read.
     pub postings_read: u64,
@@ -192,8 +192,8 @@ impl Search {
         &self.source
     }
 
-    /// Opens the search on a snapshot. Returns `None` if the index does not exist; the result is
-    /// then empty.
+    /// Opens the search on a snapshot. Returns `None` if the index does not exist. The result is
+    /// empty in this case.
     pub fn open(
         &self,
         source: Arc<dyn Source>,
@@ -241,17 +241,17 @@ impl PageStart {
             options.string("searchAfter")?,
             options.string("searchBefore")?,
         );
-        let (token, is_before) = match (after, before) {
+        let (token, direction) = match (after, before) {
             (None, None) => return Ok(None),
-            (Some(token), None) => (token, false),
-            (None, Some(token)) => (token, true),
+            (Some(token), None) => (token, Direction::Forward),
+            (None, Some(token)) => (token, Direction::Backward),
             (Some(_), Some(_)) => {
                 let message = "only one of \"searchAfter\" and \"searchBefore\" may be present";
                 return Err(bad(message.to_owned()));
             }
         };
         let key = query.key(token)?;
-        Ok(Some(PageStart { key, is_before }))
+        Ok(Some(PageStart { key, direction }))
     }
 }
 
@@ -276,8 +276,30 @@ fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
     }
 }
 
-/// The compiled query of a search.
-type CompiledSearch<'s> = Compiled<IndexSource<'s>, Bm25Similarity>;
+/// The opened lists of a search, which return its records and their scores.
+type SearchLists<'s> = Compiled<IndexSource<'s>, Bm25Similarity>;
+
+/// Whether a search returns the number of all records that match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TotalCount {
+    Wanted,
+    Unwanted,
+}
+
+/// The best records of a search.
+struct BestRecords {
+    best: Best,
+    /// The number of all records that match, if it was wanted.
+    total: Option<u64>,
+}
+
+/// The records that match a search with facets.
+struct FacetedCount {
+    /// The number of records.
+    records: u64,
+    /// The counts of the facets.
+    facets: DocumentBuf,
+}
 
 /// A search of an index at a snapshot.
 pub struct OpenSearch {
@@ -293,39 +315,49 @@ pub struct OpenSearch {
 }
 
 impl OpenSearch {
-    /// Returns the best records, the best first, with the numbers of postings. Returns the number of
-    /// all records that match, too, if `is_counted`. Both have the terms of the query looked up once.
+    /// Returns the best records, the best first. The terms of the query are looked up only once for
+    /// the records and their number.
     fn best(
         &self,
         options: &BestOptions,
-        is_counted: bool,
+        total: TotalCount,
         interrupt: &dyn Interrupt,
-    ) -> Result<(Best, Option<u64>), Error> {
-        self.run(interrupt, Scores::Wanted, |node| {
-            if is_counted {
+    ) -> Result<BestRecords, Error> {
+        self.run(interrupt, Scores::Wanted, |node| match total {
+            TotalCount::Wanted => {
                 let (best, total) = best_and_count(node, options, interrupt)?;
-                return Ok((best, Some(total)));
+                let total = Some(total);
+                Ok(BestRecords { best, total })
             }
-            Ok((best(node, options, interrupt)?, None))
+            TotalCount::Unwanted => Ok(BestRecords {
+                best: best(node, options, interrupt)?,
+                total: None,
+            }),
         })
     }
 
+    /// The direction in which the pages of the result go.
+    fn direction(&self) -> Direction {
+        let start = self.search.page.as_ref();
+        start.map_or(Direction::Forward, |start| start.direction)
+    }
+
     /// Returns up to `count` records of the result: those after the sort key `after`, or the first
-    /// ones. `is_counted` wants the number of all records that match.
+    /// ones.
     pub fn page(
         &self,
         count: usize,
         after: Option<&[u8]>,
-        is_counted: bool,
+        total: TotalCount,
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let start = self.search.page.as_ref();
         let after = after.or(start.map(|start| start.key.as_slice()));
-        let is_reversed = start.is_some_and(|start| start.is_before);
         let by_score = SearchSort::default();
-        if self.search.sort.is_some() || is_reversed {
+        if self.reads_all() {
             let sort = self.search.sort.as_ref().unwrap_or(&by_score);
-            return self.sorted(sort, FirstHits::new(count, is_reversed), after, interrupt);
+            let first = FirstHits::new(count, self.direction());
+            return self.sorted(sort, first, after, interrupt);
         }
         let wrong = || bad("Invalid token component".to_owned());
         let after = after.map(|key| hit_of_key(key).ok_or_else(wrong));
@@ -334,8 +366,12 @@ impl OpenSearch {
             ..BestOptions::new(count, TieOrder::LowestId)
         };
         let has_more_metadata = !self.search.facets.is_empty() || self.search.suggest.is_some();
-        let is_counted = is_counted && !has_more_metadata;
-        let (best, total) = self.best(&options, is_counted, interrupt)?;
+        let total = if has_more_metadata {
+            TotalCount::Unwanted
+        } else {
+            total
+        };
+        let BestRecords { best, total } = self.best(&options, total, interrupt)?;
         let sorted = |hit: Hit| SortedHit {
             key: by_score.key(&self.definition, hit, Document::EMPTY),
             hit,
@@ -351,12 +387,7 @@ impl OpenSearch {
 
     /// Returns `true` if all matching records must be read before the first one of a page is known.
     pub fn reads_all(&self) -> bool {
-        let is_before = self
-            .search
-            .page
-            .as_ref()
-            .is_some_and(|start| start.is_before);
-        self.search.sort.is_some() || is_before
+        self.search.sort.is_some() || self.direction() == Direction::Backward
     }
 
     /// Returns the bytes of the token of a record's position in the result.
@@ -367,20 +398,17 @@ impl OpenSearch {
     /// Returns the metadata that `$searchMeta` shows: the number of records that match, and the
     /// facets.
     pub fn metadata(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        let (count, facets) = if !self.search.facets.is_empty() {
-            self.count_facets(interrupt)?
+        let mut metadata = if !self.search.facets.is_empty() {
+            let counted = self.count_facets(interrupt)?;
+            let mut metadata = self.metadata_of_count(counted.records);
+            metadata.push("facet", counted.facets);
+            metadata
         } else if self.search.suggest.is_some() {
-            (self.source.count(), None)
+            self.metadata_of_count(self.source.count())
         } else {
-            (
-                self.run(interrupt, Scores::Unwanted, |node| count(node, interrupt))?,
-                None,
-            )
+            let count = self.run(interrupt, Scores::Unwanted, |node| count(node, interrupt))?;
+            self.metadata_of_count(count)
         };
-        let mut metadata = self.metadata_of_count(count);
-        if let Some(facets) = facets {
-            metadata.push("facet", facets);
-        }
         if let Some(suggest) = &self.search.suggest {
             metadata.push("suggest", suggest.suggestions(self, interrupt)?);
         }
@@ -396,7 +424,7 @@ impl OpenSearch {
         }
     }
 
-    fn count_facets(&self, interrupt: &dyn Interrupt) -> Result<(u64, Option<DocumentBuf>), Error> {
+    fn count_facets(&self, interrupt: &dyn Interrupt) -> Result<FacetedCount, Error> {
         let facets = &self.search.facets;
         let (matched, total) = match self.search.operator.kind {
             OperatorKind::All => (MatchedRecords::All, self.source.count()),
@@ -414,7 +442,10 @@ impl OpenSearch {
             total,
         };
         let counted = counter.count(facets, interrupt)?;
-        Ok((total, Some(facet::to_document(facets, counted))))
+        Ok(FacetedCount {
+            records: total,
+            facets: facet::to_document(facets, counted),
+        })
     }
 
     /// Returns the name of the index.
@@ -466,7 +497,7 @@ impl OpenSearch {
             let describe = &score_details::describe;
             let limits = Limits::default();
             let mut explainer = Explainer::new(query, source, &limits, describe, interrupt)?;
-            let details = explained(hits, &mut explainer, lists, interrupt);
+            let details = score_details::of_hits(hits, &mut explainer, lists, interrupt);
             details.map_err(CompileError::Source)
         })
     }
@@ -475,7 +506,7 @@ impl OpenSearch {
         &self,
         interrupt: &dyn Interrupt,
         scores: Scores,
-        run: impl FnOnce(&mut CompiledSearch<'_>) -> Result<T, Interrupted>,
+        run: impl FnOnce(&mut SearchLists<'_>) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         self.over_lists(interrupt, |query, source, _| {
             let (similarity, limits) = (Bm25Similarity, Limits::default());
@@ -539,31 +570,4 @@ impl OpenSearch {
         lists.check()?;
         Ok(paths)
     }
-}
-
-/// Returns the explanations of the scores of records, in the order of the records.
-fn explained(
-    hits: &[Hit],
-    explainer: &mut Explainer<'_, IndexSource<'_>>,
-    lists: &TermLists,
-    interrupt: &dyn Interrupt,
-) -> Result<Vec<DocumentBuf>, Error> {
-    // Lists can only be read forward.
-    let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
-    in_order.sort_by_key(|(_, hit)| hit.id);
-    let mut found = vec![DocumentBuf::new(); hits.len()];
-    for (at, hit) in in_order {
-        interrupt.check()?;
-        let explanation = explainer.explanation(hit.id);
-        lists.check()?;
-        let Some(mut explanation) = explanation else {
-            let message = format!("record {} has a score that cannot be explained", hit.id);
-            return Err(Bug::new(message).into());
-        };
-        explanation.value = hit.score;
-        if let Some(slot) = found.get_mut(at) {
-            *slot = score_details::to_document(&explanation);
-        }
-    }
-    Ok(found)
 }

@@ -17,7 +17,7 @@ use super::stage::{
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, DocumentsAhead, Operator, ReadCounters, counted};
 use crate::row::Row;
-use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader};
+use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit, SynonymReader, TotalCount};
 use crate::source::{RecordId, Source};
 
 /// Which of the two stages.
@@ -208,15 +208,15 @@ impl SearchResults {
 
     fn next_hit(&mut self, interrupt: &dyn Interrupt) -> Result<Option<SortedHit>, Error> {
         if self.found.is_empty() && !self.is_over {
-            self.read_page(false, interrupt)?;
+            self.read_page(TotalCount::Unwanted, interrupt)?;
         }
         Ok(self.found.pop_front())
     }
 
-    /// Searches the next records. Returns the number of all, if it `is_counted`.
+    /// Searches the next records. Returns the number of all records, if it is wanted and known.
     fn read_page(
         &mut self,
-        is_counted: bool,
+        total: TotalCount,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<u64>, Error> {
         self.together = match (self.together, self.limit) {
@@ -226,9 +226,7 @@ impl SearchResults {
             (before, _) => before.saturating_mul(GROWTH),
         };
         let after = self.last.as_deref();
-        let page = self
-            .search
-            .page(self.together, after, is_counted, interrupt)?;
+        let page = self.search.page(self.together, after, total, interrupt)?;
         self.is_over = !page.has_more;
         self.last = page.hits.last().map(|sorted| sorted.key.clone());
         self.counters.keys_examined += page.postings_read;
@@ -240,7 +238,7 @@ impl SearchResults {
     /// Returns the metadata of the search. If they are just the number of records, the first page is
     /// searched with them.
     fn read_metadata(&mut self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        match self.read_page(true, interrupt)? {
+        match self.read_page(TotalCount::Wanted, interrupt)? {
             Some(total) => Ok(self.search.metadata_of_count(total)),
             None => self.search.metadata(interrupt),
         }

@@ -80,6 +80,13 @@ struct Compiler<'c> {
     conditions: ValueConditions,
 }
 
+/// A field to which a path of an operator leads.
+struct ResolvedField {
+    path: String,
+    /// The name of a multi analyzer of the field, if the operator asks for it.
+    multi: Option<String>,
+}
+
 /// A text field to search.
 struct TextField<'c> {
     /// The path in the keys of the index.
@@ -92,8 +99,8 @@ impl TextField<'_> {
         self.mapping.index_options == IndexOptions::Positions
     }
 
-    /// Returns `true` if two words of a query stand at one position, so that a document needs one of
-    /// them. Only custom analyzers make such words for a query.
+    /// Returns `true` if two words of a query stand at one position, so that a document needs one
+    /// of them. Only custom analyzers make such words for a query.
     fn are_alternatives(&self, one: &PhraseWord, other: &PhraseWord) -> bool {
         let analyzer = &self.mapping.search_analyzer;
         matches!(analyzer, SearchAnalyzer::Custom(_)) && one.position == other.position
@@ -180,19 +187,23 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Resolves paths to fields: each with the name of its multi analyzer, if it has one.
-    fn resolve(&self, paths: &[SearchPath]) -> Result<Vec<(String, Option<String>)>, Error> {
+    /// Resolves paths to fields.
+    fn resolve(&self, paths: &[SearchPath]) -> Result<Vec<ResolvedField>, Error> {
         let mut found = Vec::new();
         for path in paths {
             match path {
-                SearchPath::Field(field) => found.push((field.clone(), None)),
-                SearchPath::Multi { field, multi } => {
-                    found.push((field.clone(), Some(multi.clone())));
-                }
+                SearchPath::Field(field) => found.push(ResolvedField {
+                    path: field.clone(),
+                    multi: None,
+                }),
+                SearchPath::Multi { field, multi } => found.push(ResolvedField {
+                    path: field.clone(),
+                    multi: Some(multi.clone()),
+                }),
                 SearchPath::Wildcard(pattern) => {
                     let all = self.facts.paths()?.into_iter();
                     let matching = all.filter(|path| matches_wildcard(pattern, path));
-                    found.extend(matching.map(|path| (path, None)));
+                    found.extend(matching.map(|path| ResolvedField { path, multi: None }));
                 }
             }
         }
@@ -202,7 +213,7 @@ impl<'c> Compiler<'c> {
     /// Returns the text fields at these paths. Fields that are not indexed as text are left out.
     fn text_fields(&self, paths: &[SearchPath]) -> Result<Vec<TextField<'c>>, Error> {
         let mut fields = Vec::new();
-        for (path, multi) in self.resolve(paths)? {
+        for ResolvedField { path, multi } in self.resolve(paths)? {
             let field = self.definition.field(&path);
             let Some(string) = field.and_then(|field| field.string.as_ref()) else {
                 continue;
@@ -301,7 +312,7 @@ impl<'c> Compiler<'c> {
             return Ok(Query::Nothing);
         };
         let mut ranges = Vec::new();
-        for (path, _) in self.resolve(paths)? {
+        for ResolvedField { path, .. } in self.resolve(paths)? {
             let Some(mapping) = self.definition.field(&path) else {
                 continue;
             };
@@ -318,8 +329,8 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    /// Adds values to those that the query reads, and returns their number. Ranges that are there already
-    /// keep theirs.
+    /// Adds values to those that the query reads, and returns their number. Ranges that are there
+    /// already keep theirs.
     fn value_number(&mut self, ranges: Vec<ValueRange>) -> usize {
         let values = &mut self.conditions.values;
         let known = values.iter().position(|known| *known == ranges);
@@ -331,7 +342,7 @@ impl<'c> Compiler<'c> {
 
     fn values(&self, paths: &[SearchPath], values: &[Value]) -> Result<Query, Error> {
         let mut all = Vec::new();
-        for (path, _) in self.resolve(paths)? {
+        for ResolvedField { path, .. } in self.resolve(paths)? {
             let Some(mapping) = self.definition.field(&path) else {
                 continue;
             };
@@ -469,8 +480,8 @@ fn paths_shown(paths: &[SearchPath]) -> String {
     paths.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the key range of a field's values that are of the type of `like` and between two limits, if
-/// there are some.
+/// Returns the key range of a field's values that are of the type of `like` and between two limits,
+/// if there are some.
 fn key_range(
     path: &str,
     mapping: &FieldMapping,

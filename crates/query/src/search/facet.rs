@@ -41,7 +41,7 @@ pub enum FacetGroups {
     /// By string. The most frequent strings are returned.
     Strings { count_max: usize },
     /// By ranges of numbers or dates.
-    FacetRanges(FacetRanges),
+    Ranges(FacetRanges),
 }
 
 /// Ranges of numbers or dates.
@@ -129,8 +129,8 @@ impl SearchFacet {
                     count_max: count_max(&options)?,
                 }
             }
-            "number" => FacetGroups::FacetRanges(FacetRanges::parse(&options, RangeKind::Number)?),
-            "date" => FacetGroups::FacetRanges(FacetRanges::parse(&options, RangeKind::Date)?),
+            "number" => FacetGroups::Ranges(FacetRanges::parse(&options, RangeKind::Number)?),
+            "date" => FacetGroups::Ranges(FacetRanges::parse(&options, RangeKind::Date)?),
             _ => {
                 let message = format!("\"{field}.type\" must be one of [string, number, date]");
                 return Err(bad(message));
@@ -150,7 +150,7 @@ impl SearchFacet {
     pub fn mapping<'d>(&self, definition: &'d SearchDefinition) -> Result<&'d FieldMapping, Error> {
         let (type_name, has_values): (_, fn(&FieldMapping) -> bool) = match &self.groups {
             FacetGroups::Strings { .. } => ("token", |field| field.string_values().is_some()),
-            FacetGroups::FacetRanges(ranges) => match ranges.kind {
+            FacetGroups::Ranges(ranges) => match ranges.kind {
                 RangeKind::Number => ("number", |field| {
                     field.number.is_some() || field.number_facet.is_some()
                 }),

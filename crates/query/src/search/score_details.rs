@@ -4,9 +4,14 @@
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_index::search::path_of;
-use windrow_search::{Explanation, Query};
+use windrow_interrupt::Interrupt;
+use windrow_invariant::Bug;
+use windrow_search::{Explainer, Explanation, Hit, Query};
 
 use super::query_printer::readable_with;
+use super::source::IndexSource;
+use crate::Error;
+use crate::text::term_lists::TermLists;
 
 /// Returns an explanation as `{$meta: "searchScoreDetails"}` shows it: `{value, description,
 /// details}`.
@@ -18,6 +23,33 @@ pub fn to_document(explanation: &Explanation) -> DocumentBuf {
         "description": (explanation.description.as_str()),
         "details": details,
     }
+}
+
+/// Returns the explanations of the scores of records, in the order of the records.
+pub fn of_hits(
+    hits: &[Hit],
+    explainer: &mut Explainer<'_, IndexSource<'_>>,
+    lists: &TermLists,
+    interrupt: &dyn Interrupt,
+) -> Result<Vec<DocumentBuf>, Error> {
+    // Lists can only be read forward.
+    let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
+    in_order.sort_by_key(|(_, hit)| hit.id);
+    let mut found = vec![DocumentBuf::new(); hits.len()];
+    for (at, hit) in in_order {
+        interrupt.check()?;
+        let explanation = explainer.explanation(hit.id);
+        lists.check()?;
+        let Some(mut explanation) = explanation else {
+            let message = format!("record {} has a score that cannot be explained", hit.id);
+            return Err(Bug::new(message).into());
+        };
+        explanation.value = hit.score;
+        if let Some(slot) = found.get_mut(at) {
+            *slot = to_document(&explanation);
+        }
+    }
+    Ok(found)
 }
 
 /// Describes a query as MongoDB Search does: paths are preceded by the type of the field.

@@ -26,6 +26,7 @@ use windrow_search::Hit;
 use super::options::{Options, bad};
 use crate::Error;
 use crate::operators::SORT_BYTES_MAX;
+use crate::source::Direction;
 pub use key_order::{KeyOrder, SortRequest};
 
 /// A parsed `sort`.
@@ -277,8 +278,8 @@ pub struct FirstHits {
     /// The last of the records is at the top.
     heap: BinaryHeap<HeapEntry>,
     count_max: usize,
-    /// `true` if the last records of the result are requested, in reverse order.
-    is_reversed: bool,
+    /// `Backward`: the last records of the result are requested, in reverse order.
+    direction: Direction,
     bytes: usize,
     /// `true` if records were left out.
     pub has_more: bool,
@@ -287,15 +288,15 @@ pub struct FirstHits {
 #[derive(Debug)]
 struct HeapEntry {
     sorted: SortedHit,
-    is_reversed: bool,
+    direction: Direction,
 }
 
 impl FirstHits {
-    pub fn new(count_max: usize, is_reversed: bool) -> FirstHits {
+    pub fn new(count_max: usize, direction: Direction) -> FirstHits {
         FirstHits {
             heap: BinaryHeap::new(),
             count_max: count_max.max(1),
-            is_reversed,
+            direction,
             bytes: 0,
             has_more: false,
         }
@@ -303,7 +304,7 @@ impl FirstHits {
 
     /// Returns `true` if a sort key comes after another one in the result.
     pub fn comes_after(&self, key: &[u8], other: &[u8]) -> bool {
-        compare(key, other, self.is_reversed).is_gt()
+        compare(key, other, self.direction).is_gt()
     }
 
     /// Returns `true` if a record after those that were added would be left out.
@@ -311,9 +312,10 @@ impl FirstHits {
         self.has_more || self.heap.len() >= self.count_max
     }
 
-    /// Returns `true` if the last records of the result are requested, in reverse order.
-    pub fn is_reversed(&self) -> bool {
-        self.is_reversed
+    /// Returns the direction in which the records are requested. `Backward`: the last ones of the
+    /// result, in reverse order.
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
 
     /// Returns how many records are requested.
@@ -327,7 +329,7 @@ impl FirstHits {
         self.bytes += size_of::<HeapEntry>() + sorted.key.len();
         self.heap.push(HeapEntry {
             sorted,
-            is_reversed: self.is_reversed,
+            direction: self.direction,
         });
         while self.heap.len() > self.count_max || self.bytes > SORT_BYTES_MAX && self.heap.len() > 1
         {
@@ -347,17 +349,16 @@ impl FirstHits {
 }
 
 /// Compares two sort keys.
-fn compare(one: &[u8], other: &[u8], is_reversed: bool) -> Ordering {
-    if is_reversed {
-        other.cmp(one)
-    } else {
-        one.cmp(other)
+fn compare(one: &[u8], other: &[u8], direction: Direction) -> Ordering {
+    match direction {
+        Direction::Forward => one.cmp(other),
+        Direction::Backward => other.cmp(one),
     }
 }
 
 impl Ord for HeapEntry {
     fn cmp(&self, other: &HeapEntry) -> Ordering {
-        compare(&self.sorted.key, &other.sorted.key, self.is_reversed)
+        compare(&self.sorted.key, &other.sorted.key, self.direction)
     }
 }
 

@@ -13,7 +13,7 @@ use super::sort::{FirstHits, KeyOrder, SearchSort, SortRequest, SortedHit};
 use super::{OpenSearch, Page};
 use crate::Error;
 use crate::row::Pace;
-use crate::source::RecordId;
+use crate::source::{Direction, RecordId};
 
 impl OpenSearch {
     /// Returns the first records in the order of `sort` that come after the sort key `after`.
@@ -26,7 +26,7 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Page, Error> {
         let order = sort.key_order(&self.definition);
-        match order.filter(|_| !first.is_reversed()) {
+        match order.filter(|_| first.direction() == Direction::Forward) {
             Some(order) => self.sorted_by_field(&order, sort, first, after, interrupt),
             None => self.sorted_by_all(sort, first, after, interrupt),
         }

@@ -1,5 +1,5 @@
-//! Compiles `autocomplete`: a field's grams that are what was typed. Documents whose words are what was
-//! typed have higher scores, if the field is also indexed as a string.
+//! Compiles `autocomplete`: a query for a field's grams that are equal to what was typed. Documents
+//! whose words are equal to it have higher scores, if the field is also indexed as a string.
 
 use windrow_index::search::{TERM, autocomplete_path, prefix};
 use windrow_search::{BooleanQuery, Query};
@@ -63,8 +63,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns the grams to search for: those of the texts as a whole, and of each word unless the words are
-/// sought together.
+/// Returns the grams to search for: those of the texts as a whole, and of each word unless the words
+/// are sought together.
 fn grams_of(options: &GramOptions, typed: &[String], is_sequential: bool) -> Vec<String> {
     let mut grams: Vec<String> = Vec::new();
     for text in typed {

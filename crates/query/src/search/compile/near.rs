@@ -3,7 +3,7 @@
 use windrow_document::ValueRef;
 use windrow_search::{Nearness, Query};
 
-use super::{Compiler, key_range, paths_shown};
+use super::{Compiler, ResolvedField, key_range, paths_shown};
 use crate::Error;
 use crate::search::options::SearchPath;
 use crate::search::source::{ValueRange, number_of};
@@ -16,7 +16,7 @@ impl Compiler<'_> {
         pivot: f64,
     ) -> Result<Query, Error> {
         let mut ranges = Vec::new();
-        for (path, _) in self.resolve(paths)? {
+        for ResolvedField { path, .. } in self.resolve(paths)? {
             let keys = self.definition.field(&path);
             let keys = keys.and_then(|mapping| key_range(&path, mapping, origin, None, None));
             ranges.extend(keys.map(|keys| ValueRange { path, keys }));

@@ -103,7 +103,7 @@ impl FacetCounter<'_> {
                 let end = after(&first);
                 vec![first, end]
             }
-            FacetGroups::FacetRanges(ranges) => {
+            FacetGroups::Ranges(ranges) => {
                 let key_of = |value: &Value| {
                     let mut key = Vec::new();
                     append_value_key(&mut key, &facet.path, value.as_ref());
@@ -122,7 +122,7 @@ impl FacetCounter<'_> {
             let (from, to) = plan.range();
             let cost = match &plan.facet.groups {
                 FacetGroups::Strings { .. } => 1,
-                FacetGroups::FacetRanges(_) => RANGE_ENTRY_COST,
+                FacetGroups::Ranges(_) => RANGE_ENTRY_COST,
             };
             entries += cost * self.source.approximate_count(self.index, from, to)?;
         }
@@ -135,7 +135,7 @@ impl FacetCounter<'_> {
             (FacetGroups::Strings { count_max }, FacetCount::Strings(strings)) => {
                 strings.into_buckets(*count_max, prefix(&plan.facet.path, VALUE).len())
             }
-            (FacetGroups::FacetRanges(ranges), FacetCount::FacetRanges(count)) => {
+            (FacetGroups::Ranges(ranges), FacetCount::Ranges(count)) => {
                 Ok(count.into_buckets(ranges, self.total))
             }
             _ => Err(Bug::new("the counts of a facet have another type").into()),
@@ -163,7 +163,7 @@ impl FacetPlan<'_> {
 /// The counts of a facet.
 enum FacetCount {
     Strings(TopStrings),
-    FacetRanges(RangeCounts),
+    Ranges(RangeCounts),
 }
 
 /// The strings with the largest counts.
@@ -259,7 +259,7 @@ impl FacetCounter<'_> {
             let ranges = cuts.len().saturating_sub(1);
             let together = match &plan.facet.groups {
                 FacetGroups::Strings { .. } => 1,
-                FacetGroups::FacetRanges(_) => ranges.div_ceil(TASKS_PER_FACET).max(1),
+                FacetGroups::Ranges(_) => ranges.div_ceil(TASKS_PER_FACET).max(1),
             };
             for first in (0..ranges).step_by(together) {
                 let last = (first + together).min(ranges);
@@ -286,7 +286,7 @@ impl FacetCounter<'_> {
                 ) => {
                     all.join(count, *count_max);
                 }
-                (Some(FacetCount::FacetRanges(all)), FacetCount::FacetRanges(count), _) => {
+                (Some(FacetCount::Ranges(all)), FacetCount::Ranges(count), _) => {
                     all.counts.extend(count.counts);
                     all.found.extend_from(&count.found);
                 }
@@ -328,9 +328,9 @@ impl FacetCounter<'_> {
                 let strings = self.count_strings(task, *count_max, interrupt)?;
                 Ok(FacetCount::Strings(strings))
             }
-            FacetGroups::FacetRanges(ranges) => {
+            FacetGroups::Ranges(ranges) => {
                 let counts = self.count_ranges(task.cuts, ranges, interrupt)?;
-                Ok(FacetCount::FacetRanges(counts))
+                Ok(FacetCount::Ranges(counts))
             }
         }
     }
@@ -416,15 +416,21 @@ impl FacetPlan<'_> {
     fn zero_count(&self) -> FacetCount {
         match &self.facet.groups {
             FacetGroups::Strings { .. } => FacetCount::Strings(TopStrings::default()),
-            FacetGroups::FacetRanges(_) => FacetCount::FacetRanges(RangeCounts::default()),
+            FacetGroups::Ranges(_) => FacetCount::Ranges(RangeCounts::default()),
         }
     }
 }
 
 /// The counts of a facet when counting by documents.
 enum DocumentCounts {
+    /// The number of records with each string, by key.
     Strings(HashMap<Vec<u8>, u64>),
-    FacetRanges { counts: Vec<u64>, found: u64 },
+    Ranges {
+        /// The number of records in each range.
+        counts: Vec<u64>,
+        /// The number of records in any of the ranges.
+        found: u64,
+    },
 }
 
 impl FacetCounter<'_> {
@@ -435,15 +441,16 @@ impl FacetCounter<'_> {
         plans: &[FacetPlan<'_>],
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Vec<FacetCount>>, Error> {
-        let mut tallies: Vec<DocumentCounts> = plans.iter().map(FacetPlan::tally).collect();
+        let mut all_counts: Vec<DocumentCounts> =
+            plans.iter().map(FacetPlan::zero_document_counts).collect();
         let (mut bytes, mut pace) = (0, Pace::default());
         let mut ids = matched.clone().into_ids();
         while ids.id() != END {
             if let Some(document) = self.source.get(RecordId(ids.id()))? {
                 pace.step_over(document.len(), interrupt)?;
                 let document = Document::from_validated(&document);
-                for (plan, tally) in plans.iter().zip(&mut tallies) {
-                    bytes += self.add_document(plan, document, tally);
+                for (plan, counts) in plans.iter().zip(&mut all_counts) {
+                    bytes += self.add_document(plan, document, counts);
                 }
             }
             if bytes > KEY_BYTES_MAX {
@@ -451,10 +458,9 @@ impl FacetCounter<'_> {
             }
             ids.next();
         }
-        let counts = plans.iter().zip(tallies);
-        Ok(Some(
-            counts.map(|(plan, tally)| tally.count(plan)).collect(),
-        ))
+        let counted = plans.iter().zip(all_counts);
+        let counted = counted.map(|(plan, counts)| counts.into_count(plan));
+        Ok(Some(counted.collect()))
     }
 
     /// Adds a document to the counts. Returns the size of the new strings in bytes.
@@ -462,7 +468,7 @@ impl FacetCounter<'_> {
         &self,
         plan: &FacetPlan<'_>,
         document: Document<'_>,
-        tally: &mut DocumentCounts,
+        counts: &mut DocumentCounts,
     ) -> usize {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         self.definition
@@ -476,7 +482,7 @@ impl FacetCounter<'_> {
         keys.sort_unstable();
         keys.dedup();
         let mut bytes = 0;
-        match tally {
+        match counts {
             DocumentCounts::Strings(strings) => {
                 for key in keys {
                     let length = key.len();
@@ -486,7 +492,7 @@ impl FacetCounter<'_> {
                     }) += 1;
                 }
             }
-            DocumentCounts::FacetRanges { counts, found } => {
+            DocumentCounts::Ranges { counts, found } => {
                 *found += u64::from(!keys.is_empty());
                 let range = |key: &Vec<u8>| plan.cuts.partition_point(|cut| cut <= key);
                 let mut ranges: Vec<usize> = keys.iter().map(range).collect();
@@ -502,10 +508,10 @@ impl FacetCounter<'_> {
 }
 
 impl FacetPlan<'_> {
-    fn tally(&self) -> DocumentCounts {
+    fn zero_document_counts(&self) -> DocumentCounts {
         match &self.facet.groups {
             FacetGroups::Strings { .. } => DocumentCounts::Strings(HashMap::new()),
-            FacetGroups::FacetRanges(ranges) => DocumentCounts::FacetRanges {
+            FacetGroups::Ranges(ranges) => DocumentCounts::Ranges {
                 counts: vec![0; ranges.boundaries.len() - 1],
                 found: 0,
             },
@@ -514,7 +520,7 @@ impl FacetPlan<'_> {
 }
 
 impl DocumentCounts {
-    fn count(self, plan: &FacetPlan<'_>) -> FacetCount {
+    fn into_count(self, plan: &FacetPlan<'_>) -> FacetCount {
         match (self, &plan.facet.groups) {
             (DocumentCounts::Strings(strings), FacetGroups::Strings { count_max }) => {
                 let mut empty = Vec::new();
@@ -525,14 +531,12 @@ impl DocumentCounts {
                 }
                 FacetCount::Strings(top)
             }
-            (DocumentCounts::Strings(_), FacetGroups::FacetRanges(_)) => plan.zero_count(),
-            (DocumentCounts::FacetRanges { counts, found }, _) => {
-                FacetCount::FacetRanges(RangeCounts {
-                    counts,
-                    found: IdSet::default(),
-                    found_count: found,
-                })
-            }
+            (DocumentCounts::Strings(_), FacetGroups::Ranges(_)) => plan.zero_count(),
+            (DocumentCounts::Ranges { counts, found }, _) => FacetCount::Ranges(RangeCounts {
+                counts,
+                found: IdSet::default(),
+                found_count: found,
+            }),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The first records of a result that is sorted by one field, found by the keys of the index.
 //!
 //! The keys of a field's values are in the order of the result. They are read from its beginning,
-//! range by range, until enough of their records match. The work depends on the keys before the last
-//! record of the page, and not on the number of matching records.
+//! range by range, until enough of their records match. The work depends on the keys before the
+//! last record of the page, and not on the number of matching records.
 //!
 //! ```text
 //! order of the result    none | smallest value … greatest value | none
@@ -10,6 +10,8 @@
 //!
 //! *None* are the records without a value and those with null. They come first or last, as the order
 //! and `noData` say.
+
+use std::ops::Range;
 
 use windrow_document::ValueRef;
 use windrow_index::search::{EXISTS, FieldMapping, VALUE, append_value_key, prefix};
@@ -19,6 +21,7 @@ use windrow_search::{END, Hit, IdSet, Ids};
 use super::{FirstHits, NoData, SortedHit, VALUE_MARK, invert};
 use crate::Error;
 use crate::bounds::interval::after;
+use crate::key_range::KeyRange;
 use crate::row::Pace;
 use crate::search::source::storage;
 use crate::source::{RecordId, Source};
@@ -77,19 +80,22 @@ impl<'o> KeyOrder<'o> {
         (self.no_data == NoData::Lowest) != self.is_descending
     }
 
-    /// Returns the key of null, which is before all other values, and the end of all values.
-    fn bounds(&self) -> (Vec<u8>, Vec<u8>) {
+    /// Returns the range of the keys of all values. It begins with the key of null.
+    fn range(&self) -> KeyRange {
         let mut null = Vec::new();
         append_value_key(&mut null, self.path, ValueRef::Null);
-        (null, after(prefix(self.path, VALUE).as_bytes()))
+        KeyRange {
+            from: null,
+            to: after(prefix(self.path, VALUE).as_bytes()),
+        }
     }
 
     /// Returns `true` if reading keys is cheaper than reading the documents of all matching records.
     pub fn is_cheaper(&self, request: &SortRequest<'_>, first: &FirstHits) -> Result<bool, Error> {
-        let (null, end) = self.bounds();
+        let KeyRange { from, to } = self.range();
         let keys = request
             .source
-            .approximate_count(request.index, &null, &end)?;
+            .approximate_count(request.index, &from, &to)?;
         // As many keys as are read if the values of the matching records are spread evenly.
         let wanted = (first.count_max() as u64).min(request.count);
         let needed = u128::from(keys) * u128::from(wanted) / u128::from(request.count.max(1));
@@ -147,8 +153,13 @@ struct Reading<'r> {
 struct RangeRecords {
     /// The key bytes of the values, one after the other.
     values: Vec<u8>,
-    /// For each record: the end of its value in `values`, and its length.
-    records: Vec<(usize, usize, u64)>,
+    records: Vec<RangeRecord>,
+}
+
+struct RangeRecord {
+    id: u64,
+    /// The position of the record's value in the values of the range.
+    value: Range<usize>,
 }
 
 impl Reading<'_> {
@@ -174,10 +185,10 @@ impl Reading<'_> {
     fn read_none(&mut self) -> Result<(), Error> {
         let SortRequest { source, index, .. } = *self.request;
         let component = [self.order.no_data.mark()];
-        let (null, _) = self.order.bounds();
+        let null = self.order.range().from;
         let records = self.matching(&null, &after(&null))?;
-        for (_, _, id) in records.records {
-            self.add(&component, id);
+        for record in records.records {
+            self.add(&component, record.id);
         }
         let existence = prefix(self.order.path, EXISTS);
         let mut existing = source.posting_list(index, existence.as_bytes())?;
@@ -203,7 +214,7 @@ impl Reading<'_> {
 
     /// Reads the keys of values until there are enough records.
     fn read_values(&mut self) -> Result<(), Error> {
-        let (null, mut to) = self.order.bounds();
+        let KeyRange { from: null, mut to } = self.order.range();
         let mut from = after(&null);
         let mut count = RANGE_KEYS;
         while from < to && !self.first.is_full() && self.seen.len() < self.request.count {
@@ -228,11 +239,11 @@ impl Reading<'_> {
     fn add_range(&mut self, range: &RangeRecords) {
         let is_descending = self.order.is_descending;
         let mut component = vec![VALUE_MARK];
-        let mut add = |(end, length, id): &(usize, usize, u64)| {
+        let mut add = |record: &RangeRecord| {
             component.truncate(1);
-            let value = range.values.get(end - length..*end);
+            let value = range.values.get(record.value.clone());
             component.extend_from_slice(value.unwrap_or_default());
-            self.add(&component, *id);
+            self.add(&component, record.id);
         };
         if is_descending {
             range.records.iter().rev().for_each(&mut add);
@@ -255,10 +266,13 @@ impl Reading<'_> {
         while lists.next().map_err(storage)? {
             self.keys_read += 1;
             let mut stopped = self.pace.step(self.interrupt);
-            let start = found.records.len();
+            let (start, value_start) = (found.records.len(), found.values.len());
             let take = &mut |ids: &[u64]| {
                 let ids = ids.iter().filter(|id| matched.contains(**id));
-                found.records.extend(ids.map(|id| (0, 0, *id)));
+                found.records.extend(ids.map(|id| RangeRecord {
+                    id: *id,
+                    value: 0..0,
+                }));
                 if stopped.is_ok() {
                     stopped = self.pace.step(self.interrupt);
                 }
@@ -269,7 +283,7 @@ impl Reading<'_> {
                 let value = lists.key().get(prefix_bytes..).unwrap_or_default();
                 found.values.extend_from_slice(value);
                 let records = found.records.iter_mut().skip(start);
-                records.for_each(|it| (it.0, it.1) = (found.values.len(), value.len()));
+                records.for_each(|record| record.value = value_start..found.values.len());
             }
         }
         Ok(found)
