@@ -56,7 +56,7 @@ impl ReplySize {
 /// The distinct values so far.
 struct DistinctValues {
     size: ReplySize,
-    kept: DistinctStore,
+    store: DistinctStore,
 }
 
 enum DistinctStore {
@@ -90,7 +90,7 @@ impl SortedValues {
 
 impl DistinctValues {
     fn new(order: Option<Direction>, collation: Option<Arc<Collation>>) -> DistinctValues {
-        let kept = match order {
+        let store = match order {
             Some(direction) => DistinctStore::Ordered(ArrayBuilder::new(), direction),
             None => DistinctStore::Any(SortedValues {
                 collation,
@@ -99,12 +99,12 @@ impl DistinctValues {
         };
         DistinctValues {
             size: ReplySize::default(),
-            kept,
+            store,
         }
     }
 
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
-        match &mut self.kept {
+        match &mut self.store {
             DistinctStore::Ordered(array, _) => {
                 self.size.add(value)?;
                 array.push(value);
@@ -129,7 +129,7 @@ impl DistinctValues {
     }
 
     fn finish(self) -> ArrayBuf {
-        match self.kept {
+        match self.store {
             DistinctStore::Ordered(array, Direction::Forward) => array.finish(),
             DistinctStore::Ordered(array, Direction::Backward) => {
                 let array = array.finish();

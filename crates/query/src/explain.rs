@@ -228,7 +228,10 @@ impl Execution<'_> {
             "totalDocsExamined",
             number(totals.documents_examined as i64),
         );
-        let run = Some((&*operator, count));
+        let run = Some(FinishedRun {
+            operator: &*operator,
+            returned: count,
+        });
         let stages = fitting(wrapped(self.plan, self.command, run), self.bytes_before);
         builder.append("executionStages", ValueRef::Document(stages.as_document()));
         if self.verbosity == Verbosity::AllPlansExecution {
@@ -273,24 +276,40 @@ impl ExplainedCommand {
         }
     }
 
-    /// Returns the name and the counters of the command's own stage if the query finds `found`.
-    fn stage(&self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
-        match self {
-            ExplainedCommand::Projected(..) => Some(("PROJECTION_DEFAULT", Vec::new())),
-            ExplainedCommand::None | ExplainedCommand::Pipeline => None,
-            ExplainedCommand::Count => Some(("COUNT", vec![("nCounted", found)])),
-            ExplainedCommand::Delete { .. } => Some(("DELETE", vec![("nWouldDelete", found)])),
+    /// Returns the command's own stage if the query finds `found` documents.
+    fn stage(&self, found: i64) -> Option<CommandStage> {
+        let (name, counters) = match self {
+            ExplainedCommand::None | ExplainedCommand::Pipeline => return None,
+            ExplainedCommand::Projected(..) => ("PROJECTION_DEFAULT", Vec::new()),
+            ExplainedCommand::Count => ("COUNT", vec![("nCounted", found)]),
+            ExplainedCommand::Delete { .. } => ("DELETE", vec![("nWouldDelete", found)]),
             ExplainedCommand::Update { upserts, .. } => {
                 let upserted = i64::from(*upserts && found == 0);
-                let counts = vec![
+                let counters = vec![
                     ("nMatched", found),
                     ("nWouldModify", found),
                     ("nWouldUpsert", upserted),
                 ];
-                Some(("UPDATE", counts))
+                ("UPDATE", counters)
             }
-        }
+        };
+        Some(CommandStage { name, counters })
     }
+}
+
+/// The stage of a command, as explain shows it.
+struct CommandStage {
+    name: &'static str,
+    /// The counters, by their names.
+    counters: Vec<(&'static str, i64)>,
+}
+
+/// A plan that was run to its end.
+#[derive(Clone, Copy)]
+struct FinishedRun<'o> {
+    operator: &'o dyn Operator,
+    /// The number of rows returned.
+    returned: i64,
 }
 
 /// Returns the input of the limit of a write of one document. The write stops by itself.
@@ -302,14 +321,10 @@ fn without_own_limit<'a>(plan: &'a Plan, command: &ExplainedCommand) -> Option<&
 }
 
 /// Prints the plan with the command's own stage on top.
-fn wrapped(
-    plan: &Plan,
-    command: &ExplainedCommand,
-    run: Option<(&dyn Operator, i64)>,
-) -> DocumentBuf {
-    let operator = run.map(|(operator, _)| operator);
-    let found = run.map_or(0, |(_, found)| found);
-    let Some((name, counts)) = command.stage(found) else {
+fn wrapped(plan: &Plan, command: &ExplainedCommand, run: Option<FinishedRun<'_>>) -> DocumentBuf {
+    let operator = run.map(|run| run.operator);
+    let found = run.map_or(0, |run| run.returned);
+    let Some(CommandStage { name, counters }) = command.stage(found) else {
         return print(plan, operator);
     };
     let inner = match (command, without_own_limit(plan, command)) {
@@ -329,7 +344,7 @@ fn wrapped(
         builder.append("advanced", returned);
         builder.append("needTime", number(found));
         builder.append("isEOF", ValueRef::Int32(1));
-        for (name, count) in counts {
+        for (name, count) in counters {
             builder.append(name, number(count));
         }
     }

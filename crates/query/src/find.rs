@@ -7,6 +7,7 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
 
 use crate::Error;
+use crate::plan::ShownSortKeys;
 use crate::shape::Shape;
 use crate::source::{Direction, Position, Source};
 
@@ -189,13 +190,16 @@ impl Find {
     }
 
     /// Returns the part of the projection that applies to `returnKey`: the fields that show the
-    /// sort key.
-    pub(crate) fn shown_sort_keys(&self) -> Option<Box<(Projection, Sort)>> {
+    /// sort key. `None` if it shows none.
+    pub(crate) fn shown_sort_keys(&self) -> Option<Box<ShownSortKeys>> {
         let (projection, sort) = (self.projection.as_ref()?, self.sort_of_keys()?);
         let mut shown = DocumentBuf::new();
         collect_sort_keys("", projection.source(), &mut shown);
         let shown = Projection::parse(shown.as_document(), &self.filter).ok()?;
-        Some(Box::new((shown, sort.clone())))
+        Some(Box::new(ShownSortKeys {
+            projection: shown,
+            sort: sort.clone(),
+        }))
     }
 
     /// Returns the direction of the collection scan that the hint or the sort asks for.

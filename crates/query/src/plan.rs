@@ -101,8 +101,8 @@ pub enum Plan {
     },
     /// Replaces the rows by the index keys by which they were found.
     ReturnKey {
-        /// The part of the projection that shows sort keys, and the sort.
-        sort_keys: Option<Box<(Projection, Sort)>>,
+        /// The sort keys to show, if any.
+        sort_keys: Option<Box<ShownSortKeys>>,
         /// The rows.
         input: Box<Plan>,
     },
@@ -111,6 +111,15 @@ pub enum Plan {
         /// The rows.
         input: Box<Plan>,
     },
+}
+
+/// The sort keys that `returnKey` shows.
+#[derive(Clone, Debug)]
+pub struct ShownSortKeys {
+    /// The part of the projection that shows sort keys.
+    pub projection: Projection,
+    /// The sort.
+    pub sort: Sort,
 }
 
 /// What explain calls a projection.

@@ -88,13 +88,13 @@ impl Find {
     fn plan_by(
         &self,
         source: &dyn Source,
-        memory: Option<&CollectionPlans<'_>>,
+        plans: Option<&CollectionPlans<'_>>,
     ) -> Result<PlanChoice, Error> {
         let choice = match index_filter(self, source) {
-            None => choose(self, source, memory),
+            None => choose(self, source, plans),
             Some(filter) => {
                 let source = FilteredIndexes::new(source, filter);
-                choose(&without_hint(self), &source, memory)
+                choose(&without_hint(self), &source, plans)
             }
         }?;
         check_table_scans(self, &choice.winner, source)?;
@@ -104,13 +104,13 @@ impl Find {
     /// Returns the state of the plan cache for the query. `plan` is the plan that was chosen for
     /// it.
     pub fn cache_status(&self, source: &dyn Source, plan: &Plan) -> Result<CacheStatus, Error> {
-        let memory = CollectionPlans::new(source);
+        let plans = CollectionPlans::new(source);
         match index_filter(self, source) {
-            None => CacheStatus::new(self, source, memory.as_ref(), plan),
+            None => CacheStatus::new(self, source, plans.as_ref(), plan),
             Some(filter) => CacheStatus::new(
                 self,
                 &FilteredIndexes::new(source, filter),
-                memory.as_ref(),
+                plans.as_ref(),
                 plan,
             ),
         }
@@ -170,7 +170,7 @@ fn scans_collection(plan: &Plan) -> bool {
 fn choose(
     find: &Find,
     source: &dyn Source,
-    memory: Option<&CollectionPlans<'_>>,
+    plans: Option<&CollectionPlans<'_>>,
 ) -> Result<PlanChoice, Error> {
     if find.order().is_some_and(Sort::needs_text_score) && find.filter.text().is_none() {
         return Err(Error::new(
@@ -221,7 +221,7 @@ fn choose(
         let plan = Plan::IdHack { id, clustered };
         return Ok(PlanChoice::only(finish(find, plan, None)));
     }
-    plan_by_cost(find, source, memory)
+    plan_by_cost(find, source, plans)
 }
 
 fn collection_scan(find: &Find, direction: Direction) -> Plan {
@@ -320,13 +320,13 @@ fn no_plan() -> Error {
 fn plan_by_cost(
     find: &Find,
     source: &dyn Source,
-    memory: Option<&CollectionPlans<'_>>,
+    plans: Option<&CollectionPlans<'_>>,
 ) -> Result<PlanChoice, Error> {
     let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     let candidates = context.candidates(find.order())?;
-    let place = memory.map(|memory| CacheSlot::new(memory, find, &context, &candidates));
-    let place = place.transpose()?.flatten();
-    if let Some(cached) = place.as_ref().and_then(CacheSlot::cached) {
+    let slot = plans.map(|plans| CacheSlot::new(plans, find, &context, &candidates));
+    let slot = slot.transpose()?.flatten();
+    if let Some(cached) = slot.as_ref().and_then(CacheSlot::cached) {
         let cached_choice = context.cached_choice(find, &candidates, &cached)?;
         if let Some(choice) = cached_choice {
             return Ok(choice);
@@ -334,8 +334,8 @@ fn plan_by_cost(
     }
     let ranked = RankedPaths::new(find, source, context.paths_from(candidates, find)?);
     if !ranked.scan_is_cheaper(find, source) {
-        if let Some(place) = place.filter(|_| ranked.is_independent(find)) {
-            place.store(find, &ranked);
+        if let Some(slot) = slot.filter(|_| ranked.is_independent(find)) {
+            slot.store(find, &ranked);
         }
         if let Some(choice) = ranked.into_choice(find) {
             return Ok(choice);

@@ -193,9 +193,12 @@ pub(crate) fn approximate_count_all(
     ranges: &[KeyRange],
 ) -> Result<f64, Error> {
     let mut sum = 0;
-    let places = sample_positions(ranges.len());
-    let counted = places.len().max(1);
-    for range in places.into_iter().filter_map(|place| ranges.get(place)) {
+    let sample = sample_positions(ranges.len());
+    let counted = sample.len().max(1);
+    for range in sample
+        .into_iter()
+        .filter_map(|position| ranges.get(position))
+    {
         sum += source.approximate_count(index, &range.from, &range.to)?;
     }
     Ok(sum as f64 * ranges.len() as f64 / counted as f64)
@@ -211,11 +214,11 @@ fn sample_positions(length: usize) -> Vec<usize> {
     let begin = |part: usize| part * length / RANGES_COUNTED;
     // The fractional parts of the multiples of the golden ratio are evenly distributed in 0..1.
     let within = |part: usize| (part as f64 * 0.618_033_988_75).fract();
-    let place = |part: usize| {
+    let position = |part: usize| {
         let width = begin(part + 1) - begin(part);
         begin(part) + (within(part) * width as f64) as usize
     };
-    (0..RANGES_COUNTED).map(place).collect()
+    (0..RANGES_COUNTED).map(position).collect()
 }
 
 /// A cursor over records.
@@ -261,7 +264,12 @@ pub trait Collections: Send + Sync {
 
     /// Returns statistics of a collection or view. Fails with 238 if there is no provider of
     /// statistics.
-    fn statistics(&self, _: &str, _: &str, _: &Statistics) -> Result<Vec<DocumentBuf>, Error> {
+    fn statistics(
+        &self,
+        _database: &str,
+        _collection: &str,
+        _statistics: &Statistics,
+    ) -> Result<Vec<DocumentBuf>, Error> {
         Err(unknown())
     }
 }

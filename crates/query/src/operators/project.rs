@@ -8,6 +8,7 @@ use windrow_mql::sort::Sort;
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
+use crate::plan::ShownSortKeys;
 use crate::row::Row;
 
 /// Applies a projection.
@@ -83,14 +84,13 @@ impl Operator for Project {
 
 /// Returns the index keys that the scan below put into the rows.
 pub(super) struct ReturnKey {
-    /// The part of the projection that shows sort keys, and the sort.
-    sort_keys: Option<Box<(Projection, Sort)>>,
+    sort_keys: Option<Box<ShownSortKeys>>,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl ReturnKey {
-    pub fn new(sort_keys: Option<Box<(Projection, Sort)>>, input: BoxOperator) -> ReturnKey {
+    pub fn new(sort_keys: Option<Box<ShownSortKeys>>, input: BoxOperator) -> ReturnKey {
         ReturnKey {
             sort_keys,
             input,
@@ -107,7 +107,7 @@ impl Operator for ReturnKey {
             return Ok(None);
         };
         let key = row.key.take().map_or_else(DocumentBuf::new, |key| *key);
-        let Some((projection, sort)) = self.sort_keys.as_deref() else {
+        let Some(ShownSortKeys { projection, sort }) = self.sort_keys.as_deref() else {
             return Ok(Some(row.with(key)));
         };
         row.meta.origin = Some(Box::new(Origin {

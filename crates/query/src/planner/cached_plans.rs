@@ -12,8 +12,8 @@ use windrow_index::Definition;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
-use super::access_path::{AccessPath, PlanningContext};
-use super::ranking::RankedPaths;
+use super::access_path::PlanningContext;
+use super::ranking::{RankedPath, RankedPaths};
 use super::{PlanChoice, assemble};
 use crate::Error;
 use crate::bounds::wildcard::CandidateIndex;
@@ -26,7 +26,8 @@ use crate::source::Source;
 
 /// The plan cache of one collection.
 pub struct CollectionPlans<'s> {
-    plans: &'s PlanCache,
+    cache: &'s PlanCache,
+    /// The UUID of the collection.
     collection: [u8; 16],
     source: &'s dyn Source,
 }
@@ -34,7 +35,7 @@ pub struct CollectionPlans<'s> {
 impl CollectionPlans<'_> {
     pub fn new(source: &dyn Source) -> Option<CollectionPlans<'_>> {
         Some(CollectionPlans {
-            plans: source.plans()?,
+            cache: source.plans()?,
             collection: source.uuid()?,
             source,
         })
@@ -46,25 +47,25 @@ impl CollectionPlans<'_> {
     }
 
     fn get(&self, key: PlanKey) -> Option<CachedChoice> {
-        self.plans.get(self.collection, &self.indexes(), key)
+        self.cache.get(self.collection, &self.indexes(), key)
     }
 }
 
-/// The place of a query in the plan cache.
-pub struct CacheSlot<'m> {
-    memory: &'m CollectionPlans<'m>,
+/// The entry of a query in the plan cache, which may not exist yet.
+pub struct CacheSlot<'p> {
+    plans: &'p CollectionPlans<'p>,
     shape: Shape,
     key: PlanKey,
 }
 
-impl<'m> CacheSlot<'m> {
+impl<'p> CacheSlot<'p> {
     /// Returns `None` if only one index is applicable.
     pub fn new(
-        memory: &'m CollectionPlans<'m>,
+        plans: &'p CollectionPlans<'p>,
         find: &Find,
         context: &PlanningContext<'_>,
         candidates: &[CandidateIndex],
-    ) -> Result<Option<CacheSlot<'m>>, Error> {
+    ) -> Result<Option<CacheSlot<'p>>, Error> {
         let usable_indexes = context.usable_indexes(candidates)?;
         let competes = usable_indexes
             .iter()
@@ -72,17 +73,17 @@ impl<'m> CacheSlot<'m> {
         Ok(competes.then(|| {
             let shape = find.shape();
             let key = key(find, &shape, &usable_indexes);
-            CacheSlot { memory, shape, key }
+            CacheSlot { plans, shape, key }
         }))
     }
 
     pub fn cached(&self) -> Option<CachedChoice> {
-        self.memory.get(self.key)
+        self.plans.get(self.key)
     }
 
     /// Stores the cheapest path.
     pub fn store(self, find: &Find, ranked: &RankedPaths) {
-        let Some((_, path)) = ranked.paths.first() else {
+        let Some(RankedPath { path, .. }) = ranked.paths.first() else {
             return;
         };
         let chosen = CachedChoice {
@@ -91,11 +92,11 @@ impl<'m> CacheSlot<'m> {
             works: ranked.own_cost(find, path),
         };
         let CollectionPlans {
-            plans, collection, ..
-        } = *self.memory;
-        let indexes = self.memory.indexes();
+            cache, collection, ..
+        } = *self.plans;
+        let indexes = self.plans.indexes();
         let details = || details(find, ranked);
-        plans.put(collection, &indexes, self.key, self.shape, chosen, details);
+        cache.put(collection, &indexes, self.key, self.shape, chosen, details);
     }
 }
 
@@ -108,11 +109,11 @@ fn key(find: &Find, shape: &Shape, usable_indexes: &[usize]) -> PlanKey {
 }
 
 fn details(find: &Find, ranked: &RankedPaths) -> PlanDetails {
-    let candidate = |(works, path): &(f64, AccessPath)| plan_cache::CandidatePlan {
+    let candidate = |RankedPath { path, cost }: &RankedPath| plan_cache::CandidatePlan {
         plan: print_plan(&assemble(find, path.clone())),
         keys: path.entries,
         documents: path.documents,
-        works: *works,
+        works: *cost,
     };
     let projection = find.projection.as_ref().map(Projection::source);
     let collation = find.filter.collation().map(Collation::specification);
@@ -177,7 +178,7 @@ impl CacheStatus {
     pub(super) fn new(
         find: &Find,
         source: &dyn Source,
-        memory: Option<&CollectionPlans<'_>>,
+        plans: Option<&CollectionPlans<'_>>,
         plan: &Plan,
     ) -> Result<CacheStatus, Error> {
         let context =
@@ -187,8 +188,8 @@ impl CacheStatus {
         let key = key(find, &shape, &usable_indexes);
         // A scan of distinct keys is chosen without the plan cache.
         let is_chosen_apart = find.distinct.is_some() && plan.reads_distinct_prefix();
-        let memory = memory.filter(|_| !is_chosen_apart);
-        let cached = memory.and_then(|memory| memory.get(key));
+        let plans = plans.filter(|_| !is_chosen_apart);
+        let cached = plans.and_then(|plans| plans.get(key));
         let is_cached = cached.is_some_and(|it| it.indexes == indexes_of(plan));
         Ok(CacheStatus {
             shape,

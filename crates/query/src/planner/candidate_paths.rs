@@ -80,7 +80,10 @@ impl PlanningContext<'_> {
     pub fn usable_indexes(&self, candidates: &[CandidateIndex]) -> Result<Vec<usize>, Error> {
         let mut usable_indexes: Vec<usize> =
             candidates.iter().map(|one| one.index.number).collect();
-        for branch in branches(self.root).into_iter().flat_map(|(all, _)| all) {
+        for branch in OrBranches::of(self.root)
+            .into_iter()
+            .flat_map(|or| or.branches)
+        {
             let branch = self.branch(branch);
             usable_indexes.extend(branch.usable_indexes(&branch.candidates(None)?)?);
         }
@@ -98,12 +101,12 @@ impl PlanningContext<'_> {
     /// Returns the paths for an `$or`: the best path of each branch, and the best one in the
     /// requested order.
     fn or_paths(&self, find: &Find) -> Result<Vec<AccessPath>, Error> {
-        let Some((branches, alone)) = branches(self.root) else {
+        let Some(OrBranches { branches, is_alone }) = OrBranches::of(self.root) else {
             return Ok(Vec::new());
         };
         let branches: Vec<PlanningContext<'_>> =
             branches.iter().map(|it| self.branch(it)).collect();
-        let mut whole = AccessPath::empty(alone);
+        let mut whole = AccessPath::empty(is_alone);
         let mut inputs = Vec::with_capacity(branches.len());
         for branch in &branches {
             let Some(path) = branch.best()? else {
@@ -122,21 +125,36 @@ impl PlanningContext<'_> {
             None => Ok(None),
         };
         paths.extend(
-            in_order?.and_then(|branches| sort_merge::from_branches(branches, alone, find)),
+            in_order?.and_then(|branches| sort_merge::from_branches(branches, is_alone, find)),
         );
         Ok(paths)
     }
 }
 
-/// Returns the branches of the filter's `$or`. The flag is `true` if there are no other conditions.
-fn branches(root: &Node) -> Option<(&[Node], bool)> {
-    match root {
-        Node::Or(branches) => Some((branches, true)),
-        Node::And(children) => children.iter().find_map(|child| match child {
-            Node::Or(branches) => Some((branches.as_slice(), false)),
+/// An `$or` in a filter.
+struct OrBranches<'n> {
+    branches: &'n [Node],
+    /// `true` if the filter has no other conditions.
+    is_alone: bool,
+}
+
+impl OrBranches<'_> {
+    /// Returns the `$or` of a filter, or the first one of its conjunction.
+    fn of(root: &Node) -> Option<OrBranches<'_>> {
+        match root {
+            Node::Or(branches) => Some(OrBranches {
+                branches,
+                is_alone: true,
+            }),
+            Node::And(children) => children.iter().find_map(|child| match child {
+                Node::Or(branches) => Some(OrBranches {
+                    branches,
+                    is_alone: false,
+                }),
+                _ => None,
+            }),
             _ => None,
-        }),
-        _ => None,
+        }
     }
 }
 
