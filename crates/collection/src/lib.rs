@@ -146,7 +146,7 @@ pub use ids::{CollectionId, MapId};
 pub use index::{Index, Progress, ShareProgress};
 pub use options::{AtBlock, Background, EngineOptions, MergeSizes};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;
-pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor};
+pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, SearchIndex};
 pub use record::statements::{RetainedImage, Statements};
 pub use record::transaction::Origin;
 pub use retries::{LastOperation, RecordedResult};

@@ -1,6 +1,7 @@
 //! Reads at a snapshot: documents and indexes of a collection.
 
 mod cursors;
+mod indexes;
 mod presence;
 
 use std::borrow::Cow;
@@ -13,7 +14,6 @@ use windrow_fold::{
     Cursor, Direction, EntryDigest, EntryKey, EntryKeyBuf, KeyLists, Position, PostingList,
     RecordId, Snapshot, TailPart, View,
 };
-use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;
 
@@ -26,6 +26,7 @@ use crate::unique_keys::key_probe::KeyProbe;
 use cursors::{BEHIND_MARKS, record_of};
 
 pub use cursors::{EntryCursor, RecordCursor};
+pub use indexes::{ReaderIndex, SearchIndex};
 
 /// A collection at a log position. Cheap to clone. While it lives, merges keep the versions it
 /// sees.
@@ -56,34 +57,6 @@ struct Inner {
 pub(crate) struct OwnWrites {
     pub tail: Arc<Generation>,
     pub position: Position,
-}
-
-/// A ready index, as its readers see it.
-#[derive(Clone, Debug)]
-pub struct ReaderIndex {
-    state: IndexState,
-}
-
-impl ReaderIndex {
-    /// Returns the definition.
-    pub fn definition(&self) -> &Arc<Definition> {
-        &self.state.index.definition
-    }
-
-    /// Returns the name.
-    pub fn name(&self) -> &str {
-        &self.state.index.definition.name
-    }
-
-    /// Counts a plan that uses the index.
-    pub fn record_use(&self) {
-        self.state.index.record_use();
-    }
-
-    /// Returns the id of its map.
-    pub fn map(&self) -> MapId {
-        self.state.index.map
-    }
 }
 
 impl Reader {
@@ -406,15 +379,18 @@ impl Reader {
         self.0.indexes.get(..self.0.ordinary).unwrap_or_default()
     }
 
-    /// Returns the number and definition of the search index with this name. While the index is
-    /// being updated, this is the newest definition that is ready.
-    pub fn search_index(&self, name: &str) -> Option<(usize, &Arc<SearchDefinition>)> {
+    /// Returns the search index with this name. While the index is being updated, this is the newest
+    /// version that is ready.
+    pub fn search_index(&self, name: &str) -> Option<SearchIndex> {
         let numbered = self.0.indexes.iter().enumerate().skip(self.0.ordinary);
-        let search = numbered.filter_map(|(number, index)| {
-            let search = index.definition().search.as_ref()?;
-            (search.name == name).then_some((number, search))
+        let versions = numbered.filter_map(|(number, index)| {
+            let definition = index.definition().search.as_ref()?;
+            (definition.name == name).then(|| SearchIndex {
+                number,
+                definition: definition.clone(),
+            })
         });
-        search.max_by_key(|(_, search)| search.version)
+        versions.max_by_key(|version| version.definition.version)
     }
 
     /// Returns an index and the cell of its map.

@@ -39,7 +39,7 @@ use windrow_search::{
 };
 
 use crate::Error;
-use crate::source::{Direction, Source};
+use crate::source::{Direction, SearchIndex, Source};
 use crate::text::term_lists::TermLists;
 pub use details::DetailsWriter;
 use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
@@ -199,7 +199,7 @@ impl Search {
         source: Arc<dyn Source>,
         synonyms: SynonymReader,
     ) -> Result<Option<OpenSearch>, Error> {
-        let Some((number, definition)) = source.search_index(&self.index) else {
+        let Some(SearchIndex { number, definition }) = source.search_index(&self.index) else {
             return Ok(None);
         };
         source.record_use(number);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{Collection, Position, Reader, Scans, Transaction};
 use windrow_document::{Collation, ValueRef};
-use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::plan_cache::PlanCache;
 use crate::planner_settings::PlannerSettings;
 use crate::source::{
-    Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, Source,
+    Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, SearchIndex,
+    Source,
 };
 
 /// A reader of a collection, with the properties of the collection that queries need.
@@ -136,9 +136,8 @@ impl Source for Snapshot {
             .collect()
     }
 
-    fn search_index(&self, name: &str) -> Option<(usize, Arc<SearchDefinition>)> {
-        let (number, search) = self.reader.search_index(name)?;
-        Some((number, search.clone()))
+    fn search_index(&self, name: &str) -> Option<SearchIndex> {
+        self.reader.search_index(name)
     }
 
     fn planner_settings(&self) -> Option<&PlannerSettings> {

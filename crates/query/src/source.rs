@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Array, Collation, DocumentBuf, ValueRef};
-use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
 use windrow_invariant::Bug;
 
@@ -14,7 +13,7 @@ use crate::plan_cache::PlanCache;
 use crate::planner_settings::PlannerSettings;
 use crate::statistics::{Statistics, unknown};
 
-pub use windrow_collection::{Direction, KeyLists, Position, PostingList, RecordId};
+pub use windrow_collection::{Direction, KeyLists, Position, PostingList, RecordId, SearchIndex};
 
 /// An index of a snapshot.
 #[derive(Clone, Debug)]
@@ -76,9 +75,9 @@ pub trait Source: Send + Sync {
     /// not included.
     fn indexes(&self) -> Vec<Arc<Definition>>;
 
-    /// The number and the definition of the search index with this name. The number is not a
-    /// position in [`indexes`](Self::indexes).
-    fn search_index(&self, _name: &str) -> Option<(usize, Arc<SearchDefinition>)> {
+    /// The search index with this name. Its number is not a position in
+    /// [`indexes`](Self::indexes).
+    fn search_index(&self, _name: &str) -> Option<SearchIndex> {
         None
     }
 
