@@ -9,7 +9,6 @@ use windrow_document::doc;
 
 use crate::client::Client;
 use crate::connection;
-use crate::log::Severity;
 use crate::network_address::NetworkAddress;
 use crate::parameters::QUIET;
 use crate::socket::Socket;
@@ -44,14 +43,10 @@ pub(crate) fn accept(state: &Arc<State>, socket: Socket, ends: EndAddresses) -> 
         state.metrics.connections_rejected.fetch_add(1, Relaxed);
         let attr = doc! { "remote": (address.to_string()), "connectionCount": (count as i32) };
         let message = "Connection refused because there are too many open connections";
-        state.services.log.write(
-            Severity::Warning,
-            "NETWORK",
-            22_942,
-            "listener",
-            message,
-            attr,
-        );
+        state
+            .services
+            .log
+            .warn("NETWORK", 22_942, "listener", message, attr);
         return refuse(state, socket);
     }
     let id = state.connections.next_id();

@@ -17,7 +17,6 @@ use crate::auditing;
 use crate::client::Client;
 use crate::commands::{next_of_exhaust, secret_arguments};
 use crate::dispatch;
-use crate::log::Severity;
 use crate::parameters::QUIET;
 use crate::shown_command::has_secrets;
 use crate::socket::{DeadlineReader, Socket};
@@ -44,7 +43,7 @@ pub(crate) fn serve(state: &State, socket: &Socket, client: &Arc<Client>) {
     let (log, name) = (&state.services.log, client.name());
     let warn = |message: &str, error: &str| {
         let attr = doc! { "remote": (remote.clone()), "error": error };
-        log.write(Severity::Warning, "NETWORK", 22_988, &name, message, attr);
+        log.warn("NETWORK", 22_988, &name, message, attr);
     };
     match outcome {
         // A closed connection is not logged. A violation of the protocol is.
@@ -215,14 +214,7 @@ impl Connection<'_> {
         let attr = doc! { "remote": remote, "error": (error.to_string()) };
         let message = "Assertion while parsing command";
         let log = &self.state.services.log;
-        log.write(
-            Severity::Warning,
-            "COMMAND",
-            21_964,
-            &self.client.name(),
-            message,
-            attr,
-        );
+        log.warn("COMMAND", 21_964, &self.client.name(), message, attr);
     }
 }
 

@@ -15,7 +15,6 @@ use windrow_mql::filter::Filter;
 use windrow_query::{Error, Find, Hint, Snapshot, Uninterrupted};
 
 use crate::clock::now_millis;
-use crate::log::Severity;
 use crate::state::State;
 use crate::verbosity::Component;
 
@@ -182,5 +181,5 @@ fn log_error(state: &State, collection: &Collection, error: &Error) {
     };
     let log = &state.services.log;
     let message = "Error running TTL job on collection";
-    log.write(Severity::Warning, "INDEX", 5_400_703, "ttl", message, attr);
+    log.warn("INDEX", 5_400_703, "ttl", message, attr);
 }

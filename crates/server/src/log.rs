@@ -98,6 +98,11 @@ impl Log {
         self.write(Severity::Info, component, id, context, message, attr);
     }
 
+    /// Writes a warning. See [`info`](Self::info) for the arguments.
+    pub fn warn(&self, component: &str, id: i32, context: &str, message: &str, attr: DocumentBuf) {
+        self.write(Severity::Warning, component, id, context, message, attr);
+    }
+
     /// Writes a line with a severity. See [`info`](Self::info) for the other arguments.
     pub fn write(
         &self,
@@ -122,14 +127,7 @@ impl Log {
 
     /// Writes a line that `getLog: "startupWarnings"` and mongosh show.
     pub fn startup_warning(&self, id: i32, message: &str) {
-        self.write(
-            Severity::Warning,
-            "CONTROL",
-            id,
-            "initandlisten",
-            message,
-            DocumentBuf::new(),
-        );
+        self.warn("CONTROL", id, "initandlisten", message, DocumentBuf::new());
         let mut kept = lock(&self.kept);
         if let Some(line) = kept.lines.back().cloned() {
             kept.startup_warnings.push(line);

@@ -14,7 +14,6 @@ use windrow_wire::{CommandError, Reply};
 use crate::client::Client;
 use crate::clock;
 use crate::insert_preparation::with_id_in_front;
-use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::operations::Operation;
 use crate::shown_command::{USERS, without_credentials};
@@ -363,14 +362,7 @@ fn store(state: &State, database: &str, profile: DocumentBuf) {
         let attr = doc! { "db": database, "error": (error.to_string()) };
         let message = "An operation cannot be stored in the profile";
         let log = &state.services.log;
-        log.write(
-            Severity::Warning,
-            "COMMAND",
-            NOT_PROFILED,
-            "profile",
-            message,
-            attr,
-        );
+        log.warn("COMMAND", NOT_PROFILED, "profile", message, attr);
     }
 }
 

@@ -9,7 +9,6 @@ use windrow_document::doc;
 use windrow_index::Definition;
 
 use crate::index_builds::{self, Build};
-use crate::log::Severity;
 use crate::state::State;
 
 const THREAD: &str = "SearchIndexRenewal";
@@ -61,6 +60,6 @@ fn renew(state: &State, collection: &Arc<Collection>, definitions: Vec<Definitio
         let mut attr = attr();
         attr.push("error", error.to_string());
         let message = "Search indexes of an older version could not be built again";
-        log.write(Severity::Warning, "INDEX", 51_808, THREAD, message, attr);
+        log.warn("INDEX", 51_808, THREAD, message, attr);
     }
 }

@@ -22,7 +22,7 @@ use crate::data_set_host::DataSetHost;
 use crate::expiry::run_ttl_monitor;
 use crate::housekeeping::{run_client_housekeeping, run_data_housekeeping, watch_clients};
 use crate::listener::Listener;
-use crate::log::{Log, Severity};
+use crate::log::Log;
 use crate::network_address::NetworkAddress;
 use crate::parameters::SetAt;
 use crate::router::{Router, RouterSettings};
@@ -270,15 +270,7 @@ fn bind_unix_sockets(
             Err(error) => {
                 let attr = doc! { "error": (error.to_string()) };
                 let message = "There is no Unix domain socket";
-                let severity = Severity::Warning;
-                log.write(
-                    severity,
-                    "NETWORK",
-                    NO_UNIX_SOCKET,
-                    "initandlisten",
-                    message,
-                    attr,
-                );
+                log.warn("NETWORK", NO_UNIX_SOCKET, "initandlisten", message, attr);
             }
         }
     }
@@ -307,8 +299,7 @@ fn listen(state: &Arc<State>, listener: &Listener) {
         if let Err(error) = outcome {
             let attr = doc! { "error": (error.to_string()) };
             let log = &state.services.log;
-            log.write(
-                Severity::Warning,
+            log.warn(
                 "NETWORK",
                 23_017,
                 "listener",

@@ -346,14 +346,7 @@ impl State {
             "The log was extended again; writes are accepted"
         };
         let attr = DocumentBuf::new();
-        (self.services.log).write(
-            Severity::Warning,
-            "REPL",
-            SUSPENSION_ID,
-            "store",
-            message,
-            attr,
-        );
+        (self.services.log).warn("REPL", SUSPENSION_ID, "store", message, attr);
     }
 
     /// Fails if the audit log cannot be written. The server is stopping then.
@@ -491,14 +484,7 @@ impl State {
         };
         let message = "The certificate of the server has to be replaced soon";
         let log = &self.services.log;
-        log.write(
-            Severity::Warning,
-            "NETWORK",
-            EXPIRY,
-            "housekeeping",
-            message,
-            attr,
-        );
+        log.warn("NETWORK", EXPIRY, "housekeeping", message, attr);
     }
 }
 

@@ -13,7 +13,6 @@ use crate::arguments::Arguments;
 use crate::command::{AcceptedArguments, Command, Routing};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
-use crate::log::Severity;
 
 pub const USERS_INFO: Command = Command {
     name: "usersInfo",
@@ -151,14 +150,7 @@ fn parse_or_warn(context: &Context<'_>, document: &DocumentBuf) -> Option<User> 
         let log = &context.state.services.log;
         let message = "A document of admin.system.users is not a user";
         let name = context.client.name();
-        log.write(
-            Severity::Warning,
-            "ACCESS",
-            INVALID_USER,
-            &name,
-            message,
-            attr,
-        );
+        log.warn("ACCESS", INVALID_USER, &name, message, attr);
     };
     parsed.inspect_err(warn).ok()
 }
