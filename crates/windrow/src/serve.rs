@@ -387,14 +387,7 @@ fn forbid_core_dumps(log: &Log) {
     if let Err(error) = set_no_core_dumps() {
         let attr = doc! { "error": (error.to_string()) };
         let message = "Core dumps cannot be forbidden";
-        log.write(
-            Severity::Warning,
-            "CONTROL",
-            CORE_DUMPS,
-            "main",
-            message,
-            attr,
-        );
+        log.warn("CONTROL", CORE_DUMPS, "main", message, attr);
     }
 }
 
@@ -462,14 +455,7 @@ fn write_address_file(log: &Log, folder: &Path, address: &ServerAddress) -> Opti
     let report = |error: &io::Error| {
         let attr = doc! { "error": (error.to_string()) };
         let message = "Other commands cannot find this server: its address file cannot be written";
-        log.write(
-            Severity::Warning,
-            "CONTROL",
-            ADDRESS_FILE_ERROR_ID,
-            "main",
-            message,
-            attr,
-        );
+        log.warn("CONTROL", ADDRESS_FILE_ERROR_ID, "main", message, attr);
     };
     address_file.inspect_err(report).ok()
 }
@@ -520,14 +506,7 @@ fn watch_role(
 fn follow_again(log: &Log, reason: &str, period: Duration) -> Failure {
     let attr = doc! { "reason": reason };
     let message = "This server is not the primary any more; it starts again and follows";
-    log.write(
-        Severity::Warning,
-        "REPL",
-        STEPPED_DOWN,
-        "main",
-        message,
-        attr,
-    );
+    log.warn("REPL", STEPPED_DOWN, "main", message, attr);
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Failure::runtime(error),

@@ -11,7 +11,7 @@ use windrow_collection::{
     Succession, open_shared as open_shared_database, write_rollback_files,
 };
 use windrow_document::doc;
-use windrow_server::{Log, Severity, Stop};
+use windrow_server::{Log, Stop};
 use windrow_storage::{ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, Stale, Uploads};
 
 use super::placement_check::PlacementCheck;
@@ -35,7 +35,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The time that servers of one rank have to become the primary before those of the next rank try.
 const RANK_DELAY: Duration = Duration::from_millis(500);
 /// The ids of log lines. MongoDB has no such events.
-const STORE_ID: i32 = 9_000_030;
+const STORE_UNAVAILABLE: i32 = 9_000_030;
+const FOLLOWS: i32 = 9_000_031;
+const PRIMARY: i32 = 9_000_032;
+const COPY_RELOADED: i32 = 9_000_033;
+const WRITES_ROLLED_BACK: i32 = 9_000_034;
+const FENCED: i32 = 9_000_037;
 
 /// Repeats failed requests without a limit.
 struct Backoff {
@@ -47,14 +52,8 @@ impl RetryPolicy for Backoff {
         if attempt == 2 {
             let attr = doc! { "error": (error.to_string()) };
             let message = "The object store does not answer; requests are repeated";
-            self.log.write(
-                Severity::Warning,
-                "STORAGE",
-                STORE_ID,
-                "store",
-                message,
-                attr,
-            );
+            self.log
+                .warn("STORAGE", STORE_UNAVAILABLE, "store", message, attr);
         }
         thread::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow(attempt.min(16))));
         true
@@ -124,13 +123,13 @@ pub fn open_shared(
         let replica = Replica::open(disk.clone(), storage_options, cluster.clone())?;
         match open_shared_database(replica, &options, &policy) {
             // Another server has taken over meanwhile. This server follows it now.
-            Err(Error::Storage(error @ StorageError::Fenced { .. })) => say_fenced(log, &error),
+            Err(Error::Storage(error @ StorageError::Fenced { .. })) => log_fenced(log, &error),
             opened => break opened?,
         }
     };
     let (engine, follower) = match opened {
         OpenedDatabase::Primary(engine) => {
-            say(log, PRIMARY, IS_PRIMARY, &engine);
+            log_role(log, PRIMARY, IS_PRIMARY, &engine);
             return Ok(OpenedEngine {
                 engine,
                 follow: None,
@@ -139,7 +138,7 @@ pub fn open_shared(
         OpenedDatabase::Follower(engine, follower) => (engine, follower),
     };
     let message = "Another server is the primary; this one follows its log";
-    say(log, FOLLOWS, message, &engine);
+    log_role(log, FOLLOWS, message, &engine);
     let task = FollowTask {
         follower,
         engine: engine.clone(),
@@ -211,26 +210,15 @@ impl OpeningPolicy for StartPolicy<'_> {
     }
 }
 
-/// The ids of log lines about the role of a server.
-const FOLLOWS: i32 = STORE_ID + 1;
-const PRIMARY: i32 = STORE_ID + 2;
-
-fn say(log: &Log, id: i32, message: &str, engine: &Engine) {
+fn log_role(log: &Log, id: i32, message: &str, engine: &Engine) {
     let attr = doc! { "position": (engine.written().0 as i64) };
     log.info("REPL", id, "store", message, attr);
 }
 
-fn say_fenced(log: &Log, error: &StorageError) {
+fn log_fenced(log: &Log, error: &StorageError) {
     let attr = doc! { "reason": (error.to_string()) };
     let message = "This server was the primary only for a moment; it opens the database again";
-    log.write(
-        Severity::Warning,
-        "REPL",
-        STORE_ID + 7,
-        "store",
-        message,
-        attr,
-    );
+    log.warn("REPL", FENCED, "store", message, attr);
 }
 
 const IS_PRIMARY: &str = "This server is the primary now";
@@ -290,7 +278,7 @@ impl FollowTask {
             }
             match self.follower.take_over(|| self.primary_check.run())? {
                 Succession::Won => {
-                    say(&self.log, PRIMARY, IS_PRIMARY, &self.engine);
+                    log_role(&self.log, PRIMARY, IS_PRIMARY, &self.engine);
                     return Ok(());
                 }
                 Succession::Behind(follower) => self.follower = follower,
@@ -315,14 +303,7 @@ fn reload(
 ) -> Result<Replica, StorageError> {
     let message = "The local copy cannot be continued and is loaded again";
     let attr = doc! { "reason": (format!("{stale:?}")) };
-    log.write(
-        Severity::Warning,
-        "REPL",
-        STORE_ID + 3,
-        "store",
-        message,
-        attr,
-    );
+    log.warn("REPL", COPY_RELOADED, "store", message, attr);
     replica.reload(stale, |storage, from| {
         let time = rollback_time();
         let documents = write_rollback_files(storage, from, folder, &time)?;
@@ -330,14 +311,7 @@ fn reload(
         let attr = doc! {
             "documents": (documents as i64), "files": (format!("rollback/*/removed.{time}.bson")),
         };
-        log.write(
-            Severity::Warning,
-            "REPL",
-            STORE_ID + 4,
-            "store",
-            message,
-            attr,
-        );
+        log.warn("REPL", WRITES_ROLLED_BACK, "store", message, attr);
         Ok(())
     })
 }
