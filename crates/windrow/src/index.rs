@@ -71,8 +71,8 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
     let seconds = started.elapsed().as_secs_f64();
     report_folders(&summary);
     print!("{}", format_summary(&summary, Some(seconds)));
-    if let Some(explanation) = options.explanation {
-        print!("{}", explanation.format(&summary.pipeline));
+    if let Some(format) = options.explanation {
+        print!("{}", explanation::format_report(&summary.pipeline, format));
     }
     match summary.folders_missing.as_slice() {
         [] => Ok(()),

@@ -6,30 +6,23 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, doc};
 use windrow_ingest::{PipelineReport, StageReport};
 
+use crate::output_format::OutputFormat;
 use crate::progress_bar::format_grouped;
 
-/// The format of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Explanation {
-    Text,
-    Json,
+/// Parses the optional value of the option. `None` if it is unknown.
+pub fn parse_format(value: Option<&str>) -> Option<OutputFormat> {
+    match value {
+        None | Some("text") => Some(OutputFormat::Text),
+        Some("json") => Some(OutputFormat::Json),
+        Some(_) => None,
+    }
 }
 
-impl Explanation {
-    /// Parses the optional value of the option.
-    pub fn parse(value: Option<&str>) -> Option<Explanation> {
-        match value {
-            None | Some("text") => Some(Explanation::Text),
-            Some("json") => Some(Explanation::Json),
-            Some(_) => None,
-        }
-    }
-
-    pub fn format(self, report: &PipelineReport) -> String {
-        match self {
-            Explanation::Text => format_table(report),
-            Explanation::Json => format!("{}\n", to_document(report)),
-        }
+/// Formats the report: a table, or a line of JSON.
+pub fn format_report(report: &PipelineReport, format: OutputFormat) -> String {
+    match format {
+        OutputFormat::Text => format_table(report),
+        OutputFormat::Json => format!("{}\n", to_document(report)),
     }
 }
 
@@ -144,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_row_for_each_stage_and_names_the_busiest() {
-        let text = Explanation::Text.format(&report());
+        let text = format_report(&report(), OutputFormat::Text);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         for part in [
@@ -162,14 +155,14 @@ mod tests {
 
     #[test]
     fn json_has_seconds() {
-        let json = Explanation::Json.format(&report());
+        let json = format_report(&report(), OutputFormat::Json);
         assert!(json.contains(r#""elapsed":2.0"#), "{json}");
         assert!(json.contains(r#""queue_bytes_max":8000000"#), "{json}");
     }
 
     #[test]
     fn other_forms_are_refused() {
-        assert_eq!(Explanation::parse(Some("yaml")), None);
-        assert_eq!(Explanation::parse(None), Some(Explanation::Text));
+        assert_eq!(parse_format(Some("yaml")), None);
+        assert_eq!(parse_format(None), Some(OutputFormat::Text));
     }
 }

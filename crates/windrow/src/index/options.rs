@@ -6,8 +6,9 @@ use lexopt::prelude::*;
 use windrow_extract::formats;
 use windrow_ingest::WalkOptions;
 
-use super::explanation::Explanation;
+use super::explanation::parse_format;
 use crate::command_line::Failure;
+use crate::output_format::OutputFormat;
 use crate::page::WebAddress;
 use crate::{byte_size, memory};
 
@@ -107,7 +108,8 @@ pub struct Options {
     pub threads: Option<Threads>,
     /// In bytes.
     pub queue_bytes: Option<usize>,
-    pub explanation: Option<Explanation>,
+    /// The form of the report on the stages. `None`: no report.
+    pub explanation: Option<OutputFormat>,
     pub display: ProgressDisplay,
     pub memory_bytes: Option<u64>,
     /// Rules in addition to those of the configuration.
@@ -153,14 +155,14 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
                     .optional_value()
                     .map(|it| it.string())
                     .transpose()?;
-                let explanation = Explanation::parse(form.as_deref()).ok_or_else(|| {
+                let format = parse_format(form.as_deref()).ok_or_else(|| {
                     let form = form.as_deref().unwrap_or_default();
                     Failure::Usage(format!(
                         "--explain-pipeline={form:?} is not known; write --explain-pipeline or \
                          --explain-pipeline=json"
                     ))
                 })?;
-                options.explanation = Some(explanation);
+                options.explanation = Some(format);
             }
             Long("progress") => {
                 options.display = parse_display(&arguments.value()?.string()?)?;
@@ -389,7 +391,7 @@ mod tests {
                 index: 2,
             }),
             queue_bytes: Some(0),
-            explanation: Some(Explanation::Json),
+            explanation: Some(OutputFormat::Json),
             ..Options::default()
         };
         let line = "a --threads 3,1,2 --queue 0 --explain-pipeline=json";
