@@ -130,8 +130,8 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
         .transpose()?;
     let new_folder = NewFolder::observe(&options.data_folder);
     let data = ServedData::open(&options, log)?;
-    let begun = match begin(log, &options, &data) {
-        Ok(begun) => begun,
+    let bound = match bind_server(log, &options, &data) {
+        Ok(bound) => bound,
         Err(failure) => {
             // The server stops in any case, so an error of closing is secondary.
             data.close();
@@ -139,33 +139,39 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
             return Err(failure);
         }
     };
-    let StartedServer {
+    let BoundServer {
         server,
         password,
         metrics,
         web,
         traces,
-    } = begun;
+    } = bound;
     // Other commands cannot find the server without the address file, but clients are not affected.
     let address_file = own_address(&server, &options, password, data.is_encrypted())
         .and_then(|address| write_address_file(log, &options.data_folder, &address));
     let mut reloader = Reloader::new(log.clone(), server.state(), options.clone());
     let signals = server.handle_signals(move || reloader.reload());
     signals.map_err(Failure::runtime)?;
-    let outputs = (address_file, metrics, web, traces, pid_file);
+    let companions = Companions {
+        _address_file: address_file,
+        _metrics: metrics,
+        _web: web,
+        _traces: traces,
+        _pid_file: pid_file,
+    };
     match data {
         ServedData::Folder(opened) => {
-            serve_engine(log, &options, server, opened, outputs)?;
+            serve_engine(log, &options, server, opened, companions)?;
         }
         ServedData::Store(opened, placement) => {
             let monitor = placement.monitor(server.stop())?;
-            let served = serve_engine(log, &options, server, opened, outputs);
+            let served = serve_engine(log, &options, server, opened, companions);
             monitor.end()?;
             served?;
         }
         ServedData::Sets(sets) => {
             let served = sets.serve(Arc::new(options), server, log);
-            drop(outputs);
+            drop(companions);
             served?;
         }
     }
@@ -174,14 +180,23 @@ fn serve_with_log(log: &Arc<Log>, options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves a single engine until a stop is requested. `outputs` are dropped as soon as
-/// no client is served.
-fn serve_engine<T>(
+/// What accompanies the server while it serves clients: files by which others find it, and other
+/// listeners. They are dropped as soon as no client is served.
+struct Companions {
+    _address_file: Option<AddressFile>,
+    _metrics: Option<MetricsServer>,
+    _web: Option<PageServer>,
+    _traces: Option<(Arc<Traces>, TraceExporter)>,
+    _pid_file: Option<PidFile>,
+}
+
+/// Serves a single engine until a stop is requested.
+fn serve_engine(
     log: &Arc<Log>,
     options: &Options,
     server: Server,
     opened: OpenedEngine,
-    outputs: T,
+    companions: Companions,
 ) -> Result<(), Failure> {
     let OpenedEngine { engine, follow } = opened;
     log_resumed_builds(&engine, log);
@@ -192,7 +207,7 @@ fn serve_engine<T>(
     });
     let stop = server.stop();
     let served = server.run();
-    drop(outputs);
+    drop(companions);
     if let Some(error) = watch.and_then(|watch| watch.join().ok().flatten()) {
         drop(engine);
         return Err(follow_again(log, &error.to_string(), Duration::ZERO));
@@ -275,9 +290,10 @@ impl ServedData {
     }
 }
 
-/// The listeners and senders of a started server.
-struct StartedServer {
+/// A server whose sockets are open.
+struct BoundServer {
     server: Server,
+    /// The password by which other commands of the same user reach the server.
     password: String,
     metrics: Option<MetricsServer>,
     web: Option<PageServer>,
@@ -285,7 +301,11 @@ struct StartedServer {
 }
 
 /// Opens the sockets of the server, its metrics and its web page. No client is served yet.
-fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<StartedServer, Failure> {
+fn bind_server(
+    log: &Arc<Log>,
+    options: &Options,
+    data: &ServedData,
+) -> Result<BoundServer, Failure> {
     let traces = start_traces(log, &options.traces)?;
     let (engine, users, router) = match data {
         ServedData::Folder(opened) | ServedData::Store(opened, _) => {
@@ -311,7 +331,7 @@ fn begin(log: &Arc<Log>, options: &Options, data: &ServedData) -> Result<Started
     let metrics = start_metrics(log, options, server.state())?;
     let web = start_web(log, options, server.connector(), &password)?;
     warn_of_open_access(log, &server);
-    Ok(StartedServer {
+    Ok(BoundServer {
         server,
         password,
         metrics,
