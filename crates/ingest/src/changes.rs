@@ -45,7 +45,7 @@ pub struct Changes<'w> {
     /// The number of files that are stored with their current stamp.
     pub unchanged: u64,
     /// Folders that are missing or empty, although files below them are stored.
-    pub kept: Vec<UnavailableFolder>,
+    pub unavailable: Vec<UnavailableFolder>,
 }
 
 impl Changes<'_> {
@@ -103,16 +103,17 @@ pub fn find_changes<'w>(stored: &StoredFiles, walked: &'w WalkResult) -> Changes
         found.insert(path);
     }
     if !walked.is_partial {
-        changes.kept = find_unavailable_folders(stored, walked);
+        changes.unavailable = find_unavailable_folders(stored, walked);
     }
     let failed = walked
         .failures
         .iter()
         .map(|failure| path_to_text(&failure.path));
-    let kept: Vec<String> = failed
-        .chain(changes.kept.iter().map(|folder| folder.path.clone()))
+    let unavailable = changes.unavailable.iter();
+    let unread: Vec<String> = failed
+        .chain(unavailable.map(|folder| folder.path.clone()))
         .collect();
-    let is_deleted = |path: &&String| !found.contains(*path) && !is_below(path, &kept);
+    let is_deleted = |path: &&String| !found.contains(*path) && !is_below(path, &unread);
     for root in &walked.roots {
         let below = stored_below(stored, &path_to_text(root));
         changes
@@ -135,7 +136,7 @@ fn find_unavailable_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<Un
         first.is_some_and(|file| file.path.starts_with(root))
     };
     let empty = walked.roots.iter().filter(|root| !has_files(root));
-    let mut kept = Vec::new();
+    let mut unavailable = Vec::new();
     for folder in empty.chain(&walked.missing_roots) {
         let path = path_to_text(folder);
         let is_missing = walked.missing_roots.contains(folder);
@@ -145,10 +146,10 @@ fn find_unavailable_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<Un
             stored_below(stored, &path).filter(|(stored, _)| is_missing || **stored != path);
         let files = stored.count() as u64;
         if files > 0 {
-            kept.push(UnavailableFolder { path, files });
+            unavailable.push(UnavailableFolder { path, files });
         }
     }
-    kept
+    unavailable
 }
 
 /// Returns the stored files at and below a path.
@@ -378,8 +379,8 @@ mod tests {
     #[test]
     fn a_missing_or_empty_folder_keeps_its_documents() {
         let stored = stored(&[("/disk/file", stamp(1, 1)), ("/disk2", stamp(1, 1))]);
-        let kept = |path: &str| Changes {
-            kept: vec![UnavailableFolder {
+        let unavailable = |path: &str| Changes {
+            unavailable: vec![UnavailableFolder {
                 path: path.into(),
                 files: 1,
             }],
@@ -389,10 +390,16 @@ mod tests {
             missing_roots: vec![path.into()],
             ..WalkResult::default()
         };
-        assert_eq!(find_changes(&stored, &missing("/disk")), kept("/disk"));
-        assert_eq!(find_changes(&stored, &missing("/disk2")), kept("/disk2"));
+        assert_eq!(
+            find_changes(&stored, &missing("/disk")),
+            unavailable("/disk")
+        );
+        assert_eq!(
+            find_changes(&stored, &missing("/disk2")),
+            unavailable("/disk2")
+        );
         let emptied = walked(&["/disk"], &[], &[]);
-        assert_eq!(find_changes(&stored, &emptied), kept("/disk"));
+        assert_eq!(find_changes(&stored, &emptied), unavailable("/disk"));
         // In a partial walk, the folder was deleted.
         let partial = WalkResult {
             is_partial: true,

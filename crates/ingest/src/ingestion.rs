@@ -87,8 +87,8 @@ pub enum IngestError {
 /// ```
 ///
 /// # Errors
-/// Fails if all folders are missing and nothing below them is stored, if a worker cannot be started, or
-/// if the store fails. What was stored before remains, and the next ingestion continues.
+/// Fails if all folders are missing and nothing below them is stored, if a worker cannot be started,
+/// or if the store fails. What was stored before remains, and the next ingestion continues.
 pub fn ingest(
     store: &dyn Store,
     folders: &[WalkRoot],
@@ -134,6 +134,7 @@ pub(crate) fn ingest_folders(
     }
     let report = |finishing| {
         let background = before.zip(store.background_times());
+        let background = background.map(|(before, after)| after.since(before));
         PipelineReport::new(times, background, finishing, started.elapsed())
     };
     summary.pipeline = report(Duration::ZERO);
@@ -286,11 +287,12 @@ fn read_files(
 
 fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> IngestSummary {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let is_kept = |path: &PathBuf| {
+    let has_documents = |path: &PathBuf| {
         let path = path_to_text(path);
-        changes.kept.iter().any(|folder| folder.path == path)
+        changes.unavailable.iter().any(|folder| folder.path == path)
     };
-    let missing = walked.missing_roots.iter().filter(|path| !is_kept(path));
+    let missing = walked.missing_roots.iter();
+    let missing = missing.filter(|path| !has_documents(path));
     IngestSummary {
         files_found: walked.files.len() as u64,
         files_unchanged: changes.unchanged,
@@ -303,7 +305,7 @@ fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) ->
         documents: count(&progress.documents),
         failures: count(&progress.failures),
         files_skipped: count(&progress.files_skipped),
-        folders_unavailable: changes.kept.clone(),
+        folders_unavailable: changes.unavailable.clone(),
         folders_missing: missing.cloned().collect(),
         pipeline: PipelineReport::default(),
     }

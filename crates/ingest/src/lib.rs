@@ -35,11 +35,12 @@
 //!
 //! - `path_text`, `walk`: files
 //! - `changes`: the files to read and to remove
-//! - `failure`, `file_event`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`: extraction in worker
-//!   processes
+//! - `failure`, `file_event`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`:
+//!   extraction in worker processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `pipeline`, `byte_queue`, `markers`, `store_writer`, `writers`: the stages and the queues between them
+//! - `pipeline`, `byte_queue`, `markers`, `store_writer`, `writers`: the stages and the queues
+//!   between them
 //! - `summary`, `progress`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: whole
 //!   runs
 #![deny(missing_docs)]

@@ -49,7 +49,8 @@ struct MovedBatches {
 }
 
 impl MovedBatches {
-    /// Reads the documents of a file. `None` if they exceed a number of bytes.
+    /// Reads the documents of a file. Stops when they have `bytes_max` bytes: the result then has at
+    /// least as many, and may lack documents.
     fn read(
         store: &dyn Store,
         moved: &MovedFile<'_>,

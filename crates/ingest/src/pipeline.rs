@@ -99,7 +99,8 @@ pub struct BackgroundTimes {
 }
 
 impl BackgroundTimes {
-    fn since(self, before: BackgroundTimes) -> BackgroundTimes {
+    /// Returns the times since earlier ones.
+    pub(crate) fn since(self, before: BackgroundTimes) -> BackgroundTimes {
         BackgroundTimes {
             entries: self.entries.saturating_sub(before.entries),
             merges: self.merges.saturating_sub(before.merges),
@@ -161,11 +162,10 @@ pub struct PipelineReport {
 impl PipelineReport {
     pub(crate) fn new(
         times: &PipelineTimes,
-        background: Option<(BackgroundTimes, BackgroundTimes)>,
+        background: Option<BackgroundTimes>,
         finishing: Duration,
         elapsed: Duration,
     ) -> PipelineReport {
-        let background = background.map(|(before, after)| after.since(before));
         let delays = background.unwrap_or_default().delays;
         let mut write = times.write.report("write", "documents");
         write.output_wait = delays.min(write.busy);

@@ -288,7 +288,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         }
         let markers: Vec<String> = completed
             .into_iter()
-            .map(FailureDocument::unfinished_id)
+            .map(FailureDocument::marker_id)
             .collect();
         if !markers.is_empty() {
             self.store.remove_failures(&markers)?;

@@ -207,7 +207,7 @@ impl FailureDocument {
     /// `ingestion`.
     pub(crate) fn new_unfinished(file: &FileEntry, now_ms: i64) -> Self {
         FailureDocument {
-            id: Self::unfinished_id(file),
+            id: marker_id(&file.path_text()),
             path: file.path_text(),
             failure: Failure::new(
                 FailureClass::Unfinished,
@@ -221,7 +221,7 @@ impl FailureDocument {
     /// Creates the marker of a file that must be read again because settings changed.
     pub(crate) fn new_outdated(path: String, now_ms: i64) -> Self {
         FailureDocument {
-            id: format!("{path}//unfinished"),
+            id: marker_id(&path),
             path,
             failure: Failure::new(
                 FailureClass::Unfinished,
@@ -232,10 +232,15 @@ impl FailureDocument {
         }
     }
 
-    /// The `_id` of the marker. Paths never contain two consecutive slashes.
-    pub(crate) fn unfinished_id(file: &FileEntry) -> String {
-        format!("{}//unfinished", file.path_text())
+    /// The `_id` of the marker of a file.
+    pub(crate) fn marker_id(file: &FileEntry) -> String {
+        marker_id(&file.path_text())
     }
+}
+
+/// The `_id` of the marker of the file at a path. Paths never contain two consecutive slashes.
+fn marker_id(path: &str) -> String {
+    format!("{path}//unfinished")
 }
 
 impl SkippedDocument {

@@ -92,13 +92,13 @@ pub fn watch(
         options,
         stored,
         last_scan: Instant::now(),
-        kept: summary.folders_unavailable,
+        unavailable: summary.folders_unavailable,
         missing: summary.folders_missing,
     };
     while control.interrupt.check().is_ok() {
         changes.wait(INTERRUPT_INTERVAL);
         changes.watch_replaced(folders);
-        let rescan = if changes.is_watching() && watch.kept.is_empty() {
+        let rescan = if changes.is_watching() && watch.unavailable.is_empty() {
             watch_options.rescan
         } else {
             watch_options.rescan_unwatched
@@ -136,22 +136,23 @@ struct Watch<'w> {
     options: &'w IngestOptions,
     stored: StoredFiles,
     last_scan: Instant,
-    /// The folders that were missing or empty in the last complete walk.
-    kept: Vec<UnavailableFolder>,
-    /// The folders that were missing and have no documents.
+    /// The folders that were missing or empty in the last complete walk, and whose documents are
+    /// kept.
+    unavailable: Vec<UnavailableFolder>,
+    /// The folders that were missing in the last complete walk, and have no documents.
     missing: Vec<PathBuf>,
 }
 
 impl Watch<'_> {
     fn round(&mut self, changed: ChangeSet) -> Result<IngestSummary, IngestError> {
-        let (mut kept, mut missing) = (Vec::new(), Vec::new());
+        let (mut unavailable, mut missing) = (Vec::new(), Vec::new());
         let walked = match changed {
             ChangeSet::Everything => {
                 self.last_scan = Instant::now();
                 walk(self.folders)
             }
             ChangeSet::Paths(paths) => {
-                kept.clone_from(&self.kept);
+                unavailable.clone_from(&self.unavailable);
                 missing.clone_from(&self.missing);
                 let mut roots = canonical_roots(self.folders).roots;
                 // Skips the files of folders that are empty now: their disk was probably
@@ -163,17 +164,19 @@ impl Watch<'_> {
         let (stored, progress) = (&mut self.stored, Progress::default());
         let mut summary = update(self.store, stored, &walked, self.options, &progress)?;
         // Only a complete walk detects missing folders.
-        summary.folders_unavailable.extend(kept);
+        summary.folders_unavailable.extend(unavailable);
         summary.folders_missing.extend(missing);
         Ok(summary)
     }
 
     /// Returns `true` if the set of missing or empty folders has changed.
     fn folders_changed(&mut self, summary: &IngestSummary) -> bool {
-        if summary.folders_unavailable == self.kept && summary.folders_missing == self.missing {
+        if summary.folders_unavailable == self.unavailable
+            && summary.folders_missing == self.missing
+        {
             return false;
         }
-        self.kept.clone_from(&summary.folders_unavailable);
+        self.unavailable.clone_from(&summary.folders_unavailable);
         self.missing.clone_from(&summary.folders_missing);
         true
     }
