@@ -224,8 +224,8 @@ pub fn collection_of(payload: &[u8]) -> Option<CollectionId> {
         .map(|chunk| CollectionId(u64::from_le_bytes(*chunk)))
 }
 
-/// Decodes the payload of a commit to one collection into the commit and its effect. Returns `None` if this module did not write the
-/// payload.
+/// Decodes the payload of a commit to one collection into the commit and its effect. Returns `None`
+/// if this module did not write the payload.
 pub fn decode(position: Position, payload: Bytes) -> Option<(Commit, Effect)> {
     let bytes = payload.len();
     let mut reader = PayloadReader {

@@ -19,9 +19,9 @@
 //! ```
 //!
 //! Reading order: [`error`], [`shape`], [`restrictions`], [`plan_cache`], [`planner_settings`],
-//! [`key_range`], [`source`], [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`],
-//! [`near`], [`plan`], [`planner`], [`operators`], [`mod@print`], [`cursor`], [`count`],
-//! [`distinct`], `search`, [`aggregate`], [`explain`].
+//! [`key_range`], [`source`], [`snapshot`], [`statistics`], [`view`], [`row`], [`find`],
+//! [`bounds`], [`text`], [`near`], [`plan`], [`planner`], [`operators`], [`mod@print`], [`cursor`],
+//! [`count`], [`distinct`], `search`, [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(

@@ -129,7 +129,8 @@ fn words_of(mapping: &StringMapping) -> FieldTokenizer {
     FieldTokenizer::Words(mapping.analyzer.tokenizer())
 }
 
-/// Adds the fields of a path. `sought` are the key prefixes of the fields in the query. Fails if a path without `*` is not indexed as text.
+/// Adds the fields of a path. `sought` are the key prefixes of the fields in the query. Fails if a
+/// path without `*` is not indexed as text.
 fn add_fields(
     path: &SearchPath,
     definition: &SearchDefinition,
