@@ -64,7 +64,7 @@ pub(crate) fn recover(
 
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
     let mut sections = SectionsByMap::new();
-    for (map, descriptor) in rows::all_sections(&core.storage.catalog)? {
+    for rows::MapSection { map, descriptor } in rows::all_sections(&core.storage.catalog)? {
         let section = core.open_section(descriptor)?;
         sections.entry(map).or_default().push(section);
     }

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use windrow_document::Document;
-use windrow_fold::{RecordId, RunSink, SectionDescriptor, Sorter};
+use windrow_fold::{RecordId, RunSink, Sorter};
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::pool::Worker;
 use super::ranges::truncate_bound;
-use crate::catalog::rows::RecordRange;
+use crate::catalog::rows::{MapSection, RecordRange};
 use crate::core::Core;
 use crate::error::Error;
-use crate::ids::MapId;
 use crate::index::Index;
 use crate::read::Reader;
 
@@ -81,7 +80,7 @@ impl CollectedEntries {
         indexes: &[Arc<Index>],
         sink: &RunSink,
         check: &dyn Fn() -> Result<(), Error>,
-    ) -> Result<Vec<(MapId, SectionDescriptor)>, Error> {
+    ) -> Result<Vec<MapSection>, Error> {
         let (sorters, expected) = (self.sorters.len(), indexes.len());
         if sorters != expected {
             // Ranges would count as done whose entries are missing.
@@ -94,7 +93,10 @@ impl CollectedEntries {
             check()?;
             let options = core.section_options(Some(index), index.since);
             let section = sorter.write(sink, options)?;
-            sections.extend(section.map(|section| (index.map, section)));
+            sections.extend(section.map(|descriptor| MapSection {
+                map: index.map,
+                descriptor,
+            }));
         }
         Ok(sections)
     }

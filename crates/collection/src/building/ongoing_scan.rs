@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use windrow_fold::SectionDescriptor;
 use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 use windrow_mql::interrupt::SharedInterrupt;
@@ -13,7 +12,7 @@ use windrow_storage::RowChange;
 use super::control::BuildControl;
 use super::entries::{CollectedEntries, EntryTarget};
 use super::ranges::RangeQueue;
-use crate::catalog::rows::{self, RecordRange};
+use crate::catalog::rows::{self, MapSection, RecordRange};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
@@ -61,7 +60,7 @@ impl Scan<'_> {
     /// ranges. `changes` are those of other rows.
     pub fn adopt(
         &self,
-        sections: Vec<(MapId, SectionDescriptor)>,
+        sections: Vec<MapSection>,
         ranges: &[RecordRange],
         mut changes: Vec<RowChange>,
     ) -> Result<(), Error> {
@@ -71,12 +70,12 @@ impl Scan<'_> {
             changes.extend(built.map(|range| rows::put_built_range(index.map, range)));
         }
         let added = sections.iter();
-        changes.extend(added.map(|(map, section)| rows::put_section(*map, section)));
-        let maps: Vec<MapId> = sections.iter().map(|(map, _)| *map).collect();
-        let descriptors = sections.into_iter().map(|(_, section)| section).collect();
+        changes.extend(added.map(|added| rows::put_section(added.map, &added.descriptor)));
+        let maps: Vec<MapId> = sections.iter().map(|section| section.map).collect();
+        let descriptors = sections.into_iter().map(|section| section.descriptor);
         // Before the lock: the sections of another server are read from the object store, which
         // takes long.
-        let opened = core.open_sections(descriptors);
+        let opened = core.open_sections(descriptors.collect());
         let _changing = core.catalog_change.lock();
         if self.is_dropped() {
             opened.give_up(core)?;
@@ -98,11 +97,11 @@ impl Scan<'_> {
     }
 
     /// Adds what was written to the progress of the indexes.
-    pub fn record_written(&self, keys: &[u64], sections: &[(MapId, SectionDescriptor)]) {
+    pub fn record_written(&self, keys: &[u64], sections: &[MapSection]) {
         for (index, keys) in self.indexes.iter().zip(keys) {
             index.progress().keys.fetch_add(*keys, Ordering::Relaxed);
-            let own = sections.iter().filter(|(map, _)| *map == index.map);
-            let bytes = own.map(|(_, section)| section.bytes_stored).sum();
+            let own = sections.iter().filter(|section| section.map == index.map);
+            let bytes = own.map(|section| section.descriptor.bytes_stored).sum();
             index.progress().bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }

@@ -4,6 +4,7 @@
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_fold::SectionDescriptor;
 
+use crate::catalog::rows::MapSection;
 use crate::ids::MapId;
 
 /// What the builder of a share announces.
@@ -29,7 +30,7 @@ pub(super) enum ShareState {
 pub(super) struct BuiltShare {
     /// The number of keys of each index.
     pub keys: Vec<u64>,
-    pub sections: Vec<(MapId, SectionDescriptor)>,
+    pub sections: Vec<MapSection>,
 }
 
 impl ShareReport {
@@ -40,8 +41,8 @@ impl ShareReport {
             ShareState::Failed => doc! { "state": "failed", "documents": documents },
             ShareState::Built(BuiltShare { keys, sections }) => {
                 let keys: Vec<i64> = keys.iter().map(|keys| *keys as i64).collect();
-                let section = |(map, section): &(MapId, SectionDescriptor)| {
-                    let bytes = section.encode();
+                let section = |MapSection { map, descriptor }: &MapSection| {
+                    let bytes = descriptor.encode();
                     doc! { "map": (map.0 as i64), "section": (Value::Binary { subtype: 0, bytes }) }
                 };
                 let sections: Vec<DocumentBuf> = sections.iter().map(section).collect();
@@ -76,7 +77,8 @@ impl BuiltShare {
                 return None;
             };
             let map = MapId(one.get("map")?.as_whole()? as u64);
-            Some((map, SectionDescriptor::decode(bytes)?))
+            let descriptor = SectionDescriptor::decode(bytes)?;
+            Some(MapSection { map, descriptor })
         };
         Some(BuiltShare {
             keys: keys.collect::<Option<_>>()?,

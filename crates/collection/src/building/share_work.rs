@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_fold::{RunSink, SectionDescriptor};
+use windrow_fold::RunSink;
 use windrow_mql::interrupt::with_interrupt;
 
 use super::entries::{CollectedEntries, EntryTarget, read_range};
@@ -231,8 +231,7 @@ impl EntryTarget for ShareBuild<'_> {
 
     fn write(&self, collected: &mut CollectedEntries) -> Result<(), Error> {
         let check = || self.check();
-        let sections: Vec<(MapId, SectionDescriptor)> =
-            collected.write_sections(self.core, self.indexes, &self.sink, &check)?;
+        let sections = collected.write_sections(self.core, self.indexes, &self.sink, &check)?;
         let mut written = self.written.lock();
         for (total, keys) in written.keys.iter_mut().zip(&mut collected.keys) {
             *total += std::mem::take(keys);

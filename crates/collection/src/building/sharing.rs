@@ -23,7 +23,7 @@ use super::entries::EntryTarget;
 use super::ongoing_scan::{Scan, dropped};
 use super::share_report::{BuiltShare, ShareReport, ShareState};
 use super::share_work::VERSION;
-use crate::catalog::rows::{self, RecordRange, ShareRow};
+use crate::catalog::rows::{self, MapSection, RecordRange, ShareRow};
 use crate::error::Error;
 use crate::ids::MapId;
 use crate::index::ShareProgress;
@@ -371,12 +371,12 @@ impl<'s> SharedScan<'s> {
     fn fits(&self, run: RunId, built: &BuiltShare) -> bool {
         let indexes = self.scan.indexes;
         let mut sections = built.sections.iter();
-        let is_of_index = |map, position| {
+        let is_of_index = |section: &MapSection| {
             let mut indexes = indexes.iter();
-            indexes.any(|it| it.map == map && it.since == position)
+            indexes.any(|it| it.map == section.map && it.since == section.descriptor.position)
         };
         built.keys.len() == indexes.len()
-            && sections.all(|(map, it)| it.run == run && is_of_index(*map, it.position))
+            && sections.all(|it| it.descriptor.run == run && is_of_index(it))
     }
 
     /// Gives shares to builders that have too few to be busy.

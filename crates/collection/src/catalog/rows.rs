@@ -37,7 +37,9 @@ pub use collection::{
     CollectionRow, FoldedRow, NamedRow, creations, delete_creation, put_creation,
 };
 pub use index::IndexRow;
-pub use section::{all_sections, delete_section, named_runs, put_section, run_of, sections_of};
+pub use section::{
+    MapSection, all_sections, delete_section, named_runs, put_section, run_of, sections_of,
+};
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_fold::Position;

@@ -10,6 +10,13 @@ use super::build::run_of_share;
 use super::{SECTION, SHARE, damaged, key, numbers, numbers_of};
 use crate::ids::MapId;
 
+/// A section of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapSection {
+    pub map: MapId,
+    pub descriptor: SectionDescriptor,
+}
+
 /// Returns the change that adds a section to a map.
 pub fn put_section(map: MapId, section: &SectionDescriptor) -> RowChange {
     RowChange::put(section_key(map, section), section.encode())
@@ -30,13 +37,16 @@ pub fn sections_of(map: MapId, catalog: &Catalog) -> Result<Vec<SectionDescripto
     rows.iter().map(|(_, value)| read_section(value)).collect()
 }
 
-/// Returns all sections with their maps.
-pub fn all_sections(catalog: &Catalog) -> Result<Vec<(MapId, SectionDescriptor)>, StorageError> {
+/// Returns the sections of all maps.
+pub fn all_sections(catalog: &Catalog) -> Result<Vec<MapSection>, StorageError> {
     let rows = catalog.scan(&[SECTION]);
     rows.iter()
         .map(|(key, value)| {
             let [map, _, _] = numbers_of(key)?;
-            Ok((MapId(map), read_section(value)?))
+            Ok(MapSection {
+                map: MapId(map),
+                descriptor: read_section(value)?,
+            })
         })
         .collect()
 }
