@@ -33,8 +33,22 @@ pub struct DeletionDetail {
     /// `{_id}`.
     pub key: DocumentBuf,
     pub old: Option<DocumentBuf>,
-    /// The document was deleted to make room in a capped collection, which is not reported.
-    pub is_silent: bool,
+    pub cause: DeletionCause,
+}
+
+/// Why a document was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeletionCause {
+    Request,
+    /// To make room in a capped collection. Change events and statements do not report it.
+    Trim,
+}
+
+/// What a deletion records of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedVersion {
+    Id,
+    Whole,
 }
 
 /// Encodes an update.
@@ -57,17 +71,20 @@ pub fn encode_update(
     detail
 }
 
-/// Encodes a deletion. `whole`: with the old version, not only its `_id`.
-pub fn encode_deletion(old: Document<'_>, whole: bool, is_silent: bool) -> Vec<u8> {
-    let silent = if is_silent { SILENT } else { 0 };
-    if whole {
-        let mut detail = vec![WITH_OLD | silent];
-        detail.extend_from_slice(old.as_bytes());
-        return detail;
+/// Encodes a deletion of `old`.
+pub fn encode_deletion(
+    old: Document<'_>,
+    recorded: RecordedVersion,
+    cause: DeletionCause,
+) -> Vec<u8> {
+    let silent = match cause {
+        DeletionCause::Request => 0,
+        DeletionCause::Trim => SILENT,
+    };
+    match recorded {
+        RecordedVersion::Id => [&[silent], key_of(old).as_bytes()].concat(),
+        RecordedVersion::Whole => [&[WITH_OLD | silent], old.as_bytes()].concat(),
     }
-    let mut detail = vec![silent];
-    detail.extend_from_slice(key_of(old).as_bytes());
-    detail
 }
 
 /// Returns `{_id}` of a document.
@@ -104,7 +121,11 @@ pub fn decode_deletion(detail: &[u8]) -> Option<DeletionDetail> {
     Some(DeletionDetail {
         key: key_of(document.as_document()),
         old: (flags & WITH_OLD != 0).then_some(document),
-        is_silent: flags & SILENT != 0,
+        cause: if flags & SILENT == 0 {
+            DeletionCause::Request
+        } else {
+            DeletionCause::Trim
+        },
     })
 }
 
@@ -183,14 +204,16 @@ mod tests {
     #[test]
     fn deletions_round_trip() {
         let old = doc! { "a": 1, "_id": { "x": 2 } };
-        for (whole, is_silent) in [(false, false), (true, false), (false, true), (true, true)] {
-            let detail = encode_deletion(old.as_document(), whole, is_silent);
-            let expected = DeletionDetail {
-                key: doc! { "_id": { "x": 2 } },
-                old: whole.then(|| old.clone()),
-                is_silent,
-            };
-            assert_eq!(decode_deletion(&detail), Some(expected));
+        for recorded in [RecordedVersion::Id, RecordedVersion::Whole] {
+            for cause in [DeletionCause::Request, DeletionCause::Trim] {
+                let detail = encode_deletion(old.as_document(), recorded, cause);
+                let expected = DeletionDetail {
+                    key: doc! { "_id": { "x": 2 } },
+                    old: (recorded == RecordedVersion::Whole).then(|| old.clone()),
+                    cause,
+                };
+                assert_eq!(decode_deletion(&detail), Some(expected));
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::catalog::rows::NamedRow;
 use crate::collections::Collections;
 use crate::engine::Engine;
 use crate::error::{Error, Unreadable, undecodable};
-use crate::event_detail::{self, DeletionDetail};
+use crate::event_detail::{self, DeletionCause, DeletionDetail};
 use crate::ids::CollectionId;
 use crate::record::transaction::{DataRecord, Origin};
 use crate::record::{self, Operation};
@@ -252,12 +252,9 @@ fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
                 });
             }
             Operation::Delete { detail, .. } => {
-                let DeletionDetail {
-                    key,
-                    old,
-                    is_silent,
-                } = event_detail::decode_deletion(&detail).ok_or_else(undecodable)?;
-                if !is_silent {
+                let DeletionDetail { key, old, cause } =
+                    event_detail::decode_deletion(&detail).ok_or_else(undecodable)?;
+                if cause == DeletionCause::Request {
                     kinds.push(EventKind::Delete { key, old });
                 }
             }

@@ -81,8 +81,14 @@ impl KeyHashes {
 pub struct IndexChange {
     pub map: MapId,
     pub removed: Vec<Vec<u8>>,
-    /// The added keys with their payloads.
-    pub added: Vec<(Vec<u8>, Vec<u8>)>,
+    pub added: Vec<AddedKey>,
+}
+
+/// A key that a change adds to an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedKey {
+    pub key: Vec<u8>,
+    pub payload: Vec<u8>,
 }
 
 /// The effect of a commit on the number of documents, their bytes and the record ids in use.
@@ -159,21 +165,21 @@ fn push_detail(payload: &mut Vec<u8>, detail: &[u8]) {
     payload.extend_from_slice(detail);
 }
 
-fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
-    varint::put(payload, changes.len() as u64);
+fn push_changes(record: &mut Vec<u8>, changes: &[IndexChange]) {
+    varint::put(record, changes.len() as u64);
     for change in changes {
-        varint::put(payload, change.map.0);
-        varint::put(payload, change.removed.len() as u64);
+        varint::put(record, change.map.0);
+        varint::put(record, change.removed.len() as u64);
         for key in &change.removed {
-            varint::put(payload, key.len() as u64);
-            payload.extend_from_slice(key);
+            varint::put(record, key.len() as u64);
+            record.extend_from_slice(key);
         }
-        varint::put(payload, change.added.len() as u64);
-        for (key, content) in &change.added {
-            varint::put(payload, key.len() as u64);
-            varint::put(payload, content.len() as u64);
-            payload.extend_from_slice(key);
-            payload.extend_from_slice(content);
+        varint::put(record, change.added.len() as u64);
+        for AddedKey { key, payload } in &change.added {
+            varint::put(record, key.len() as u64);
+            varint::put(record, payload.len() as u64);
+            record.extend_from_slice(key);
+            record.extend_from_slice(payload);
         }
     }
 }
@@ -389,11 +395,11 @@ impl PayloadReader {
                 change.removed.push(self.sized()?);
             }
             for _ in 0..self.number()? {
-                let (key, content) = (self.number()?, self.number()?);
-                let key = self.take(usize::try_from(key).ok()?)?.to_vec();
-                change
-                    .added
-                    .push((key, self.take(usize::try_from(content).ok()?)?.to_vec()));
+                let (key, payload) = (self.number()?, self.number()?);
+                change.added.push(AddedKey {
+                    key: self.take(usize::try_from(key).ok()?)?.to_vec(),
+                    payload: self.take(usize::try_from(payload).ok()?)?.to_vec(),
+                });
             }
             changes.push(change);
         }
@@ -413,7 +419,16 @@ mod tests {
         let change = IndexChange {
             map: MapId(300),
             removed: vec![b"k".to_vec()],
-            added: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
+            added: vec![
+                AddedKey {
+                    key: b"l".to_vec(),
+                    payload: Vec::new(),
+                },
+                AddedKey {
+                    key: Vec::new(),
+                    payload: b"p".to_vec(),
+                },
+            ],
         };
         let documents_bytes = [one.as_bytes(), two.as_bytes()].concat();
         let mut payload = begin(CollectionId(7));

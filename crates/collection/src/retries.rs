@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use parking_lot::Mutex;
 use windrow_fold::{Position, SectionDescriptor};
 
-use crate::record::statements::StatementRecord;
+use crate::record::statements::{NumberedResult, StatementRecord};
 use crate::record::transaction::Origin;
 use crate::statement_result::StatementResult;
 
@@ -126,13 +126,14 @@ impl Retries {
             is_incomplete,
         } = &mut session.outcome
         {
-            for (statement, one) in results {
+            for NumberedResult { statement, result } in results {
                 match statement {
                     UNNUMBERED => {}
                     INCOMPLETE => *is_incomplete = true,
                     _ => {
-                        added += bytes_of(&one);
-                        replaced += known.insert(statement, one).map_or(0, |it| bytes_of(&it));
+                        added += bytes_of(&result);
+                        let old = known.insert(statement, result);
+                        replaced += old.map_or(0, |old| bytes_of(&old));
                     }
                 }
             }
@@ -356,9 +357,10 @@ mod tests {
     }
 
     fn record(retries: &Retries, number: i64, position: u64, statements: &[i32]) {
-        let results = statements
-            .iter()
-            .map(|it| (*it, StatementResult::Updated(None)));
+        let results = statements.iter().map(|statement| NumberedResult {
+            statement: *statement,
+            result: StatementResult::Updated(None),
+        });
         let statements = StatementRecord {
             origin: origin(number),
             results: results.collect(),
@@ -401,7 +403,10 @@ mod tests {
         let document = doc! { "_id": 1, "a": ("x".repeat(600)) };
         let statements = StatementRecord {
             origin: other,
-            results: vec![(0, StatementResult::Deleted(Some(document)))],
+            results: vec![NumberedResult {
+                statement: 0,
+                result: StatementResult::Deleted(Some(document)),
+            }],
         };
         retries.record(statements, Position(2), 2000);
         assert_eq!(retries.result(origin(1), 0), RecordedResult::Unknown);

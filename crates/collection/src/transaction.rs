@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::generation::Generation;
 use crate::ids::{CollectionId, MapId};
 use crate::read::{OwnWrites, Reader};
+use crate::record::statements::NumberedResult;
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};
 use crate::state::State;
@@ -66,8 +67,8 @@ struct TransactionState {
     bytes: u64,
     /// The length of its log record so far, in bytes.
     record_bytes: usize,
-    /// The results of a retryable write that runs as this transaction, by statement number.
-    results: Vec<(i32, StatementResult)>,
+    /// The results of a retryable write that runs as this transaction.
+    results: Vec<NumberedResult>,
     has_ended: bool,
 }
 
@@ -221,7 +222,7 @@ impl Transaction {
         let mut state = self.state()?;
         let bytes = RESULT_BYTES + result.document().map_or(0, |it| it.as_bytes().len());
         self.grow_record(&mut state, bytes)?;
-        state.results.push((statement, result));
+        state.results.push(NumberedResult { statement, result });
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use windrow_invariant::Bug;
 use windrow_mql::interrupt::without_interrupt;
 
 use crate::index::Index;
-use crate::record::{self, Commit, IndexChange, Operation};
+use crate::record::{self, AddedKey, Commit, IndexChange, Operation};
 use crate::unique_keys::key_probe::KeyProbe;
 use crate::unique_keys::key_set::KeySet;
 
@@ -247,8 +247,8 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
             },
             Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
                 let changes = changes.iter().filter(|change| change.map == index.map);
-                for (key, _) in changes.flat_map(|change| &change.added) {
-                    set.add([HashedKey::new(key).hash]);
+                for added in changes.flat_map(|change| &change.added) {
+                    set.add([HashedKey::new(&added.key).hash]);
                 }
             }
         }
@@ -300,7 +300,7 @@ fn each_change(
         for key in &change.removed {
             visit(deletion(key, id, position));
         }
-        for (key, payload) in &change.added {
+        for AddedKey { key, payload } in &change.added {
             visit(addition(key, id, position, payload));
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use windrow_fold::RecordId;
 
-use super::{IndexChange, Operation, documents};
+use super::{AddedKey, IndexChange, Operation, documents};
 use crate::ids::MapId;
 
 /// The net change of a document that existed before the commit or was inserted by it.
@@ -114,7 +114,7 @@ impl NetChange {
             let map = change.map;
             let removed = change.removed.into_iter().map(|key| (key, None));
             let added = change.added.into_iter();
-            let added = added.map(|(key, payload)| (key, Some(payload)));
+            let added = added.map(|added| (added.key, Some(added.payload)));
             let keys = removed.chain(added);
             self.keys
                 .extend(keys.map(|(key, payload)| ((map, key), payload)));
@@ -133,7 +133,7 @@ impl NetChange {
             if let Some(change) = changes.last_mut() {
                 match payload {
                     None => change.removed.push(key),
-                    Some(payload) => change.added.push((key, payload)),
+                    Some(payload) => change.added.push(AddedKey { key, payload }),
                 }
             }
         }
@@ -175,10 +175,14 @@ mod tests {
 
     fn changes(removed: &[&str], added: &[&str]) -> Vec<IndexChange> {
         let key = |key: &&str| key.as_bytes().to_vec();
+        let added = added.iter().map(|one| AddedKey {
+            key: key(one),
+            payload: Vec::new(),
+        });
         vec![IndexChange {
             map: MapId(7),
             removed: removed.iter().map(key).collect(),
-            added: added.iter().map(|one| (key(one), Vec::new())).collect(),
+            added: added.collect(),
         }]
     }
 

@@ -52,8 +52,15 @@ pub enum RetainedImage {
 #[derive(Debug)]
 pub struct StatementRecord {
     pub origin: Origin,
-    /// The results by statement number.
-    pub results: Vec<(i32, StatementResult)>,
+    pub results: Vec<NumberedResult>,
+}
+
+/// The result of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberedResult {
+    /// The statement number.
+    pub statement: i32,
+    pub result: StatementResult,
 }
 
 fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
@@ -137,8 +144,8 @@ fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bu
 pub fn encode_results(record: &StatementRecord) -> Vec<u8> {
     let mut payload = Vec::new();
     push_header(&mut payload, record.origin, record.results.len());
-    for (number, result) in &record.results {
-        payload.extend_from_slice(&number.to_le_bytes());
+    for NumberedResult { statement, result } in &record.results {
+        payload.extend_from_slice(&statement.to_le_bytes());
         result.push(&mut payload);
     }
     payload
@@ -220,7 +227,7 @@ impl PayloadReader {
         for _ in 0..count {
             let statement = self.u32()?.cast_signed();
             let code = self.byte()?;
-            let one = match code {
+            let result = match code {
                 INSERTED_ID | INSERTED | UPDATED if operations.is_none() => continue,
                 INSERTED_ID => StatementResult::Inserted(id_of(inserted.next()?)),
                 INSERTED => StatementResult::Inserted(inserted.next()?.to_buf()),
@@ -234,7 +241,7 @@ impl PayloadReader {
                     StatementResult::read(code, &document)?
                 }
             };
-            results.push((statement, one));
+            results.push(NumberedResult { statement, result });
         }
         Some(StatementRecord { origin, results })
     }
@@ -300,7 +307,12 @@ mod tests {
         let payload = Bytes::from(payload);
         let (commit, _) = decode(Position(9), payload.clone()).unwrap();
         let record = super::read(&payload, &commit.operations).unwrap().unwrap();
-        assert_eq!((record.origin, &record.results[..]), (ORIGIN, expected));
+        let expected = expected.iter().map(|(statement, result)| NumberedResult {
+            statement: *statement,
+            result: result.clone(),
+        });
+        assert_eq!(record.origin, ORIGIN);
+        assert_eq!(record.results, expected.collect::<Vec<_>>());
         for length in ID_BYTES + 1..payload.len() {
             let cut = payload.slice(..length);
             let operations = decode(Position(9), cut.clone()).map(|(commit, _)| commit.operations);

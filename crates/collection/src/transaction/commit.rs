@@ -13,11 +13,10 @@ use super::{Part, PartKind, Transaction, TransactionState};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::record::net::net;
-use crate::record::statements::{StatementRecord, encode_results};
+use crate::record::statements::{NumberedResult, StatementRecord, encode_results};
 use crate::record::transaction::{self, Origin, TransactionPart};
 use crate::record::{Commit, Effect, Operation};
 use crate::retries::Retries;
-use crate::statement_result::StatementResult;
 
 /// What is published in one collection.
 struct Publication {
@@ -104,7 +103,7 @@ enum CommitOutcome {
 }
 
 impl CommitOutcome {
-    fn new(origin: Origin, results: Vec<(i32, StatementResult)>) -> CommitOutcome {
+    fn new(origin: Origin, results: Vec<NumberedResult>) -> CommitOutcome {
         match origin {
             _ if !results.is_empty() => CommitOutcome::Wrote(StatementRecord { origin, results }),
             Origin::NO_SESSION => CommitOutcome::Unrecorded,

@@ -86,7 +86,8 @@ fn compare(
     let found = read_entries(reader, number, unique.is_some(), keys, pace)?;
     report.duplicates = unique.and_then(|definition| found.duplicates.error(definition));
     if found.digest != expected.digest {
-        (report.missing, report.extra) = differences(reader, number, pace)?;
+        let Differences { missing, extra } = Differences::find(reader, number, pace)?;
+        (report.missing, report.extra) = (missing, extra);
         let error = describe(report, found.digest, expected.digest);
         report.errors.push(error);
     }
@@ -183,40 +184,49 @@ fn read_entries(
     Ok(found)
 }
 
-/// Finds the entries that the index lacks, and those that no document has.
-fn differences(
-    reader: &Reader,
-    number: usize,
-    pace: &mut PacedInterrupt<'_>,
-) -> Result<(WrongEntries, WrongEntries), Error> {
-    let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
-    let index = index_of(reader, number)?;
-    let mut scratch = Scratch::default();
-    let mut records = reader.range(None, None)?;
-    while records.next()? {
-        pace.step()?;
-        let (document, id) = (Document::from_validated(records.document()), records.id());
-        for (key, payload) in entries_of(index, document, &mut scratch)? {
-            if !has(reader, number, &key, id, &payload)? {
-                missing.record(&key, &payload, id, document.get("_id"));
+/// The differences between an index and the documents.
+struct Differences {
+    /// The entries that the index lacks.
+    missing: WrongEntries,
+    /// The entries that no document has.
+    extra: WrongEntries,
+}
+
+impl Differences {
+    fn find(
+        reader: &Reader,
+        number: usize,
+        pace: &mut PacedInterrupt<'_>,
+    ) -> Result<Differences, Error> {
+        let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
+        let index = index_of(reader, number)?;
+        let mut scratch = Scratch::default();
+        let mut records = reader.range(None, None)?;
+        while records.next()? {
+            pace.step()?;
+            let (document, id) = (Document::from_validated(records.document()), records.id());
+            for (key, payload) in entries_of(index, document, &mut scratch)? {
+                if !has(reader, number, &key, id, &payload)? {
+                    missing.record(&key, &payload, id, document.get("_id"));
+                }
             }
         }
-    }
-    let mut found = IndexEntries::new(reader, number)?;
-    while found.next()? {
-        pace.step()?;
-        let (key, id, payload) = found.entry();
-        let bytes = reader.get(id)?;
-        let document = bytes.as_ref().map(|it| Document::from_validated(it));
-        let entries = match document {
-            Some(document) => entries_of(index, document, &mut scratch)?,
-            None => EntryList::new(),
-        };
-        if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
-            extra.record(key, payload, id, document.and_then(|it| it.get("_id")));
+        let mut found = IndexEntries::new(reader, number)?;
+        while found.next()? {
+            pace.step()?;
+            let (key, id, payload) = found.entry();
+            let bytes = reader.get(id)?;
+            let document = bytes.as_ref().map(|it| Document::from_validated(it));
+            let entries = match document {
+                Some(document) => entries_of(index, document, &mut scratch)?,
+                None => EntryList::new(),
+            };
+            if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
+                extra.record(key, payload, id, document.and_then(|it| it.get("_id")));
+            }
         }
+        Ok(Differences { missing, extra })
     }
-    Ok((missing, extra))
 }
 
 /// Returns the entries of a document in the form of [`IndexEntries`].

@@ -24,7 +24,7 @@ use super::snapshot_validity::SnapshotValidity;
 use super::unique::{KeyLookup, UniquenessCheck};
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::event_detail;
+use crate::event_detail::{self, DeletionCause, RecordedVersion};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedReadGuard};
 use crate::read::Reader;
@@ -242,7 +242,8 @@ impl<'c> Batch<'c> {
             Change::Update(new, description) => {
                 self.replace(id, old, new.as_document(), Some(description))
             }
-            Change::Delete | Change::Trim => self.delete(id, old, *change == Change::Trim),
+            Change::Delete => self.delete(id, old, DeletionCause::Request),
+            Change::Trim => self.delete(id, old, DeletionCause::Trim),
         }
     }
 
@@ -336,11 +337,11 @@ impl<'c> Batch<'c> {
             let change = difference(index, old, new, &mut scratch)?;
             if index.enforces_uniqueness() {
                 self.lock_removed_keys(&change)?;
-                let added = change.added.iter().filter(|(key, _)| !is_mark(key));
-                unique.extend(added.map(|(key, shape)| UniqueKey {
+                let added = change.added.iter().filter(|added| !is_mark(&added.key));
+                unique.extend(added.map(|added| UniqueKey {
                     index: index.clone(),
-                    key: key.clone(),
-                    shape: shape.clone(),
+                    key: added.key.clone(),
+                    shape: added.payload.clone(),
                 }));
             }
             if !(change.removed.is_empty() && change.added.is_empty()) {
@@ -442,12 +443,11 @@ impl<'c> Batch<'c> {
         Ok(None)
     }
 
-    /// Deletes a document. `is_silent`: change events and statements do not report it.
     fn delete(
         &mut self,
         id: RecordId,
         old: Document<'_>,
-        is_silent: bool,
+        cause: DeletionCause,
     ) -> Result<ChangeAttempt, Error> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
@@ -467,10 +467,16 @@ impl<'c> Batch<'c> {
             }
             changes.push(change);
         }
-        let whole = self.collection.rules().keeps_old_versions();
-        let detail = event_detail::encode_deletion(old, whole, is_silent);
+        let recorded = if self.collection.rules().keeps_old_versions() {
+            RecordedVersion::Whole
+        } else {
+            RecordedVersion::Id
+        };
+        let detail = event_detail::encode_deletion(old, recorded, cause);
         let old_bytes = old.as_bytes().len();
-        if let Some(statements) = self.options.statements.as_ref().filter(|_| !is_silent) {
+        if let Some(statements) = &self.options.statements
+            && cause == DeletionCause::Request
+        {
             record::statements::push_deleted(&mut self.payload, statements, old)?;
         }
         record::push_delete(&mut self.payload, id, old_bytes, &changes, &detail);

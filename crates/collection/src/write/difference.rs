@@ -9,7 +9,7 @@ use windrow_storage::StorageError;
 use super::entries::{entries_of, entries_of_stored};
 use crate::error::Error;
 use crate::index::Index;
-use crate::record::IndexChange;
+use crate::record::{AddedKey, IndexChange};
 
 /// Returns the top-level names under which the documents may differ. All fields with other names
 /// are the same in both, in the same order and number. An index on a name that is missing here
@@ -63,7 +63,8 @@ pub(super) fn difference(
         .collect();
     let added = after
         .into_iter()
-        .filter(|(key, payload)| before.get(key) != Some(payload));
+        .filter(|(key, payload)| before.get(key) != Some(payload))
+        .map(|(key, payload)| AddedKey { key, payload });
     Ok(IndexChange {
         map: index.map,
         removed,
