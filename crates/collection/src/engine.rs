@@ -25,7 +25,7 @@ use crate::dropped_collection::release_dropped;
 use crate::engine_applier::EngineApplier;
 use crate::engine_statistics::{ShareCounts, Statistics};
 use crate::error::Error;
-use crate::ids::{CollectionId, MapId};
+use crate::ids::MapId;
 use crate::maintenance::merging::MergeEffort;
 use crate::maintenance::{folding, merging, repair};
 use crate::options::{Background, EngineOptions};
@@ -45,6 +45,15 @@ pub struct Engine {
     background: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// An engine that follows the log of another server.
+pub struct FollowingEngine {
+    /// The engine.
+    pub engine: Arc<Engine>,
+    /// Applies the records that follow, and makes the engine writable when the storage has taken
+    /// over the log: see [`Engine::begin_writing`].
+    pub applier: EngineApplier,
+}
+
 impl Engine {
     /// Opens a database directory: loads the catalog, replays the log after the last fold, and
     /// resumes unfinished index builds. Starts the background threads, unless
@@ -56,40 +65,37 @@ impl Engine {
 
     /// Opens the database of an open storage. See [`Engine::open`].
     pub fn open_storage(storage: Storage, options: EngineOptions) -> Result<Arc<Engine>, Error> {
-        let (engine, _) = Engine::recover(storage, options)?;
+        let recovered = recovery::recover(storage, options)?;
+        let engine = Engine::new(recovered.collections);
         engine.drop_temporary()?;
         engine.start_background()?;
         Ok(engine)
     }
 
     /// Opens the database of a storage that follows the log of another server. It can be read, and
-    /// refuses writes. The result applies the records that follow, and makes the engine writable
-    /// when the storage has taken over the log.
+    /// refuses writes.
     pub fn open_following(
         storage: Storage,
         options: EngineOptions,
-    ) -> Result<(Arc<Engine>, EngineApplier), Error> {
-        let (engine, committed) = Engine::recover(storage, options)?;
+    ) -> Result<FollowingEngine, Error> {
+        let recovered = recovery::recover(storage, options)?;
+        let engine = Engine::new(recovered.collections);
         share_work::offer(&engine.core);
         if engine.core.options.background == Background::Threads {
             let thread = background::start_shares(&engine.collections)?;
             engine.background.lock().push(thread);
         }
-        let following = EngineApplier::new(engine.collections.clone(), committed);
-        Ok((engine, following))
+        let applier = EngineApplier::new(engine.collections.clone(), recovered.committed);
+        Ok(FollowingEngine { engine, applier })
     }
 
-    fn recover(
-        storage: Storage,
-        options: EngineOptions,
-    ) -> Result<(Arc<Engine>, HashSet<CollectionId>), Error> {
-        let (collections, committed) = recovery::recover(storage, options)?;
-        let engine = Arc::new(Engine {
+    /// Returns an engine without background threads.
+    fn new(collections: Collections) -> Arc<Engine> {
+        Arc::new(Engine {
             core: collections.core.clone(),
             collections: Arc::new(collections),
             background: Mutex::default(),
-        });
-        Ok((engine, committed))
+        })
     }
 
     fn start_background(&self) -> Result<(), Error> {
@@ -101,10 +107,10 @@ impl Engine {
 
     /// Makes an engine writable that has followed another server. The storage has taken over the
     /// log.
-    pub fn begin_writing(&self, following: EngineApplier) -> Result<(), Error> {
+    pub fn begin_writing(&self, applier: EngineApplier) -> Result<(), Error> {
         share_work::stop(&self.core);
         self.join_background();
-        let committed = following.finish()?;
+        let committed = applier.finish()?;
         self.core
             .use_ids_from(rows::next_id(&self.core.storage.catalog)?);
         recovery::settle_creations(&self.collections, &committed)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_storage::{FollowOutcome, Promotion, Replica, Stale, Storage, StorageError};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, FollowingEngine};
 use crate::engine_applier::EngineApplier;
 use crate::error::Error;
 use crate::options::EngineOptions;
@@ -94,10 +94,10 @@ pub fn open_shared(
                 }
             }
             opened => {
-                let (engine, following) = opened?;
+                let FollowingEngine { engine, applier } = opened?;
                 let follower = Follower {
                     replica,
-                    following,
+                    applier,
                     engine: engine.clone(),
                 };
                 return Ok(OpenedDatabase::Follower(engine, Box::new(follower)));
@@ -130,7 +130,7 @@ fn missing_run(place: String) -> Error {
 /// A server that follows another one.
 pub struct Follower {
     replica: Replica,
-    following: EngineApplier,
+    applier: EngineApplier,
     engine: Arc<Engine>,
 }
 
@@ -151,8 +151,8 @@ impl Follower {
     /// Fails with `Unavailable` if the object store fails; the call can be repeated then. After
     /// another error, the database has to be opened again.
     pub fn follow(&mut self) -> Result<FollowOutcome, Error> {
-        let followed = self.replica.follow(&mut self.following)?;
-        self.following.adopt()?;
+        let followed = self.replica.follow(&mut self.applier)?;
+        self.applier.adopt()?;
         Ok(followed)
     }
 
@@ -174,20 +174,20 @@ impl Follower {
     ) -> Result<Succession, Error> {
         let Follower {
             replica,
-            following,
+            applier,
             engine,
         } = self;
         Ok(match replica.take_over()? {
             Promotion::Won(primary) => {
                 check()?;
                 let storage = primary.into_storage()?;
-                let begun = engine.begin_writing(following);
+                let begun = engine.begin_writing(applier);
                 begun.map_err(|error| explain_missing_run(&storage, error))?;
                 Succession::Won
             }
             Promotion::Behind(replica) => Succession::Behind(Box::new(Follower {
                 replica: *replica,
-                following,
+                applier,
                 engine,
             })),
             Promotion::Stale(_, stale) => Succession::Stale(stale),

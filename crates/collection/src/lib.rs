@@ -135,7 +135,7 @@ pub use catalog::rows::run_of as run_of_row;
 pub use cluster_snapshot::ClusterSnapshot;
 pub use collection::Collection;
 pub use compression::from_options as compression_from_options;
-pub use engine::{Engine, Work};
+pub use engine::{Engine, FollowingEngine, Work};
 pub use engine_applier::EngineApplier;
 pub use engine_statistics::{ShareCounts, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};

@@ -30,12 +30,15 @@ use crate::state::IndexState;
 
 pub(crate) type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
-/// Opens everything in the catalog, then replays the log after the fold position. Returns the
-/// collections, and those that transactions in the log have written to.
-pub(crate) fn recover(
-    storage: Storage,
-    options: EngineOptions,
-) -> Result<(Collections, HashSet<CollectionId>), Error> {
+/// The state of a database after its log was replayed.
+pub(crate) struct RecoveredState {
+    pub collections: Collections,
+    /// The collections that transactions in the log have written to.
+    pub committed: HashSet<CollectionId>,
+}
+
+/// Opens everything in the catalog, then replays the log after the fold position.
+pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<RecoveredState, Error> {
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
@@ -59,7 +62,10 @@ pub(crate) fn recover(
         record_largest_id(&core, &collection)?;
     }
     core.record_stored(collections.bytes_raw());
-    Ok((collections, committed))
+    Ok(RecoveredState {
+        collections,
+        committed,
+    })
 }
 
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {

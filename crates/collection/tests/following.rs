@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_collection::{
-    Background, Change, Direction, Engine, EngineApplier, EngineOptions, Error, InsertOrder,
-    Namespace, Reader, Renaming, Work,
+    Background, Change, Direction, Engine, EngineApplier, EngineOptions, Error, FollowingEngine,
+    InsertOrder, Namespace, Reader, Renaming, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_storage::{
@@ -54,18 +54,18 @@ fn replica(disk: &MemoryDisk, bucket: &MemoryBucket) -> Replica {
 struct Follower {
     replica: Replica,
     engine: Arc<Engine>,
-    following: EngineApplier,
+    applier: EngineApplier,
 }
 
 impl Follower {
     fn open(bucket: &MemoryBucket) -> Follower {
         let replica = replica(&MemoryDisk::new(), bucket);
         let opened = Engine::open_following(replica.storage(), options());
-        let (engine, following) = opened.unwrap();
+        let FollowingEngine { engine, applier } = opened.unwrap();
         Follower {
             replica,
             engine,
-            following,
+            applier,
         }
     }
 
@@ -75,26 +75,26 @@ impl Follower {
         while self.engine.written() < until {
             self.step();
         }
-        self.following.adopt().unwrap();
+        self.applier.adopt().unwrap();
     }
 
     fn step(&mut self) {
-        match self.replica.follow(&mut self.following).unwrap() {
+        match self.replica.follow(&mut self.applier).unwrap() {
             FollowOutcome::Advanced => {}
             FollowOutcome::AtEnd => std::thread::sleep(Duration::from_millis(1)),
             FollowOutcome::Stale(stale) => panic!("{stale:?}"),
         }
-        self.following.adopt().unwrap();
+        self.applier.adopt().unwrap();
     }
 
     /// Takes over the log.
     fn promote(mut self) -> Arc<Engine> {
         loop {
-            while self.replica.follow(&mut self.following).unwrap() == FollowOutcome::Advanced {}
+            while self.replica.follow(&mut self.applier).unwrap() == FollowOutcome::Advanced {}
             match self.replica.take_over().unwrap() {
                 Promotion::Won(primary) => {
                     primary.into_storage().unwrap();
-                    self.engine.begin_writing(self.following).unwrap();
+                    self.engine.begin_writing(self.applier).unwrap();
                     return self.engine;
                 }
                 Promotion::Behind(replica) => self.replica = *replica,
