@@ -41,6 +41,7 @@ use crate::text::NO_PLANS;
 use access_path::{AccessPath, PlanningContext};
 use cached_plans::{CacheSlot, CollectionPlans};
 use index_filter::FilteredIndexes;
+use order::RowOrder;
 use ranking::RankedPaths;
 
 pub use cached_plans::CacheStatus;
@@ -191,11 +192,8 @@ fn choose(
     }
     if let Some((path, near)) = find.filter.near() {
         let scan = near::scan(find, path, near, source)?;
-        return Ok(PlanChoice::only(finish(
-            find,
-            Plan::Near(Box::new(scan)),
-            None,
-        )));
+        let plan = Plan::Near(Box::new(scan));
+        return Ok(PlanChoice::only(finish_unordered(find, plan)));
     }
     if find.min.is_some() || find.max.is_some() {
         let scan = hint::between(find, source)?;
@@ -208,7 +206,7 @@ fn choose(
         } else {
             collection_scan(find, direction)
         };
-        return Ok(PlanChoice::only(finish(find, plan, None)));
+        return Ok(PlanChoice::only(finish_unordered(find, plan)));
     }
     if let Some(plan) = distinct::plan_by_keys(find, source)? {
         return Ok(PlanChoice::only(plan));
@@ -219,7 +217,7 @@ fn choose(
     if let Some(id) = single_id(find, source) {
         let clustered = source.is_clustered();
         let plan = Plan::IdHack { id, clustered };
-        return Ok(PlanChoice::only(finish(find, plan, None)));
+        return Ok(PlanChoice::only(finish_unordered(find, plan)));
     }
     plan_by_cost(find, source, plans)
 }
@@ -284,18 +282,10 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
 /// Plans a query with a hint. A hinted index is used even if it does not contain all documents.
 fn plan_by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
     let Some(index) = hint::index(find.hint.as_ref(), source)? else {
-        return Ok(PlanChoice::only(finish(
-            find,
-            collection_scan(find, Direction::Forward),
-            None,
-        )));
+        return Ok(PlanChoice::only(scan_all(find)));
     };
     if index.definition.is_text() {
-        return Ok(PlanChoice::only(finish(
-            find,
-            collection_scan(find, Direction::Forward),
-            None,
-        )));
+        return Ok(PlanChoice::only(scan_all(find)));
     }
     let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     if index.definition.is_wildcard() {
@@ -351,7 +341,7 @@ fn plan_by_cost(
 }
 
 fn scan_all(find: &Find) -> Plan {
-    finish(find, collection_scan(find, Direction::Forward), None)
+    finish_unordered(find, collection_scan(find, Direction::Forward))
 }
 
 /// Puts fetch, sort, skip, limit and projection on top of a candidate path.
@@ -363,15 +353,15 @@ fn assemble(find: &Find, access: AccessPath) -> Plan {
         ordered,
         ..
     } = access;
-    let ordered = ordered || find.order().is_none();
+    let order = RowOrder::new(find, ordered);
     if let Plan::IndexScan(mut scan) = plan {
         if scan.index.definition.clustered {
-            return finish(find, read_clustered(find, scan, certain), Some(ordered));
+            return finish(find, read_clustered(find, scan, certain), order);
         }
         if covers {
             scan.filter = (!certain).then(|| find.filter.clone());
             let nothing = certain
-                && ordered
+                && order == RowOrder::Requested
                 && find.needed_paths().is_some_and(|paths| paths.is_empty())
                 && find.projection.is_none();
             scan.output = if nothing {
@@ -379,17 +369,20 @@ fn assemble(find: &Find, access: AccessPath) -> Plan {
             } else {
                 KeyOutput::Document
             };
-            distinct_prefix::skip_repeated_values(find, &mut scan, ordered);
-            let sorted = sort(find, Plan::IndexScan(scan), ordered);
-            return project(find, window(find, sorted, ordered), true);
+            distinct_prefix::skip_repeated_values(find, &mut scan, order);
+            let sorted = sort(find, Plan::IndexScan(scan), order);
+            let rows = window(find, sorted, order);
+            return project(find, rows, RowContent::Keys);
         }
-        return finish_index_scan(find, scan, certain, ordered);
+        return finish_index_scan(find, scan, certain, order);
     }
     let filter = (!certain).then(|| find.filter.clone());
-    finish(find, plan.fetched(filter), Some(ordered))
+    finish(find, plan.fetched(filter), order)
 }
 
-fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
+/// Fetches the documents of a scan, and completes the plan. `certain` is `true` if the scan tests
+/// the complete filter.
+fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, order: RowOrder) -> Plan {
     let mut filter = (!certain).then(|| find.filter.clone());
     if find.shows_keys() {
         scan.output = KeyOutput::Flat;
@@ -397,10 +390,10 @@ fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: b
         filter = select_conditions(find, &scan, |certainty| certainty == Certainty::Document);
     }
     if filter.is_none() {
-        distinct_prefix::skip_repeated_values(find, &mut scan, ordered);
+        distinct_prefix::skip_repeated_values(find, &mut scan, order);
     }
     let scan = Plan::IndexScan(scan);
-    if filter.is_none() && ordered {
+    if filter.is_none() && order == RowOrder::Requested {
         let skipped = scan.skipped(find.skip);
         // The keys are enough, unless sort keys are shown. Those are computed from the documents.
         let rows = if find.return_key && !find.shows_sort_keys() {
@@ -408,25 +401,25 @@ fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: b
         } else {
             skipped.fetched(None)
         };
-        return project(find, rows.limited(find.limit), false);
+        return project(find, rows.limited(find.limit), RowContent::Documents);
     }
-    finish(find, scan.fetched(filter), Some(ordered))
+    finish(find, scan.fetched(filter), order)
 }
 
 /// The plan for a scan between `min` and `max`.
 fn finish_range_scan(find: &Find, mut scan: IndexScan) -> Plan {
     let direction = order::direction(&scan.index, &scan.bounds, find.order());
     scan.direction = direction.unwrap_or(Direction::Forward);
-    let ordered = find.order().is_none() || direction.is_some();
+    let order = RowOrder::new(find, direction.is_some());
     let certain = matches!(find.filter.root(), Node::AlwaysTrue);
     if scan.index.definition.clustered {
-        return finish(find, read_clustered(find, scan, certain), Some(ordered));
+        return finish(find, read_clustered(find, scan, certain), order);
     }
     if !find.shows_keys() {
         // A range between keys does not decide any condition.
         scan.filter = select_conditions(find, &scan, |certainty| certainty != Certainty::Document);
     }
-    finish_index_scan(find, scan, certain, ordered)
+    finish_index_scan(find, scan, certain, order)
 }
 
 fn select_conditions(
@@ -438,21 +431,22 @@ fn select_conditions(
     access_path::select_conditions(root, collation, &scan.index, is_selected)
 }
 
-/// Puts sort, skip, limit and projection on top of rows that have their documents. `ordered` is
-/// `true` if they come in the requested order. `None`: only if no order is requested.
-fn finish(find: &Find, plan: Plan, ordered: Option<bool>) -> Plan {
-    let ordered = ordered.unwrap_or(find.order().is_none());
-    project(
-        find,
-        window(find, sort(find, plan, ordered), ordered),
-        false,
-    )
+/// Puts sort, skip, limit and projection on top of rows that have their documents.
+fn finish(find: &Find, plan: Plan, order: RowOrder) -> Plan {
+    let rows = window(find, sort(find, plan, order), order);
+    project(find, rows, RowContent::Documents)
 }
 
-fn sort(find: &Find, plan: Plan, ordered: bool) -> Plan {
-    match find.order() {
-        Some(order) if !ordered => Plan::Sort {
-            sort: order.clone(),
+/// Completes a plan whose rows come in no particular order. See [`finish`].
+fn finish_unordered(find: &Find, plan: Plan) -> Plan {
+    finish(find, plan, RowOrder::new(find, false))
+}
+
+/// Adds the sort that the query requests, unless the rows have its order.
+fn sort(find: &Find, plan: Plan, order: RowOrder) -> Plan {
+    match (find.order(), order) {
+        (Some(sort), RowOrder::Other) => Plan::Sort {
+            sort: sort.clone(),
             limit: find.limit.map(|limit| limit.saturating_add(find.skip)),
             allow_disk_use: find.allow_disk_use,
             input: Box::new(plan),
@@ -461,26 +455,35 @@ fn sort(find: &Find, plan: Plan, ordered: bool) -> Plan {
     }
 }
 
-/// Adds skip and limit. A sort applies the limit itself, so after it only the skip remains.
-fn window(find: &Find, plan: Plan, ordered: bool) -> Plan {
+/// Adds skip and limit. `order` is the order before the sort. A sort applies the limit itself, so
+/// after it only the skip remains.
+fn window(find: &Find, plan: Plan, order: RowOrder) -> Plan {
     let skipped = plan.skipped(find.skip);
-    if ordered {
-        skipped.limited(find.limit)
-    } else {
-        skipped
+    match order {
+        RowOrder::Requested => skipped.limited(find.limit),
+        RowOrder::Other => skipped,
     }
 }
 
-fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
+/// What the rows of a plan contain before the projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowContent {
+    /// The values of index keys.
+    Keys,
+    /// Whole documents.
+    Documents,
+}
+
+fn project(find: &Find, plan: Plan, content: RowContent) -> Plan {
     let plan = match &find.projection {
         _ if find.return_key => Plan::ReturnKey {
             sort_keys: find.shown_sort_keys(),
             input: Box::new(plan),
         },
         Some(projection) if !projection.is_identity() => Plan::Project {
-            kind: match (covered, projection.plain_inclusion()) {
-                (true, _) => ProjectionKind::Covered,
-                (false, Some(paths)) if paths.iter().all(is_plain) => ProjectionKind::Simple,
+            kind: match (content, projection.plain_inclusion()) {
+                (RowContent::Keys, _) => ProjectionKind::Covered,
+                (_, Some(paths)) if paths.iter().all(is_plain) => ProjectionKind::Simple,
                 _ => ProjectionKind::Default,
             },
             projection: projection.clone(),

@@ -4,6 +4,7 @@
 use windrow_document::path::Path;
 
 use super::access_path::{AccessPath, PlanningContext};
+use super::order::RowOrder;
 use crate::Error;
 use crate::find::{Find, RowChoice};
 use crate::plan::IndexScan;
@@ -11,11 +12,12 @@ use crate::source::{Direction, SourceIndex};
 
 /// Makes the scan return only one of the entries with the same value, if the caller needs no more.
 /// No operator above the scan may remove rows.
-pub fn skip_repeated_values(find: &Find, scan: &mut IndexScan, ordered: bool) {
+pub fn skip_repeated_values(find: &Find, scan: &mut IndexScan, order: RowOrder) {
     let Some(distinct_rows) = &find.distinct_rows else {
         return;
     };
-    let is_known = ordered && find.order().is_some() || distinct_rows.which == RowChoice::Any;
+    let is_sorted = order == RowOrder::Requested && find.order().is_some();
+    let is_known = is_sorted || distinct_rows.which == RowChoice::Any;
     if !is_known || !leads(&scan.index, &distinct_rows.path) {
         return;
     }

@@ -1,10 +1,31 @@
-//! Decides if an index has the requested order.
+//! The requested order: whether an index or the rows of a plan have it.
 
 use windrow_index::KeyKind;
 use windrow_mql::sort::{Sort, SortField};
 
 use crate::bounds::{IndexBounds, common_parts, parts_with_arrays};
+use crate::find::Find;
 use crate::source::{Direction, SourceIndex};
+
+/// Whether the rows of a plan come in the order that the query requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOrder {
+    /// They come in that order, or no order is requested.
+    Requested,
+    /// They have to be sorted.
+    Other,
+}
+
+impl RowOrder {
+    /// `is_sorted` is `true` if the rows come in the order of the query's sort.
+    pub fn new(find: &Find, is_sorted: bool) -> RowOrder {
+        if is_sorted || find.order().is_none() {
+            RowOrder::Requested
+        } else {
+            RowOrder::Other
+        }
+    }
+}
 
 /// Returns the direction in which a scan within the bounds has the order. `None` if neither has, or
 /// no order is requested.

@@ -5,7 +5,8 @@ use windrow_mql::filter::{Comparison, Node};
 use windrow_mql::sort::{Sort, SortField};
 
 use super::access_path::{AccessPath, FETCH_COST, PlanningContext};
-use super::{finish, project, sort};
+use super::order::RowOrder;
+use super::{RowContent, finish_unordered, project, sort};
 use crate::Error;
 use crate::find::Find;
 use crate::plan::Plan;
@@ -50,10 +51,11 @@ pub fn plan(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     }
     if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
         scan.fetches = false;
-        let sorted = sort(find, Plan::Text { scan, within }, false).skipped(find.skip);
-        return Ok(project(find, sorted.fetched(None), false));
+        let sorted = sort(find, Plan::Text { scan, within }, RowOrder::Other);
+        let rows = sorted.skipped(find.skip).fetched(None);
+        return Ok(project(find, rows, RowContent::Documents));
     }
-    Ok(finish(find, Plan::Text { scan, within }, None))
+    Ok(finish_unordered(find, Plan::Text { scan, within }))
 }
 
 fn conjunct_text(root: &Node) -> Option<&windrow_mql::filter::TextQuery> {
@@ -177,9 +179,6 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
             }
         });
     }
-    Ok(finish(
-        find,
-        Plan::Or(inputs).fetched(Some(find.filter.clone())),
-        None,
-    ))
+    let matching = Plan::Or(inputs).fetched(Some(find.filter.clone()));
+    Ok(finish_unordered(find, matching))
 }
