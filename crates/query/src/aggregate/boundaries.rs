@@ -14,9 +14,9 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// Returns the boundary of a value. Fails with 40066 if the value is outside of all buckets and
+    /// Returns the boundary of a row's bucket, or the default. Fails with 40066 if the value is outside of all buckets and
     /// there is no default.
-    pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
+    pub fn bucket_of<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         let value = self.group_by.evaluate(context)?;
         let value = value.or_null();
         let below = self.boundaries.partition_point(|one| {
@@ -26,7 +26,7 @@ impl Boundaries {
             .checked_sub(1)
             .filter(|_| below < self.boundaries.len());
         let boundary = found
-            .and_then(|place| self.boundaries.get(place))
+            .and_then(|position| self.boundaries.get(position))
             .or(self.default.as_ref());
         let boundary = boundary.ok_or_else(|| {
             Error::new(

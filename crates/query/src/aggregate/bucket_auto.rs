@@ -272,15 +272,15 @@ fn divide(specification: &BucketAuto, rows: &[BucketRow]) -> Result<Vec<AutoBuck
             let message = format!("a bucket has the rows from {start} to {end} of {count}");
             return Err(Bug::new(message).into());
         };
-        let equal = |place: usize| rows.get(place).is_some_and(|row| row.key == last.key);
+        let equal = |position: usize| rows.get(position).is_some_and(|row| row.key == last.key);
         while equal(end) {
             end += 1;
         }
         let mut max = last.value.clone();
         if let Some(granularity) = &specification.granularity {
             max = granularity.above(last.value.as_ref())?;
-            let below = |place: usize| {
-                rows.get(place)
+            let below = |position: usize| {
+                rows.get(position)
                     .is_some_and(|row| row.value.as_ref().compare(max.as_ref()).is_lt())
             };
             while below(end) {

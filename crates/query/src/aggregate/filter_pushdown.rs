@@ -13,8 +13,8 @@ struct MovingCondition {
     document: DocumentBuf,
     filter: Filter,
     /// The number of stages before the condition.
-    place: usize,
-    /// `true` if the condition also remains at its original place. Here it accepts at least the
+    position: usize,
+    /// `true` if the condition also remains at its original position. Here it accepts at least the
     /// same documents.
     is_repeated: bool,
 }
@@ -85,25 +85,30 @@ pub fn push_filter(
         // A condition that can fail stays after those that exclude documents from it.
         let guards = moved.iter().filter(|other| !other.is_repeated);
         let floor = if may_fail(condition.document.as_document()) {
-            guards.map(|guard| guard.place).max().unwrap_or(0)
+            guards.map(|guard| guard.position).max().unwrap_or(0)
         } else {
             0
         };
         advance(condition, floor, done, &mut rewriting, &mut moved)?;
     }
-    if moved.iter().all(|condition| condition.place == done.len()) {
+    if moved
+        .iter()
+        .all(|condition| condition.position == done.len())
+    {
         return insert(done, done.len(), stage, environment);
     }
     // From the end, so that earlier positions do not change.
-    for place in (0..=done.len()).rev() {
-        let here = moved.iter().filter(|condition| condition.place == place);
+    for position in (0..=done.len()).rev() {
+        let here = moved
+            .iter()
+            .filter(|condition| condition.position == position);
         let mut inserted: Vec<&MovingCondition> = here.collect();
         if inserted.iter().any(|condition| condition.is_repeated) {
-            let known = known(done, place);
+            let known = known(done, position);
             inserted.retain(|one| !one.is_repeated || !known.contains(&one.document));
         }
         if let Some(stage) = join_conditions(&inserted, environment)? {
-            insert(done, place, stage, environment)?;
+            insert(done, position, stage, environment)?;
         }
     }
     Ok(())
@@ -113,7 +118,7 @@ pub fn push_filter(
 fn conditions(
     document: Document<'_>,
     filter: &Filter,
-    place: usize,
+    position: usize,
     environment: &Environment,
 ) -> Result<Vec<MovingCondition>, Error> {
     let mut documents = Vec::new();
@@ -128,7 +133,7 @@ fn conditions(
         Ok(MovingCondition {
             document,
             filter,
-            place,
+            position,
             is_repeated: false,
         })
     };
@@ -152,7 +157,7 @@ fn split_conditions(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
 }
 
 /// Moves a condition before one stage after the other, as long as it accepts the same documents
-/// there. If it accepts more, it also stays at its place, and moves on only to make an index
+/// there. If it accepts more, it also stays at its position, and moves on only to make an index
 /// usable. It does not move before the stage `floor`.
 fn advance(
     mut condition: MovingCondition,
@@ -161,13 +166,16 @@ fn advance(
     rewriting: &mut Rewriting<'_>,
     moved: &mut Vec<MovingCondition>,
 ) -> Result<(), Error> {
-    while condition.place > floor
-        && let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it))
+    while condition.position > floor
+        && let Some(stage) = condition
+            .position
+            .checked_sub(1)
+            .and_then(|it| done.get(it))
     {
         let (document, is_part) = match condition.over(stage)? {
             FilterPushdown::Nothing => break,
             FilterPushdown::Same => {
-                condition.place -= 1;
+                condition.position -= 1;
                 continue;
             }
             FilterPushdown::Whole(document) => (document, false),
@@ -179,9 +187,9 @@ fn advance(
         }
         condition.is_repeated |= is_part;
         moved.extend(behind);
-        condition.place -= 1;
+        condition.position -= 1;
     }
-    let is_in_front = match condition.place {
+    let is_in_front = match condition.position {
         0 => true,
         1 => done
             .first()
@@ -194,10 +202,10 @@ fn advance(
     Ok(())
 }
 
-/// Returns the conditions of the filter before a place.
-fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
+/// Returns the conditions of the filter before a position.
+fn known(done: &[Stage], position: usize) -> Vec<DocumentBuf> {
     let mut known = Vec::new();
-    let before = place.checked_sub(1).and_then(|it| done.get(it));
+    let before = position.checked_sub(1).and_then(|it| done.get(it));
     let filter = before.and_then(|stage| stage.source.get("$match")?.as_document());
     if let Some(filter) = filter {
         split_conditions(filter, &mut known);
@@ -242,14 +250,16 @@ fn conjuncts(filter: Document<'_>) -> Vec<Value> {
     }
 }
 
-/// Inserts a filter at a place, or joins it with the filter before.
+/// Inserts a filter at a position, or joins it with the filter before.
 fn insert(
     done: &mut Vec<Stage>,
-    place: usize,
+    position: usize,
     stage: Stage,
     environment: &Environment,
 ) -> Result<(), Error> {
-    let before = place.checked_sub(1).and_then(|before| done.get_mut(before));
+    let before = position
+        .checked_sub(1)
+        .and_then(|before| done.get_mut(before));
     match before {
         Some(Stage {
             source,
@@ -264,7 +274,7 @@ fn insert(
             *source = DocumentBuf::new();
             source.push("$match", joined);
         }
-        _ => done.insert(place, stage),
+        _ => done.insert(position, stage),
     }
     Ok(())
 }

@@ -63,8 +63,10 @@ pub struct GeoNear {
 #[derive(Clone, Debug)]
 pub struct AddedFields {
     distance: Path,
+    /// The factor of distances.
     multiplier: Option<f64>,
-    place: Option<Path>,
+    /// The path of the nearest point.
+    location: Option<Path>,
 }
 
 impl GeoNear {
@@ -221,7 +223,7 @@ fn added_fields(options: Document<'_>, environment: &Environment) -> Result<Adde
     }
     let multiplier = number(options, "distanceMultiplier", environment)?;
     let distance = operand::check_path(distance_field)?;
-    let place = match options.get("includeLocs") {
+    let location = match options.get("includeLocs") {
         None => None,
         Some(ValueRef::String(field)) => Some(operand::check_path(field)?),
         Some(_) => {
@@ -234,7 +236,7 @@ fn added_fields(options: Document<'_>, environment: &Environment) -> Result<Adde
     Ok(AddedFields {
         distance,
         multiplier,
-        place,
+        location,
     })
 }
 
@@ -246,7 +248,7 @@ impl AddedFields {
         };
         let distance = ValueRef::Double(nearest.distance * self.multiplier.unwrap_or(1.0));
         let shown = with_value(row.document(), &self.distance, Some(distance));
-        match &self.place {
+        match &self.location {
             Some(path) => with_value(shown.as_document(), path, Some(nearest.point.as_ref())),
             None => shown,
         }

@@ -140,7 +140,7 @@ impl Group {
     ) -> Result<Option<ExprValue<'a>>, Error> {
         let id = match &self.id {
             GroupId::Expression(id) => id.evaluate(context)?,
-            GroupId::Bucket(boundaries) => boundaries.place(context)?,
+            GroupId::Bucket(boundaries) => boundaries.bucket_of(context)?,
             GroupId::Fields(fields) => {
                 for (_, field) in fields {
                     let value = field.evaluate(context)?;

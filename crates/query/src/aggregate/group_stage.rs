@@ -284,7 +284,7 @@ mod tests {
     use crate::operators::Part;
 
     const PARTS: i32 = 16;
-    const ROWS_A_PART: i32 = 50;
+    const ROWS_PER_PART: i32 = 50;
 
     /// Rows that can be produced in parts. Each part is slow enough for another thread to start.
     struct Cut {
@@ -312,7 +312,7 @@ mod tests {
             let part = |number| {
                 Box::new(move || {
                     std::thread::sleep(Duration::from_millis(1));
-                    Ok(Box::new(rows(number * ROWS_A_PART, ROWS_A_PART)) as BoxOperator)
+                    Ok(Box::new(rows(number * ROWS_PER_PART, ROWS_PER_PART)) as BoxOperator)
                 }) as Part
             };
             Ok((0..PARTS).map(part).collect())
@@ -331,7 +331,7 @@ mod tests {
             fields: vec![count_field(&environment)?],
         };
         let input = Cut {
-            rows: rows(0, PARTS * ROWS_A_PART),
+            rows: rows(0, PARTS * ROWS_PER_PART),
             counters: Counters::default(),
         };
         let mut groups = GroupOperator::new(group, environment, memory, Box::new(input));
@@ -346,7 +346,7 @@ mod tests {
     /// Tables that fit in the memory of each thread can exceed the limit when they are merged.
     #[test]
     fn every_group_is_returned_with_any_memory_limit() {
-        let all = (PARTS * ROWS_A_PART) as usize;
+        let all = (PARTS * ROWS_PER_PART) as usize;
         for bytes_max in (1..40).map(|step| step * 5_000) {
             let on_the_disk = MemoryLimit {
                 bytes_max,

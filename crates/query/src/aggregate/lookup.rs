@@ -162,7 +162,8 @@ pub(super) struct LookupOperator {
 /// A row, and the remaining documents that were found for it.
 struct UnwoundRow {
     row: Row,
-    place: usize,
+    /// The position of the next document.
+    position: usize,
     rest: std::vec::IntoIter<Content>,
 }
 
@@ -339,8 +340,8 @@ impl LookupOperator {
         let current = self.current.as_mut()?;
         let content = current.rest.next()?;
         let value = ValueRef::Document(content.as_document());
-        let made = unwind.element(&current.row, value, current.place);
-        current.place += 1;
+        let made = unwind.element(&current.row, value, current.position);
+        current.position += 1;
         Some(current.row.clone().with(made))
     }
 
@@ -372,7 +373,7 @@ impl LookupOperator {
             }
             self.current = Some(UnwoundRow {
                 row,
-                place: 0,
+                position: 0,
                 rest: found.into_iter(),
             });
         }

@@ -63,8 +63,8 @@ pub(super) fn fields<'v, const N: usize>(
 ) -> Result<[Option<ValueRef<'v>>; N], Error> {
     let mut found = [None; N];
     for (name, value) in document {
-        let place = names.iter().position(|known| *known == name);
-        let slot = place.and_then(|place| found.get_mut(place));
+        let position = names.iter().position(|known| *known == name);
+        let slot = position.and_then(|position| found.get_mut(position));
         *slot.ok_or_else(|| unknown_field(format_args!("{within}.{name}")))? = Some(value);
     }
     Ok(found)

@@ -154,7 +154,7 @@ fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
 fn parse_place(document: Document<'_>) -> Result<Target, Error> {
     let (mut database, mut collection) = (None, None);
     for (name, value) in document {
-        let place = match name {
+        let slot = match name {
             "db" => &mut database,
             "coll" => &mut collection,
             "timeseries" => continue,
@@ -162,10 +162,10 @@ fn parse_place(document: Document<'_>) -> Result<Target, Error> {
         };
         match value {
             ValueRef::Null | ValueRef::Undefined => {}
-            ValueRef::String(_) if place.is_some() => {
+            ValueRef::String(_) if slot.is_some() => {
                 return Err(operand::duplicate_field(format_args!("$out.{name}")));
             }
-            ValueRef::String(text) => *place = Some(text),
+            ValueRef::String(text) => *slot = Some(text),
             other => return Err(operand::wrong_type(format_args!("$out.{name}"), other)),
         }
     }

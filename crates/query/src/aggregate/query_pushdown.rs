@@ -49,9 +49,10 @@ pub fn reorder(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
 /// Tells each `$unwind` which paths later stages read, because it copies its rows once for each
 /// element.
 fn prune_unwinds(stages: &mut [Stage]) {
-    for place in 0..stages.len() {
-        let read = stages.get(place..).and_then(needs);
-        if let Some(StageKind::Unwind(unwind)) = stages.get_mut(place).map(|stage| &mut stage.kind)
+    for position in 0..stages.len() {
+        let read = stages.get(position..).and_then(needs);
+        if let Some(StageKind::Unwind(unwind)) =
+            stages.get_mut(position).map(|stage| &mut stage.kind)
         {
             unwind.keep_only(read);
         }
@@ -116,8 +117,10 @@ fn limit_first(stages: &mut [Stage]) {
 
 /// Tells sorts how many rows are needed.
 fn limit_sorts(stages: &mut [Stage]) {
-    for place in 0..stages.len() {
-        let Some((first, rest)) = stages.get_mut(place..).and_then(<[Stage]>::split_first_mut)
+    for position in 0..stages.len() {
+        let Some((first, rest)) = stages
+            .get_mut(position..)
+            .and_then(<[Stage]>::split_first_mut)
         else {
             continue;
         };

@@ -148,8 +148,8 @@ impl Fusion {
     fn fuse(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let operators = self.open(interrupt)?;
         let mut found = RankedDocuments::new(&self.stage, bytes_max(self.context.allow_disk_use));
-        for (place, operator) in operators.into_iter().enumerate() {
-            found.add_pipeline(place, operator, interrupt)?;
+        for (input, operator) in operators.into_iter().enumerate() {
+            found.add_pipeline(input, operator, interrupt)?;
         }
         Ok(found.into_rows())
     }
@@ -198,11 +198,11 @@ impl<'f> RankedDocuments<'f> {
     /// the rank of the next row is its position.
     fn add_pipeline(
         &mut self,
-        place: usize,
+        input: usize,
         mut operator: BoxOperator,
         interrupt: &dyn Interrupt,
     ) -> Result<(), Error> {
-        let order = self.stage.inputs.get(place).and_then(FusionInput::order);
+        let order = self.stage.inputs.get(input).and_then(FusionInput::order);
         let (mut rank, mut number, mut last) = (0, 0, Vec::new());
         while let Some(row) = operator.next(interrupt)? {
             number += 1;
@@ -214,12 +214,12 @@ impl<'f> RankedDocuments<'f> {
                 rank = number;
             }
             last = key;
-            self.add(place, rank, row)?;
+            self.add(input, rank, row)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, place: usize, rank: u64, row: Row) -> Result<(), Error> {
+    fn add(&mut self, input: usize, rank: u64, row: Row) -> Result<(), Error> {
         let id = row.document().get("_id").unwrap_or(ValueRef::Null);
         let mut key = Vec::new();
         key::append(&mut key, id);
@@ -234,7 +234,7 @@ impl<'f> RankedDocuments<'f> {
                 ranks: vec![None; self.stage.inputs.len()],
             }),
         };
-        if let Some(slot) = ranked.ranks.get_mut(place) {
+        if let Some(slot) = ranked.ranks.get_mut(input) {
             // If a pipeline returns a document twice, the better rank counts.
             slot.get_or_insert(rank);
         }

@@ -100,14 +100,15 @@ struct RandomRecords {
 }
 
 /// Smaller collections are read completely in the same time.
-const DRAWN_MIN: u64 = 100;
+const COUNT_MIN: u64 = 100;
 /// At most one of this many documents is drawn by id, as in MongoDB.
-const DRAWN_PART: u64 = 20;
+const SAMPLE_DIVISOR: u64 = 20;
 /// If there are more ids per document than this, drawing takes too long.
-const IDS_A_DOCUMENT: u64 = 8;
+const IDS_PER_DOCUMENT_MAX: u64 = 8;
 /// The number of failed draws per record after which the count is assumed to be wrong. It is twice
 /// the number expected in the sparsest collections that are drawn from.
-const MISSES_A_RECORD: u64 = 2 * IDS_A_DOCUMENT;
+const MISSES_PER_RECORD: u64 = 2 * IDS_PER_DOCUMENT_MAX;
+/// The number of failed draws that are added to it, for small samples.
 const MISSES_MIN: u64 = 128;
 
 impl RandomRecords {
@@ -118,7 +119,7 @@ impl RandomRecords {
         allow_disk_use: bool,
     ) -> Result<Option<RandomRecords>, Error> {
         let count = source.count();
-        let is_few = count >= DRAWN_MIN && size < count / DRAWN_PART;
+        let is_few = count >= COUNT_MIN && size < count / SAMPLE_DIVISOR;
         if !is_few || source.view().is_some() || source.is_clustered() {
             return Ok(None);
         }
@@ -130,13 +131,13 @@ impl RandomRecords {
         else {
             return Ok(None);
         };
-        let is_dense = last.saturating_sub(first) / IDS_A_DOCUMENT < count;
+        let is_dense = last.saturating_sub(first) / IDS_PER_DOCUMENT_MAX < count;
         Ok(is_dense.then(|| RandomRecords {
             source: source.clone(),
             ids: first..=last,
             drawn_ids: HashSet::new(),
             left: size,
-            misses_left: MISSES_MIN + MISSES_A_RECORD * size,
+            misses_left: MISSES_MIN + MISSES_PER_RECORD * size,
             rest: None,
             allow_disk_use,
             random: Random::new(),

@@ -31,7 +31,8 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
 /// A row that is being unwound, with its remaining elements.
 struct UnwoundRow {
     row: Row,
-    place: usize,
+    /// The position of the next element in the array.
+    position: usize,
     rest: std::vec::IntoIter<Value>,
 }
 
@@ -60,8 +61,8 @@ impl UnwindOperator {
         let value = current.rest.next()?;
         let made = self
             .unwind
-            .element(&current.row, value.as_ref(), current.place);
-        current.place += 1;
+            .element(&current.row, value.as_ref(), current.position);
+        current.position += 1;
         Some(current.row.clone().with(made))
     }
 
@@ -176,8 +177,8 @@ impl Unwind {
             return row;
         };
         let is_read = |name: &[u8]| {
-            let place = names.binary_search_by(|one| one.as_bytes().cmp(name));
-            place.is_ok()
+            let found = names.binary_search_by(|one| one.as_bytes().cmp(name));
+            found.is_ok()
         };
         let mut builder = DocumentBuilder::new();
         let mut elements = row.document().elements();
@@ -224,11 +225,11 @@ impl Unwind {
         }
     }
 
-    pub(super) fn element(&self, row: &Row, value: ValueRef<'_>, place: usize) -> Content {
+    pub(super) fn element(&self, row: &Row, value: ValueRef<'_>, position: usize) -> Content {
         let made = with_value(row.document(), &self.path, Some(value));
-        let place = ValueRef::Int64(place as i64);
+        let position = ValueRef::Int64(position as i64);
         match &self.index {
-            Some(path) => with_value(made.as_document(), path, Some(place)).into(),
+            Some(path) => with_value(made.as_document(), path, Some(position)).into(),
             None => made.into(),
         }
     }
@@ -252,7 +253,7 @@ impl Operator for UnwindOperator {
                     let rest: Vec<Value> = array.iter().map(ValueRef::to_value).collect();
                     self.current = Some(UnwoundRow {
                         row: self.unwind.base(row),
-                        place: 0,
+                        position: 0,
                         rest: rest.into_iter(),
                     });
                 }

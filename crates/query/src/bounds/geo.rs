@@ -27,10 +27,8 @@ pub fn intervals_of(
     geo_predicates: &[GeoPredicate],
 ) -> Option<Intervals> {
     let geo = definition.geo.as_ref().filter(|_| field.kind.is_geo())?;
-    let mut on_path = geo_predicates
-        .iter()
-        .filter(|place| place.path == field.path);
-    let ranges = on_path.find_map(|place| place.condition.ranges(&geo.cells))?;
+    let mut on_path = geo_predicates.iter().filter(|one| one.path == field.path);
+    let ranges = on_path.find_map(|one| one.condition.ranges(&geo.cells))?;
     Some(intervals(&geo.cells, &ranges))
 }
 

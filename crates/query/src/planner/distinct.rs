@@ -28,13 +28,13 @@ pub fn plan_by_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Er
     let hinted = hint::index(find.hint.as_ref(), source)?;
     let may_use = |number: usize| hinted.as_ref().is_none_or(|index| index.number == number);
     let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
-    let mut found: Option<(usize, IndexScan)> = None;
+    let mut found: Option<ValueScan> = None;
     for (number, definition) in source.indexes().into_iter().enumerate() {
-        let Some(place) = place(&definition, path).filter(|_| may_use(number)) else {
+        let Some(field) = value_field(&definition, path).filter(|_| may_use(number)) else {
             continue;
         };
         // With fewer fields before it, fewer entries have the same prefix.
-        if found.as_ref().is_some_and(|(best, _)| *best <= place) {
+        if found.as_ref().is_some_and(|best| best.field <= field) {
             continue;
         }
         let index = SourceIndex {
@@ -42,56 +42,63 @@ pub fn plan_by_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Er
             multikey: source.multikey(number)?,
             definition,
         };
-        if let Some(scan) = scan(index, place, &context, find) {
-            found = Some((place, scan));
+        if let Some(scan) = scan(index, field, &context, find) {
+            found = Some(ValueScan { field, scan });
         }
     }
-    Ok(found.map(|(_, scan)| projected(path, scan)))
+    Ok(found.map(|found| projected(path, found.scan)))
+}
+
+/// A scan that reads the values of a path.
+struct ValueScan {
+    /// The position of the path in the fields of the index.
+    field: usize,
+    scan: IndexScan,
 }
 
 /// Returns the position of the path in the index, if the index keys contain the original values.
-fn place(definition: &Definition, path: &Path) -> Option<usize> {
-    let is_one_of_values = !definition.is_text() && !definition.is_wildcard();
-    let gives_back = is_one_of_values && !definition.clustered && definition.collation.is_none();
+fn value_field(definition: &Definition, path: &Path) -> Option<usize> {
+    let is_ordinary = !definition.is_text() && !definition.is_wildcard() && !definition.clustered;
+    let has_values = is_ordinary && definition.collation.is_none();
     let mut fields = definition.fields.iter();
-    let place = fields.position(|field| field.path == *path && field.kind.is_plain());
-    place.filter(|_| gives_back && !definition.hidden)
+    let field = fields.position(|field| field.path == *path && field.kind.is_plain());
+    field.filter(|_| has_values && !definition.hidden)
 }
 
 /// Returns a scan of the index, if it reads exactly what matches. A hinted index is used even if it
 /// does not contain all documents.
 fn scan(
     index: SourceIndex,
-    place: usize,
+    field: usize,
     context: &PlanningContext<'_>,
     find: &Find,
 ) -> Option<IndexScan> {
     let bounds = IndexBounds::new(&index, &context.predicates);
     let ranges = ScanRanges::new(&index.definition, &bounds);
-    let leads = place == 0 || bounds.restricts();
-    let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
+    let is_bounded = field == 0 || bounds.restricts();
+    let decides_filter = bounds.certainty == Certainty::Exact && ranges.is_plain();
     // A collation makes values equal that have different keys.
     let is_binary = find.filter.collation().is_none();
-    let answers = context.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
-    let is_usable = is_binary && leads && settles && answers && has_one(&index, place, &bounds);
-    is_usable.then_some(IndexScan {
+    let has_all = context.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
+    let is_exact = is_binary && decides_filter && has_all && has_one(&index, field, &bounds);
+    (is_bounded && is_exact).then_some(IndexScan {
         index,
         direction: Direction::Forward,
         bounds,
         range: None,
         filter: None,
-        output: KeyOutput::Field(place),
-        distinct_prefix: Some(place),
+        output: KeyOutput::Field(field),
+        distinct_prefix: Some(field),
     })
 }
 
-/// Returns `true` if each document has a single value in the fields up to `place` and in all
+/// Returns `true` if each document has a single value in the fields up to `field` and in all
 /// restricted fields. If a later field contains an array, a document has several entries with the
 /// same prefix. One of them is read.
-fn has_one(index: &SourceIndex, place: usize, bounds: &IndexBounds) -> bool {
+fn has_one(index: &SourceIndex, field: usize, bounds: &IndexBounds) -> bool {
     let has_arrays = |number: usize| parts_with_arrays(index, number) != 0;
     let mut fields = bounds.fields.iter().enumerate();
-    fields.all(|(number, bounds)| number > place && bounds.is_full() || !has_arrays(number))
+    fields.all(|(number, bounds)| number > field && bounds.is_full() || !has_arrays(number))
 }
 
 /// The scan as MongoDB shows it: below a projection to the path.

@@ -10,8 +10,8 @@ use crate::operators::key_document::KeyDocument;
 use crate::plan::KeyOutput;
 use crate::source::{Direction, KEYS_END, RecordId, Source, SourceIndex};
 
-/// The number of places at which keys are sampled, and the number of keys in total.
-const PLACES: usize = 64;
+/// The number of ranges in which keys are sampled, and the number of keys in total.
+const SAMPLED_RANGES: usize = 64;
 const KEYS: usize = 256;
 /// The largest number of parts into which an index is divided, even if few of them are read.
 const CUTS_MAX: u64 = 256;
@@ -40,15 +40,15 @@ pub fn estimate(
     if entries < all / SCAN_DIVISOR_MAX {
         return Ok(None);
     }
-    let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
-    let places = sample_ranges(ranges, source.entry_split_keys(index.number, count)?);
+    let count = (SAMPLED_RANGES as u64 * all / entries).min(CUTS_MAX);
+    let sampled = sample_ranges(ranges, source.entry_split_keys(index.number, count)?);
     let maker = KeyDocument::new(&index.definition, KeyOutput::Document);
     let mut cursor = source.entries(index.number, Direction::Forward)?;
     let (mut seen, mut matching) = (0, 0);
-    for place in &places {
-        cursor.seek(&place.from, RecordId(0))?;
-        for _ in 0..KEYS.div_ceil(places.len()) {
-            if !cursor.next()? || !place.ends_after(cursor.key()) {
+    for range in &sampled {
+        cursor.seek(&range.from, RecordId(0))?;
+        for _ in 0..KEYS.div_ceil(sampled.len()) {
+            if !cursor.next()? || !range.ends_after(cursor.key()) {
                 break;
             }
             let made = maker.make(cursor.key(), cursor.payload()).document;
@@ -61,9 +61,9 @@ pub fn estimate(
     Ok(Some((f64::from(matching) + 0.5) / (f64::from(seen) + 1.0)))
 }
 
-/// Returns parts of the ranges that are evenly distributed among their entries, at most `PLACES`.
+/// Returns parts of the ranges that are evenly distributed among their entries, at most `SAMPLED_RANGES`.
 fn sample_ranges(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
     let parts: Vec<KeyRange> = cut(&ranges.ranges, cuts).into_iter().flatten().collect();
-    let step = parts.len().div_ceil(PLACES).max(1);
+    let step = parts.len().div_ceil(SAMPLED_RANGES).max(1);
     parts.into_iter().step_by(step).collect()
 }

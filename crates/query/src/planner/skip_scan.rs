@@ -22,7 +22,7 @@ const DOCUMENTS_MIN: u64 = 1000;
 const VALUES_MAX: usize = 64;
 
 /// The entries that a scan reads for each value before it seeks.
-const ENTRIES_A_VALUE: f64 = 8.0;
+const ENTRIES_PER_VALUE: f64 = 8.0;
 
 /// Returns all skip scans.
 pub fn paths(
@@ -88,7 +88,7 @@ fn path(
     // Restrictions of fields after the second one, and conditions on keys, can leave fewer
     // documents.
     access.documents = access.documents.min(entries as f64);
-    access.entries = entries as f64 + ENTRIES_A_VALUE * values.len() as f64;
+    access.entries = entries as f64 + ENTRIES_PER_VALUE * values.len() as f64;
     access.seeks = 2.0 * values.len() as f64;
     access.set_order_direction(find.order());
     Ok(Some(access))

@@ -156,11 +156,11 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
     if stages.is_empty() {
         return refuse(EMPTY_PIPELINE, "must not be empty");
     }
-    if let Some(place) = names
+    if let Some(position) = names
         .iter()
         .position(|name| [NAME, SCORE_FUSION].contains(name))
     {
-        return match place {
+        return match position {
             0 => refuse(NESTED, "must not begin with a fusion stage"),
             _ => refuse(
                 NOT_FIRST,
