@@ -22,7 +22,7 @@ mod unique;
 
 pub use crate::rules::DocumentValidation;
 pub use batch::{Batch, Change, Outcome};
-pub(crate) use entries::{entries_of, without_marks};
+pub(crate) use entries::{Entries, entries_of, without_marks};
 pub use options::WriteOptions;
 pub(crate) use unique::key_value;
 

@@ -11,7 +11,6 @@
 //! Reads and writes continue, and their folds come after the new sections. A crash leaves everything
 //! as it was.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windrow_document::Document;
@@ -36,6 +35,7 @@ use crate::ids::MapId;
 use crate::index::Index;
 use crate::maintenance::{folding, merging};
 use crate::state::State;
+use crate::write::{Entries, entries_of};
 
 /// Rebuilds these maps of a collection.
 pub(crate) fn rebuild(
@@ -106,7 +106,7 @@ struct RebuiltEntries {
 /// none.
 struct Version {
     position: Position,
-    entries: BTreeMap<Vec<u8>, Vec<u8>>,
+    entries: Entries,
 }
 
 impl RepairJob<'_> {
@@ -205,16 +205,16 @@ impl RepairJob<'_> {
         oldest: Position,
         made: &mut RebuiltEntries,
     ) -> Result<(RecordId, Vec<Version>), Error> {
-        let (mut versions, mut place) = (Vec::<Version>::new(), None);
+        let (mut versions, mut record) = (Vec::<Version>::new(), None);
         while let Some(entry) = merge.current() {
-            let (key, id) = place.get_or_insert_with(|| (entry.key.to_vec(), entry.id));
+            let (key, id) = record.get_or_insert_with(|| (entry.key.to_vec(), entry.id));
             if (entry.key, entry.id) != (key.as_slice(), *id) {
                 break;
             }
             let is_wanted = versions.last().is_none_or(|it| it.position > oldest);
             if is_wanted {
                 let entries = if entry.deleted {
-                    BTreeMap::new()
+                    Entries::new()
                 } else {
                     self.entries(entry.payload, entry.id, made)?
                 };
@@ -225,41 +225,29 @@ impl RepairJob<'_> {
             }
             merge.advance()?;
         }
-        let (_, id) = place.ok_or_else(|| Bug::new("a repair reads past the last document"))?;
+        let (_, id) = record.ok_or_else(|| Bug::new("a repair reads past the last document"))?;
         Ok((id, versions))
     }
 
-    /// Returns the entries of a document with their payloads; of equal keys the smallest payload.
+    /// Returns the entries of a document.
     fn entries(
         &self,
         document: &[u8],
         id: RecordId,
         made: &mut RebuiltEntries,
-    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
+    ) -> Result<Entries, Error> {
         let document = Document::from_bytes(document).map_err(|error| StorageError::Damaged {
             place: format!("the document of record {id}"),
             what: error.to_string(),
         })?;
-        let mut entries = BTreeMap::new();
         match &self.target {
-            RepairTarget::Index(index) => {
-                let mut add = |key: &[u8], payload: &[u8]| {
-                    let known = entries.entry(key.to_vec());
-                    let least: &mut Vec<u8> = known.or_insert_with(|| payload.to_vec());
-                    if payload < least.as_slice() {
-                        *least = payload.to_vec();
-                    }
-                };
-                let definition = &index.definition;
-                definition.entries(document, &mut made.scratch, &mut add)?;
-            }
+            RepairTarget::Index(index) => entries_of(index, document, &mut made.scratch),
             RepairTarget::Records(id_index) => {
                 let mut key = Vec::new();
                 append_id_key(id_index, document, &mut key);
-                entries.insert(id.0.to_be_bytes().to_vec(), key);
+                Ok(Entries::from([(id.0.to_be_bytes().to_vec(), key)]))
             }
         }
-        Ok(entries)
     }
 
     fn write(
@@ -302,7 +290,7 @@ fn add_versions(id: RecordId, versions: Vec<Version>, oldest: Position, made: &m
         entries.for_each(|(key, payload)| made.settled.add(key, id, payload));
         return;
     }
-    let mut before = BTreeMap::<Vec<u8>, Vec<u8>>::new();
+    let mut before = Entries::new();
     for version in versions.into_iter().rev() {
         let removed = before
             .keys()
