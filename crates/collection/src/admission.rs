@@ -98,7 +98,7 @@ impl Collection {
 /// Waits until a kind of background work has made progress, but at most the [`pause`] of the
 /// excess.
 fn delay(core: &Core, progress: &Signal, excess: f64) {
-    let _busy = core.counters.delaying.begin();
+    let _busy = core.counters.delay_time.begin();
     progress.wait(pause(excess));
 }
 

@@ -212,7 +212,7 @@ impl Collection {
             changed = Some((index, definition));
         }
         changes.extend(modification.event.map(|event| {
-            let modified = DdlEvent::new(DdlKind::Modify, &old).with(event.description);
+            let modified = DdlEvent::new(DdlKind::Modify, &old).with_description(event.description);
             modified.with_state_before(event.before).put()
         }));
         let catalog = &core.storage.catalog;

@@ -190,7 +190,7 @@ fn keep_creating_entries(collections: &Arc<Collections>) {
 /// there was anything to do.
 pub(crate) fn create_entries(collections: &Collections) -> bool {
     let core = &collections.core;
-    let _busy = core.counters.making_entries.begin();
+    let _busy = core.counters.entry_time.begin();
     core.release_expired_snapshots();
     let mut has_worked = collections.collect_obsolete_versions();
     collections.forget_name_history();

@@ -26,13 +26,13 @@ pub struct Statistics {
     /// What the server has done with the object store. `None` if the database is not in one.
     pub store: Option<StoreStatistics>,
     /// The total time of creating index entries in the background.
-    pub making_entries: Duration,
+    pub entry_time: Duration,
     /// The total time of folds.
-    pub folding: Duration,
+    pub fold_time: Duration,
     /// The total time of merges.
-    pub merging: Duration,
+    pub merge_time: Duration,
     /// The total delay of writers.
-    pub delaying: Duration,
+    pub delay_time: Duration,
     /// The newest position of the log.
     pub written: Position,
     /// The newest durable position of the log.

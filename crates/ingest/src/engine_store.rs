@@ -199,9 +199,9 @@ impl Store for EngineStore {
     fn background_times(&self) -> Option<BackgroundTimes> {
         let statistics = self.engine.statistics();
         Some(BackgroundTimes {
-            entries: statistics.making_entries,
-            merges: statistics.folding + statistics.merging,
-            delays: statistics.delaying,
+            entries: statistics.entry_time,
+            merges: statistics.fold_time + statistics.merge_time,
+            delays: statistics.delay_time,
         })
     }
 

@@ -342,12 +342,9 @@ fn engine(page: &mut Page, statistics: &Statistics) {
     page.sample(&[("work", "merge")], statistics.merges);
     let help = "The time of work in the background.";
     page.family("windrow_background_work_seconds_total", Kind::Counter, help);
-    page.sample(&[("work", "fold")], statistics.folding.as_secs_f64());
-    page.sample(&[("work", "merge")], statistics.merging.as_secs_f64());
-    page.sample(
-        &[("work", "index")],
-        statistics.making_entries.as_secs_f64(),
-    );
+    page.sample(&[("work", "fold")], statistics.fold_time.as_secs_f64());
+    page.sample(&[("work", "merge")], statistics.merge_time.as_secs_f64());
+    page.sample(&[("work", "index")], statistics.entry_time.as_secs_f64());
     let help = "Writes that waited for folds.";
     page.value(
         "windrow_writes_delayed_total",
@@ -356,7 +353,7 @@ fn engine(page: &mut Page, statistics: &Statistics) {
         statistics.delayed_writes,
     );
     let help = "The time that writes waited for folds.";
-    let seconds = statistics.delaying.as_secs_f64();
+    let seconds = statistics.delay_time.as_secs_f64();
     page.value(
         "windrow_writes_delayed_seconds_total",
         Kind::Counter,

@@ -107,11 +107,11 @@ impl DdlEvent {
         }
         DdlEvent {
             to: Some(to.clone()),
-            ..DdlEvent::new(DdlKind::Rename, row).with(description)
+            ..DdlEvent::new(DdlKind::Rename, row).with_description(description)
         }
     }
 
-    pub fn with(self, description: DocumentBuf) -> DdlEvent {
+    pub fn with_description(self, description: DocumentBuf) -> DdlEvent {
         DdlEvent {
             description,
             ..self
@@ -132,7 +132,7 @@ impl DdlEvent {
     ) -> DdlEvent {
         let specifications = definitions.map(|it| Value::from(it.specification.clone()));
         let list: ArrayBuf = specifications.collect();
-        DdlEvent::new(kind, row).with(doc! { "indexes": (Value::Array(list)) })
+        DdlEvent::new(kind, row).with_description(doc! { "indexes": (Value::Array(list)) })
     }
 
     /// Adds the options that a collection is created with.
@@ -141,7 +141,7 @@ impl DdlEvent {
         for (name, value) in row.options.iter() {
             description.push(name, value);
         }
-        self.with(description)
+        self.with_description(description)
     }
 
     /// Returns the row. A description that does not fit is left out.

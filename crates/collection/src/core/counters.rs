@@ -15,10 +15,12 @@ pub struct Counters {
     pub shares_taken_back: AtomicU64,
     /// Shares that this server has built for others.
     pub shares_built: AtomicU64,
-    pub making_entries: BusyTime,
-    pub folding: BusyTime,
-    pub merging: BusyTime,
-    pub delaying: BusyTime,
+    /// The creation of index entries in the background.
+    pub entry_time: BusyTime,
+    pub fold_time: BusyTime,
+    pub merge_time: BusyTime,
+    /// The delays of writers.
+    pub delay_time: BusyTime,
 }
 
 /// The total time of a kind of work.

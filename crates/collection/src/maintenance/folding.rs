@@ -105,7 +105,7 @@ fn finish(sink: RunSink) -> Result<(), Error> {
 pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
-    let _busy = core.counters.folding.begin();
+    let _busy = core.counters.fold_time.begin();
     let position = core.storage.log.written();
     let tasks = freeze(collections);
     let newest = tasks.iter().map(|task| task.frozen.folded.position).max();

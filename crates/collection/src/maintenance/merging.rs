@@ -51,7 +51,7 @@ pub(crate) fn merge_all(
 ) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
-    let _busy = core.counters.merging.begin();
+    let _busy = core.counters.merge_time.begin();
     collections.collect_obsolete_versions();
     let mut maps = Vec::new();
     for collection in collections.all() {

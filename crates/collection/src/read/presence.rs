@@ -55,18 +55,18 @@ impl Reader {
         // The others need no lookup: a generation may contain them.
         let is_undecided = |number: usize| possible.get(number) == Some(&false);
         // The filters cover most sections, and contain few of the keys.
-        let of_covered = SortedKeys::select(keys, |number| {
+        let covered_keys = SortedKeys::select(keys, |number| {
             is_in_filters(number) == Some(&true) && is_undecided(number)
         });
-        let mut of_others = None;
+        let mut undecided_keys = None;
         let mut found: Vec<usize> = Vec::new();
         let past = state.sections.past_at(self.position());
         let present = state.sections.present().iter().map(|it| (it, false));
         for (section, is_past) in past.map(|it| (it, true)).chain(present) {
             let folded = section.descriptor().position;
             let searched = match &recent {
-                Some(recent) if !is_past && recent.covers(folded) => &of_covered,
-                _ => of_others.get_or_insert_with(|| SortedKeys::select(keys, is_undecided)),
+                Some(recent) if !is_past && recent.covers(folded) => &covered_keys,
+                _ => undecided_keys.get_or_insert_with(|| SortedKeys::select(keys, is_undecided)),
             };
             let numbers = keys_in_section(section, self.position(), &searched.keys)?;
             found.extend(numbers.iter().map(|it| searched.numbers[*it]));

@@ -81,13 +81,15 @@ const HELD_MAX: Duration = Duration::from_millis(20);
 /// A batch of updates and deletions. Dropping it discards the changes that are not committed.
 pub struct Batch<'c> {
     collection: &'c Collection,
+    /// The log record of the changes that are not committed.
     payload: Vec<u8>,
+    /// The records that these change.
     ids: Vec<RecordId>,
     locks: BTreeMap<usize, OrderedGuard<'c>>,
     claim: Claim<'c>,
     schema: Option<OrderedReadGuard<'c>>,
     /// Since when it has locked the schema.
-    since: Instant,
+    locked_since: Instant,
     options: WriteOptions<'c>,
     /// Whether documents of the snapshot are still the newest, so they need not be read again.
     validity: Option<SnapshotValidity>,
@@ -123,7 +125,7 @@ impl Collection {
             locks: BTreeMap::new(),
             claim: self.claims.begin(),
             schema: None,
-            since: Instant::now(),
+            locked_since: Instant::now(),
             options,
             validity: None,
         }
@@ -190,7 +192,7 @@ impl<'c> Batch<'c> {
                 }
             };
             let change = decide(old)?;
-            match self.make(id, old, &change)? {
+            match self.apply(id, old, &change)? {
                 ChangeAttempt::Done(outcome) => break outcome,
                 ChangeAttempt::HeldBy(transaction) => self.wait_for(&transaction)?,
             }
@@ -223,7 +225,7 @@ impl<'c> Batch<'c> {
     }
 
     /// Changes the given version of a document.
-    fn make(
+    fn apply(
         &mut self,
         id: RecordId,
         old: Document<'_>,
@@ -299,7 +301,7 @@ impl<'c> Batch<'c> {
             let schema = &self.collection.schema;
             let waiting = || while_waiting(self.options.wait_control, || schema.read_recursive());
             self.schema = Some(schema.try_read_recursive().unwrap_or_else(waiting));
-            self.since = Instant::now();
+            self.locked_since = Instant::now();
         }
         Ok(())
     }
@@ -492,7 +494,7 @@ impl<'c> Batch<'c> {
     /// Commits if the batch has held locks for long. Called now and then by a search for
     /// more documents to change, as that may take long.
     pub fn commit_if_old(&mut self) -> Result<(), Error> {
-        if self.schema.is_some() && self.since.elapsed() >= HELD_MAX {
+        if self.schema.is_some() && self.locked_since.elapsed() >= HELD_MAX {
             self.commit()
         } else {
             Ok(())
