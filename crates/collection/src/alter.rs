@@ -14,6 +14,7 @@ use crate::catalog::rows::{CollectionRow, IndexRow};
 use crate::collection::Collection;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::ids::CollectionUuid;
 use crate::index::Index;
 use crate::new_collection::random_uuid;
 use crate::transaction_locks::WaitControl;
@@ -29,9 +30,9 @@ pub struct Renaming {
     /// Keep the option `temp`, so that the collection ends with the process.
     pub stay_temporary: bool,
     /// The UUID that the renamed collection must have. `None`: any.
-    pub source: Option<[u8; 16]>,
+    pub source: Option<CollectionUuid>,
     /// The UUID that the dropped collection must have. `None`: any.
-    pub target: Option<[u8; 16]>,
+    pub target: Option<CollectionUuid>,
 }
 
 impl Engine {
@@ -73,7 +74,7 @@ impl Engine {
             None if self.view(from)?.is_some() => return Err(Error::IsView(from.to_string())),
             None => return Err(Error::NamespaceNotFound(from.to_string())),
         };
-        let is_other = |found: Option<&Arc<Collection>>, required: Option<[u8; 16]>| {
+        let is_other = |found: Option<&Arc<Collection>>, required: Option<CollectionUuid>| {
             required.is_some() && found.map(|it| it.uuid()) != required
         };
         if is_other(Some(&source), how.source) || is_other(target.as_ref(), how.target) {

@@ -17,7 +17,7 @@ use crate::catalog::rows::{CollectionRow, FoldedRow};
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::ids::{CollectionId, MapId};
+use crate::ids::{CollectionId, CollectionUuid, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedLock, OrderedRwLock, Rank};
 use crate::read::Reader;
@@ -128,7 +128,7 @@ impl Collection {
     }
 
     /// Returns the UUID, which never changes.
-    pub fn uuid(&self) -> [u8; 16] {
+    pub fn uuid(&self) -> CollectionUuid {
         self.row.load().uuid
     }
 

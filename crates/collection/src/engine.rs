@@ -25,7 +25,7 @@ use crate::dropped_collection::release_dropped;
 use crate::engine_applier::EngineApplier;
 use crate::engine_statistics::{ShareCounts, Statistics};
 use crate::error::Error;
-use crate::ids::MapId;
+use crate::ids::{CollectionUuid, MapId};
 use crate::maintenance::merging::MergeEffort;
 use crate::maintenance::{folding, merging, repair};
 use crate::options::{Background, EngineOptions};
@@ -292,7 +292,7 @@ impl Engine {
     }
 
     /// Returns the UUIDs of all collections.
-    pub fn uuids(&self) -> HashSet<[u8; 16]> {
+    pub fn uuids(&self) -> HashSet<CollectionUuid> {
         self.collections.all().iter().map(|it| it.uuid()).collect()
     }
 

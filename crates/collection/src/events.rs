@@ -19,7 +19,7 @@ use crate::collections::Collections;
 use crate::engine::Engine;
 use crate::error::{Error, Unreadable, undecodable};
 use crate::event_detail::{self, DeletionCause, DeletionDetail};
-use crate::ids::CollectionId;
+use crate::ids::{CollectionId, CollectionUuid};
 use crate::record::transaction::{DataRecord, Origin};
 use crate::record::{self, Operation};
 
@@ -35,7 +35,7 @@ pub struct Event {
     /// The collection, or a database without a collection.
     pub namespace: Namespace,
     /// The UUID of the collection.
-    pub uuid: [u8; 16],
+    pub uuid: CollectionUuid,
     /// The transaction that made the change.
     pub origin: Option<Origin>,
     /// The change itself.

@@ -142,7 +142,7 @@ pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
 pub use follower::{Follower, OpenedDatabase, OpeningPolicy, Succession, open_shared};
 
-pub use ids::{CollectionId, MapId};
+pub use ids::{CollectionId, CollectionUuid, MapId};
 pub use index::{Index, Progress, ShareProgress};
 pub use options::{AtBlock, Background, EngineOptions, MergeSizes};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;

@@ -12,6 +12,7 @@ use crate::catalog::rows::{self, CollectionRow, FoldedRow};
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
+use crate::ids::CollectionUuid;
 use crate::index::Index;
 use crate::rules::id_index_definition;
 use crate::state::IndexState;
@@ -82,10 +83,10 @@ pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChang
 }
 
 /// Returns a random UUID (version 4).
-pub(crate) fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
+pub(crate) fn random_uuid(random: fn(&mut [u8])) -> CollectionUuid {
     let mut uuid = [0; 16];
     random(&mut uuid);
     uuid[6] = uuid[6] & 0x0F | 0x40;
     uuid[8] = uuid[8] & 0x3F | 0x80;
-    uuid
+    CollectionUuid(uuid)
 }

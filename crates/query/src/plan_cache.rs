@@ -18,6 +18,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use windrow_collection::CollectionUuid;
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
 
@@ -131,7 +132,7 @@ pub struct PlanCache {
 struct CacheTables {
     /// By collection UUID. The UUID keeps a new collection from using the plans of an earlier one
     /// with the same name.
-    by_collection: HashMap<[u8; 16], CollectionEntries>,
+    by_collection: HashMap<CollectionUuid, CollectionEntries>,
     count: usize,
     bytes: usize,
     /// A logical clock that advances with each use of an entry.
@@ -171,7 +172,7 @@ impl CacheTables {
     /// Returns the entries of a collection. Drops them first if they were made for other indexes.
     fn entries_of(
         &mut self,
-        collection: [u8; 16],
+        collection: CollectionUuid,
         indexes: &[Arc<Definition>],
     ) -> Option<&mut CollectionEntries> {
         if !self.by_collection.get(&collection)?.is_for(indexes) {
@@ -180,18 +181,18 @@ impl CacheTables {
         self.by_collection.get_mut(&collection)
     }
 
-    fn forget(&mut self, collection: [u8; 16]) {
+    fn forget(&mut self, collection: CollectionUuid) {
         if let Some(gone) = self.by_collection.remove(&collection) {
             self.count -= gone.entries.len();
             self.bytes -= gone.bytes();
         }
     }
 
-    fn retain(&mut self, is_kept: impl Fn(&[u8; 16], &CacheEntry) -> bool) {
+    fn retain(&mut self, is_kept: impl Fn(CollectionUuid, &CacheEntry) -> bool) {
         for (collection, collection_entries) in &mut self.by_collection {
             collection_entries
                 .entries
-                .retain(|_, entry| is_kept(collection, entry));
+                .retain(|_, entry| is_kept(*collection, entry));
         }
         self.by_collection.retain(|_, it| !it.entries.is_empty());
         let all = self.by_collection.values();
@@ -220,7 +221,7 @@ impl PlanCache {
     /// Returns the choice of an active entry.
     pub fn get(
         &self,
-        collection: [u8; 16],
+        collection: CollectionUuid,
         indexes: &[Arc<Definition>],
         key: PlanKey,
     ) -> Option<CachedChoice> {
@@ -239,7 +240,7 @@ impl PlanCache {
     /// Records the result of a choice. `details` is called only if there is memory for them.
     pub fn put(
         &self,
-        collection: [u8; 16],
+        collection: CollectionUuid,
         indexes: &[Arc<Definition>],
         key: PlanKey,
         shape: Shape,
@@ -273,23 +274,23 @@ impl PlanCache {
     }
 
     /// Drops the plans of a shape, or all plans of the collection if `shape` is `None`.
-    pub fn clear(&self, collection: [u8; 16], shape: Option<&Shape>) {
+    pub fn clear(&self, collection: CollectionUuid, shape: Option<&Shape>) {
         let mut tables = self.tables();
         match shape {
             None => tables.forget(collection),
             Some(shape) => {
-                tables.retain(|of, entry| *of != collection || entry.plan.shape != *shape);
+                tables.retain(|of, entry| of != collection || entry.plan.shape != *shape);
             }
         }
     }
 
     /// Keeps only the plans of collections for which `is_kept` returns `true`.
-    pub fn retain(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
+    pub fn retain(&self, is_kept: impl Fn(CollectionUuid) -> bool) {
         self.tables().retain(|collection, _| is_kept(collection));
     }
 
     /// Returns all plans of a collection with these indexes, the oldest first.
-    pub fn list(&self, collection: [u8; 16], indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
+    pub fn list(&self, collection: CollectionUuid, indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
         let mut tables = self.tables();
         let found = tables.entries_of(collection, indexes);
         let entries = found.iter().flat_map(|it| it.entries.values());
@@ -300,7 +301,12 @@ impl PlanCache {
 }
 
 impl CacheTables {
-    fn insert(&mut self, collection: [u8; 16], indexes: &[Arc<Definition>], plan: CachedPlan) {
+    fn insert(
+        &mut self,
+        collection: CollectionUuid,
+        indexes: &[Arc<Definition>],
+        plan: CachedPlan,
+    ) {
         if self.count >= ENTRIES_MAX {
             self.make_room();
         }
@@ -327,8 +333,8 @@ mod tests {
     use super::*;
     use windrow_document::Document;
 
-    const C: [u8; 16] = [1; 16];
-    const E: [u8; 16] = [2; 16];
+    const C: CollectionUuid = CollectionUuid([1; 16]);
+    const E: CollectionUuid = CollectionUuid([2; 16]);
 
     fn shape(name: &str) -> Shape {
         let mut filter = DocumentBuf::new();
@@ -337,7 +343,7 @@ mod tests {
         Shape::new(filter.as_document(), none, none, None)
     }
 
-    fn put(cache: &PlanCache, collection: [u8; 16], name: &str, works: f64) -> PlanKey {
+    fn put(cache: &PlanCache, collection: CollectionUuid, name: &str, works: f64) -> PlanKey {
         let shape = shape(name);
         let key = PlanKey::new(&shape, (), &[1, 2]);
         let chosen = CachedChoice {
@@ -398,7 +404,7 @@ mod tests {
         cache.clear(E, None);
         assert_eq!(counts(), (1, 0));
         put(&cache, E, "a", 1.0);
-        cache.retain(|collection| *collection == E);
+        cache.retain(|collection| collection == E);
         assert_eq!(counts(), (0, 1));
     }
 

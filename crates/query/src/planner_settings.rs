@@ -1,5 +1,7 @@
 //! Settings of a server that influence the choice of plans: restrictions and the plan cache.
 
+use windrow_collection::CollectionUuid;
+
 use crate::plan_cache::PlanCache;
 use crate::restrictions::Restrictions;
 
@@ -15,7 +17,7 @@ pub struct PlannerSettings {
 impl PlannerSettings {
     /// Drops the entries of collections for which `is_there` returns `false`. No query can use them
     /// any more, because a new collection has a new UUID.
-    pub fn retain(&self, is_there: impl Fn(&[u8; 16]) -> bool) {
+    pub fn retain(&self, is_there: impl Fn(CollectionUuid) -> bool) {
         self.restrictions.retain_filters(&is_there);
         self.plans.retain(&is_there);
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use windrow_collection::CollectionUuid;
 use windrow_document::{Document, DocumentBuf, order};
 use windrow_index::Definition;
 
@@ -15,7 +16,7 @@ pub struct Restrictions {
     no_table_scan: AtomicBool,
     /// Index filters by collection UUID, in the order in which they were set. The UUID keeps a new
     /// collection from inheriting the filters of an earlier one with the same name.
-    filters: RwLock<HashMap<[u8; 16], Vec<IndexFilter>>>,
+    filters: RwLock<HashMap<CollectionUuid, Vec<IndexFilter>>>,
 }
 
 /// The only indexes that queries of a shape may use.
@@ -77,20 +78,20 @@ impl Restrictions {
     }
 
     /// Returns the index filter for queries of this shape.
-    pub fn filter(&self, collection: [u8; 16], shape: &Shape) -> Option<IndexFilter> {
+    pub fn filter(&self, collection: CollectionUuid, shape: &Shape) -> Option<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = filters.get(&collection)?.iter();
         found.find(|filter| filter.shape == *shape).cloned()
     }
 
     /// Returns all index filters of a collection.
-    pub fn filters(&self, collection: [u8; 16]) -> Vec<IndexFilter> {
+    pub fn filters(&self, collection: CollectionUuid) -> Vec<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
         filters.get(&collection).cloned().unwrap_or_default()
     }
 
     /// Sets an index filter. It replaces the filter of the same shape.
-    pub fn set_filter(&self, collection: [u8; 16], filter: IndexFilter) {
+    pub fn set_filter(&self, collection: CollectionUuid, filter: IndexFilter) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
         let all = filters.entry(collection).or_default();
         all.retain(|other| other.shape != filter.shape);
@@ -98,13 +99,13 @@ impl Restrictions {
     }
 
     /// Keeps only the index filters of collections for which `is_kept` returns `true`.
-    pub fn retain_filters(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
+    pub fn retain_filters(&self, is_kept: impl Fn(CollectionUuid) -> bool) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
-        filters.retain(|collection, _| is_kept(collection));
+        filters.retain(|collection, _| is_kept(*collection));
     }
 
     /// Removes the index filter of a shape, or all filters of the collection if `shape` is `None`.
-    pub fn clear_filters(&self, collection: [u8; 16], shape: Option<&Shape>) {
+    pub fn clear_filters(&self, collection: CollectionUuid, shape: Option<&Shape>) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = filters.get_mut(&collection) {
             all.retain(|filter| shape.is_some_and(|shape| filter.shape != *shape));

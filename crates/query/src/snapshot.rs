@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Position, Reader, Scans, Transaction};
+use windrow_collection::{Collection, CollectionUuid, Position, Reader, Scans, Transaction};
 use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -20,7 +20,7 @@ use crate::source::{
 pub struct Snapshot {
     reader: Reader,
     namespace: String,
-    uuid: [u8; 16],
+    uuid: CollectionUuid,
     count: u64,
     scans: Arc<Scans>,
     planner_settings: Option<Arc<PlannerSettings>>,
@@ -107,7 +107,7 @@ impl Source for Snapshot {
         self.namespace.clone()
     }
 
-    fn uuid(&self) -> Option<[u8; 16]> {
+    fn uuid(&self) -> Option<CollectionUuid> {
         Some(self.uuid)
     }
 

@@ -13,7 +13,9 @@ use crate::plan_cache::PlanCache;
 use crate::planner_settings::PlannerSettings;
 use crate::statistics::{Statistics, unknown};
 
-pub use windrow_collection::{Direction, KeyLists, Position, PostingList, RecordId, SearchIndex};
+pub use windrow_collection::{
+    CollectionUuid, Direction, KeyLists, Position, PostingList, RecordId, SearchIndex,
+};
 
 /// An index of a snapshot.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ pub trait Source: Send + Sync {
     fn namespace(&self) -> String;
 
     /// The collection's UUID. `None` for views and for collections that do not exist.
-    fn uuid(&self) -> Option<[u8; 16]> {
+    fn uuid(&self) -> Option<CollectionUuid> {
         None
     }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{
-    DdlKind, Engine, Error as CollectionError, Event, EventKind, Events, Namespace, Step,
-    StorageError,
+    CollectionUuid, DdlKind, Engine, Error as CollectionError, Event, EventKind, Events, Namespace,
+    Step, StorageError,
 };
 use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 use windrow_query::EventPipeline;
@@ -358,7 +358,7 @@ enum ReadStatus {
 fn look_up(
     engine: &Engine,
     namespace: &Namespace,
-    uuid: [u8; 16],
+    uuid: CollectionUuid,
     id: ValueRef<'_>,
 ) -> Result<Option<DocumentBuf>, CommandError> {
     let collection = engine.collection(namespace);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Collection, Engine, Error as CollectionError, Namespace};
+use windrow_collection::{Collection, CollectionUuid, Engine, Error as CollectionError, Namespace};
 use windrow_document::{Document, Value, ValueRef, format_uuid};
 use windrow_query::Source;
 use windrow_wire::{CommandError, ErrorCode, Request};
@@ -21,7 +21,7 @@ pub const COLLECTION_UUID: &str = "collectionUUID";
 pub struct Target {
     pub namespace: Namespace,
     /// `None` if the command expects none.
-    expected: Option<[u8; 16]>,
+    expected: Option<CollectionUuid>,
 }
 
 impl Target {
@@ -34,7 +34,7 @@ impl Target {
     }
 
     /// The collection with this UUID.
-    pub fn with_uuid(namespace: &Namespace, uuid: [u8; 16]) -> Target {
+    pub fn with_uuid(namespace: &Namespace, uuid: CollectionUuid) -> Target {
         Target {
             namespace: namespace.clone(),
             expected: Some(uuid),
@@ -52,19 +52,20 @@ impl Target {
         let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
             return namespace::without_dollar(database, command, code).map(Target::named);
         };
-        let uuid = uuid_of(bytes)?;
+        let uuid = CollectionUuid(uuid_of(bytes)?);
         let all = context.state.services.engine.collections(database);
         let found = all.iter().find(|one| one.uuid() == uuid);
         let found = found.map(|one| Target::with_uuid(&Collection::namespace(one), uuid));
         found.ok_or_else(|| {
-            let message = format!("Unable to resolve {}", format_uuid(uuid));
+            let message = format!("Unable to resolve {}", format_uuid(uuid.0));
             CommandError::new(ErrorCode::NamespaceNotFound, message)
         })
     }
 
     /// The same target with the UUID that the arguments expect.
     pub fn with_expected_uuid(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
-        let expected = arguments.uuid(COLLECTION_UUID)?.or(self.expected);
+        let expected = arguments.uuid(COLLECTION_UUID)?;
+        let expected = expected.map(CollectionUuid).or(self.expected);
         Ok(Target { expected, ..self })
     }
 
@@ -77,7 +78,7 @@ impl Target {
     }
 
     /// The UUID that the command expects, if any.
-    pub fn uuid(&self) -> Option<[u8; 16]> {
+    pub fn uuid(&self) -> Option<CollectionUuid> {
         self.expected
     }
 
@@ -118,7 +119,7 @@ impl Target {
     pub fn check_found(
         &self,
         context: &Context<'_>,
-        found: Option<[u8; 16]>,
+        found: Option<CollectionUuid>,
     ) -> Result<(), CommandError> {
         match self.expected {
             Some(expected) if found != Some(expected) => {
@@ -150,18 +151,14 @@ pub fn source_of_named_collection(
     target.source(context)
 }
 
-fn mismatch(engine: &Engine, namespace: &Namespace, expected: [u8; 16]) -> CommandError {
+fn mismatch(engine: &Engine, namespace: &Namespace, expected: CollectionUuid) -> CommandError {
     let all = engine.collections(&namespace.database);
     let actual = all.iter().find(|one| one.uuid() == expected);
     let actual = actual.map(|one| Collection::namespace(one).collection.clone());
-    let expected = Value::Binary {
-        subtype: 4,
-        bytes: expected.to_vec(),
-    };
     let message = "Collection UUID does not match that specified";
     CommandError::new(ErrorCode::CollectionUUIDMismatch, message)
         .with("db", namespace.database.as_str())
-        .with(COLLECTION_UUID, expected)
+        .with(COLLECTION_UUID, expected.to_value())
         .with("expectedCollection", namespace.collection.as_str())
         .with("actualCollection", actual.map_or(Value::Null, Value::from))
 }

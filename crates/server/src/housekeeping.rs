@@ -82,7 +82,7 @@ pub fn run_data_housekeeping(state: &State) {
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
             let uuids = state.services.engine.uuids();
-            state.planner_settings.retain(|uuid| uuids.contains(uuid));
+            state.planner_settings.retain(|uuid| uuids.contains(&uuid));
             state.usage.forget_dropped(&state.services.engine);
         }
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);

@@ -13,6 +13,7 @@ use windrow_storage::{Catalog, ROW_BYTES_MAX, RowChange};
 use crate::catalog::namespace::Namespace;
 use crate::catalog::rows::{self, CollectionRow, NamedRow};
 use crate::error::Unreadable;
+use crate::ids::CollectionUuid;
 
 /// The kinds of catalog changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl DdlEvent {
                     database: database.to_owned(),
                     collection: String::new(),
                 },
-                uuid: [0; 16],
+                uuid: CollectionUuid::default(),
             },
             to: None,
             description: DocumentBuf::new(),
@@ -99,11 +100,14 @@ impl DdlEvent {
 
     /// Creates the event of a rename. `replaced` is the UUID of the collection that had the name
     /// and is dropped.
-    pub fn rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> DdlEvent {
+    pub fn rename(
+        row: &CollectionRow,
+        to: &Namespace,
+        replaced: Option<CollectionUuid>,
+    ) -> DdlEvent {
         let mut description = doc! { "to": (pair(to)) };
         if let Some(uuid) = replaced {
-            let bytes = uuid.to_vec();
-            description.push("dropTarget", Value::Binary { subtype: 4, bytes });
+            description.push("dropTarget", uuid.to_value());
         }
         DdlEvent {
             to: Some(to.clone()),

@@ -22,13 +22,12 @@ use crate::plan::Plan;
 use crate::plan_cache::{self, CachedChoice, PlanCache, PlanDetails, PlanKey};
 use crate::print::print_plan;
 use crate::shape::{Shape, ShapeParts};
-use crate::source::Source;
+use crate::source::{CollectionUuid, Source};
 
 /// The plan cache of one collection.
 pub struct CollectionPlans<'s> {
     cache: &'s PlanCache,
-    /// The UUID of the collection.
-    collection: [u8; 16],
+    collection: CollectionUuid,
     source: &'s dyn Source,
 }
 

@@ -9,7 +9,8 @@ use windrow_index::{Definition, Multikey};
 use crate::Error;
 use crate::restrictions::IndexFilter;
 use crate::source::{
-    Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, Source, ViewParts,
+    CollectionUuid, Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, Source,
+    ViewParts,
 };
 
 /// A source whose indexes are restricted by an index filter.
@@ -49,7 +50,7 @@ impl Source for FilteredIndexes<'_> {
         self.source.namespace()
     }
 
-    fn uuid(&self) -> Option<[u8; 16]> {
+    fn uuid(&self) -> Option<CollectionUuid> {
         self.source.uuid()
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use windrow_access::{ResolvedRoles, RoleName, User, UserName, resolve};
-use windrow_collection::{Collection, Engine, Namespace, Position};
+use windrow_collection::{Collection, CollectionUuid, Engine, Namespace, Position};
 use windrow_document::Value;
 use windrow_wire::CommandError;
 
@@ -41,7 +41,7 @@ pub struct Identity {
 }
 
 /// The state of a collection: its UUID and its newest commit. `None` if it does not exist.
-type Version = Option<([u8; 16], Position)>;
+type Version = Option<(CollectionUuid, Position)>;
 
 /// The users at one state of the two collections.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Directory {
     }
 }
 
-fn version(collection: &Collection) -> ([u8; 16], Position) {
+fn version(collection: &Collection) -> (CollectionUuid, Position) {
     (collection.uuid(), collection.newest_commit())
 }
 

@@ -1,6 +1,7 @@
 //! What commands need. Each command states it in its field `needs`.
 
 use windrow_access::{Action, Resource, RoleName, UserName};
+use windrow_collection::CollectionUuid;
 use windrow_document::{Document, ValueRef};
 use windrow_wire::Request;
 
@@ -90,7 +91,7 @@ impl<'a> AccessRequest<'a> {
     }
 
     fn name_of_uuid(&self, bytes: &[u8]) -> Option<String> {
-        let uuid = uuid_of(bytes).ok()?;
+        let uuid = CollectionUuid(uuid_of(bytes).ok()?);
         let all = self.state.services.engine.collections(self.database);
         let found = all.iter().find(|collection| collection.uuid() == uuid);
         found.map(|collection| collection.namespace().collection)

@@ -65,8 +65,7 @@ pub fn document(
     document.push("clusterTime", timestamp(event.time));
     let is_database = event.namespace.collection.is_empty();
     if options.expanded && !is_database {
-        let bytes = event.uuid.to_vec();
-        document.push("collectionUUID", Value::Binary { subtype: 4, bytes });
+        document.push("collectionUUID", event.uuid.to_value());
     }
     document.push("wallTime", wall_time(event));
     push_full_document(&mut document, event, options, look_up)?;

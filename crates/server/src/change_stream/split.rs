@@ -90,7 +90,7 @@ pub fn fragments(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_collection::ClusterTime;
+    use windrow_collection::{ClusterTime, CollectionUuid};
     use windrow_document::{ArrayBuf, array};
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             time: ClusterTime(5),
             number: 1,
             ends: false,
-            uuid: [1; 16],
+            uuid: CollectionUuid([1; 16]),
             fragment: None,
         };
         let event = doc! {

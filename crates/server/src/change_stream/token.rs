@@ -11,7 +11,7 @@
 //! twice their value. A token of kind 0 belongs to no event: everything before its time has been
 //! read. 6F marks the event that ends a stream.
 
-use windrow_collection::ClusterTime;
+use windrow_collection::{ClusterTime, CollectionUuid};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -48,7 +48,7 @@ pub struct EventToken {
     /// `true` for the end of a stream, which follows the event with the same number.
     pub ends: bool,
     /// The UUID of the collection.
-    pub uuid: [u8; 16],
+    pub uuid: CollectionUuid,
     /// The number of the fragment, from 0, if the event was split.
     pub fragment: Option<u64>,
 }
@@ -89,7 +89,7 @@ impl Token {
                 bytes.push(if event.ends { TRUE } else { FALSE });
                 bytes.push(BINARY);
                 bytes.extend_from_slice(&UUID);
-                bytes.extend_from_slice(&event.uuid);
+                bytes.extend_from_slice(&event.uuid.0);
                 if let Some(fragment) = event.fragment {
                     put_number(&mut bytes, fragment);
                 }
@@ -200,11 +200,11 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
     Some(doubled >> 1)
 }
 
-fn take_uuid(rest: &mut &[u8]) -> Option<[u8; 16]> {
+fn take_uuid(rest: &mut &[u8]) -> Option<CollectionUuid> {
     let after = rest.strip_prefix(&[BINARY])?.strip_prefix(&UUID)?;
     let (uuid, after) = after.split_first_chunk()?;
     *rest = after;
-    Some(*uuid)
+    Some(CollectionUuid(*uuid))
 }
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ mod tests {
             time: ClusterTime(time),
             number,
             ends,
-            uuid: [7; 16],
+            uuid: CollectionUuid([7; 16]),
             fragment: None,
         })
     }
@@ -276,7 +276,7 @@ mod tests {
             panic!("it is an event's");
         };
         assert_eq!((event.time, event.number, event.ends), (time, 0, false));
-        assert_eq!(event.uuid[..2], [0xBF, 0x89]);
+        assert_eq!(event.uuid.0[..2], [0xBF, 0x89]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use windrow_access::Action;
 use windrow_collection::Collection;
-use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_query::{Direction, Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -48,10 +48,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         if collection.cap().is_some() {
             capped.push(name.clone());
         }
-        let uuid = Value::Binary {
-            subtype: 4,
-            bytes: collection.uuid().to_vec(),
-        };
+        let uuid = collection.uuid().to_value();
         uuids.push(&name, uuid);
         let hash = hash(&collection, context)?;
         all.consume(&name);

@@ -2,7 +2,7 @@
 
 use windrow_access::{Action, Resource};
 use windrow_collection::{Collection, View};
-use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -99,10 +99,7 @@ fn describe(collection: &Collection, name_only: bool) -> DocumentBuf {
         return described;
     }
     described.push("options", collection.options());
-    let uuid = Value::Binary {
-        subtype: 4,
-        bytes: collection.uuid().to_vec(),
-    };
+    let uuid = collection.uuid().to_value();
     described.push("info", doc! { "readOnly": false, "uuid": uuid });
     if let Some(first) = collection.indexes().first()
         && !first.definition.clustered

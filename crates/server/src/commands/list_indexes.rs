@@ -105,7 +105,7 @@ fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf 
 /// build. It is a random UUID because that of the collection is: positions do not reach the bits of
 /// the version and the variant.
 fn build_uuid(index: &Index, collection: &Collection) -> Value {
-    let uuid = u128::from_be_bytes(collection.uuid()) ^ u128::from(index.since.0);
+    let uuid = u128::from_be_bytes(collection.uuid().0) ^ u128::from(index.since.0);
     Value::Binary {
         subtype: 4,
         bytes: uuid.to_be_bytes().to_vec(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_access::Action;
-use windrow_collection::{Collection, Namespace};
+use windrow_collection::{Collection, CollectionUuid, Namespace};
 use windrow_document::{ArrayBuf, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -136,8 +136,7 @@ fn bad_value(message: &str) -> CommandError {
 
 /// The queries that a command selects: those of one collection and one shape.
 struct NamedQueries {
-    /// The UUID of the collection.
-    collection: [u8; 16],
+    collection: CollectionUuid,
     /// `None` selects all shapes.
     shape: Option<Shape>,
 }

@@ -1,7 +1,7 @@
 //! `renameCollection`: renames a collection, within its database or into another one.
 
 use windrow_access::{Action, Resource};
-use windrow_collection::{Error, Namespace, Renaming};
+use windrow_collection::{CollectionUuid, Error, Namespace, Renaming};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -158,13 +158,16 @@ enum DropTarget {
     No,
     Yes,
     /// It is dropped if it has this UUID.
-    Only([u8; 16]),
+    Only(CollectionUuid),
 }
 
 impl DropTarget {
     fn parse(arguments: &Arguments<'_>) -> Result<DropTarget, CommandError> {
         match arguments.present("dropTarget") {
-            Some(ValueRef::Binary { subtype: 4, bytes }) => uuid_of(bytes).map(DropTarget::Only),
+            Some(ValueRef::Binary { subtype: 4, bytes }) => {
+                let uuid = uuid_of(bytes)?;
+                Ok(DropTarget::Only(CollectionUuid(uuid)))
+            }
             Some(ValueRef::Binary { .. }) => {
                 let message = "a UUID is binary data of subtype 4";
                 Err(CommandError::new(ErrorCode::InvalidUUID, message))
@@ -176,7 +179,7 @@ impl DropTarget {
         }
     }
 
-    fn uuid(&self) -> Option<[u8; 16]> {
+    fn uuid(&self) -> Option<CollectionUuid> {
         match self {
             DropTarget::Only(uuid) => Some(*uuid),
             _ => None,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use windrow_access::Action;
 use windrow_collection::{
-    Checks, Collection, DocumentFindings, IndexReport, Interrupt, Validation, WrongEntry,
+    Checks, Collection, CollectionUuid, DocumentFindings, IndexReport, Interrupt, Validation,
+    WrongEntry,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
@@ -155,7 +156,7 @@ fn find_inconsistencies(
 
 /// The content of the reply.
 struct ValidationReport {
-    collection_uuid: [u8; 16],
+    collection_uuid: CollectionUuid,
     validation: Validation,
     /// The specifications of the indexes by name.
     specifications: HashMap<String, DocumentBuf>,
@@ -268,10 +269,7 @@ impl ValidationReport {
             .cloned()
             .collect();
         let corrupt: Vec<i64> = validation.corrupt.iter().map(|id| id.0 as i64).collect();
-        let uuid = Value::Binary {
-            subtype: 4,
-            bytes: self.collection_uuid.to_vec(),
-        };
+        let uuid = self.collection_uuid.to_value();
         let mut reply = doc! { "ns": namespace, "uuid": uuid };
         if counts {
             reply.push(
@@ -378,7 +376,7 @@ mod tests {
         };
         assert_eq!(wrong_indexes(&validation).count(), 0);
         let mut described = ValidationReport {
-            collection_uuid: [0; 16],
+            collection_uuid: CollectionUuid::default(),
             validation,
             specifications: HashMap::new(),
             warnings: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_fold::{Position, RecordId};
 use windrow_storage::{Catalog, RowChange, StorageError};
 
@@ -12,13 +12,13 @@ use super::{
     COLLECTION, CREATION, FOLDED, NAMED, OPTIONS, damaged, key, number, numbers_of, read, row, text,
 };
 use crate::catalog::namespace::Namespace;
-use crate::ids::{CollectionId, MapId};
+use crate::ids::{CollectionId, CollectionUuid, MapId};
 
 /// The row of a collection.
 #[derive(Clone, Debug)]
 pub struct CollectionRow {
     pub namespace: Namespace,
-    pub uuid: [u8; 16],
+    pub uuid: CollectionUuid,
     pub options: DocumentBuf,
     /// The map of documents by record id.
     pub records: MapId,
@@ -147,7 +147,7 @@ impl FoldedRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedRow {
     pub namespace: Namespace,
-    pub uuid: [u8; 16],
+    pub uuid: CollectionUuid,
 }
 
 /// A former name of a collection.
@@ -190,13 +190,9 @@ impl NamedRow {
 
     /// Returns the name as a document.
     pub fn document(&self) -> DocumentBuf {
-        let uuid = Value::Binary {
-            subtype: 4,
-            bytes: self.uuid.to_vec(),
-        };
         doc! {
             "db": self.namespace.database.as_str(), "coll": self.namespace.collection.as_str(),
-            "uuid": uuid,
+            "uuid": (self.uuid.to_value()),
         }
     }
 
@@ -212,11 +208,12 @@ impl NamedRow {
     }
 }
 
-fn uuid(document: Document<'_>) -> Result<[u8; 16], StorageError> {
+fn uuid(document: Document<'_>) -> Result<CollectionUuid, StorageError> {
     let found = match document.get("uuid") {
         Some(ValueRef::Binary { bytes, .. }) => bytes.first_chunk::<16>().copied(),
         _ => None,
     };
+    let found = found.map(CollectionUuid);
     found.ok_or_else(|| damaged("a row without 'uuid'"))
 }
 

@@ -2,7 +2,7 @@
 //! the old values.
 
 use windrow_collection::{Collection, ModificationEvent};
-use windrow_document::{DocumentBuf, Value};
+use windrow_document::DocumentBuf;
 
 use super::{EXPIRES, index};
 use crate::arguments::Arguments;
@@ -25,10 +25,7 @@ pub fn describe(
     arguments: &Arguments<'_>,
     index: Option<&index::IndexChange>,
 ) -> ModificationEvent {
-    let uuid = Value::Binary {
-        subtype: 4,
-        bytes: collection.uuid().to_vec(),
-    };
+    let uuid = collection.uuid().to_value();
     let mut options = DocumentBuf::new();
     options.push("uuid", uuid);
     for (name, value) in collection.options().iter() {
