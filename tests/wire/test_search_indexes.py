@@ -172,7 +172,7 @@ def test_an_update_replaces_the_definition(collection):
     assert listed(collection)[0]["latestDefinitionVersion"]["version"] == 1
     # A definition that is refused leaves the old one.
     with pytest.raises(OperationFailure):
-        collection.update_search_index("s", of_field("b", type="geo"))
+        collection.update_search_index("s", of_field("b", type="vector"))
     assert listed(collection) == [after]
     collection.database.command({"updateSearchIndex": "c", "id": after["id"], "definition": DYNAMIC})
     assert listed(collection)[0]["latestDefinition"] == DYNAMIC
@@ -208,8 +208,8 @@ def test_errors(collection, database):
     refused(create({**index, "name": ""}), 2, "empty")
     refused(create(index, index), 68, "already exists")
     refused(create({"definition": {}}), 9, '"mappings" is required')
-    refused(create({"definition": of_field("a", type="geo")}), 238,
-            '"mappings.fields.a" type "geo"')
+    refused(create({"definition": of_field("a", type="vector")}), 238,
+            '"mappings.fields.a" type "vector"')
     refused(create({"definition": {**DYNAMIC, "analyzer": "lucene.klingon"}}), 238, "klingon")
     assert listed(collection) == []
     create(index)()

@@ -15,7 +15,7 @@ use s2rst::s1::Angle;
 use s2rst::s2::region_coverer::RegionCoverer;
 use s2rst::s2::{Cap, CellId, CellUnion, Level, Point, Region};
 
-use crate::key_range::KeyRange;
+use crate::key_range::{KeyRange, merge};
 use crate::shape::{Geometry, Shape};
 
 /// Upper bound of the cells that store one line or polygon. The coarsest level can force more.
@@ -83,21 +83,7 @@ impl CellLevels {
 
     /// Returns the key ranges of all shapes that can intersect `shape`.
     pub(crate) fn shape_ranges(self, shape: &Shape) -> Vec<KeyRange> {
-        let mut cells = Vec::new();
-        for geometry in &shape.geometries {
-            match geometry {
-                Geometry::Point(leaf) => cells.push(leaf.cell),
-                Geometry::Line(line) => cells.extend(line.with_region(query_covering)),
-                Geometry::Polygon(polygon) => {
-                    cells.extend(polygon.with_region(query_covering));
-                }
-            }
-        }
-        let mut union = CellUnion::from_cell_ids(cells);
-        if union.num_cells() > QUERY_CELLS_MAX {
-            union = query_covering(&union);
-        }
-        self.ranges(&union)
+        self.ranges(&covering_of(shape))
     }
 
     /// Returns the key ranges of all shapes that can lie within `radians` of a point.
@@ -135,7 +121,30 @@ pub(crate) fn descendants(cell: CellId) -> KeyRange {
     KeyRange::new(cell.range_min().id(), cell.range_max().id())
 }
 
-fn query_covering(region: &dyn Region) -> CellUnion {
+/// Returns the ids of the cells of a covering and of all cells within them.
+pub(crate) fn descendants_of(cells: &CellUnion) -> Vec<KeyRange> {
+    merge(cells.cell_ids().iter().copied().map(descendants).collect())
+}
+
+/// Returns the covering of a shape for a query.
+pub(crate) fn covering_of(shape: &Shape) -> CellUnion {
+    let mut cells = Vec::new();
+    for geometry in &shape.geometries {
+        match geometry {
+            Geometry::Point(leaf) => cells.push(leaf.cell),
+            Geometry::Line(line) => cells.extend(line.with_region(query_covering)),
+            Geometry::Polygon(polygon) => cells.extend(polygon.with_region(query_covering)),
+        }
+    }
+    let union = CellUnion::from_cell_ids(cells);
+    if union.num_cells() > QUERY_CELLS_MAX {
+        query_covering(&union)
+    } else {
+        union
+    }
+}
+
+pub(crate) fn query_covering(region: &dyn Region) -> CellUnion {
     CellLevels::default()
         .coverer(QUERY_CELLS_MAX)
         .covering(region)

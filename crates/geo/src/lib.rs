@@ -6,6 +6,7 @@
 //! - [`Shape`] is a stored value: GeoJSON on the sphere, or a legacy coordinate pair.
 //! - [`Condition`] is a parsed `$geoWithin` or `$geoIntersects`.
 //! - [`Near`] is a parsed `$near` or `$nearSphere`.
+//! - [`SearchArea`], [`ShapeQuery`] and [`SearchOrigin`] are parsed operators of MongoDB Search.
 //! - [`Cells`] maps shapes to index keys, and conditions and distances to ranges of index keys. The
 //!   ranges contain the keys of non-matching shapes, too, so a reader tests each shape again.
 //!
@@ -39,6 +40,7 @@
 //! - `grid`: points as squares of the plane
 //! - `cells`: both kinds of index
 //! - `condition`: `$geoWithin` and `$geoIntersects`
+//! - `search`: the operators of MongoDB Search
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -62,6 +64,7 @@ mod polygon;
 mod proceed;
 mod region;
 mod relation;
+mod search;
 mod shape;
 
 pub use cells::Cells;
@@ -73,6 +76,7 @@ pub use grid::Grid;
 pub use key_range::KeyRange;
 pub use near::{DistanceUnit, Near};
 pub use proceed::Proceed;
+pub use search::{SEARCH_EARTH_RADIUS_METERS, SearchArea, SearchOrigin, ShapeQuery, ShapeRelation};
 pub use shape::Shape;
 
 /// The radius of the earth as a sphere, in meters: the value that MongoDB uses.

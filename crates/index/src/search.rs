@@ -19,6 +19,7 @@
 //! version, then removes the old one.
 
 mod entries;
+mod geo;
 mod keys;
 mod mapping;
 mod parse;
@@ -33,12 +34,13 @@ use entries::LANGUAGE_FIELD;
 pub(crate) use entries::SearchScratch;
 pub use entries::{is_uuid, language_of};
 pub use keys::{
-    EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
-    append_term_key, append_value_key, autocomplete_path, multi_path, path_of, prefix,
+    EXISTS, POINT, SHAPE, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_cell_key,
+    append_exists_key, append_prefix, append_term_key, append_value_key, autocomplete_path,
+    multi_path, path_of, prefix,
 };
 pub use mapping::{
-    DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
-    StoredSource, StringMapping, SynonymMapping,
+    DocumentMapping, FieldMapping, GeoMapping, IndexOptions, MultiMapping, Normalizer,
+    NumberMapping, StoredSource, StringMapping, SynonymMapping,
 };
 pub use path_entries::VALUE_GAP;
 

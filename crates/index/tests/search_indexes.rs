@@ -79,6 +79,8 @@ fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
                 format!("{path}/{term}*{frequency}@{positions:?} of {length}")
             }
             b'e' => format!("{path}? of {length}"),
+            b'p' => format!("{path} point {rest:02x?}"),
+            b's' => format!("{path} shape with cells of {} bytes", rest.len()),
             b'v' => {
                 assert_eq!(frequency, 1);
                 let mut reader = windrow_document::key::KeyReader::new(rest, &[]);
@@ -250,6 +252,46 @@ fn static_mappings_take_their_types_only() {
 }
 
 #[test]
+fn geo_fields_take_geojson() {
+    let point = doc! { "type": "Point", "coordinates": [0, 0] };
+    let line = doc! { "type": "LineString", "coordinates": [[0, 0], [1e-9, 0]] };
+    let not_geojson = array![
+        "Rome",
+        [1, 2],
+        { "x": 1, "y": 2 },
+        { "type": "Point", "coordinates": [200, 0] },
+        { "type": "Point" },
+    ];
+    let document = doc! { "at": [(point.clone()), (line.clone())], "other": (not_geojson) };
+    let of_both = |field: DocumentBuf| {
+        doc! { "mappings": { "fields": { "at": (field.clone()), "other": field } } }
+    };
+    let at = "at point [10, 00, 00, 00, 00, 00, 00, 01]";
+    // The line lies at a corner of four cells.
+    let cell = "at shape with cells of 8 bytes";
+    check(
+        of_both(doc! { "type": "geo" }),
+        document.clone(),
+        &["at? of 1", at],
+    );
+    check(
+        of_both(doc! { "type": "geo", "indexShapes": true }),
+        document,
+        &["at? of 1", at, cell, cell, cell, cell],
+    );
+    // A type of its own beside the fields of the document.
+    let both = array![
+        { "type": "geo" },
+        { "type": "document", "fields": { "type": { "type": "token" } } },
+    ];
+    check(
+        of_field("at", both),
+        doc! { "at": (point) },
+        &["at? of 1", at, "at.type? of 1", "at.type=\"Point\" of 1"],
+    );
+}
+
+#[test]
 fn strings_have_several_analyses() {
     let field = array![
         doc! { "type": "string", "analyzer": "lucene.english", "multi": {
@@ -383,7 +425,7 @@ fn definitions_are_refused_by_name() {
         2,
         "unknown type \"text\"",
     );
-    for kind in ["embeddedDocuments", "geo", "knnVector", "vector"] {
+    for kind in ["embeddedDocuments", "knnVector", "vector"] {
         check(of_field("a", doc! { "type": kind }), 238, kind);
     }
     let autocomplete = |options: DocumentBuf| {
@@ -420,6 +462,11 @@ fn definitions_are_refused_by_name() {
         "\"mappings.fields.a.x\"",
     );
     check(
+        of_field("a", doc! { "type": "geo", "indexShapes": 1 }),
+        9,
+        "\"mappings.fields.a.indexShapes\" must be a boolean",
+    );
+    check(
         of_field("a", doc! { "type": "token", "normalizer": "x" }),
         2,
         "none, lowercase",
@@ -432,7 +479,7 @@ fn definitions_are_refused_by_name() {
         9,
         "the type \"date\" twice",
     );
-    let inner = doc! { "type": "document", "fields": { "b": { "type": "geo" } } };
+    let inner = doc! { "type": "document", "fields": { "b": { "type": "vector" } } };
     check(of_field("a", inner), 238, "\"mappings.fields.a.fields.b\"");
 }
 

@@ -120,9 +120,10 @@ impl IdSet {
     #[inline]
     fn window_of(&self, id: u64) -> Option<&Window> {
         let number = id / WINDOW_IDS;
-        match number < NEAR_WINDOWS {
-            true => self.near.get(number as usize)?.as_deref(),
-            false => self.far.get(&number).map(|window| &**window),
+        if number < NEAR_WINDOWS {
+            self.near.get(number as usize)?.as_deref()
+        } else {
+            self.far.get(&number).map(|window| &**window)
         }
     }
 

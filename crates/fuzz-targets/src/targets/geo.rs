@@ -1,7 +1,7 @@
-//! The target `geo`: shapes, conditions, distances and index keys.
+//! The target `geo`: shapes, conditions, distances, operators of MongoDB Search and index keys.
 
 use windrow_document::{ValueRef, doc};
-use windrow_geo::{CellLevels, Cells, Condition, Near, Shape};
+use windrow_geo::{CellLevels, Cells, Condition, Near, SearchArea, Shape, ShapeQuery};
 
 use crate::value_encoding::ValueDecoder;
 
@@ -34,6 +34,36 @@ pub fn run(bytes: &[u8]) {
         }
     }
     check_distance(shape.as_ref(), operand.as_ref());
+    check_search(shape.as_ref(), operand.as_ref());
+}
+
+/// The same for the operators of MongoDB Search.
+fn check_search(shape: ValueRef<'_>, operand: ValueRef<'_>) {
+    let Ok(shape) = Shape::parse_geojson(shape, &|_| Ok(())) else {
+        return;
+    };
+    for option in SearchArea::OPTIONS {
+        if let (Ok(area), Some(key)) = (
+            SearchArea::parse(option, operand, &|_| Ok(())),
+            shape.point_key(),
+        ) && area.contains(key)
+        {
+            let ranges = area.key_ranges();
+            assert!(ranges.iter().any(|range| range.contains(key)), "{operand}");
+        }
+    }
+    let keys = Cells::Sphere(CellLevels::default()).keys(&shape);
+    let shapes = [shape];
+    for relation in ["contains", "intersects", "within"] {
+        if let Ok(query) = ShapeQuery::parse(relation, operand, &|_| Ok(()))
+            && query.matches(&shapes, &|_| Ok(())) == Ok(true)
+        {
+            let ranges = query.key_ranges();
+            let is_covered = |key: &u64| ranges.iter().any(|range| range.contains(*key));
+            let keys = keys.as_deref().unwrap_or_default();
+            assert!(keys.iter().any(is_covered), "{relation}: {operand}");
+        }
+    }
 }
 
 fn check_distance(shape: ValueRef<'_>, operand: ValueRef<'_>) {

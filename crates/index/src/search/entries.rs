@@ -14,7 +14,11 @@ use windrow_text::{
 };
 
 use super::SearchDefinition;
-use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, autocomplete_path, multi_path};
+use super::geo;
+use super::keys::{
+    POINT, SHAPE, TERM_BYTES_MAX, append_cell_key, append_path, append_value_key,
+    autocomplete_path, multi_path,
+};
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
 use super::path_entries::{PathEntries, WordAnalyses};
 
@@ -108,6 +112,7 @@ impl SearchScratch {
         match value {
             ValueRef::Array(array) => self.array(field, inner, array, path),
             ValueRef::Document(document) => {
+                self.shape(field, value, path);
                 let dynamic = inner.map(DocumentMapping::below);
                 if let Some(mapping) = dynamic.as_ref().or(field.document.as_ref()) {
                     self.exists(path);
@@ -204,6 +209,26 @@ impl SearchScratch {
         entries.add_existence();
         // The key begins with the byte behind the path.
         entries.add_plain(self.key.get(1..).unwrap_or_default());
+    }
+
+    /// Adds a GeoJSON object.
+    fn shape(&mut self, field: &FieldMapping, value: ValueRef<'_>, path: &str) {
+        let shape = field.geo.map(|geo| geo.shape(value, &|_| Ok(())));
+        let Some(Ok(Some(shape))) = shape else {
+            return;
+        };
+        let kind = match shape.point_key() {
+            Some(_) => POINT,
+            None => SHAPE,
+        };
+        let entries = entries_at(&mut self.paths, path);
+        entries.add_existence();
+        // The key begins with the byte behind the path.
+        for cell in geo::cells(&shape) {
+            self.key.clear();
+            append_cell_key(&mut self.key, "", kind, cell);
+            entries.add_plain(self.key.get(1..).unwrap_or_default());
+        }
     }
 
     fn exists(&mut self, path: &str) {

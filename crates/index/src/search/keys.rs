@@ -4,6 +4,8 @@
 //! path | 00 | 't' | term         a term of a text; payload: frequency, length, positions
 //! path | 00 | 'e'                the record has the field; payload: frequency 1, length
 //! path | 00 | 'v' | value        key bytes of a value; payload: frequency 1, length
+//! path | 00 | 'p' | cell         the leaf cell of a point, u64 BE; payload: frequency 1, length
+//! path | 00 | 's' | cell         a cell of another shape, u64 BE; payload: frequency 1, length
 //! ```
 //!
 //! The path has dots between the names. Positions in arrays are left out. The length is the number
@@ -21,6 +23,10 @@ pub const TERM: u8 = b't';
 pub const EXISTS: u8 = b'e';
 /// The kind of key of a value.
 pub const VALUE: u8 = b'v';
+/// The kind of key of a point.
+pub const POINT: u8 = b'p';
+/// The kind of key of a shape that is not a point.
+pub const SHAPE: u8 = b's';
 
 /// Longer terms are not indexed, in bytes. Lucene's limit, which MongoDB documents for the analyzer
 /// `lucene.keyword`.
@@ -82,6 +88,21 @@ pub fn append_exists_key(key: &mut Vec<u8>, path: &str) {
 pub fn append_value_key(key: &mut Vec<u8>, path: &str, value: ValueRef<'_>) {
     append_prefix(key, path, VALUE);
     key::append(key, value);
+}
+
+/// Appends the key of a cell of the sphere, of the kind [`POINT`] or [`SHAPE`]. The order of the keys
+/// is that of the cells.
+///
+/// ```
+/// use windrow_index::search::{POINT, append_cell_key};
+///
+/// let mut key = Vec::new();
+/// append_cell_key(&mut key, "at", POINT, 0x0102);
+/// assert_eq!(key, b"at\0p\0\0\0\0\0\0\x01\x02");
+/// ```
+pub fn append_cell_key(key: &mut Vec<u8>, path: &str, kind: u8, cell: u64) {
+    append_prefix(key, path, kind);
+    key.extend_from_slice(&cell.to_be_bytes());
 }
 
 /// Returns the path of a `multi` analyzer of a field.

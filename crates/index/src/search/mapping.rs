@@ -66,8 +66,19 @@ pub struct FieldMapping {
     pub object_id: bool,
     /// UUIDs.
     pub uuid: bool,
+    /// GeoJSON objects.
+    pub geo: Option<GeoMapping>,
     /// Subdocuments and arrays of them.
     pub document: Option<DocumentMapping>,
+}
+
+/// Which GeoJSON objects are indexed: the option `indexShapes` of the type `geo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeoMapping {
+    /// Points.
+    Points,
+    /// Points, for all operators, and other shapes, for `geoShape`.
+    PointsAndShapes,
 }
 
 /// The analysis of a string field.

@@ -65,7 +65,7 @@ impl SearchDefinition {
     }
 
     /// Visits the values of a path of a document that are no arrays, with the mapping of their field.
-    fn leaves_at(
+    pub(super) fn leaves_at(
         &self,
         document: Document<'_>,
         path: &str,

@@ -1,6 +1,7 @@
 //! Compiles the operators of `$search` to a query over the terms of a search index.
 //!
 //! - `autocomplete`: the operator `autocomplete`
+//! - `geo`: the operators `geoWithin` and `geoShape`
 //! - `near`: the operator `near`
 //! - `query_string`: the operator `queryString`
 //! - `score`: the option `score`
@@ -8,6 +9,7 @@
 //! - `synonyms`: the option `synonyms`, and phrases in which several words may stand at a position
 
 mod autocomplete;
+mod geo;
 mod near;
 mod query_string;
 mod score;
@@ -26,7 +28,7 @@ use windrow_text::SearchAnalyzer;
 
 use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, SearchOperator};
 use super::options::{SearchPath, bad};
-use super::source::{ValueConditions, ValueRange};
+use super::source::{RecordValues, ValueConditions, ValueFilter};
 use super::synonyms::SynonymMap;
 use crate::Error;
 use crate::bounds::interval::after;
@@ -59,7 +61,7 @@ pub trait IndexFacts {
 /// Compiles an operator. Fails if a field does not support it.
 pub fn compile(
     operator: &SearchOperator,
-    definition: &SearchDefinition,
+    definition: &Arc<SearchDefinition>,
     facts: &dyn IndexFacts,
 ) -> Result<CompiledSearch, Error> {
     let mut compiler = Compiler {
@@ -75,7 +77,7 @@ pub fn compile(
 }
 
 struct Compiler<'c> {
-    definition: &'c SearchDefinition,
+    definition: &'c Arc<SearchDefinition>,
     facts: &'c dyn IndexFacts,
     conditions: ValueConditions,
 }
@@ -170,7 +172,9 @@ impl<'c> Compiler<'c> {
                 paths,
                 origin,
                 pivot,
-            } => self.near(paths, origin.as_ref(), *pivot),
+            } => self.near(paths, origin, *pivot),
+            OperatorKind::GeoWithin { paths, area } => self.geo_within(paths, area),
+            OperatorKind::GeoShape { paths, query } => self.geo_shape(paths, query),
             OperatorKind::Autocomplete {
                 typed,
                 path,
@@ -322,21 +326,27 @@ impl<'c> Compiler<'c> {
         if ranges.is_empty() {
             return Ok(Query::Nothing);
         }
-        self.conditions.ranges.push(ranges);
-        Ok(Query::Filter {
-            number: self.conditions.ranges.len() - 1,
-            label: range_label(paths, lower, upper),
-        })
+        let label = range_label(paths, lower, upper);
+        Ok(self.filter(ValueFilter::InRanges(ranges), label))
     }
 
-    /// Adds values to those that the query reads, and returns their number. Ranges that are there
+    /// Returns a query for the records of a filter. `label` describes it.
+    fn filter(&mut self, filter: ValueFilter, label: String) -> Query {
+        self.conditions.filters.push(filter);
+        Query::Filter {
+            number: self.conditions.filters.len() - 1,
+            label,
+        }
+    }
+
+    /// Adds values to those that the query reads, and returns their number. Values that are there
     /// already keep theirs.
-    fn value_number(&mut self, ranges: Vec<ValueRange>) -> usize {
-        let values = &mut self.conditions.values;
-        let known = values.iter().position(|known| *known == ranges);
+    fn value_number(&mut self, values: RecordValues) -> usize {
+        let all = &mut self.conditions.values;
+        let known = all.iter().position(|known| *known == values);
         known.unwrap_or_else(|| {
-            values.push(ranges);
-            values.len() - 1
+            all.push(values);
+            all.len() - 1
         })
     }
 

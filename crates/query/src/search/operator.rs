@@ -3,9 +3,11 @@
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
 
 mod score;
+mod shapes;
 mod values;
 
 use windrow_document::{Array, Document, Value, ValueRef};
+use windrow_geo::{SearchArea, SearchOrigin, ShapeQuery};
 
 use super::options::{Options, SearchPath, bad, optional_number};
 use super::query_string;
@@ -67,12 +69,23 @@ pub enum OperatorKind {
         paths: Vec<SearchPath>,
         values: Vec<Value>,
     },
-    /// Numbers or dates, with scores by their distance from an origin.
+    /// Numbers, dates or points, with scores by their distance from an origin.
     Near {
         paths: Vec<SearchPath>,
-        origin: Value,
-        /// The distance at which the score is a half, for dates in milliseconds.
+        origin: NearOrigin,
+        /// The distance at which the score is a half, for dates in milliseconds, for points in
+        /// meters.
         pivot: f64,
+    },
+    /// Points in an area.
+    GeoWithin {
+        paths: Vec<SearchPath>,
+        area: SearchArea,
+    },
+    /// Shapes with a relation to another one.
+    GeoShape {
+        paths: Vec<SearchPath>,
+        query: ShapeQuery,
     },
     /// Words that begin, or have a part, as what was typed.
     Autocomplete {
@@ -100,6 +113,15 @@ pub struct Compound {
     pub should: Vec<SearchOperator>,
     pub filter: Vec<SearchOperator>,
     pub minimum_should_match: usize,
+}
+
+/// The origin of `near`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NearOrigin {
+    /// A number or a date.
+    Value(Value),
+    /// A point on the earth.
+    Point(SearchOrigin),
 }
 
 /// An end of a range.
@@ -174,6 +196,8 @@ impl SearchOperator {
             "equals" => values::equals,
             "in" => values::within,
             "near" => values::near,
+            "geoWithin" => shapes::geo_within,
+            "geoShape" => shapes::geo_shape,
             "exists" => exists,
             "moreLikeThis" => more_like_this,
             "queryString" => query_string,

@@ -3,11 +3,14 @@
 //! A field of a query is a key prefix in the index: the path, a zero byte and the kind of the
 //! entries.
 
+mod shapes;
+
 use std::sync::Arc;
 
 use windrow_collection::StorageError;
 use windrow_document::ValueRef;
 use windrow_document::key::KeyReader;
+use windrow_geo::SearchOrigin;
 use windrow_index::search::{EXISTS, VALUE, path_of, prefix};
 use windrow_interrupt::Interrupt;
 use windrow_search::ids::SetIds;
@@ -18,6 +21,7 @@ use crate::key_range::KeyRange;
 use crate::row::Pace;
 use crate::source::{Direction, KeyLists, Source};
 use crate::text::term_lists::{TermList, TermLists};
+pub use shapes::{AreaFilter, ShapeFilter};
 
 /// A search index of a snapshot.
 pub struct IndexSource<'s> {
@@ -31,10 +35,35 @@ pub struct IndexSource<'s> {
 /// The values that a query is about. The query refers to them by numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueConditions {
-    /// The key ranges of each [`windrow_search::Query::Filter`].
-    pub ranges: Vec<Vec<KeyRange>>,
-    /// The key ranges of the values with each number, see [`windrow_search::Source::values`].
-    pub values: Vec<Vec<ValueRange>>,
+    /// The records of each [`windrow_search::Query::Filter`].
+    pub filters: Vec<ValueFilter>,
+    /// The values with each number, see [`windrow_search::Source::values`].
+    pub values: Vec<RecordValues>,
+}
+
+/// A condition on values of records.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueFilter {
+    /// The records with a key in one of some ranges.
+    InRanges(Vec<KeyRange>),
+    /// The records with a point in an area.
+    InArea(AreaFilter),
+    /// The records whose shapes have a relation to another one.
+    Related(ShapeFilter),
+}
+
+/// Values of records, as numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordValues {
+    /// Numbers, and dates in milliseconds since 1970.
+    Numbers(Vec<ValueRange>),
+    /// The distances of points from an origin, in meters.
+    Distances {
+        /// The paths of the points.
+        paths: Vec<String>,
+        /// The origin.
+        origin: SearchOrigin,
+    },
 }
 
 /// A range of keys with the numbers or dates of a path.
@@ -48,7 +77,7 @@ pub struct ValueRange {
 
 impl ValueConditions {
     const NONE: &'static ValueConditions = &ValueConditions {
-        ranges: Vec::new(),
+        filters: Vec::new(),
         values: Vec::new(),
     };
 }
@@ -109,11 +138,24 @@ impl<'s> IndexSource<'s> {
     }
 
     /// Returns all records with a key in one of the ranges.
-    fn records_within(&self, ranges: &[KeyRange]) -> Result<SetIds, Error> {
+    fn records_within(&self, ranges: &[KeyRange]) -> Result<IdSet, Error> {
+        self.records_of_keys(ranges, |_| true)
+    }
+
+    /// Returns all records with a key in one of the ranges that is `wanted`.
+    fn records_of_keys(
+        &self,
+        ranges: &[KeyRange],
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<IdSet, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
         for KeyRange { from, to } in ranges {
             let mut lists = self.source.key_lists(self.index, from, to)?;
             while lists.next().map_err(storage)? {
+                if !wanted(lists.key()) {
+                    pace.step(self.interrupt)?;
+                    continue;
+                }
                 read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
                     for id in ids {
                         found.insert(*id);
@@ -121,30 +163,42 @@ impl<'s> IndexSource<'s> {
                 })?;
             }
         }
-        Ok(found.into_ids())
+        Ok(found)
     }
 
-    /// Returns the numbers and dates in key ranges with the ids of their records.
-    fn values_within(&self, ranges: &[ValueRange]) -> Result<Vec<RecordValue>, Error> {
-        let (mut found, mut pace) = (Vec::new(), Pace::default());
+    /// Returns numbers and dates with the ids of their records.
+    fn numbers(&self, ranges: &[ValueRange]) -> Result<Vec<RecordValue>, Error> {
+        let mut found = Vec::new();
         for ValueRange { path, keys } in ranges {
             let value_at = prefix(path, VALUE).len();
-            let mut lists = self.source.key_lists(self.index, &keys.from, &keys.to)?;
-            while lists.next().map_err(storage)? {
-                let key = lists.key().get(value_at..).unwrap_or_default();
+            let number = |key: &[u8]| {
+                let key = key.get(value_at..).unwrap_or_default();
                 let value = KeyReader::new(key, &[]).value(false);
-                let Some(value) = value.and_then(|value| number_of(value.as_ref())) else {
-                    continue;
-                };
-                read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
-                    found.extend(ids.iter().map(|id| (*id, value)));
-                })?;
-            }
+                value.and_then(|value| number_of(value.as_ref()))
+            };
+            self.add_values(keys, number, &mut found)?;
         }
-        found.sort_unstable_by(|one: &RecordValue, other| {
-            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-        });
         Ok(found)
+    }
+
+    /// Adds what `value` returns for the keys of a range, with the ids of their records.
+    fn add_values(
+        &self,
+        keys: &KeyRange,
+        value: impl Fn(&[u8]) -> Option<f64>,
+        found: &mut Vec<RecordValue>,
+    ) -> Result<(), Error> {
+        let mut pace = Pace::default();
+        let mut lists = self.source.key_lists(self.index, &keys.from, &keys.to)?;
+        while lists.next().map_err(storage)? {
+            let Some(value) = value(lists.key()) else {
+                continue;
+            };
+            read_ids(&mut lists, &mut pace, self.interrupt, &mut |ids| {
+                found.extend(ids.iter().map(|id| (*id, value)));
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns all records of the collection: each has one entry in the index on `_id`.
@@ -213,15 +267,25 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     }
 
     fn filter(&self, number: usize) -> Result<RecordIds, Error> {
-        let ranges = self.conditions.ranges.get(number);
-        let ranges = ranges.map_or(&[][..], Vec::as_slice);
-        Ok(RecordIds::Set(self.records_within(ranges)?))
+        let records = match self.conditions.filters.get(number) {
+            None => IdSet::default(),
+            Some(ValueFilter::InRanges(ranges)) => self.records_within(ranges)?,
+            Some(ValueFilter::InArea(filter)) => self.records_in_area(filter)?,
+            Some(ValueFilter::Related(filter)) => self.related_records(filter)?,
+        };
+        Ok(RecordIds::Set(records.into_ids()))
     }
 
     fn values(&self, number: usize) -> Result<Arc<[RecordValue]>, Error> {
-        let ranges = self.conditions.values.get(number);
-        let ranges = ranges.map_or(&[][..], Vec::as_slice);
-        Ok(self.values_within(ranges)?.into())
+        let mut values = match self.conditions.values.get(number) {
+            None => Vec::new(),
+            Some(RecordValues::Numbers(ranges)) => self.numbers(ranges)?,
+            Some(RecordValues::Distances { paths, origin }) => self.distances(paths, *origin)?,
+        };
+        values.sort_unstable_by(|one: &RecordValue, other| {
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        });
+        Ok(values.into())
     }
 }
 

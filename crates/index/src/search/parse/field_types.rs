@@ -6,12 +6,13 @@ use windrow_mql::Error;
 use windrow_text::{GramKind, GramOptions};
 
 use super::super::mapping::{
-    FieldMapping, IndexOptions, MULTI, MultiMapping, Normalizer, NumberMapping, StringMapping,
+    FieldMapping, GeoMapping, IndexOptions, MULTI, MultiMapping, Normalizer, NumberMapping,
+    StringMapping,
 };
 use super::{Parser, analyzer_at, joined, malformed, unsupported};
 
 /// Types of MongoDB Search that are refused by name.
-const NOT_SUPPORTED: &[&str] = &["embeddedDocuments", "geo", "knnVector", "vector"];
+const NOT_SUPPORTED: &[&str] = &["embeddedDocuments", "knnVector", "vector"];
 
 /// Types that a type set cannot have.
 const NOT_IN_TYPE_SETS: &[&str] = &["dateFacet", "document", "numberFacet", "stringFacet"];
@@ -100,6 +101,7 @@ fn add_type(
         "boolean" => field.boolean = without_options(options, path)?,
         "objectId" => field.object_id = without_options(options, path)?,
         "uuid" => field.uuid = without_options(options, path)?,
+        "geo" => field.geo = Some(geo(options, path)?),
         name if NOT_SUPPORTED.contains(&name) => {
             return Err(unsupported(path, &format!("type \"{name}\"")));
         }
@@ -264,6 +266,17 @@ fn number(options: Document<'_>, path: &str) -> Result<NumberMapping, Error> {
         return Err(malformed(path, what));
     }
     Ok(number)
+}
+
+fn geo(options: Document<'_>, path: &str) -> Result<GeoMapping, Error> {
+    let mut geo = GeoMapping::Points;
+    each_option(options, path, |option, value, at| {
+        if option == "indexShapes" && flag(value, at)? {
+            geo = GeoMapping::PointsAndShapes;
+        }
+        Ok(option == "indexShapes")
+    })?;
+    Ok(geo)
 }
 
 fn normalizer(options: Document<'_>, path: &str) -> Result<Normalizer, Error> {

@@ -182,12 +182,13 @@ mod tests {
     use crate::search::query_string::parse;
     use crate::search::synonyms::SynonymMap;
 
-    fn definition() -> SearchDefinition {
+    fn definition() -> Arc<SearchDefinition> {
         let field = |analyzer: &str| doc! { "type": "string", "analyzer": analyzer };
         let fields = doc! { "k": field("lucene.keyword"), "e": field("lucene.english") };
         let definition: DocumentBuf = doc! { "mappings": { "dynamic": true, "fields": fields } };
         let id = ObjectId::parse("0123456789abcdef01234567").unwrap();
-        SearchDefinition::parse("default", id, 0, 0, definition.as_document()).unwrap()
+        let parsed = SearchDefinition::parse("default", id, 0, 0, definition.as_document());
+        Arc::new(parsed.unwrap())
     }
 
     /// Query strings do not need facts about the index.

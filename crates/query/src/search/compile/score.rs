@@ -7,7 +7,7 @@ use windrow_search::{Query, ScoreFunction, ValueNumber};
 
 use super::{Compiler, key_range};
 use crate::search::operator::{FieldValue, Score};
-use crate::search::source::ValueRange;
+use crate::search::source::{RecordValues, ValueRange};
 
 impl Compiler<'_> {
     /// Returns the query with the score that an operator asks for.
@@ -45,7 +45,7 @@ impl Compiler<'_> {
             keys,
         });
         ValueNumber {
-            number: self.value_number(ranges.collect()),
+            number: self.value_number(RecordValues::Numbers(ranges.collect())),
             undefined: field.undefined,
         }
     }

@@ -1,9 +1,10 @@
 //! Parses the operators that compare values: `range`, `equals`, `in`, `near`.
 
 use windrow_document::{Value, ValueRef};
+use windrow_geo::SearchOrigin;
 use windrow_index::search::is_uuid;
 
-use super::{OperatorKind, RangeEnd};
+use super::{NearOrigin, OperatorKind, RangeEnd};
 use crate::Error;
 use crate::search::options::{Options, bad, optional_number};
 
@@ -116,19 +117,20 @@ pub(super) fn within(options: &Options<'_>) -> Result<OperatorKind, Error> {
 /// Parses `near`: the nearer a value is to the origin, the higher is the score.
 pub(super) fn near(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "origin", "pivot", "score"])?;
-    let origin = options.required("origin")?;
-    match origin {
-        ValueRef::Document(_) => {
-            let message = "\"near.origin\" must be a number or a date: points are not supported";
-            return Err(bad(message.to_owned()));
+    let origin = match options.required("origin")? {
+        point @ ValueRef::Document(_) => {
+            let point = SearchOrigin::parse(point);
+            NearOrigin::Point(point.map_err(|error| bad(format!("\"near\": {error}")))?)
         }
-        ValueRef::DateTime(_) => {}
-        origin if origin.as_f64().is_some_and(f64::is_finite) => {}
+        date @ ValueRef::DateTime(_) => NearOrigin::Value(date.to_value()),
+        number if number.as_f64().is_some_and(f64::is_finite) => {
+            NearOrigin::Value(number.to_value())
+        }
         _ => {
-            let message = "\"near.origin\" must be a finite number or a date";
+            let message = "\"near.origin\" must be a finite number, a date or a GeoJSON point";
             return Err(bad(message.to_owned()));
         }
-    }
+    };
     let pivot = optional_number(options, "pivot")?;
     let pivot = pivot.filter(|pivot| pivot.is_finite() && *pivot > 0.0);
     let Some(pivot) = pivot else {
@@ -136,7 +138,7 @@ pub(super) fn near(options: &Options<'_>) -> Result<OperatorKind, Error> {
     };
     Ok(OperatorKind::Near {
         paths: options.paths()?,
-        origin: origin.to_value(),
+        origin,
         pivot,
     })
 }
