@@ -82,7 +82,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
-	cargo clippy --manifest-path bench/inside/Cargo.toml --target-dir $(CARGO_TARGET_DIR)/inside --quiet -- -D warnings
+	cargo clippy --manifest-path bench/inside/Cargo.toml --quiet -- -D warnings
 	@if mdbook --version >/dev/null 2>&1; then mdbook build docs/guide; \
 	else echo 'mdbook is not installed: tests/guide alone checks the links and examples of the guide'; fi
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \

@@ -28,8 +28,8 @@ pub fn insert(collection: &Collection, bodies: &[String]) -> Result<(), Failure>
             documents.extend_from_slice(document.as_bytes());
         }
         let inserted = collection.insert(Bytes::from(documents), InsertOrder::Ordered)?;
-        if let Some((number, error)) = inserted.errors.into_iter().next() {
-            return Err(format!("document {number}: {error}").into());
+        if let Some(failed) = inserted.errors.into_iter().next() {
+            return Err(format!("document {}: {}", failed.index, failed.error).into());
         }
     }
     Ok(())
