@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_storage::{FollowOutcome, Promotion, Replica, Stale, Storage, StorageError};
+use windrow_storage::{FollowOutcome, Promotion, Replica, StaleReason, Storage, StorageError};
 
 use crate::engine::{Engine, FollowingEngine};
 use crate::engine_applier::EngineApplier;
@@ -25,7 +25,7 @@ pub trait OpeningPolicy {
     ///
     /// # Errors
     /// Fails as [`Replica::reload`] does.
-    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError>;
+    fn reload(&self, replica: Replica, stale: StaleReason) -> Result<Replica, StorageError>;
     /// Waits before the next request after a failed one.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ pub enum Succession {
     /// Another server has extended the log.
     Behind(Box<Follower>),
     /// The copy cannot be continued: the database has to be opened again.
-    Stale(Stale),
+    Stale(StaleReason),
 }
 
 impl Follower {

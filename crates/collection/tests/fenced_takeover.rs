@@ -12,7 +12,7 @@ use windrow_collection::{
 use windrow_document::doc;
 use windrow_storage::{
     Bucket, ClusterOptions, MemoryBucket, MemoryDisk, Outcome, Replica, RequestFaults, RetryPolicy,
-    Stale, StorageError, Uploads,
+    StaleReason, StorageError, Uploads,
 };
 
 struct NoRetries;
@@ -35,7 +35,7 @@ impl OpeningPolicy for Policy {
         Ok(())
     }
 
-    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
+    fn reload(&self, replica: Replica, stale: StaleReason) -> Result<Replica, StorageError> {
         replica.reload(stale, |_, _| Ok(()))
     }
 

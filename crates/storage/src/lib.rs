@@ -94,7 +94,7 @@ pub use log::{
     PAYLOAD_BYTES_MAX,
 };
 pub use position::Position;
-pub use replica::{Applier, FollowOutcome, Primary, Promotion, Publish, Replica, Stale};
+pub use replica::{Applier, FollowOutcome, Primary, Promotion, Publish, Replica, StaleReason};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block, encode_parts,

@@ -97,12 +97,12 @@ pub enum FollowOutcome {
     /// There is no further object.
     AtEnd,
     /// The copy cannot be continued: [`Replica::reload`] is needed.
-    Stale(Stale),
+    Stale(StaleReason),
 }
 
 /// Why a copy cannot be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stale {
+pub enum StaleReason {
     /// From this position on, the local log has other records than the shared one.
     Diverged(Position),
     /// The objects that the copy needs were deleted.
@@ -116,7 +116,7 @@ pub enum Promotion {
     /// The log was extended by another server. The replica has to follow it first.
     Behind(Box<Replica>),
     /// The copy cannot be continued: [`Replica::reload`] is needed.
-    Stale(Box<Replica>, Stale),
+    Stale(Box<Replica>, StaleReason),
 }
 
 /// A replica that has taken over the log.
@@ -265,19 +265,21 @@ impl Replica {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
             return Ok(if self.look_around(applier)? {
-                FollowOutcome::Stale(Stale::Collected)
+                FollowOutcome::Stale(StaleReason::Collected)
             } else {
                 FollowOutcome::AtEnd
             });
         };
         if !shared_log::follows(bucket.as_ref(), &object, self.end.position)? {
-            return Ok(FollowOutcome::Stale(Stale::Collected));
+            return Ok(FollowOutcome::Stale(StaleReason::Collected));
         }
         // After the takeover by another server, local records behind it are never uploaded.
         let is_taken = object.header.kind == ObjectKind::Fence
             && object.header.writer != self.compared.server();
         if is_taken && self.storage.log.written() >= object.header.first {
-            return Ok(FollowOutcome::Stale(Stale::Diverged(object.header.first)));
+            return Ok(FollowOutcome::Stale(StaleReason::Diverged(
+                object.header.first,
+            )));
         }
         for record in &object.records {
             if let Some(stale) = self.take(record, applier)? {
@@ -345,16 +347,16 @@ impl Replica {
         &mut self,
         record: &SharedRecord,
         applier: &mut dyn Applier,
-    ) -> Result<Option<Stale>, StorageError> {
+    ) -> Result<Option<StaleReason>, StorageError> {
         let written = self.storage.log.written();
         if record.position <= written {
             let local = self.local.read_stored()?;
             let is_same = local.as_ref() == Some(&record.payload);
-            return Ok((!is_same).then_some(Stale::Diverged(record.position)));
+            return Ok((!is_same).then_some(StaleReason::Diverged(record.position)));
         }
         if record.position > written.next() {
             // Unsynced records of the local log were lost.
-            return Ok(Some(Stale::Collected));
+            return Ok(Some(StaleReason::Collected));
         }
         let payload = record.payload.payload();
         let place = || format!("record {} of the shared log", record.position);
@@ -421,7 +423,7 @@ impl Replica {
                 })
             }
             Takeover::Behind => Promotion::Behind(Box::new(self)),
-            Takeover::Collected => Promotion::Stale(Box::new(self), Stale::Collected),
+            Takeover::Collected => Promotion::Stale(Box::new(self), StaleReason::Collected),
         })
     }
 
@@ -432,10 +434,10 @@ impl Replica {
     /// Fails with the error of `save`, and as [`Replica::open`] does.
     pub fn reload(
         self,
-        stale: Stale,
+        stale: StaleReason,
         save: impl FnOnce(&Storage, Position) -> Result<(), StorageError>,
     ) -> Result<Replica, StorageError> {
-        if let Stale::Diverged(position) = stale {
+        if let StaleReason::Diverged(position) = stale {
             save(&self.storage, position)?;
         }
         let Replica {

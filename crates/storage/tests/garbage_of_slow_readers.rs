@@ -10,8 +10,8 @@ use common::{cluster_options, primary, small};
 use parking_lot::Mutex;
 use windrow_storage::{
     Bucket, ClusterOptions, Disk, FollowOutcome, MemoryBucket, MemoryDisk, Outcome, Position,
-    Promotion, Replica, RequestFaults, RowChange, RunId, Stale, Storage, StorageError, Uploads,
-    inspect,
+    Promotion, Replica, RequestFaults, RowChange, RunId, StaleReason, Storage, StorageError,
+    Uploads, inspect,
 };
 
 fn options(bucket: &MemoryBucket) -> ClusterOptions {
@@ -81,7 +81,7 @@ impl Database {
         self.primary.drop_log_before(folded).unwrap();
         self.primary.collect_garbage().unwrap();
         assert_eq!(log_objects(&self.bucket), [1, 2, last + 2]);
-        let Promotion::Stale(_, Stale::Collected) = slow.take_over().unwrap() else {
+        let Promotion::Stale(_, StaleReason::Collected) = slow.take_over().unwrap() else {
             panic!("a server that is behind has taken over");
         };
         assert_eq!(log_objects(&self.bucket), [1, 2, last + 1, last + 2]);
@@ -157,7 +157,7 @@ fn follower_begins_again_after_the_fence_of_another_one() {
             FollowOutcome::Stale(stale) => break stale,
         }
     };
-    assert_eq!(stale, Stale::Collected);
+    assert_eq!(stale, StaleReason::Collected);
     let back = caught_up(back.reload(stale, |_, _| Ok(())).unwrap());
     assert_eq!(texts(&back.storage()), ["folded"]);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{cluster_options, master_key, primary};
 use windrow_storage::{
     BlockAddress, Bucket, Caching, Compression, Disk, FollowOutcome, MemoryBucket, MemoryDisk,
-    Position, Replica, RowChange, RunId, Stale, Storage, StorageError, StorageOptions,
+    Position, Replica, RowChange, RunId, StaleReason, Storage, StorageError, StorageOptions,
     encode_block, inspect, rotate_keys, unlock, unseal,
 };
 
@@ -190,7 +190,7 @@ fn diverged_copy_is_loaded_again() {
             FollowOutcome::Stale(stale) => break stale,
         }
     };
-    assert!(matches!(stale, Stale::Diverged(_)));
+    assert!(matches!(stale, StaleReason::Diverged(_)));
     let mut saved = Vec::new();
     let mut again = replica
         .reload(stale, |storage, from| {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use common::{cluster_options, primary};
 use windrow_storage::{
     Bucket, Caching, ClusterOptions, Compression, Disk, FollowOutcome, LogOptions, MemoryBucket,
-    MemoryDisk, Outcome, Position, Replica, RequestFaults, RetryPolicy, RowChange, Stale, Storage,
-    StorageError, StorageOptions, encode_block,
+    MemoryDisk, Outcome, Position, Replica, RequestFaults, RetryPolicy, RowChange, StaleReason,
+    Storage, StorageError, StorageOptions, encode_block,
 };
 
 /// Tries again for a while.
@@ -134,7 +134,7 @@ fn fenced_primary_refuses_writes_and_rolls_back() {
             FollowOutcome::Stale(stale) => break stale,
         }
     };
-    assert_eq!(stale, Stale::Diverged(lost));
+    assert_eq!(stale, StaleReason::Diverged(lost));
     let mut saved = Vec::new();
     let back = back.reload(stale, |storage, from| {
         let records = storage.log.read_from(from);

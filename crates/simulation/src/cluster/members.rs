@@ -9,7 +9,7 @@ use windrow_collection::{
     Work, open_shared,
 };
 use windrow_storage::{
-    ClusterOptions, Crash, FollowOutcome, MemoryDisk, Replica, Stale, StorageError, Uploads,
+    ClusterOptions, Crash, FollowOutcome, MemoryDisk, Replica, StaleReason, StorageError, Uploads,
 };
 
 use super::Cluster;
@@ -84,9 +84,9 @@ impl OpeningPolicy for RandomPolicy<'_> {
         Ok(())
     }
 
-    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
+    fn reload(&self, replica: Replica, stale: StaleReason) -> Result<Replica, StorageError> {
         self.cluster.with(|state| state.report.reloads += 1);
-        let is_collected = u64::from(stale == Stale::Collected);
+        let is_collected = u64::from(stale == StaleReason::Collected);
         self.cluster.record(self.server, "reload", is_collected);
         replica.reload(stale, |_, _| Ok(()))
     }
@@ -298,8 +298,8 @@ impl Cluster {
     }
 
     /// Starts a server again whose copy cannot be continued.
-    fn restart(&self, server: usize, stale: Stale) {
-        self.record(server, "stale", u64::from(stale == Stale::Collected));
+    fn restart(&self, server: usize, stale: StaleReason) {
+        self.record(server, "stale", u64::from(stale == StaleReason::Collected));
         let running = self.with(|state| {
             let member = &mut state.members[server];
             member.life += 1;

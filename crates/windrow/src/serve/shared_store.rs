@@ -12,7 +12,9 @@ use windrow_collection::{
 };
 use windrow_document::doc;
 use windrow_server::{Log, Stop};
-use windrow_storage::{ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, Stale, Uploads};
+use windrow_storage::{
+    ClusterOptions, Disk, FollowOutcome, Replica, RetryPolicy, StaleReason, Uploads,
+};
 
 use super::placement_check::PlacementCheck;
 use super::store_options::StoreOptions;
@@ -200,7 +202,7 @@ impl OpeningPolicy for StartPolicy<'_> {
         self.primary_check.run()
     }
 
-    fn reload(&self, replica: Replica, stale: Stale) -> Result<Replica, StorageError> {
+    fn reload(&self, replica: Replica, stale: StaleReason) -> Result<Replica, StorageError> {
         reload(replica, stale, self.folder, self.log)
     }
 
@@ -289,7 +291,7 @@ impl FollowTask {
     }
 }
 
-fn stale_copy(stale: Stale) -> Error {
+fn stale_copy(stale: StaleReason) -> Error {
     let what = format!("the local copy cannot be continued: {stale:?}");
     Error::Interrupted(what)
 }
@@ -297,7 +299,7 @@ fn stale_copy(stale: Stale) -> Error {
 /// Reloads the copy, and writes rollback files of the data that only this server has.
 fn reload(
     replica: Replica,
-    stale: Stale,
+    stale: StaleReason,
     folder: &Path,
     log: &Log,
 ) -> Result<Replica, StorageError> {
