@@ -29,7 +29,7 @@ use crate::ids::{CollectionUuid, MapId};
 use crate::maintenance::merging::MergeEffort;
 use crate::maintenance::{folding, merging, repair};
 use crate::options::{Background, EngineOptions};
-use crate::record::transaction::Origin;
+use crate::record::transaction::{Origin, SessionKey};
 use crate::retries::{LastOperation, RecordedResult};
 use crate::state::IndexState;
 use crate::transaction::Transaction;
@@ -403,7 +403,7 @@ impl Engine {
 
     /// Returns the last operation of a session, if it wrote within the last half hour. Includes
     /// operations from before the last start.
-    pub fn last_operation(&self, session: &[u8; 16]) -> Option<LastOperation> {
+    pub fn last_operation(&self, session: SessionKey) -> Option<LastOperation> {
         self.core.retries.last(session)
     }
 
@@ -413,7 +413,7 @@ impl Engine {
     }
 
     /// Removes the recorded results of a session that has ended.
-    pub fn forget_session(&self, session: &[u8; 16]) {
+    pub fn forget_session(&self, session: SessionKey) {
         self.core.retries.forget(session);
     }
 

@@ -148,7 +148,7 @@ pub use options::{AtBlock, Background, EngineOptions, MergeSizes};
 pub use pinned_snapshots::PINNED_SNAPSHOTS_MAX;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, SearchIndex};
 pub use record::statements::{RetainedImage, Statements};
-pub use record::transaction::Origin;
+pub use record::transaction::{Origin, SessionKey};
 pub use retries::{LastOperation, RecordedResult};
 pub use rollback::write_rollback_files;
 pub use scans::Scans;

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use windrow_fold::{Position, SectionDescriptor};
 
 use crate::record::statements::{NumberedResult, StatementRecord};
-use crate::record::transaction::Origin;
+use crate::record::transaction::{Origin, SessionKey};
 use crate::statement_result::StatementResult;
 
 pub(crate) use section::{MAP, read, write};
@@ -72,9 +72,9 @@ struct SavedResults {
 
 #[derive(Debug, Default)]
 struct SessionTable {
-    sessions: HashMap<[u8; 16], Session>,
+    sessions: HashMap<SessionKey, Session>,
     /// The sessions, by the position of the newest record of each.
-    by_age: BTreeMap<Position, [u8; 16]>,
+    by_age: BTreeMap<Position, SessionKey>,
     bytes: u64,
     /// Increases with each change, so a fold knows whether there is something to write.
     version: u64,
@@ -153,9 +153,9 @@ impl Retries {
     }
 
     /// Returns the last operation of a session that wrote anything.
-    pub fn last(&self, session: &[u8; 16]) -> Option<LastOperation> {
+    pub fn last(&self, session: SessionKey) -> Option<LastOperation> {
         let all = self.all.lock();
-        let session = all.sessions.get(session)?;
+        let session = all.sessions.get(&session)?;
         Some(match session.outcome {
             SessionOutcome::Committed => LastOperation::Committed(session.number),
             SessionOutcome::Wrote { .. } => LastOperation::Wrote(session.number),
@@ -182,7 +182,7 @@ impl Retries {
         }
     }
 
-    pub fn forget(&self, session: &[u8; 16]) {
+    pub fn forget(&self, session: SessionKey) {
         self.all.lock().take(session);
     }
 
@@ -195,7 +195,7 @@ impl Retries {
             if !all.sessions.get(&oldest).is_none_or(is_old) {
                 return;
             }
-            let was_there = all.take(&oldest).is_some();
+            let was_there = all.take(oldest).is_some();
             debug_assert!(was_there, "a session of record {position} is not there");
             // Otherwise the loop would find the missing session for ever.
             all.by_age.remove(&position);
@@ -223,16 +223,16 @@ impl Retries {
     }
 
     /// Returns all sessions, sorted by id.
-    fn sessions(&self) -> BTreeMap<[u8; 16], Session> {
+    fn sessions(&self) -> BTreeMap<SessionKey, Session> {
         let all = self.all.lock();
         let sessions = all.sessions.iter();
         sessions.map(|(id, it)| (*id, it.clone())).collect()
     }
 
     /// Adds a session as a section contains it.
-    fn load(&self, id: [u8; 16], session: Session) {
+    fn load(&self, id: SessionKey, session: Session) {
         let mut all = self.all.lock();
-        all.take(&id);
+        all.take(id);
         all.put(id, session);
     }
 }
@@ -253,7 +253,7 @@ impl SessionTable {
             return None;
         }
         if known.is_none_or(|it| it.number != origin.number) {
-            self.take(&id);
+            self.take(id);
             let session = Session {
                 number: origin.number,
                 position,
@@ -273,10 +273,10 @@ impl SessionTable {
         Some(session)
     }
 
-    fn take(&mut self, id: &[u8; 16]) -> Option<Session> {
-        let session = self.sessions.remove(id)?;
+    fn take(&mut self, id: SessionKey) -> Option<Session> {
+        let session = self.sessions.remove(&id)?;
         let before = self.by_age.remove(&session.position);
-        debug_assert_eq!(before, Some(*id), "record {}", session.position);
+        debug_assert_eq!(before, Some(id), "record {}", session.position);
         debug_assert!(self.bytes >= session.bytes(), "{} bytes", self.bytes);
         // Too low a count keeps more than the limit; a wrapped one would keep nothing.
         self.bytes = self.bytes.saturating_sub(session.bytes());
@@ -284,7 +284,7 @@ impl SessionTable {
         Some(session)
     }
 
-    fn put(&mut self, id: [u8; 16], session: Session) {
+    fn put(&mut self, id: SessionKey, session: Session) {
         let other = self.by_age.insert(session.position, id);
         debug_assert_eq!(
             other, None,
@@ -301,12 +301,12 @@ impl SessionTable {
         if self.bytes <= bytes_max {
             return;
         }
-        let by_age: Vec<[u8; 16]> = self.by_age.values().copied().collect();
+        let by_age: Vec<SessionKey> = self.by_age.values().copied().collect();
         for id in by_age {
             if self.bytes <= bytes_max {
                 return;
             }
-            if let Some(mut session) = self.take(&id) {
+            if let Some(mut session) = self.take(id) {
                 if let SessionOutcome::Wrote {
                     results,
                     is_incomplete,
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
     use windrow_document::doc;
 
-    const SESSION: [u8; 16] = [7; 16];
+    const SESSION: SessionKey = SessionKey([7; 16]);
 
     fn origin(number: i64) -> Origin {
         Origin {
@@ -383,9 +383,9 @@ mod tests {
         check(4, 2, updated());
         check(4, 3, RecordedResult::Nothing);
         check(3, 7, RecordedResult::Nothing);
-        assert_eq!(retries.last(&SESSION), Some(LastOperation::Wrote(4)));
+        assert_eq!(retries.last(SESSION), Some(LastOperation::Wrote(4)));
         retries.record_committed(origin(5), Position(4), 4000);
-        assert_eq!(retries.last(&SESSION), Some(LastOperation::Committed(5)));
+        assert_eq!(retries.last(SESSION), Some(LastOperation::Committed(5)));
         check(4, 0, RecordedResult::Nothing);
         record(&retries, 6, 5, &[-1, -2, 1]);
         check(6, -1, RecordedResult::Unknown);
@@ -396,7 +396,7 @@ mod tests {
     fn results_are_limited_by_memory_and_age() {
         let retries = Retries::new(1150);
         let other = Origin {
-            session: [8; 16],
+            session: SessionKey([8; 16]),
             number: 1,
         };
         record(&retries, 1, 1, &[0]);
@@ -412,9 +412,9 @@ mod tests {
         assert_eq!(retries.result(origin(1), 0), RecordedResult::Unknown);
         assert!(matches!(retries.result(other, 0), RecordedResult::Done(_)));
         retries.forget_old(MILLIS_MAX + 1000);
-        assert_eq!(retries.last(&SESSION), None);
-        assert!(retries.last(&other.session).is_some());
-        retries.forget(&other.session);
+        assert_eq!(retries.last(SESSION), None);
+        assert!(retries.last(other.session).is_some());
+        retries.forget(other.session);
         assert_eq!(retries.result(other, 0), RecordedResult::Nothing);
         assert_eq!(retries.all.lock().bytes, 0);
     }

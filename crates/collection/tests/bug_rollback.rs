@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
     BuildControl, Change, Checks, Collection, Engine, Error, InsertOrder, Origin, RetainedImage,
-    Statements, Transaction, Uninterrupted, WriteOptions,
+    SessionKey, Statements, Transaction, Uninterrupted, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -15,7 +15,7 @@ use windrow_invariant::tolerate_bugs;
 use windrow_storage::MemoryDisk;
 
 const ORIGIN: Origin = Origin {
-    session: [3; 16],
+    session: SessionKey([3; 16]),
     number: 1,
 };
 

@@ -14,7 +14,8 @@ use bytes::Bytes;
 use common::{MEMORY, collection, namespace, open};
 use windrow_collection::{
     Background, Change, ClusterSnapshot, ClusterTime, Collection, Direction, Engine, EngineOptions,
-    Error, InsertOrder, Namespace, Origin, PINNED_SNAPSHOTS_MAX, Reader, Renaming, View, Work,
+    Error, InsertOrder, Namespace, Origin, PINNED_SNAPSHOTS_MAX, Reader, Renaming, SessionKey,
+    View, Work,
 };
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_storage::MemoryDisk;
@@ -131,7 +132,7 @@ fn a_pinned_snapshot_survives_changes_folds_merges_and_builds() {
     let transaction = engine
         .begin_at(
             Origin {
-                session: [1; 16],
+                session: SessionKey([1; 16]),
                 number: 1,
             },
             Arc::new(of_first),
@@ -429,7 +430,7 @@ fn dropped_collections_are_released() {
 fn a_transaction_at_a_snapshot_reports_a_dropped_collection() {
     let (engine, _) = started();
     let origin = Origin {
-        session: [1; 16],
+        session: SessionKey([1; 16]),
         number: 1,
     };
     let moment = Arc::new(engine.cluster_snapshot());

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use windrow_collection::{
     Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine,
     EngineOptions, Error, IndexReport, InsertOrder, LastOperation, Namespace, Origin, RecordId,
-    RecordedResult, RetainedImage, StatementResult, Statements, Uninterrupted, View, Work,
-    WriteOptions,
+    RecordedResult, RetainedImage, SessionKey, StatementResult, Statements, Uninterrupted, View,
+    Work, WriteOptions,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -147,11 +147,11 @@ fn insert(collection: &Collection, numbers: std::ops::Range<i32>) {
 /// The sessions of two retryable writes.
 const REMEMBERED: [Origin; 2] = [
     Origin {
-        session: [1; 16],
+        session: SessionKey([1; 16]),
         number: 4,
     },
     Origin {
-        session: [2; 16],
+        session: SessionKey([2; 16]),
         number: 5,
     },
 ];
@@ -182,7 +182,7 @@ fn check_remembered(engine: &Engine, what: &str) {
             "{what}"
         );
     }
-    let committed = engine.last_operation(&Origin::default().session);
+    let committed = engine.last_operation(Origin::default().session);
     assert_eq!(committed, Some(LastOperation::Committed(0)), "{what}");
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use building::build;
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Origin, Reader, Work,
-    WriteOptions,
+    Change, Checks, Collection, Direction, Engine, Error, InsertOrder, Origin, Reader, SessionKey,
+    Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
 use windrow_storage::{Crash, MemoryDisk};
@@ -168,7 +168,7 @@ fn a_transaction_sees_its_own_arrays() {
     let (_, engine) = setting();
     let found = collection(&engine);
     let transaction = engine.begin(Origin {
-        session: [1; 16],
+        session: SessionKey([1; 16]),
         number: 1,
     });
     transaction.collection(&namespace()).unwrap().unwrap();
@@ -184,7 +184,7 @@ fn a_transaction_sees_its_own_arrays() {
     transaction.commit().unwrap();
     check(&engine, SOME);
     let transaction = engine.begin(Origin {
-        session: [1; 16],
+        session: SessionKey([1; 16]),
         number: 2,
     });
     transaction.collection(&namespace()).unwrap().unwrap();

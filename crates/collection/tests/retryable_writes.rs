@@ -6,13 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     Background, Change, Collection, Engine, EngineOptions, Error, Image, InsertOrder,
-    LastOperation, Namespace, Origin, RecordedResult, RetainedImage, StatementResult, Statements,
-    Work, WriteOptions,
+    LastOperation, Namespace, Origin, RecordedResult, RetainedImage, SessionKey, StatementResult,
+    Statements, Work, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_storage::{Crash, LogOptions, MemoryDisk, StorageOptions};
 
-const SESSION: [u8; 16] = [3; 16];
+const SESSION: SessionKey = SessionKey([3; 16]);
 
 fn open(disk: &MemoryDisk) -> Arc<Engine> {
     let options = EngineOptions {
@@ -159,7 +159,7 @@ fn a_write_to_several_collections_is_recorded() {
     check(
         |engine, _| {
             insert_into_two(engine, origin(5), Some((3, result())));
-            let last = engine.last_operation(&SESSION);
+            let last = engine.last_operation(SESSION);
             assert_eq!(last, Some(LastOperation::Wrote(5)));
         },
         5,
@@ -172,7 +172,7 @@ fn a_transaction_of_the_server_is_of_no_session() {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
     insert_into_two(&engine, Origin::NO_SESSION, None);
-    let nobody = |engine: &Engine| engine.last_operation(&Origin::NO_SESSION.session);
+    let nobody = |engine: &Engine| engine.last_operation(Origin::NO_SESSION.session);
     assert_eq!(nobody(&engine), None);
     drop(engine);
     let engine = open(&disk.crash(Crash::OfProcess));
@@ -251,12 +251,12 @@ fn only_the_newest_number_counts_also_for_commits() {
         ..WriteOptions::default()
     };
     insert(&collection, &[doc! { "_id": 1 }], &within);
-    assert_eq!(engine.last_operation(&SESSION), None);
+    assert_eq!(engine.last_operation(SESSION), None);
     transaction.commit().unwrap();
     drop((transaction, collection));
     for between in [NOTHING, FOLD_MANY] {
         assert_eq!(
-            engine.last_operation(&SESSION),
+            engine.last_operation(SESSION),
             Some(LastOperation::Committed(9))
         );
         between(&engine);
@@ -264,9 +264,9 @@ fn only_the_newest_number_counts_also_for_commits() {
     drop(engine);
     let engine = open(&disk.crash(Crash::OfProcess));
     assert_eq!(
-        engine.last_operation(&SESSION),
+        engine.last_operation(SESSION),
         Some(LastOperation::Committed(9))
     );
-    engine.forget_session(&SESSION);
-    assert_eq!(engine.last_operation(&SESSION), None);
+    engine.forget_session(SESSION);
+    assert_eq!(engine.last_operation(SESSION), None);
 }

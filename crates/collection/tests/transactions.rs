@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     Change, Collection, Direction, Engine, EngineOptions, Error, InsertOrder, Interrupted,
-    Namespace, Origin, Reader, Transaction, Uninterrupted, WriteOptions,
+    Namespace, Origin, Reader, SessionKey, Transaction, Uninterrupted, WriteOptions,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::Definition;
@@ -22,7 +22,7 @@ fn named(name: &str) -> Namespace {
 
 fn origin() -> Origin {
     Origin {
-        session: [3; 16],
+        session: SessionKey([3; 16]),
         number: 1,
     }
 }

@@ -95,7 +95,7 @@ pub fn run_data_housekeeping(state: &State) {
         }
         for session in state.sessions.expire(now) {
             state.session_transactions.forget(session);
-            state.services.engine.forget_session(&session.key());
+            state.services.engine.forget_session(session.key());
             state.cursors.kill_session(session);
             state
                 .operations

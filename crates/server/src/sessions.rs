@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use windrow_access::UserName;
+use windrow_collection::SessionKey;
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -88,16 +89,16 @@ impl SessionId {
 
     /// The key under which results of retryable writes are stored: the UUID, or a hash of it if
     /// there is a user.
-    pub fn key(self) -> [u8; 16] {
+    pub fn key(self) -> SessionKey {
         if self.user == UserDigest::NOBODY {
-            return self.uuid;
+            return SessionKey(self.uuid);
         }
         let digest = hmac_sha256::Hash::hash(&[&self.user.0[..], &self.uuid].concat());
         let mut key = [0; 16];
         key.iter_mut()
             .zip(digest)
             .for_each(|(byte, from)| *byte = from);
-        key
+        SessionKey(key)
     }
 
     pub fn to_value(self) -> Value {

@@ -126,7 +126,7 @@ impl SessionTransactions {
         let mut all = lock(&self.all);
         let history = all.entry(session).or_insert_with(|| {
             Arc::new(SessionHistory {
-                state: Mutex::new(SessionState::after(engine.last_operation(&session.key()))),
+                state: Mutex::new(SessionState::after(engine.last_operation(session.key()))),
                 freed: Condvar::new(),
             })
         });

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windrow_collection::Origin;
+use windrow_collection::{Origin, SessionKey};
 use windrow_document::{DocumentBuf, ValueRef};
+
+use crate::clock;
 
 /// Documents by `_id`.
 pub type Documents = BTreeMap<i32, Arc<DocumentBuf>>;
@@ -29,6 +31,19 @@ pub struct RetryableWrite {
     pub origin: Origin,
     /// The time of the write in milliseconds, on the simulated clock.
     pub time_ms: u64,
+}
+
+impl RetryableWrite {
+    /// Returns the write of the session with this number, at the current time.
+    pub fn new(session: u64) -> RetryableWrite {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&session.to_be_bytes());
+        let session = SessionKey(key);
+        RetryableWrite {
+            origin: Origin { session, number: 1 },
+            time_ms: clock::now_ms(),
+        }
+    }
 }
 
 /// All collections by name.

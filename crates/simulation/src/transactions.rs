@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, Error, InsertOrder, Origin, Transaction, WriteOptions,
+    Change, Collection, Error, InsertOrder, Origin, SessionKey, Transaction, WriteOptions,
 };
 use windrow_document::{DocumentBuf, ValueRef};
 
@@ -21,7 +21,7 @@ impl World {
         if !self.with(|state| state.transaction.is_some()) {
             let number = self.with(|state| state.random.below(1_000)) as i64;
             let origin = Origin {
-                session: [7; 16],
+                session: SessionKey([7; 16]),
                 number,
             };
             let transaction = Arc::new(self.engine().begin(origin));

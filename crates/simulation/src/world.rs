@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_collection::{
     AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, MergeSizes,
-    Namespace, Origin, Reader, RecordedResult, Transaction,
+    Namespace, Reader, RecordedResult, Transaction,
 };
 use windrow_storage::{Compression, MasterKey, MemoryDisk, Position, StorageError};
 
@@ -256,12 +256,7 @@ impl World {
     pub(crate) fn new_session(&self) -> RetryableWrite {
         self.with(|state| {
             state.next_session += 1;
-            let mut session = [0; 16];
-            session[..8].copy_from_slice(&state.next_session.to_be_bytes());
-            RetryableWrite {
-                origin: Origin { session, number: 1 },
-                time_ms: clock::now_ms(),
-            }
+            RetryableWrite::new(state.next_session)
         })
     }
 

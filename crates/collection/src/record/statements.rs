@@ -15,7 +15,7 @@ use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
 use windrow_invariant::Bug;
 
-use super::transaction::Origin;
+use super::transaction::{Origin, SessionKey};
 use super::{ID_BYTES, Operation, PayloadReader, documents};
 use crate::error::Unreadable;
 use crate::statement_result::{Image, StatementResult};
@@ -65,7 +65,7 @@ pub struct NumberedResult {
 
 fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
     payload.push(STATEMENTS);
-    payload.extend_from_slice(&origin.session);
+    payload.extend_from_slice(&origin.session.0);
     payload.extend_from_slice(&origin.number.to_le_bytes());
     payload.extend_from_slice(&(count as u32).to_le_bytes());
 }
@@ -216,7 +216,7 @@ impl PayloadReader {
         operations: Option<&[Operation]>,
     ) -> Option<StatementRecord> {
         let origin = Origin {
-            session: *self.take(16)?.first_chunk()?,
+            session: SessionKey(*self.take(16)?.first_chunk()?),
             number: self.u64()?.cast_signed(),
         };
         let count = self.u32()?;
@@ -259,7 +259,7 @@ mod tests {
     use windrow_invariant::tolerate_bugs;
 
     const ORIGIN: Origin = Origin {
-        session: [3; 16],
+        session: SessionKey([3; 16]),
         number: 12,
     };
 

@@ -23,11 +23,16 @@ pub const HEADER_BYTES: usize = 32;
 /// Bytes of a part before its operations.
 pub const PART_HEADER_BYTES: usize = 12;
 
+/// Identifies a session of a client in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct SessionKey(pub [u8; 16]);
+
 /// Identifies a transaction or a retryable write of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// The id of the client's session.
-    pub session: [u8; 16],
+    /// The client's session.
+    pub session: SessionKey,
     /// The number that the session gave the transaction.
     pub number: i64,
 }
@@ -44,7 +49,7 @@ impl Origin {
     /// The origin of transactions of the server itself, which are not recorded for any session.
     /// Clients number theirs from 0.
     pub const NO_SESSION: Origin = Origin {
-        session: [0; 16],
+        session: SessionKey([0; 16]),
         number: -1,
     };
 }
@@ -80,7 +85,7 @@ pub struct TransactionPart {
 pub fn encode(origin: Origin, parts: Vec<TransactionPart>) -> Vec<Bytes> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend_from_slice(&NO_COLLECTION.0.to_le_bytes());
-    header.extend_from_slice(&origin.session);
+    header.extend_from_slice(&origin.session.0);
     header.extend_from_slice(&origin.number.to_le_bytes());
     let mut payload = vec![Bytes::from(header)];
     for TransactionPart {
@@ -102,7 +107,7 @@ fn decode(payload: Bytes) -> Option<TransactionRecord> {
     let length = payload.len();
     let mut reader = PayloadReader { payload, at: 8 };
     let origin = Origin {
-        session: *reader.take(16)?.first_chunk()?,
+        session: SessionKey(*reader.take(16)?.first_chunk()?),
         number: reader.u64()?.cast_signed(),
     };
     let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
@@ -144,7 +149,7 @@ mod tests {
     #[test]
     fn transactions_round_trip() {
         let origin = Origin {
-            session: [7; 16],
+            session: SessionKey([7; 16]),
             number: -3,
         };
         let several = payload(origin, &[5, 4]);

@@ -22,6 +22,7 @@ use windrow_storage::{Compression, StorageError};
 use super::{Retries, Session, SessionOutcome};
 use crate::error::Error;
 use crate::ids::MapId;
+use crate::record::transaction::SessionKey;
 use crate::statement_result::StatementResult;
 
 /// The id of the map. No collection or index has it.
@@ -50,18 +51,14 @@ pub(crate) fn write(
     };
     let mut writer = SectionWriter::new(sink, options);
     for (id, session) in retries.sessions() {
-        push(&mut writer, &key(&id, SESSION, None), &encode(&session))?;
+        push(&mut writer, &key(id, SESSION, None), &encode(&session))?;
         let SessionOutcome::Wrote { results, .. } = &session.outcome else {
             continue;
         };
         for (statement, one) in results {
             let mut payload = Vec::new();
             one.push(&mut payload);
-            push(
-                &mut writer,
-                &key(&id, STATEMENT, Some(*statement)),
-                &payload,
-            )?;
+            push(&mut writer, &key(id, STATEMENT, Some(*statement)), &payload)?;
         }
     }
     Ok(writer.finish()?)
@@ -78,8 +75,8 @@ fn push(writer: &mut SectionWriter<'_>, key: &[u8], payload: &[u8]) -> Result<()
     Ok(writer.push(&entry, true)?)
 }
 
-fn key(id: &[u8; 16], kind: u8, statement: Option<i32>) -> Vec<u8> {
-    let mut key = id.to_vec();
+fn key(id: SessionKey, kind: u8, statement: Option<i32>) -> Vec<u8> {
+    let mut key = id.0.to_vec();
     key.push(kind);
     if let Some(statement) = statement {
         key.extend_from_slice(&(statement ^ i32::MIN).to_be_bytes());
@@ -111,7 +108,7 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
         own_parts: 0,
     };
     let mut cursor = view.cursor(Direction::Forward);
-    let mut current: Option<([u8; 16], Session)> = None;
+    let mut current: Option<(SessionKey, Session)> = None;
     while cursor.next()? {
         let taken = take(&mut current, retries, cursor.key(), cursor.payload());
         taken.ok_or_else(|| StorageError::Damaged {
@@ -128,15 +125,16 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
 
 /// Adds one entry. A session is complete when the next one begins.
 fn take(
-    current: &mut Option<([u8; 16], Session)>,
+    current: &mut Option<(SessionKey, Session)>,
     retries: &Retries,
     key: &[u8],
     payload: &[u8],
 ) -> Option<()> {
     let (id, rest) = key.split_first_chunk::<16>()?;
+    let id = SessionKey(*id);
     match rest.split_first()? {
         (&SESSION, []) => {
-            let before = current.replace((*id, decode(payload)?));
+            let before = current.replace((id, decode(payload)?));
             if let Some((id, session)) = before {
                 retries.load(id, session);
             }
@@ -149,7 +147,7 @@ fn take(
             let statement = i32::from_be_bytes(number.try_into().ok()?) ^ i32::MIN;
             let (code, document) = payload.split_first()?;
             results.insert(statement, StatementResult::read(*code, document)?);
-            (of == id).then_some(())?;
+            (*of == id).then_some(())?;
         }
         _ => return None,
     }

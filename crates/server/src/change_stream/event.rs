@@ -80,7 +80,7 @@ fn session(origin: &Origin) -> DocumentBuf {
         subtype,
         bytes: bytes.to_vec(),
     };
-    doc! { "id": (binary(4, &origin.session)), "uid": (binary(0, &NOBODY)) }
+    doc! { "id": (binary(4, &origin.session.0)), "uid": (binary(0, &NOBODY)) }
 }
 
 /// The SHA-256 digest of the empty string.

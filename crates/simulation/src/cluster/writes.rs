@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Error, InsertOrder, Origin, Outcome, RecordedResult, Renaming,
-    ShareCounts, Uninterrupted, Work,
+    BuildControl, Collection, Error, InsertOrder, Outcome, RecordedResult, Renaming, ShareCounts,
+    Uninterrupted, Work,
 };
 use windrow_document::doc;
 use windrow_index::Definition;
@@ -15,7 +15,6 @@ use windrow_storage::StorageError;
 use super::Cluster;
 use super::history::WriterId;
 use super::members::{LongStep, Role, Running, during};
-use crate::clock;
 use crate::model::{Model, RetryableWrite};
 use crate::work::specification;
 use crate::world::{STATEMENT, namespace};
@@ -130,16 +129,10 @@ impl Cluster {
     }
 
     fn new_write(&self) -> RetryableWrite {
-        let number = self.with(|state| {
+        RetryableWrite::new(self.with(|state| {
             state.next_session += 1;
             state.next_session
-        });
-        let mut session = [0; 16];
-        session[..8].copy_from_slice(&number.to_be_bytes());
-        RetryableWrite {
-            origin: Origin { session, number: 1 },
-            time_ms: clock::now_ms(),
-        }
+        }))
     }
 
     pub fn insert(&self, server: usize, running: &Running, writer: WriterId) {
