@@ -97,8 +97,8 @@ pub enum OperatorKind {
     },
     /// Any value of a path.
     Exists { path: String },
-    /// Texts that are similar to these texts, each with its path.
-    MoreLikeThis { texts: Vec<(String, String)> },
+    /// Texts that are similar to these texts.
+    MoreLikeThis { texts: Vec<TextAtPath> },
     /// A query in Lucene's syntax.
     QueryString(query_string::Expression),
     /// A combination of operators.
@@ -122,6 +122,13 @@ pub enum NearOrigin {
     Value(Value),
     /// A point on the earth.
     Point(SearchOrigin),
+}
+
+/// A string of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextAtPath {
+    pub path: String,
+    pub text: String,
 }
 
 /// An end of a range.
@@ -378,9 +385,12 @@ fn more_like_this(options: &Options<'_>) -> Result<OperatorKind, Error> {
 }
 
 /// Collects the strings of a value with their paths.
-fn collect_texts(path: &str, value: ValueRef<'_>, into: &mut Vec<(String, String)>) {
+fn collect_texts(path: &str, value: ValueRef<'_>, into: &mut Vec<TextAtPath>) {
     match value {
-        ValueRef::String(text) => into.push((path.to_owned(), text.to_owned())),
+        ValueRef::String(text) => into.push(TextAtPath {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }),
         ValueRef::Array(all) => {
             for one in all {
                 collect_texts(path, one, into);

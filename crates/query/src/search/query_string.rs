@@ -17,6 +17,7 @@
 mod lexer;
 mod parser;
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A query as it was written.
@@ -71,10 +72,8 @@ pub enum FieldKind {
     Fuzzy { word: String, edits: u8 },
     /// A term between two others.
     Range {
-        lower: Option<String>,
-        upper: Option<String>,
-        includes_lower: bool,
-        includes_upper: bool,
+        lower: Bound<String>,
+        upper: Bound<String>,
     },
 }
 

@@ -248,9 +248,9 @@ mod tests {
             [vec!["brew", "pint ale"], vec!["car", "vehicl"], vec!["x"]]
         );
         assert_eq!(shown(&map, "brew"), [["brew"]]);
-        let places = map.expand(&words("x car park y"));
-        let places: Vec<(u32, u32)> = places.iter().map(|it| (it.start, it.end)).collect();
-        assert_eq!(places, [(0, 1), (1, 3), (3, 4)]);
+        let expanded = map.expand(&words("x car park y"));
+        let ranges: Vec<(u32, u32)> = expanded.iter().map(|it| (it.start, it.end)).collect();
+        assert_eq!(ranges, [(0, 1), (1, 3), (3, 4)]);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Compiles query strings as Lucene's `QueryParserBase` does.
 
-use std::ops::Bound;
-
 use windrow_index::search::{TERM, prefix};
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseWord, Query};
 
@@ -145,21 +143,12 @@ fn field_query(text_field: &TextField<'_>, kind: &FieldKind) -> Result<Option<Qu
             prefix: 0,
             expansions: FUZZY_EXPANSIONS,
         }),
-        FieldKind::Range {
-            lower,
-            upper,
-            includes_lower,
-            includes_upper,
-        } => {
-            let bound = |end: &Option<String>, is_included: bool| match end {
-                None => Bound::Unbounded,
-                Some(end) if is_included => Bound::Included(normalized(end).into_bytes()),
-                Some(end) => Bound::Excluded(normalized(end).into_bytes()),
-            };
+        FieldKind::Range { lower, upper } => {
+            let term = |end: &String| normalized(end).into_bytes();
             Query::Range {
                 field,
-                lower: bound(lower, *includes_lower),
-                upper: bound(upper, *includes_upper),
+                lower: lower.as_ref().map(term),
+                upper: upper.as_ref().map(term),
             }
         }
     }))

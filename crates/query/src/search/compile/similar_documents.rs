@@ -9,6 +9,7 @@ use windrow_text::SearchAnalyzer;
 
 use super::{Compiler, one_of};
 use crate::Error;
+use crate::search::operator::TextAtPath;
 
 /// The largest number of terms to search.
 const TERMS_MAX: usize = 25;
@@ -20,11 +21,19 @@ const TOKENS_MAX: usize = 5_000;
 /// The frequencies of the terms in the given texts, by key prefix of the field.
 type Frequencies = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
 
+/// A term of the texts.
+struct RankedTerm<'t> {
+    /// How significant the term is.
+    score: f64,
+    field: &'t str,
+    term: &'t [u8],
+}
+
 impl Compiler<'_> {
-    /// Returns a query for records that are similar to the texts, each with its path.
-    pub(super) fn more_like(&self, texts: &[(String, String)]) -> Result<Query, Error> {
+    /// Returns a query for records that are similar to the texts.
+    pub(super) fn more_like(&self, texts: &[TextAtPath]) -> Result<Query, Error> {
         let mut frequencies = Frequencies::new();
-        for (path, text) in texts {
+        for TextAtPath { path, text } in texts {
             let field = self.definition.field(path);
             let Some(string) = field.and_then(|field| field.string.as_ref()) else {
                 continue;
@@ -36,25 +45,29 @@ impl Compiler<'_> {
             }
         }
         let all = self.facts.records() as f64;
-        let mut found: Vec<(f64, &String, &Vec<u8>)> = Vec::new();
+        let mut found: Vec<RankedTerm<'_>> = Vec::new();
         for (field, terms) in &frequencies {
             for (term, frequency) in terms {
                 let records = self.facts.records_with(field, term)?;
                 if records >= RECORDS_MIN {
                     // Lucene's classic inverse document frequency.
                     let weight = ((all + 1.0) / (records as f64 + 1.0)).ln() + 1.0;
-                    found.push((*frequency as f64 * weight, field, term));
+                    found.push(RankedTerm {
+                        score: *frequency as f64 * weight,
+                        field,
+                        term,
+                    });
                 }
             }
         }
         found.sort_by(|one, other| {
-            let by_score = other.0.total_cmp(&one.0);
-            by_score.then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
+            let by_score = other.score.total_cmp(&one.score);
+            by_score.then_with(|| (one.field, one.term).cmp(&(other.field, other.term)))
         });
         let best = found.into_iter().take(TERMS_MAX);
-        let terms = best.map(|(_, field, term)| Query::Term {
-            field: field.clone(),
-            term: term.clone(),
+        let terms = best.map(|ranked| Query::Term {
+            field: ranked.field.to_owned(),
+            term: ranked.term.to_owned(),
         });
         Ok(one_of(terms.collect()))
     }

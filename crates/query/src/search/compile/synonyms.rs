@@ -1,5 +1,5 @@
-//! The option `synonyms` of the operators `text` and `phrase`, and phrases in which several words may
-//! stand at a position.
+//! The option `synonyms` of the operators `text` and `phrase`, and phrases in which several words
+//! may stand at a position.
 
 use windrow_index::search::{TERM, prefix};
 use windrow_search::{PhraseQuery, PhraseWord, Query};
@@ -9,7 +9,7 @@ use super::super::synonyms::{Alternatives, Terms, check_analyzer, mapping_of};
 use super::{Compiler, TextField, all_or_any, one_of, words};
 use crate::Error;
 
-/// A phrase with synonyms becomes so many phrases at most.
+/// The largest number of phrases into which a phrase with synonyms is expanded.
 const PHRASES_MAX: usize = 1_000;
 
 /// Compiles a text with its synonyms for a field.
@@ -136,7 +136,7 @@ fn sequence(field: &str, terms: &Terms) -> Query {
 
 /// Returns the words of all phrases that the alternatives allow.
 fn phrases(alternatives: &[Alternatives]) -> Result<Vec<Vec<PhraseWord>>, Error> {
-    let mut phrases: Vec<(Vec<PhraseWord>, u32)> = vec![(Vec::new(), 0)];
+    let mut phrases = vec![PartialPhrase::default()];
     let mut end = 0;
     for one in alternatives {
         // Stop words before it.
@@ -148,20 +148,34 @@ fn phrases(alternatives: &[Alternatives]) -> Result<Vec<Vec<PhraseWord>>, Error>
                  {PHRASES_MAX} phrases"
             )));
         }
-        let longer = phrases.iter().flat_map(|(words, next)| {
-            one.choices.iter().map(move |terms| {
-                let (mut words, mut next) = (words.clone(), next + gap);
-                for term in terms {
-                    words.push(PhraseWord {
-                        term: term.clone(),
-                        position: next,
-                    });
-                    next += 1;
-                }
-                (words, next)
-            })
-        });
+        let longer = phrases
+            .iter()
+            .flat_map(|phrase| one.choices.iter().map(|terms| phrase.with(gap, terms)));
         phrases = longer.collect();
     }
-    Ok(phrases.into_iter().map(|(words, _)| words).collect())
+    Ok(phrases.into_iter().map(|phrase| phrase.words).collect())
+}
+
+/// The beginning of a phrase.
+#[derive(Clone, Default)]
+struct PartialPhrase {
+    words: Vec<PhraseWord>,
+    /// The position of the next word.
+    next: u32,
+}
+
+impl PartialPhrase {
+    /// Returns the phrase with more terms, after a gap of so many positions.
+    fn with(&self, gap: u32, terms: &Terms) -> PartialPhrase {
+        let mut longer = self.clone();
+        longer.next += gap;
+        for term in terms {
+            longer.words.push(PhraseWord {
+                term: term.clone(),
+                position: longer.next,
+            });
+            longer.next += 1;
+        }
+        longer
+    }
 }

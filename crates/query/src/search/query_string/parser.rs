@@ -1,5 +1,6 @@
 //! Parses the tokens of a query string to a tree.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::lexer::{Lexer, SyntaxError, Token, TokenKind};
@@ -216,11 +217,14 @@ impl<'q> Parser<'q> {
         self.expect(TokenKind::RangeTo, "\"TO\"")?;
         let upper = self.range_end()?;
         let close = self.expect(TokenKind::RangeClose, "\"]\" or \"}\"")?;
+        let bound = |end: Option<String>, is_included: bool| match end {
+            None => Bound::Unbounded,
+            Some(end) if is_included => Bound::Included(end),
+            Some(end) => Bound::Excluded(end),
+        };
         let kind = FieldKind::Range {
-            lower,
-            upper,
-            includes_lower: open.text == "[",
-            includes_upper: close.text == "]",
+            lower: bound(lower, open.text == "["),
+            upper: bound(upper, close.text == "]"),
         };
         let boost = self.boost()?;
         Ok(field(path, kind, boost))
