@@ -128,6 +128,14 @@ impl Row {
         }
     }
 
+    /// Converts the row so that it is cheap to clone.
+    pub fn into_shared(self) -> Row {
+        Row {
+            content: self.content.into_shared(),
+            ..self
+        }
+    }
+
     /// The content as a document.
     pub fn document(&self) -> Document<'_> {
         self.content.as_document()

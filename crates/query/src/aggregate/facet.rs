@@ -197,8 +197,7 @@ impl FacetOperator {
             if bytes > bytes_max(self.context.allow_disk_use) {
                 return Err(over_memory("$facet"));
             }
-            let content = row.content.into_shared();
-            rows.push(Row { content, ..row });
+            rows.push(row.into_shared());
         }
         Ok(rows)
     }

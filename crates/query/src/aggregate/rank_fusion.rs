@@ -21,7 +21,7 @@ use super::stage::{Pipeline, PipelineContext, ScoreMetadata, StageKind, Transfor
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
-use crate::row::{Content, Row};
+use crate::row::Row;
 use crate::source::Source;
 
 pub(super) use parse::{NAME, NOT_FIRST, PipelineParser, SCORE_FUSION, parse};
@@ -111,6 +111,13 @@ struct RankedDocument {
     ranks: Vec<Option<u64>>,
 }
 
+/// A ranked document with its score and the key of its `_id`.
+struct ScoredDocument {
+    score: f64,
+    key: Vec<u8>,
+    ranked: RankedDocument,
+}
+
 struct Fusion {
     stage: RankFusion,
     inputs: FusionRows,
@@ -167,11 +174,7 @@ fn read_all(
         if bytes > bytes_max {
             return Err(over_memory(NAME));
         }
-        let content = match row.content {
-            Content::Owned(document) => Content::Shared(document.into_bytes().into()),
-            shared => shared,
-        };
-        rows.push(Row { content, ..row });
+        rows.push(row.into_shared());
     }
     Ok(rows)
 }
@@ -244,27 +247,31 @@ impl<'f> RankedDocuments<'f> {
     /// Returns the rows with their scores: the highest score first, equal scores by `_id`.
     fn into_rows(self) -> Vec<Row> {
         let stage = self.stage;
-        let mut scored: Vec<(f64, Vec<u8>, RankedDocument)> = self
-            .ranked
+        let scored = self.ranked.into_iter().map(|(key, ranked)| ScoredDocument {
+            score: stage.score(&ranked.ranks),
+            key,
+            ranked,
+        });
+        let mut scored: Vec<ScoredDocument> = scored.collect();
+        scored.sort_by(|one, other| {
+            let by_score = other.score.total_cmp(&one.score);
+            by_score.then_with(|| one.key.cmp(&other.key))
+        });
+        let rows = scored
             .into_iter()
-            .map(|(key, ranked)| (stage.score(&ranked.ranks), key, ranked))
-            .collect();
-        scored.sort_by(|(score, key, _), (other, other_key, _)| {
-            other.total_cmp(score).then_with(|| key.cmp(other_key))
-        });
-        let rows = scored.into_iter().map(|(score, _, ranked)| {
-            let details = stage
-                .with_details
-                .then(|| stage.details(score, &ranked.ranks));
-            let fused = Some(Box::new(FusedScore { score, details }));
-            Row {
-                meta: Meta {
-                    fused,
-                    ..Meta::default()
-                },
-                ..ranked.row
-            }
-        });
+            .map(|ScoredDocument { score, ranked, .. }| {
+                let details = stage
+                    .with_details
+                    .then(|| stage.details(score, &ranked.ranks));
+                let fused = Some(Box::new(FusedScore { score, details }));
+                Row {
+                    meta: Meta {
+                        fused,
+                        ..Meta::default()
+                    },
+                    ..ranked.row
+                }
+            });
         rows.collect()
     }
 }

@@ -165,10 +165,8 @@ impl Unwind {
     /// removed.
     fn base(&self, row: Row) -> Row {
         let emptied = with_value(row.document(), &self.path, Some(ValueRef::Null));
-        let mut base = self.pruned(row.with(emptied));
         // The row of each element begins as a clone of this one.
-        base.content = base.content.into_shared();
-        base
+        self.pruned(row.with(emptied)).into_shared()
     }
 
     /// Removes the fields that no later stage reads.

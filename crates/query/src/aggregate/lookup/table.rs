@@ -190,8 +190,7 @@ impl TableRecords {
         match self {
             TableRecords::Held { rows, bytes } => {
                 *bytes += row.bytes() + size_of::<Row>();
-                let content = row.content.into_shared();
-                rows.push(Row { content, ..row });
+                rows.push(row.into_shared());
             }
             TableRecords::Stored(ids) => ids.push(row.id),
         }
