@@ -13,8 +13,8 @@
 //!
 //! Besides the indexes whose keys change, a new version of a document changes only that map.
 
+mod chunks;
 mod entries;
-mod shares;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::record::{Commit, Operation};
 use crate::unique_keys::key_probe::KeyProbe;
 use crate::unique_keys::key_set::KeySet;
 use crate::unique_keys::recent_key_filter::FoldedKeys;
+use chunks::{chunks_of, divide_inserts, for_each_chunk};
 use entries::{
     add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
 };
-use shares::{divide_inserts, for_each_share, shares_of};
 
 pub(crate) use entries::append_id_key;
 
@@ -234,9 +234,8 @@ impl Generation {
     }
 
     /// Creates the entries of an index, on several threads if the commits have many bytes. Until
-    /// the entries of a share are in order, they take a multiple of its memory, so no share is
-    /// large.
-    /// `last_entries` is the number of entries of the last creation.
+    /// the entries of a chunk are in order, they take a multiple of its memory, so no chunk is
+    /// large. `last_entries` is the number of entries of the last creation.
     fn make_parts(
         &self,
         index: &Index,
@@ -244,8 +243,8 @@ impl Generation {
         last_entries: usize,
     ) -> Vec<TailPart> {
         let pieces = divide_inserts(commits);
-        let shares = shares_of(&pieces, self.threads);
-        let expected = (last_entries + last_entries / 4) / shares.len().max(1);
+        let chunks = chunks_of(&pieces, self.threads);
+        let expected = (last_entries + last_entries / 4) / chunks.len().max(1);
         let make = |commits: &[Arc<Commit>]| {
             TailPart::from(if index.definition.clustered {
                 documents_by_id(index, commits, expected)
@@ -253,7 +252,7 @@ impl Generation {
                 index_entries(index, commits, expected)
             })
         };
-        for_each_share(&shares, self.threads, make)
+        for_each_chunk(&chunks, self.threads, make)
     }
 
     /// Returns the existing tail parts of an index, without creating more.

@@ -1,4 +1,4 @@
-//! Shares of commits, whose entries several threads create.
+//! Divides commits into chunks, whose entries several threads create.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use windrow_fold::RecordId;
 
 use crate::record::{self, Commit, Operation};
 
-/// The minimal bytes of commits per thread.
-const SHARE_BYTES: usize = 256 << 10;
+/// The minimal bytes of commits in a chunk.
+const CHUNK_BYTES_MIN: usize = 256 << 10;
 
-/// The bytes of commits for which a thread creates the entries at a time.
-const SHARE_BYTES_MAX: usize = 1 << 20;
+/// About the maximal bytes of commits in a chunk. A single commit can be larger.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// Divides commits into consecutive shares of about equal bytes: one for each thread, or more if
-/// the shares would be large.
-pub(super) fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
+/// Divides commits into consecutive chunks of about equal bytes: one for each thread, or more if
+/// the chunks would be large.
+pub(super) fn chunks_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
     let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
-    let count_max = threads.max(bytes.div_ceil(SHARE_BYTES_MAX)).max(1);
-    let count = (bytes / SHARE_BYTES).clamp(1, count_max);
-    let (mut shares, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
+    let count_max = threads.max(bytes.div_ceil(CHUNK_BYTES_MAX)).max(1);
+    let count = (bytes / CHUNK_BYTES_MIN).clamp(1, count_max);
+    let (mut chunks, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
     for left in (1..=count).rev() {
         let (wanted, mut taken) = (rest_bytes / left, 0);
         let within = rest.iter().take_while(|commit| {
@@ -29,18 +29,18 @@ pub(super) fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Co
             taken += if begins_within { commit.bytes } else { 0 };
             begins_within
         });
-        let (share, others) = rest.split_at(within.count());
+        let (chunk, others) = rest.split_at(within.count());
         (rest, rest_bytes) = (others, rest_bytes - taken);
-        shares.push(share);
+        chunks.push(chunk);
     }
-    shares.retain(|share| !share.is_empty());
-    shares
+    chunks.retain(|chunk| !chunk.is_empty());
+    chunks
 }
 
-/// Calls `make` for each share, on at most `threads` threads. Returns the results in the order of
-/// the shares.
-pub(super) fn for_each_share<T: Send>(
-    shares: &[&[Arc<Commit>]],
+/// Calls `make` for each chunk, on at most `threads` threads. Returns the results in the order of
+/// the chunks.
+pub(super) fn for_each_chunk<T: Send>(
+    chunks: &[&[Arc<Commit>]],
     threads: usize,
     make: impl Fn(&[Arc<Commit>]) -> T + Sync,
 ) -> Vec<T> {
@@ -49,14 +49,14 @@ pub(super) fn for_each_share<T: Send>(
         let mut made = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(share) = shares.get(number) else {
+            let Some(chunk) = chunks.get(number) else {
                 return made;
             };
-            made.push((number, make(share)));
+            made.push((number, make(chunk)));
         }
     };
     let mut made = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(shares.len()))
+        let others: Vec<_> = (1..threads.min(chunks.len()))
             .map(|_| scope.spawn(work))
             .collect();
         let mut made = work();
@@ -72,10 +72,10 @@ pub(super) fn for_each_share<T: Send>(
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// Divides commits that insert many documents, so that their entries can be created in shares. The
-/// pieces have the position of their commit, and share its memory.
+/// Divides commits that insert many documents, so that their entries can be created in several chunks. The
+/// pieces have the position of their commit, and refer to its memory.
 pub(super) fn divide_inserts(commits: &[Arc<Commit>]) -> Cow<'_, [Arc<Commit>]> {
-    let is_large = |commit: &Arc<Commit>| commit.bytes >= 2 * SHARE_BYTES;
+    let is_large = |commit: &Arc<Commit>| commit.bytes >= 2 * CHUNK_BYTES_MIN;
     if !commits.iter().any(is_large) {
         return Cow::Borrowed(commits);
     }
@@ -103,7 +103,7 @@ fn push_pieces(
     let numbered = record::documents(documents).zip(first.and_following());
     for ((offset, document), id) in numbered {
         let end = offset + document.as_bytes().len();
-        if end - start < SHARE_BYTES && end < documents.len() {
+        if end - start < CHUNK_BYTES_MIN && end < documents.len() {
             continue;
         }
         pieces.push(Arc::new(Commit {
@@ -139,32 +139,32 @@ mod tests {
     }
 
     fn sizes(commits: &[Arc<Commit>], threads: usize) -> Vec<usize> {
-        let shares = shares_of(commits, threads);
+        let chunks = chunks_of(commits, threads);
         assert_eq!(
-            shares
+            chunks
                 .concat()
                 .iter()
                 .map(|it| it.position)
                 .collect::<Vec<_>>(),
             commits.iter().map(|it| it.position).collect::<Vec<_>>(),
         );
-        shares.iter().map(|share| share.len()).collect()
+        chunks.iter().map(|chunk| chunk.len()).collect()
     }
 
     #[test]
     fn commits_are_divided_by_bytes_in_order() {
-        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 2), [4, 4]);
-        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 3), [3, 3, 2]);
-        let first_large = commits(&[6 * SHARE_BYTES, SHARE_BYTES, SHARE_BYTES]);
+        assert_eq!(sizes(&commits(&[CHUNK_BYTES_MIN; 8]), 2), [4, 4]);
+        assert_eq!(sizes(&commits(&[CHUNK_BYTES_MIN; 8]), 3), [3, 3, 2]);
+        let first_large = commits(&[6 * CHUNK_BYTES_MIN, CHUNK_BYTES_MIN, CHUNK_BYTES_MIN]);
         assert_eq!(sizes(&first_large, 2), [1, 2]);
-        let last_large = commits(&[1, 1, 6 * SHARE_BYTES]);
+        let last_large = commits(&[1, 1, 6 * CHUNK_BYTES_MIN]);
         assert_eq!(sizes(&last_large, 2), [3]);
-        assert_eq!(sizes(&commits(&[8 * SHARE_BYTES]), 4), [1]);
-        assert_eq!(sizes(&commits(&[SHARE_BYTES / 8; 8]), 4), [8]);
+        assert_eq!(sizes(&commits(&[8 * CHUNK_BYTES_MIN]), 4), [1]);
+        assert_eq!(sizes(&commits(&[CHUNK_BYTES_MIN / 8; 8]), 4), [8]);
         assert_eq!(sizes(&[], 4), [0; 0]);
-        // No share is large.
-        assert_eq!(sizes(&commits(&[SHARE_BYTES; 16]), 2), [4; 4]);
-        assert_eq!(sizes(&commits(&[SHARE_BYTES_MAX; 3]), 1), [1; 3]);
+        // No chunk is large.
+        assert_eq!(sizes(&commits(&[CHUNK_BYTES_MIN; 16]), 2), [4; 4]);
+        assert_eq!(sizes(&commits(&[CHUNK_BYTES_MAX; 3]), 1), [1; 3]);
     }
 
     /// One insert of documents of 40 KB.
@@ -203,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn results_are_in_the_order_of_the_shares() {
-        let commits = commits(&[SHARE_BYTES_MAX; 40]);
-        let shares = shares_of(&commits, 3);
-        let first = |share: &[Arc<Commit>]| share.first().map(|commit| commit.position.0);
-        let found = for_each_share(&shares, 3, first);
+    fn results_are_in_the_order_of_the_chunks() {
+        let commits = commits(&[CHUNK_BYTES_MAX; 40]);
+        let chunks = chunks_of(&commits, 3);
+        let first = |chunk: &[Arc<Commit>]| chunk.first().map(|commit| commit.position.0);
+        let found = for_each_chunk(&chunks, 3, first);
         assert_eq!(found, (1..=40).map(Some).collect::<Vec<_>>());
-        assert!(for_each_share(&[], 3, first).is_empty());
+        assert!(for_each_chunk(&[], 3, first).is_empty());
     }
 
     #[test]
@@ -220,10 +220,13 @@ mod tests {
         assert_eq!(ids(&pieces), ids(&commits));
         let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
         assert_eq!(bytes, commits.iter().map(|it| it.bytes).sum::<usize>());
-        let shares = shares_of(&pieces, 2);
-        let share_bytes = |share: &&[Arc<Commit>]| share.iter().map(|it| it.bytes).sum::<usize>();
-        let sizes: Vec<usize> = shares.iter().map(share_bytes).collect();
-        assert!(sizes[0].abs_diff(sizes[1]) <= 2 * SHARE_BYTES, "{sizes:?}");
+        let chunks = chunks_of(&pieces, 2);
+        let chunk_bytes = |chunk: &&[Arc<Commit>]| chunk.iter().map(|it| it.bytes).sum::<usize>();
+        let sizes: Vec<usize> = chunks.iter().map(chunk_bytes).collect();
+        assert!(
+            sizes[0].abs_diff(sizes[1]) <= 2 * CHUNK_BYTES_MIN,
+            "{sizes:?}"
+        );
         assert_eq!(divide_inserts(&commits[..1]).len(), 1);
     }
 }
