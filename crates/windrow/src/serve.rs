@@ -43,7 +43,7 @@ use windrow_collection::{Engine, Error, Position};
 use windrow_document::doc;
 use windrow_page::PageServer;
 use windrow_server::{
-    Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode, Traces, UsersEngine,
+    Config, Log, LogTarget, Server, Services, Severity, State, Stop, TlsMode, UsersEngine,
     log_resumed_builds, new_password,
 };
 use windrow_web::MetricsServer;
@@ -186,7 +186,7 @@ struct Companions {
     _address_file: Option<AddressFile>,
     _metrics: Option<MetricsServer>,
     _web: Option<PageServer>,
-    _traces: Option<(Arc<Traces>, TraceExporter)>,
+    _traces: Option<TraceExporter>,
     _pid_file: Option<PidFile>,
 }
 
@@ -297,7 +297,7 @@ struct BoundServer {
     password: String,
     metrics: Option<MetricsServer>,
     web: Option<PageServer>,
-    traces: Option<(Arc<Traces>, TraceExporter)>,
+    traces: Option<TraceExporter>,
 }
 
 /// Opens the sockets of the server, its metrics and its web page. No client is served yet.
@@ -321,7 +321,7 @@ fn bind_server(
         log: log.clone(),
         folder: Some(options.data_folder.clone()),
         status: Vec::new(),
-        traces: traces.as_ref().map(|(traces, _)| traces.clone()),
+        traces: traces.as_ref().map(|exporter| exporter.traces.clone()),
         users,
     };
     let password = new_password().map_err(|error| Failure::runtime(error.message))?;

@@ -96,7 +96,10 @@ fn check_opens(
                 newest_run_ms: newest.ok().flatten(),
                 is_served: false,
             };
-            engine.close().map(|()| found).map_err(|it| explain(&it))
+            engine
+                .close()
+                .map(|()| found)
+                .map_err(|error| OpeningProblem::new(&error))
         }
         Ok(server) => {
             let newest = read_newest_run(server);
@@ -104,9 +107,12 @@ fn check_opens(
                 newest_run_ms,
                 is_served: true,
             });
-            found.map_err(|failure| (failure.to_string(), SERVER_ADVICE))
+            found.map_err(|failure| OpeningProblem {
+                reason: failure.to_string(),
+                advice: SERVER_ADVICE,
+            })
         }
-        Err(error) => Err(explain(&error)),
+        Err(error) => Err(OpeningProblem::new(&error)),
     };
     match read {
         Ok(found) => {
@@ -118,7 +124,7 @@ fn check_opens(
             checks.push(Check::good(FOLDER, format!("{shown} opens{served}")));
             found
         }
-        Err((reason, advice)) => {
+        Err(OpeningProblem { reason, advice }) => {
             checks.push(Check::problem(FOLDER, format!("{shown}: {reason}"), advice));
             FoundData::default()
         }
@@ -127,21 +133,31 @@ fn check_opens(
 
 const SERVER_ADVICE: &str = "the server that has the folder open does not answer; see its log";
 
-/// Returns the reason why a folder cannot be opened, and an advice.
-fn explain(error: &Error) -> (String, &'static str) {
-    let advice = match error {
-        Error::Storage(StorageError::Encrypted { .. } | StorageError::WrongKey { .. }) => {
-            "name the file of its key with --encryption-key-file"
+/// Why a folder cannot be opened, and what to do about it.
+struct OpeningProblem {
+    reason: String,
+    advice: &'static str,
+}
+
+impl OpeningProblem {
+    fn new(error: &Error) -> OpeningProblem {
+        let advice = match error {
+            Error::Storage(StorageError::Encrypted { .. } | StorageError::WrongKey { .. }) => {
+                "name the file of its key with --encryption-key-file"
+            }
+            Error::Storage(StorageError::NotEncrypted { .. }) => {
+                "leave the key out; only a new data folder can be encrypted"
+            }
+            Error::Storage(StorageError::InUse { .. }) => {
+                "if a process of another command has it open, wait until it ends"
+            }
+            _ => "restore a backup, or index the folders into a new data folder",
+        };
+        OpeningProblem {
+            reason: error.to_string(),
+            advice,
         }
-        Error::Storage(StorageError::NotEncrypted { .. }) => {
-            "leave the key out; only a new data folder can be encrypted"
-        }
-        Error::Storage(StorageError::InUse { .. }) => {
-            "if a process of another command has it open, wait until it ends"
-        }
-        _ => "restore a backup, or index the folders into a new data folder",
-    };
-    (error.to_string(), advice)
+    }
 }
 
 /// Returns the end of the newest run. `None` if no files are indexed.

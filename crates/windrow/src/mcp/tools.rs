@@ -1,5 +1,6 @@
 //! The tools: `search`, `read` and `facets`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -232,20 +233,20 @@ fn read(data_folder: &Path, arguments: &Map<String, Value>) -> Result<Value, Too
     let mut start = offset.unwrap_or(0) as usize;
     let mut count = length.unwrap_or(CHARACTERS) as usize;
     if has_lines {
-        let lines = line_range(&document.text, first_line, last_line);
-        start = lines.0;
-        count = count.min(lines.1);
+        let lines = characters_of_lines(&document.text, first_line, last_line);
+        start = lines.start;
+        count = count.min(lines.len());
     }
     Ok(part(&document, start, count))
 }
 
-/// Returns the first character and the number of characters of a range of lines.
-fn line_range(text: &str, first: Option<u32>, last: Option<u32>) -> (usize, usize) {
+/// Returns the characters of a range of lines, which are numbered from 1. `last` is included.
+fn characters_of_lines(text: &str, first: Option<u32>, last: Option<u32>) -> Range<usize> {
     let first = first.unwrap_or(1) as usize - 1;
     let lines = (last.unwrap_or(u32::MAX) as usize).saturating_sub(first);
     let mut all = text.split_inclusive('\n').map(|line| line.chars().count());
-    let start = all.by_ref().take(first).sum();
-    (start, all.take(lines).sum())
+    let start: usize = all.by_ref().take(first).sum();
+    start..start + all.take(lines).sum::<usize>()
 }
 
 /// Returns a part of a document. `start` and `count` are numbers of characters.
@@ -332,8 +333,11 @@ mod tests {
             (None, Some(1), "äb\n"),
         ];
         for (first, last, expected) in cases {
-            let (start, count) = line_range(&document().text, first, last);
-            assert_eq!(part(&document(), start, count)["text"], expected);
+            let lines = characters_of_lines(&document().text, first, last);
+            assert_eq!(
+                part(&document(), lines.start, lines.len())["text"],
+                expected
+            );
         }
     }
 

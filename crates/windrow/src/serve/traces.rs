@@ -26,6 +26,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends spans. When it is dropped, the waiting spans are sent once.
 pub struct TraceExporter {
+    /// The traces of the server.
+    pub traces: Arc<Traces>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,7 +36,7 @@ pub struct TraceExporter {
 pub fn start_traces(
     log: &Arc<Log>,
     options: &TraceOptions,
-) -> Result<Option<(Arc<Traces>, TraceExporter)>, Failure> {
+) -> Result<Option<TraceExporter>, Failure> {
     let Some(endpoint) = &options.endpoint else {
         return Ok(None);
     };
@@ -51,11 +53,11 @@ pub fn start_traces(
     let thread = thread
         .spawn(move || exporter.run())
         .map_err(Failure::runtime)?;
-    let exporter = TraceExporter {
+    Ok(Some(TraceExporter {
+        traces,
         stop,
         thread: Some(thread),
-    };
-    Ok(Some((traces, exporter)))
+    }))
 }
 
 impl Drop for TraceExporter {
