@@ -15,8 +15,12 @@ use crate::read::{Reader, ReaderIndex};
 /// The maximal number of reported entries of each kind.
 const SHOWN_MAX: usize = 100;
 
-/// Keys with their payloads.
-type EntryList = Vec<(Vec<u8>, Vec<u8>)>;
+/// An entry of a document.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct DocumentEntry {
+    key: Vec<u8>,
+    payload: Vec<u8>,
+}
 
 /// Visits the distinct entries of a document.
 pub fn each_entry(
@@ -25,16 +29,21 @@ pub fn each_entry(
     scratch: &mut Scratch,
     visit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), Error> {
-    let mut entries = EntryList::new();
-    let mut add = |key: &[u8], payload: &[u8]| entries.push((key.to_vec(), payload.to_vec()));
+    let mut entries = Vec::new();
+    let mut add = |key: &[u8], payload: &[u8]| {
+        entries.push(DocumentEntry {
+            key: key.to_vec(),
+            payload: payload.to_vec(),
+        });
+    };
     let definition = index.definition();
     definition.entries(document, scratch, &mut add)?;
     // Of equal keys the smallest payload counts.
     entries.sort();
-    entries.dedup_by(|a, b| a.0 == b.0);
+    entries.dedup_by(|one, other| one.key == other.key);
     entries
         .iter()
-        .for_each(|(key, payload)| visit(key, payload));
+        .for_each(|entry| visit(&entry.key, &entry.payload));
     Ok(())
 }
 
@@ -136,19 +145,34 @@ impl IndexEntries {
         Ok(cursor.next()?)
     }
 
-    /// Returns key, record id and payload.
-    fn entry(&self) -> (&[u8], RecordId, &[u8]) {
+    /// Returns the current entry.
+    fn entry(&self) -> FoundEntry<'_> {
         match self {
-            IndexEntries::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
+            IndexEntries::Entries(cursor) => FoundEntry {
+                key: cursor.key(),
+                id: cursor.id(),
+                payload: cursor.payload(),
+            },
             IndexEntries::Clustered(cursor) => {
                 // A malformed record id belongs to no document. It is reported as extra, with
                 // record id 0.
                 let id = cursor.key().first_chunk().copied();
                 let id = RecordId(id.map_or(0, u64::from_be_bytes));
-                (cursor.payload(), id, b"")
+                FoundEntry {
+                    key: cursor.payload(),
+                    id,
+                    payload: b"",
+                }
             }
         }
     }
+}
+
+/// An entry of an index.
+struct FoundEntry<'e> {
+    key: &'e [u8],
+    id: RecordId,
+    payload: &'e [u8],
 }
 
 /// What an index contains.
@@ -174,7 +198,7 @@ fn read_entries(
     let mut entries = IndexEntries::new(reader, number)?;
     while entries.next()? {
         pace.step()?;
-        let (key, id, payload) = entries.entry();
+        let FoundEntry { key, id, payload } = entries.entry();
         *keys += u64::from(!is_mark(key));
         if is_unique {
             found.duplicates.add(key, id, payload);
@@ -205,7 +229,7 @@ impl Differences {
         while records.next()? {
             pace.step()?;
             let (document, id) = (Document::from_validated(records.document()), records.id());
-            for (key, payload) in entries_of(index, document, &mut scratch)? {
+            for DocumentEntry { key, payload } in entries_of(index, document, &mut scratch)? {
                 if !has(reader, number, &key, id, &payload)? {
                     missing.record(&key, &payload, id, document.get("_id"));
                 }
@@ -214,14 +238,17 @@ impl Differences {
         let mut found = IndexEntries::new(reader, number)?;
         while found.next()? {
             pace.step()?;
-            let (key, id, payload) = found.entry();
+            let FoundEntry { key, id, payload } = found.entry();
             let bytes = reader.get(id)?;
             let document = bytes.as_ref().map(|it| Document::from_validated(it));
             let entries = match document {
                 Some(document) => entries_of(index, document, &mut scratch)?,
-                None => EntryList::new(),
+                None => Vec::new(),
             };
-            if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
+            if !entries
+                .iter()
+                .any(|it| it.key == key && it.payload == payload)
+            {
                 extra.record(key, payload, id, document.and_then(|it| it.get("_id")));
             }
         }
@@ -234,12 +261,15 @@ fn entries_of(
     index: &ReaderIndex,
     document: Document<'_>,
     scratch: &mut Scratch,
-) -> Result<EntryList, Error> {
-    let mut entries = EntryList::new();
+) -> Result<Vec<DocumentEntry>, Error> {
+    let mut entries = Vec::new();
     let is_clustered = index.definition().clustered;
     each_entry(index, document, scratch, &mut |key, payload| {
         let payload = if is_clustered { b"" } else { payload };
-        entries.push((key.to_vec(), payload.to_vec()));
+        entries.push(DocumentEntry {
+            key: key.to_vec(),
+            payload: payload.to_vec(),
+        });
     })?;
     Ok(entries)
 }

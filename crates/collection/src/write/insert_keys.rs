@@ -27,7 +27,7 @@ pub(super) struct InsertKeys<'i> {
     scratch: Scratch,
 }
 
-/// A key: its document, its place, and what is known about it.
+/// A key: its document, its position in the bytes, and what is known about it.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEntry {
     index: usize,
@@ -43,6 +43,15 @@ pub(super) struct KeyEntry {
     pub taken: bool,
     /// What the transaction knows about it, if there is one.
     pub ownership: Option<KeyOwnership>,
+}
+
+/// A key of an insert.
+#[derive(Debug)]
+pub(super) struct InsertKey<'i, 'k> {
+    pub index: &'i Index,
+    pub bytes: &'k [u8],
+    /// The first key that is equal to it. It contains what is known about all of them.
+    pub known: &'k KeyEntry,
 }
 
 impl KeyEntry {
@@ -137,13 +146,15 @@ impl<'i> InsertKeys<'i> {
         index.ok_or_else(|| no_index(key.index, self.indexes.len()))
     }
 
-    /// Returns the index, the bytes and the state of a key.
-    pub fn key(&self, number: usize) -> Result<(&'i Index, &[u8], &KeyEntry), Bug> {
+    /// Returns the key with this number.
+    pub fn key(&self, number: usize) -> Result<InsertKey<'i, '_>, Bug> {
         let no_key = || no_key(number, self.keys.len());
         let key = self.keys.get(number).ok_or_else(no_key)?;
-        let known = self.keys.get(key.first).ok_or_else(no_key)?;
-        let index = self.index_of(key)?;
-        Ok((&index.index, key.bytes(&self.bytes), known))
+        Ok(InsertKey {
+            index: &self.index_of(key)?.index,
+            bytes: key.bytes(&self.bytes),
+            known: self.keys.get(key.first).ok_or_else(no_key)?,
+        })
     }
 
     fn key_mut(&mut self, number: usize) -> Result<&mut KeyEntry, Bug> {
@@ -195,12 +206,12 @@ impl<'i> InsertKeys<'i> {
     /// Locks all keys, which are sorted, for a transaction.
     pub fn lock(&mut self, locker: &KeyLocker<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
-            let (index, bytes, key) = self.key(number)?;
+            let key = self.key(number)?;
             // An equal key was locked already.
-            if key.first != number {
+            if key.known.first != number {
                 continue;
             }
-            let ownership = locker.lock(index, bytes, None)?;
+            let ownership = locker.lock(key.index, key.bytes, None)?;
             self.key_mut(number)?.ownership = Some(ownership);
         }
         Ok(())

@@ -9,7 +9,7 @@ use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
 use super::entries::entries_of;
-use super::insert_keys::InsertKeys;
+use super::insert_keys::{InsertKey, InsertKeys};
 use super::key_locking::{KeyLocker, KeyOwnership, holder};
 use super::plan::{AcceptedDocument, InsertPlan};
 use super::{InsertError, InsertOrder};
@@ -116,14 +116,14 @@ impl Collection {
         check: &UniquenessCheck<'_>,
     ) -> Result<Option<usize>, Error> {
         for number in numbers {
-            let (index, bytes, key) = keys.key(*number)?;
+            let key = keys.key(*number)?;
             let lookup = KeyLookup {
-                index,
-                key: bytes,
-                look_up: key.look_up,
-                ownership: key.ownership,
+                index: key.index,
+                key: key.bytes,
+                look_up: key.known.look_up,
+                ownership: key.known.ownership,
             };
-            if key.taken || check.exists(&lookup, None)? {
+            if key.known.taken || check.exists(&lookup, None)? {
                 return Ok(Some(*number));
             }
         }
@@ -138,11 +138,11 @@ impl Collection {
         number: usize,
         document: Document<'_>,
     ) -> Result<Error, Error> {
-        let (index, key, _) = keys.key(number)?;
+        let InsertKey { index, bytes, .. } = keys.key(number)?;
         let entries = entries_of(index, document, &mut Scratch::default())?;
         // Only the message needs the shape; without it, 1.0 is shown as 1.
-        let shape = entries.get(key).map(Vec::as_slice).unwrap_or_default();
-        Ok(self.duplicate(index, key, shape))
+        let shape = entries.get(bytes).map(Vec::as_slice).unwrap_or_default();
+        Ok(self.duplicate(index, bytes, shape))
     }
 
     /// Returns the error for a duplicate key of an index. `shape` may be empty if it is not known.
