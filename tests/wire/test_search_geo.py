@@ -106,6 +106,18 @@ def test_near_points_have_high_scores(places):
     for row in rows:
         distance = meters(positions[row["_id"]], origin)
         assert row["score"] == pytest.approx(pivot / (pivot + distance), rel=1e-5)
+    # The next pages, and a place with no point near it.
+    pages = []
+    while len(pages) < 1_000:
+        token = {"searchAfter": rows[-1]["token"]} if pages else {}
+        rows = search(collection, {**near, **token}, {"$limit": 300},
+                      {"$project": {"token": {"$meta": "searchSequenceToken"}}})
+        pages += ids(rows)
+    assert pages == expected
+    pole = {"near": {"path": "at", "origin": point(0, 90), "pivot": 0.001}}
+    nearest = min(range(len(positions)), key=lambda it: meters(positions[it], (0, 90)))
+    assert ids(search(collection, pole, {"$limit": 1})) == [nearest]
+    assert len(search(collection, pole)) == 1_000
     circle = {"center": point(*origin), "radius": 15_000}
     within = {"geoWithin": {"path": "at", "circle": circle}}
     both = {"compound": {"must": [near], "filter": [within, {"equals": {"path": "kind", "value": "a"}}]}}

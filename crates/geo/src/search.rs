@@ -123,6 +123,15 @@ impl SearchOrigin {
         position("origin", Some(value)).map(SearchOrigin)
     }
 
+    /// Returns the ranges of the keys of all points within so many meters. They have other keys, too.
+    pub fn key_ranges(self, meters: f64) -> Vec<KeyRange> {
+        // The slack is more than the width of a leaf cell.
+        let radians = (meters + 1.0) / SEARCH_EARTH_RADIUS_METERS;
+        let angle = Angle::from_radians(radians.min(std::f64::consts::PI));
+        let cap = Cap::from_center_angle(self.0.point(), angle);
+        descendants_of(&query_covering(&cap))
+    }
+
     /// Returns the distances of points in meters, by the keys of the points.
     pub fn distances(self) -> impl Fn(u64) -> f64 {
         let origin = self.0.point();

@@ -12,6 +12,7 @@ mod compile;
 mod details;
 mod facet;
 mod highlight;
+mod nearest;
 mod open_facts;
 mod operator;
 mod options;
@@ -323,6 +324,9 @@ impl OpenSearch {
         total: TotalCount,
         interrupt: &dyn Interrupt,
     ) -> Result<BestRecords, Error> {
+        if let (TotalCount::Unwanted, Some(pivot)) = (total, self.search.operator.point_pivot()) {
+            return self.nearest(options, pivot, interrupt);
+        }
         self.run(interrupt, Scores::Wanted, |node| match total {
             TotalCount::Wanted => {
                 let (best, total) = best_and_count(node, options, interrupt)?;
@@ -493,7 +497,7 @@ impl OpenSearch {
         hits: &[Hit],
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<DocumentBuf>, Error> {
-        self.over_lists(interrupt, |query, source, lists| {
+        self.over_lists(f64::INFINITY, interrupt, |query, source, lists| {
             let describe = &score_details::describe;
             let limits = Limits::default();
             let mut explainer = Explainer::new(query, source, &limits, describe, interrupt)?;
@@ -508,7 +512,19 @@ impl OpenSearch {
         scores: Scores,
         run: impl FnOnce(&mut SearchLists<'_>) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
-        self.over_lists(interrupt, |query, source, _| {
+        self.run_within(f64::INFINITY, interrupt, scores, run)
+    }
+
+    /// Runs a search that leaves out points which are farther from the origin of a `near` than so many
+    /// meters.
+    fn run_within<T>(
+        &self,
+        meters: f64,
+        interrupt: &dyn Interrupt,
+        scores: Scores,
+        run: impl FnOnce(&mut SearchLists<'_>) -> Result<T, Interrupted>,
+    ) -> Result<T, Error> {
+        self.over_lists(meters, interrupt, |query, source, _| {
             let (similarity, limits) = (Bm25Similarity, Limits::default());
             let node =
                 windrow_search::compile(query, source, &similarity, &limits, scores, interrupt);
@@ -516,9 +532,11 @@ impl OpenSearch {
         })
     }
 
-    /// Runs `work` with the query of the operator and the lists of the index.
+    /// Runs `work` with the query of the operator and the lists of the index. `meters` is that of
+    /// [`run_within`](Self::run_within).
     fn over_lists<T>(
         &self,
+        meters: f64,
         interrupt: &dyn Interrupt,
         work: impl FnOnce(
             &windrow_search::Query,
@@ -528,7 +546,8 @@ impl OpenSearch {
     ) -> Result<T, Error> {
         let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
-        let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
+        let mut compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
+        compiled.conditions.limit_distances(meters);
         let conditions = &compiled.conditions;
         let source = IndexSource::new(&*self.source, self.number, &lists, interrupt);
         let source = source.with_conditions(conditions);

@@ -63,6 +63,8 @@ pub enum RecordValues {
         paths: Vec<String>,
         /// The origin.
         origin: SearchOrigin,
+        /// Points that are farther away are left out.
+        within: f64,
     },
 }
 
@@ -76,6 +78,15 @@ pub struct ValueRange {
 }
 
 impl ValueConditions {
+    /// Leaves out points that are farther from an origin than so many meters.
+    pub fn limit_distances(&mut self, meters: f64) {
+        for values in &mut self.values {
+            if let RecordValues::Distances { within, .. } = values {
+                *within = meters;
+            }
+        }
+    }
+
     const NONE: &'static ValueConditions = &ValueConditions {
         filters: Vec::new(),
         values: Vec::new(),
@@ -280,7 +291,11 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
         let mut values = match self.conditions.values.get(number) {
             None => Vec::new(),
             Some(RecordValues::Numbers(ranges)) => self.numbers(ranges)?,
-            Some(RecordValues::Distances { paths, origin }) => self.distances(paths, *origin)?,
+            Some(RecordValues::Distances {
+                paths,
+                origin,
+                within,
+            }) => self.distances(paths, *origin, *within)?,
         };
         values.sort_unstable_by(|one: &RecordValue, other| {
             one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))

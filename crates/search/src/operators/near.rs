@@ -30,7 +30,7 @@ pub struct Nearness {
 
 impl Nearness {
     /// Returns the score of a value. It has 32 bits, as Lucene's scores.
-    fn score(&self, value: f64) -> f64 {
+    pub fn score(&self, value: f64) -> f64 {
         let score = self.pivot / (self.pivot + (self.origin - value).abs());
         f64::from(score as f32)
     }
