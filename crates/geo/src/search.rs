@@ -93,6 +93,7 @@ impl SearchArea {
         let cell = CellId(key);
         match &self.kind {
             AreaKind::Box(rectangle) => {
+                // Few points are at the boundary. The bounds of a cell take longer to compute.
                 rectangle.contains_point(&cell.to_point())
                     || rectangle.intersects_cell(&Cell::from_cell_id(cell))
             }
@@ -379,6 +380,12 @@ impl Shape {
         };
         let shape = parse_stored(ValueRef::Document(document), proceed)?;
         Ok(shape.filter(|shape| shape.check_on_earth().is_ok()))
+    }
+
+    /// Returns the ids of the cells under which a search index stores the shape: for a point its
+    /// leaf cell.
+    pub fn cell_keys(&self) -> Vec<u64> {
+        CellLevels::default().index_cells(self)
     }
 
     /// Returns the id of the leaf cell of the shape, if it is a single point.

@@ -280,6 +280,17 @@ fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
 /// The opened lists of a search, which return its records and their scores.
 type SearchLists<'s> = Compiled<IndexSource<'s>, Bm25Similarity>;
 
+/// Opens the lists of a query.
+fn open_lists<'s>(
+    query: &windrow_search::Query,
+    source: &IndexSource<'s>,
+    scores: Scores,
+    interrupt: &dyn Interrupt,
+) -> Result<SearchLists<'s>, CompileError<Error>> {
+    let (similarity, limits) = (Bm25Similarity, Limits::default());
+    windrow_search::compile(query, source, &similarity, &limits, scores, interrupt)
+}
+
 /// Whether a search returns the number of all records that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TotalCount {
@@ -324,19 +335,23 @@ impl OpenSearch {
         total: TotalCount,
         interrupt: &dyn Interrupt,
     ) -> Result<BestRecords, Error> {
-        if let (TotalCount::Unwanted, Some(pivot)) = (total, self.search.operator.point_pivot()) {
-            return self.nearest(options, pivot, interrupt);
-        }
-        self.run(interrupt, Scores::Wanted, |node| match total {
-            TotalCount::Wanted => {
-                let (best, total) = best_and_count(node, options, interrupt)?;
-                let total = Some(total);
-                Ok(BestRecords { best, total })
+        self.over_lists(interrupt, |query, source, _| {
+            if let (TotalCount::Unwanted, Some(nearness)) = (total, source.point_nearness(query)) {
+                let best = nearest::best_of_near(query, source, nearness, options, interrupt)?;
+                return Ok(BestRecords { best, total: None });
             }
-            TotalCount::Unwanted => Ok(BestRecords {
-                best: best(node, options, interrupt)?,
-                total: None,
-            }),
+            let mut node = open_lists(query, source, Scores::Wanted, interrupt)?;
+            match total {
+                TotalCount::Wanted => {
+                    let (best, total) = best_and_count(&mut node, options, interrupt)?;
+                    let total = Some(total);
+                    Ok(BestRecords { best, total })
+                }
+                TotalCount::Unwanted => Ok(BestRecords {
+                    best: best(&mut node, options, interrupt)?,
+                    total: None,
+                }),
+            }
         })
     }
 
@@ -497,7 +512,7 @@ impl OpenSearch {
         hits: &[Hit],
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<DocumentBuf>, Error> {
-        self.over_lists(f64::INFINITY, interrupt, |query, source, lists| {
+        self.over_lists(interrupt, |query, source, lists| {
             let describe = &score_details::describe;
             let limits = Limits::default();
             let mut explainer = Explainer::new(query, source, &limits, describe, interrupt)?;
@@ -512,31 +527,15 @@ impl OpenSearch {
         scores: Scores,
         run: impl FnOnce(&mut SearchLists<'_>) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
-        self.run_within(f64::INFINITY, interrupt, scores, run)
-    }
-
-    /// Runs a search that leaves out points which are farther from the origin of a `near` than so many
-    /// meters.
-    fn run_within<T>(
-        &self,
-        meters: f64,
-        interrupt: &dyn Interrupt,
-        scores: Scores,
-        run: impl FnOnce(&mut SearchLists<'_>) -> Result<T, Interrupted>,
-    ) -> Result<T, Error> {
-        self.over_lists(meters, interrupt, |query, source, _| {
-            let (similarity, limits) = (Bm25Similarity, Limits::default());
-            let node =
-                windrow_search::compile(query, source, &similarity, &limits, scores, interrupt);
-            Ok(run(&mut node?)?)
+        self.over_lists(interrupt, |query, source, _| {
+            let mut node = open_lists(query, source, scores, interrupt)?;
+            Ok(run(&mut node)?)
         })
     }
 
-    /// Runs `work` with the query of the operator and the lists of the index. `meters` is that of
-    /// [`run_within`](Self::run_within).
+    /// Runs `work` with the query of the operator and the lists of the index.
     fn over_lists<T>(
         &self,
-        meters: f64,
         interrupt: &dyn Interrupt,
         work: impl FnOnce(
             &windrow_search::Query,
@@ -546,8 +545,7 @@ impl OpenSearch {
     ) -> Result<T, Error> {
         let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
-        let mut compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
-        compiled.conditions.limit_distances(meters);
+        let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
         let conditions = &compiled.conditions;
         let source = IndexSource::new(&*self.source, self.number, &lists, interrupt);
         let source = source.with_conditions(conditions);

@@ -52,7 +52,7 @@ fn check_search(shape: ValueRef<'_>, operand: ValueRef<'_>) {
             assert!(ranges.iter().any(|range| range.contains(key)), "{operand}");
         }
     }
-    let keys = Cells::Sphere(CellLevels::default()).keys(&shape);
+    let keys = shape.cell_keys();
     let shapes = [shape];
     for relation in ["contains", "intersects", "within"] {
         if let Ok(query) = ShapeQuery::parse(relation, operand, &|_| Ok(()))
@@ -60,7 +60,6 @@ fn check_search(shape: ValueRef<'_>, operand: ValueRef<'_>) {
         {
             let ranges = query.key_ranges();
             let is_covered = |key: &u64| ranges.iter().any(|range| range.contains(*key));
-            let keys = keys.as_deref().unwrap_or_default();
             assert!(keys.iter().any(is_covered), "{relation}: {operand}");
         }
     }

@@ -14,7 +14,6 @@ use windrow_text::{
 };
 
 use super::SearchDefinition;
-use super::geo;
 use super::keys::{
     POINT, SHAPE, TERM_BYTES_MAX, append_cell_key, append_path, append_value_key,
     autocomplete_path, multi_path,
@@ -224,7 +223,7 @@ impl SearchScratch {
         let entries = entries_at(&mut self.paths, path);
         entries.add_existence();
         // The key begins with the byte behind the path.
-        for cell in geo::cells(&shape) {
+        for cell in shape.cell_keys() {
             self.key.clear();
             append_cell_key(&mut self.key, "", kind, cell);
             entries.add_plain(self.key.get(1..).unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Fields of the type `geo`.
 
 use windrow_document::{Document, ValueRef};
-use windrow_geo::{CellLevels, Cells, Error, Proceed, Shape};
+use windrow_geo::{Error, Proceed, Shape};
 
 use super::SearchDefinition;
 use super::mapping::GeoMapping;
@@ -19,12 +19,6 @@ impl GeoMapping {
             |shape: &Shape| self == GeoMapping::PointsAndShapes || shape.point_key().is_some();
         Ok(shape.filter(is_indexed))
     }
-}
-
-/// Returns the ids of the cells under which a shape is indexed.
-pub(super) fn cells(shape: &Shape) -> Vec<u64> {
-    let cells = Cells::Sphere(CellLevels::default());
-    cells.keys(shape).unwrap_or_default()
 }
 
 impl SearchDefinition {

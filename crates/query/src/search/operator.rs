@@ -188,21 +188,6 @@ impl SearchOperator {
         SearchOperator::parse_at(name, operand, 0)
     }
 
-    /// Returns the pivot of a `near` with a point whose scores are not changed.
-    pub fn point_pivot(&self) -> Option<f64> {
-        match (&self.kind, &self.score) {
-            (
-                OperatorKind::Near {
-                    origin: NearOrigin::Point(_),
-                    pivot,
-                    ..
-                },
-                Score::AsIs,
-            ) => Some(*pivot),
-            _ => None,
-        }
-    }
-
     fn parse_at(
         name: &str,
         operand: ValueRef<'_>,

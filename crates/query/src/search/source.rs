@@ -14,7 +14,9 @@ use windrow_geo::SearchOrigin;
 use windrow_index::search::{EXISTS, VALUE, path_of, prefix};
 use windrow_interrupt::Interrupt;
 use windrow_search::ids::SetIds;
-use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, RecordValue, Terms};
+use windrow_search::{
+    END, FieldStatistics, IdSet, Ids, Nearness, Postings, Query, RecordValue, Terms,
+};
 
 use crate::Error;
 use crate::key_range::KeyRange;
@@ -29,6 +31,8 @@ pub struct IndexSource<'s> {
     index: usize,
     lists: &'s TermLists,
     conditions: &'s ValueConditions,
+    /// Points that are farther from the origin of a `near` are left out, in meters.
+    distance_max: f64,
     interrupt: &'s dyn Interrupt,
 }
 
@@ -63,8 +67,6 @@ pub enum RecordValues {
         paths: Vec<String>,
         /// The origin.
         origin: SearchOrigin,
-        /// Points that are farther away are left out.
-        within: f64,
     },
 }
 
@@ -78,15 +80,6 @@ pub struct ValueRange {
 }
 
 impl ValueConditions {
-    /// Leaves out points that are farther from an origin than so many meters.
-    pub fn limit_distances(&mut self, meters: f64) {
-        for values in &mut self.values {
-            if let RecordValues::Distances { within, .. } = values {
-                *within = meters;
-            }
-        }
-    }
-
     const NONE: &'static ValueConditions = &ValueConditions {
         filters: Vec::new(),
         values: Vec::new(),
@@ -130,6 +123,7 @@ impl<'s> IndexSource<'s> {
             index,
             lists,
             conditions: ValueConditions::NONE,
+            distance_max: f64::INFINITY,
             interrupt,
         }
     }
@@ -137,6 +131,29 @@ impl<'s> IndexSource<'s> {
     /// Answers the conditions of a query.
     pub fn with_conditions(self, conditions: &'s ValueConditions) -> IndexSource<'s> {
         IndexSource { conditions, ..self }
+    }
+
+    /// Returns the source without the points that are farther from the origin of a `near` than so
+    /// many meters.
+    pub fn within(&self, meters: f64) -> IndexSource<'s> {
+        IndexSource {
+            distance_max: meters,
+            ..*self
+        }
+    }
+
+    /// Returns the scores by distance, if the query is a `near` with a point and nothing else.
+    pub fn point_nearness(&self, query: &Query) -> Option<Nearness> {
+        let Query::Near {
+            number, nearness, ..
+        } = query
+        else {
+            return None;
+        };
+        match self.conditions.values.get(*number)? {
+            RecordValues::Distances { .. } => Some(*nearness),
+            RecordValues::Numbers(_) => None,
+        }
     }
 
     fn list(&self, key: &[u8]) -> Result<TermList, Error> {
@@ -291,11 +308,7 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
         let mut values = match self.conditions.values.get(number) {
             None => Vec::new(),
             Some(RecordValues::Numbers(ranges)) => self.numbers(ranges)?,
-            Some(RecordValues::Distances {
-                paths,
-                origin,
-                within,
-            }) => self.distances(paths, *origin, *within)?,
+            Some(RecordValues::Distances { paths, origin }) => self.distances(paths, *origin)?,
         };
         values.sort_unstable_by(|one: &RecordValue, other| {
             one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))

@@ -155,8 +155,8 @@ impl Postings for TermList {
 
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let end = first.saturating_add(64 * bits.len() as u64);
+        let last = RecordId(end).previous();
         while self.list.id().0 < end {
-            let last = RecordId(end).previous();
             let take = |ids: &[u64]| set_bits(bits, first, ids);
             if !self.list.read_ids(last, take) {
                 set_bits(bits, first, &[self.list.id().0]);

@@ -61,7 +61,6 @@ impl Compiler<'_> {
         let values = RecordValues::Distances {
             paths: found,
             origin,
-            within: f64::INFINITY,
         };
         // The values are distances already.
         let nearness = Nearness { origin: 0.0, pivot };

@@ -85,21 +85,19 @@ impl IndexSource<'_> {
         Ok(found)
     }
 
-    /// Returns the distances of points that are not farther away than `within`, with the ids of
-    /// their records.
+    /// Returns the distances of points, with the ids of their records.
     pub(super) fn distances(
         &self,
         paths: &[String],
         origin: SearchOrigin,
-        within: f64,
     ) -> Result<Vec<RecordValue>, Error> {
         let (mut found, distance) = (Vec::new(), origin.distances());
-        let cells = origin.key_ranges(within);
+        let cells = origin.key_ranges(self.distance_max);
         for path in paths {
             let cell = cell_of(path);
             let near = |key: &[u8]| {
                 let distance = cell(key).map(&distance)?;
-                (distance <= within).then_some(distance)
+                (distance <= self.distance_max).then_some(distance)
             };
             for range in &cells {
                 self.add_values(&keys_of(path, POINT, *range), near, &mut found)?;
