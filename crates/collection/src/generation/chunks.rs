@@ -72,8 +72,8 @@ pub(super) fn for_each_chunk<T: Send>(
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// Divides commits that insert many documents, so that their entries can be created in several chunks. The
-/// pieces have the position of their commit, and refer to its memory.
+/// Divides commits that insert many documents: their entries can then be created in several chunks.
+/// The pieces have the position of their commit, and refer to its memory.
 pub(super) fn divide_inserts(commits: &[Arc<Commit>]) -> Cow<'_, [Arc<Commit>]> {
     let is_large = |commit: &Arc<Commit>| commit.bytes >= 2 * CHUNK_BYTES_MIN;
     if !commits.iter().any(is_large) {
