@@ -23,10 +23,22 @@ def test_follower_is_a_secondary(pair):
     with pytest.raises(pymongo.errors.NotPrimaryError) as refused:
         direct.test.c.insert_one({})
     assert refused.value.details["code"] == 10107
-    assert refused.value.details["topologyVersion"]["counter"] == 0
+    assert refused.value.details["topologyVersion"] == \
+        two.client().admin.command("hello")["topologyVersion"]
     with pytest.raises(pymongo.errors.NotPrimaryError) as refused:
         direct.test.command("create", "x")
     assert refused.value.details["code"] == 10107
+
+
+def test_waiting_clients_are_told_of_new_servers(store, prefix, tmp_path):
+    with StoreServer(tmp_path / "one", store, prefix) as one:
+        client = one.client()
+        wait_until(lambda: client.admin.command("hello")["topologyVersion"]["counter"] == 2)
+        known = client.admin.command("hello")["topologyVersion"]
+        with StoreServer(tmp_path / "two", store, prefix, is_follower=True) as two:
+            hello = client.admin.command("hello", topologyVersion=known, maxAwaitTimeMS=20_000)
+            assert hello["topologyVersion"]["counter"] == 3
+            assert hello["hosts"] == [f"127.0.0.1:{it.port}" for it in (one, two)]
 
 
 def test_follower_serves_what_was_acknowledged(pair):

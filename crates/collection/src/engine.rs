@@ -176,6 +176,12 @@ impl Engine {
         self.core.storage.shared_state()
     }
 
+    /// Returns how often this server has noticed that a server was added to the database in the
+    /// object store, or removed.
+    pub fn member_changes(&self) -> u64 {
+        self.core.storage.member_changes()
+    }
+
     /// Returns the newest position that was written.
     pub fn written(&self) -> Position {
         self.core.storage.log.written()

@@ -310,12 +310,12 @@ impl State {
     }
 
     /// The number of changes of the topology: a server that follows another one can become the
-    /// primary, a primary can be suspended, and every server stops.
+    /// primary, a primary can be suspended, other servers come and go, and every server stops.
     pub(crate) fn topology_counter(&self) -> i64 {
         let engine = &self.services.engine;
         let is_shared_primary = engine.is_shared() && !engine.is_following();
         let role = i64::from(is_shared_primary) + i64::from(self.stop.is_requested());
-        role + self.suspension.changes()
+        role + self.suspension.changes() + engine.member_changes() as i64
     }
 
     /// Returns `true` if this server accepts writes.

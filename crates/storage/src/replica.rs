@@ -144,6 +144,7 @@ impl Primary {
             options,
             objects,
             writer: self.writer,
+            members: storage.members().clone(),
         })?;
         storage.set_uploader(uploader)?;
         Ok(storage)
@@ -286,10 +287,10 @@ impl Replica {
                 return Ok(FollowOutcome::Stale(stale));
             }
         }
-        self.storage.change_shared_state(|seen| {
+        self.storage.change_seen_primary(|seen| {
             seen.epoch = object.header.epoch;
             if object.header.kind == ObjectKind::Fence {
-                seen.primary.clone_from(&object.address);
+                seen.address.clone_from(&object.address);
             }
         });
         if let Some(newest) = object.records.last() {
@@ -331,12 +332,12 @@ impl Replica {
         members::announce(bucket, self.compared.server(), &own)?;
         let all = members::all(bucket)?;
         let primary = all.iter().find(|(id, _)| *id == self.end.writer);
-        self.storage.change_shared_state(|seen| {
-            seen.members = members::states(&all);
-            if let Some((_, primary)) = primary {
-                seen.primary.clone_from(&primary.state.address);
-            }
-        });
+        self.storage.members().update(&all);
+        if let Some((_, primary)) = primary {
+            let address = &primary.state.address;
+            self.storage
+                .change_seen_primary(|seen| seen.address.clone_from(address));
+        }
         let (_, boundary) = boundary::newest(bucket)?;
         self.looked = Some(Instant::now());
         Ok(self.end.number <= boundary.collected)

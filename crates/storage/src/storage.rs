@@ -18,7 +18,7 @@ use crate::position::Position;
 use crate::run_id::RunId;
 use crate::run_objects::RunObjects;
 use crate::runs::{Runs, RunsFolder, RunsOptions};
-use crate::shared_log::members::{Builder, MemberState};
+use crate::shared_log::members::{Builder, KnownMembers, MemberState};
 use crate::shared_log::uploader::{Confirmation, Garbage, Uploader};
 use crate::store_statistics::StoreStatistics;
 
@@ -51,6 +51,15 @@ pub struct SharedState {
     pub members: Vec<MemberState>,
 }
 
+/// What a server knows of the primary that it follows.
+#[derive(Clone, Default)]
+pub(crate) struct SeenPrimary {
+    /// The number of takeovers of the log.
+    pub epoch: u64,
+    /// The address of the primary, or "" if it is unknown.
+    pub address: String,
+}
+
 /// An open data folder. Clones share it. Its lock is released when the last of the three parts is
 /// dropped.
 #[derive(Clone)]
@@ -65,8 +74,10 @@ pub struct Storage {
     uploader: Arc<OnceLock<Uploader>>,
     /// If the database is in an object store: which part of the local log is needed there.
     compared: Option<Arc<ComparedLog>>,
-    /// What a server knows that follows another one.
-    seen: Arc<Mutex<SharedState>>,
+    /// What a server knows of the primary that it follows.
+    seen: Arc<Mutex<SeenPrimary>>,
+    /// The servers of the database in the object store.
+    members: Arc<KnownMembers>,
     /// How old the newest record was when this server applied it, if it follows another one.
     delay: Arc<Mutex<Option<Duration>>>,
     /// What this server offers to the builds of the primary.
@@ -150,6 +161,7 @@ impl Storage {
             uploader: Arc::default(),
             compared: None,
             seen: Arc::default(),
+            members: Arc::default(),
             delay: Arc::default(),
             builder: Arc::default(),
         })
@@ -191,25 +203,40 @@ impl Storage {
             .unwrap_or_default()
     }
 
-    /// Changes what is known of the database, on a server that follows another one.
-    pub(crate) fn change_shared_state(&self, change: impl FnOnce(&mut SharedState)) {
+    /// Changes what is known of the primary, on a server that follows it.
+    pub(crate) fn change_seen_primary(&self, change: impl FnOnce(&mut SeenPrimary)) {
         change(&mut self.seen.lock());
+    }
+
+    /// Returns the servers of the database in the object store.
+    pub(crate) fn members(&self) -> &Arc<KnownMembers> {
+        &self.members
+    }
+
+    /// Returns how often this server has noticed that a server was added to the database in the
+    /// object store, or removed.
+    pub fn member_changes(&self) -> u64 {
+        self.members.changes()
     }
 
     /// Returns what this server knows of the database in the object store. `None` if the database
     /// is not in one.
     pub fn shared_state(&self) -> Option<SharedState> {
+        let members = self.members.states();
         let Some(uploader) = self.uploader.get() else {
-            return self.compared.is_some().then(|| SharedState {
+            let seen = self.seen.lock().clone();
+            return self.compared.is_some().then_some(SharedState {
                 is_following: true,
-                ..self.seen.lock().clone()
+                primary: seen.address,
+                epoch: seen.epoch,
+                members,
             });
         };
         Some(SharedState {
             is_following: false,
             primary: uploader.address().to_owned(),
             epoch: uploader.epoch(),
-            members: uploader.members(),
+            members,
         })
     }
 

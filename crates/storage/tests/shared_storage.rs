@@ -95,6 +95,56 @@ fn new_server_has_what_the_primary_uploaded() {
     append(&second, "three");
 }
 
+/// Drivers forget the servers that a new primary does not name.
+#[test]
+fn new_primary_knows_the_other_servers_from_the_first_moment() {
+    struct AnnouncementsFail(AtomicBool);
+    impl RequestFaults for AnnouncementsFail {
+        fn outcome(&self, _: &str, name: &str) -> Outcome {
+            if self.0.load(Ordering::Relaxed) && name.starts_with("servers") {
+                Outcome::RequestLost
+            } else {
+                Outcome::Done
+            }
+        }
+    }
+    let bucket = MemoryBucket::new();
+    let open = |bucket: &MemoryBucket, address: &str| {
+        let options = ClusterOptions {
+            address: address.to_owned(),
+            ..options(bucket)
+        };
+        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+        Replica::open(disk, storage_options(), options).unwrap()
+    };
+    let addresses = |storage: &Storage| -> Vec<String> {
+        let members = storage.shared_state().unwrap().members;
+        members.into_iter().map(|it| it.address).collect()
+    };
+    let first = primary(open(&bucket, "one:1"));
+    wait_durable(&first, append(&first, "record"));
+    let _third = open(&bucket, "three:3");
+    let faults = Arc::new(AnnouncementsFail(AtomicBool::new(false)));
+    let mut second = open(&bucket.with_weather(faults.clone()), "two:2");
+    while second.follow(&mut ()).unwrap() == FollowOutcome::Advanced {}
+    let changes = second.storage().member_changes();
+    assert_eq!(changes, 1);
+
+    faults.0.store(true, Ordering::Relaxed);
+    let second = primary(second);
+    assert_eq!(addresses(&second), ["one:1", "three:3", "two:2"]);
+    assert_eq!(second.member_changes(), changes);
+
+    faults.0.store(false, Ordering::Relaxed);
+    let _fourth = open(&bucket, "four:4");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while second.member_changes() == changes {
+        assert!(Instant::now() < deadline, "the new server was not noticed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(addresses(&second), ["four:4", "one:1", "three:3", "two:2"]);
+}
+
 #[test]
 fn fenced_primary_refuses_writes_and_rolls_back() {
     let bucket = MemoryBucket::new();

@@ -174,13 +174,15 @@ fn start_login(login: Document<'_>, context: &Context<'_>) -> Option<DocumentBuf
 }
 
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
+    // Before the rest: a client that knows this version is told of all changes since.
+    let version = context.state.topology_version();
     let mut reply = DocumentBuf::new();
     reply.push(primary, context.state.is_writable());
     if context.state.router.is_some() {
         // Drivers take a server with this text for a router of MongoDB.
         reply.push("msg", "isdbgrid");
     }
-    reply.push("topologyVersion", context.state.topology_version());
+    reply.push("topologyVersion", version);
     reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
     let message_bytes_max = match context.state.router {
         Some(_) => MESSAGE_BYTES_MAX - FORWARDED_BYTES_MAX,

@@ -9,9 +9,11 @@
 //! others do not wait for finds that an object was deleted, and begins again.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::bucket::Bucket;
 use crate::error::StorageError;
@@ -117,6 +119,39 @@ pub(crate) fn states(all: &[(Id, Announcement)]) -> Vec<MemberState> {
     });
     states.dedup_by(|one, other| one.address == other.address);
     states
+}
+
+/// The servers of the database that this server knows, as a follower and later as the primary.
+#[derive(Default)]
+pub(crate) struct KnownMembers {
+    states: Mutex<Vec<MemberState>>,
+    changes: AtomicU64,
+}
+
+impl KnownMembers {
+    /// Replaces what is known by what all servers have announced.
+    pub fn update(&self, all: &[(Id, Announcement)]) {
+        let new = states(all);
+        let mut states = self.states.lock();
+        let has_changed = !states
+            .iter()
+            .map(|it| &it.address)
+            .eq(new.iter().map(|it| &it.address));
+        *states = new;
+        if has_changed {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Returns the servers, ordered by address.
+    pub fn states(&self) -> Vec<MemberState> {
+        self.states.lock().clone()
+    }
+
+    /// Returns how often a server was added or removed.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
 }
 
 /// What a primary has seen of the others, by its own clock.

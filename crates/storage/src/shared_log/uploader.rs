@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::LogWriter;
-use super::members::{Builder, Liveness, MemberState};
+use super::members::{Builder, KnownMembers, Liveness};
 use crate::bucket::{Bucket, RetryPolicy};
 use crate::compared_log::ComparedLog;
 use crate::error::StorageError;
@@ -46,6 +46,7 @@ pub(crate) struct UploadParts {
     pub options: ClusterOptions,
     pub objects: Arc<RunObjects>,
     pub writer: LogWriter,
+    pub members: Arc<KnownMembers>,
 }
 
 /// How a server takes part in a database in an object store.
@@ -88,6 +89,8 @@ struct Shared {
     log: Arc<Log>,
     options: ClusterOptions,
     objects: Arc<RunObjects>,
+    /// The servers that live.
+    members: Arc<KnownMembers>,
     server: Id,
     epoch: u64,
     state: Mutex<State>,
@@ -119,8 +122,6 @@ struct State {
     /// The garbage to collect.
     garbage: Option<Garbage>,
     known_runs: Option<KnownRuns>,
-    /// The servers that live.
-    members: Vec<MemberState>,
     /// The servers that build shares of indexes.
     builders: Vec<Builder>,
     liveness: Liveness,
@@ -175,6 +176,7 @@ impl Uploader {
             options,
             objects,
             writer,
+            members,
         } = parts;
         let end = writer.end();
         let uploads = options.uploads;
@@ -182,6 +184,7 @@ impl Uploader {
             log,
             options,
             objects,
+            members,
             server: end.writer,
             epoch: end.epoch,
             state: Mutex::new(State {
@@ -337,11 +340,6 @@ impl Uploader {
     /// Returns the address that clients connect to.
     pub fn address(&self) -> &str {
         &self.shared.options.address
-    }
-
-    /// Returns the servers that live.
-    pub fn members(&self) -> Vec<MemberState> {
-        self.shared.state.lock().members.clone()
     }
 
     /// Returns the servers that build shares of indexes.

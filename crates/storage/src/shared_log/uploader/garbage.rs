@@ -94,9 +94,9 @@ impl Shared {
         let mut all = members::all(bucket)?;
         let mut state = self.state.lock();
         let silent = (state.liveness).remove_silent(&mut all, self.options.member_lifetime);
-        state.members = members::states(&all);
         state.builders = state.liveness.builders(&all);
         drop(state);
+        self.members.update(&all);
         for id in silent.into_iter().filter(|id| *id != self.server) {
             members::remove(bucket, id)?;
         }
