@@ -1,8 +1,9 @@
 //! The backtracking engine: runs a [`Program`] on a text.
 //!
-//! Alternatives wait on a stack. A failure takes the newest one; on the way it restores the slots
-//! that were changed since. The stack is bounded, so are the steps from one start position, and the
-//! interrupt is checked every few thousand characters.
+//! Pending alternatives are on a stack. After a failure, the search continues with the newest one,
+//! and restores the slots that were changed after it was pushed. The size of the stack and the
+//! number of steps from one start position are limited. The interrupt is checked every few thousand
+//! characters.
 
 use windrow_interrupt::Interrupt;
 use windrow_invariant::Bug;
@@ -11,38 +12,40 @@ use crate::program::{Address, Instruction, Loop, Program, Slot, Span};
 use crate::syntax::{Assertion, Greed, Word, is_same_letter};
 use crate::{Captures, MatchError};
 
-/// Alternatives tried from one start position: PCRE2's default for its match limit.
+/// The most alternatives that are tried from one start position. It is PCRE2's default match limit.
 const STEPS_MAX: u32 = 10_000_000;
 
-/// Bytes of waiting alternatives.
+/// The size limit of the stack in bytes.
 const STACK_BYTES_MAX: usize = 64 << 20;
 
-/// Instructions and characters between two checks of the interrupt.
+/// The number of instructions and characters between two checks of the interrupt.
 const UNITS_PER_CHECK: usize = 1 << 14;
 
-/// A slot without a value.
+/// The content of a slot without a value.
 const NONE: u32 = u32::MAX;
 
-/// What waits on the stack.
+/// An entry of the stack: an alternative, or the old value of a slot.
 #[derive(Clone, Copy)]
 enum Frame {
-    /// Continue here.
+    /// Continue at this instruction and position.
     Branch { address: Address, position: u32 },
-    /// The slot had this value.
+    /// Set the slot to the value that it had before.
     Restore { slot: Slot, value: u32 },
-    /// A greedy span may give back characters down to `low`.
+    /// A greedy span ends at `position` and may give back characters. It ends at `low` or later.
+    /// `address` is the instruction after the span.
     GiveBack {
         address: Address,
         low: u32,
         position: u32,
     },
-    /// The lazy span at this address has taken so many characters and may take one more.
+    /// The lazy span at this address has matched `taken` characters and may match one more.
     TakeMore {
         address: Address,
         position: u32,
         taken: u32,
     },
-    /// A look-behind may go back so many characters more.
+    /// A look-behind may move back by up to `more` characters more. `address` is the instruction
+    /// after the step back.
     StepBack {
         address: Address,
         position: u32,
@@ -50,34 +53,37 @@ enum Frame {
     },
 }
 
-/// A search in one text; reused for its start positions.
+/// A search in one text. It is reused for all start positions.
 pub(crate) struct Search<'s> {
     program: &'s Program,
     text: &'s str,
-    /// Where the search begins, for `\G`.
+    /// The position where the search begins, which `\G` matches.
     search_start: usize,
     interrupt: &'s dyn Interrupt,
     slots: Vec<u32>,
     stack: Vec<Frame>,
     steps_left: u32,
+    /// Work since the last check of the interrupt.
     units: usize,
 }
 
-/// Whether the current way leads on.
+/// The result of an instruction.
 enum Outcome {
+    /// Continue at this instruction and position.
     Continue(Address, usize),
+    /// The instruction does not match. The search continues with the newest alternative.
     Fail,
 }
 
 impl<'s> Search<'s> {
-    /// Fails for a text of 4 GiB.
+    /// Prepares a search. Fails if the text has 4 GiB or more.
     pub(crate) fn new(
         program: &'s Program,
         text: &'s str,
         search_start: usize,
         interrupt: &'s dyn Interrupt,
     ) -> Result<Search<'s>, MatchError> {
-        // Positions on the stack have 32 bits, and `NONE` is none.
+        // Positions on the stack have 32 bits, and the value of `NONE` is reserved.
         if text.len() >= NONE as usize {
             return Err(MatchError::TooMuchMemory);
         }
@@ -93,7 +99,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// The groups of the match that begins at `start`.
+    /// Returns the groups of the match that begins at `start`, or `None`. Fails if the search is
+    /// interrupted, or needs more steps or memory than it may use.
     pub(crate) fn match_at(&mut self, start: usize) -> Result<Option<Captures>, MatchError> {
         self.slots.fill(NONE);
         self.stack.clear();
@@ -120,7 +127,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Counts work, and checks the interrupt now and then.
+    /// Counts work in instructions and characters. Checks the interrupt after each
+    /// [`UNITS_PER_CHECK`].
     #[inline]
     pub(crate) fn count(&mut self, units: usize) -> Result<(), MatchError> {
         self.units += units;
@@ -146,20 +154,21 @@ impl<'s> Search<'s> {
             .map(|value| value as usize)
     }
 
-    /// The value of a slot that an earlier instruction has set.
+    /// Returns the value of a slot that an earlier instruction has set. Fails with a bug if it has
+    /// none.
     fn required(&self, slot: Slot) -> Result<usize, MatchError> {
         let value = self.slot(slot as usize);
         value.ok_or_else(|| Bug::new(format!("slot {slot} is used before it is set")).into())
     }
 
-    /// Sets a slot without a way back.
+    /// Sets a slot. Backtracking does not undo this.
     fn set(&mut self, slot: usize, value: usize) {
-        if let Some(place) = self.slots.get_mut(slot) {
-            *place = value as u32;
+        if let Some(old) = self.slots.get_mut(slot) {
+            *old = value as u32;
         }
     }
 
-    /// Sets a slot until backtracking restores it.
+    /// Sets a slot. Backtracking restores its old value.
     fn change(&mut self, slot: Slot, value: usize) -> Result<(), MatchError> {
         let old = self.slots.get(slot as usize).copied().unwrap_or(NONE);
         self.push(Frame::Restore { slot, value: old })?;
@@ -176,7 +185,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// Takes the newest alternative.
+    /// Restores slots and returns the newest alternative; `None` if there is none left.
     fn backtrack(&mut self) -> Result<Option<(Address, usize)>, MatchError> {
         while let Some(frame) = self.stack.pop() {
             if let Frame::Restore { slot, value } = frame {
@@ -195,11 +204,12 @@ impl<'s> Search<'s> {
         Ok(None)
     }
 
-    /// Continues with what waited; `None` if it has nothing left to try.
+    /// Returns the instruction and the position at which an alternative continues; `None` if it does
+    /// not match.
     fn resume(&mut self, frame: Frame) -> Result<Option<(Address, usize)>, MatchError> {
         match frame {
             Frame::Branch { address, position } => Ok(Some((address, position as usize))),
-            // Restored by the caller.
+            // `backtrack` has handled it.
             Frame::Restore { .. } => Ok(None),
             Frame::GiveBack {
                 address,
@@ -250,6 +260,7 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// Extends a lazy span by one character.
     fn take_more(
         &mut self,
         span: &Span,
@@ -271,7 +282,7 @@ impl<'s> Search<'s> {
         Ok(Some((address + 1, position)))
     }
 
-    /// The character at a position.
+    /// Returns the character at a position.
     #[inline]
     fn at(&self, position: usize) -> Option<char> {
         match self.text.as_bytes().get(position) {
@@ -280,7 +291,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// The position of the character before.
+    /// Returns the position of the character before `position`.
     fn before(&self, position: usize) -> Option<usize> {
         let character = self.text.get(..position)?.chars().next_back()?;
         Some(position - character.len_utf8())
@@ -335,12 +346,14 @@ impl<'s> Search<'s> {
                 self.change(*slot, 0)?;
                 next(position)
             }
-            Instruction::Loop(head) => self.round(head, address, position),
-            Instruction::CountRound(counter) => {
+            Instruction::Loop(head) => self.iteration(head, address, position),
+            Instruction::CountIteration(counter) => {
                 self.change(*counter, self.required(*counter)? + 1)?;
                 next(position)
             }
-            Instruction::EndRound { start, head } => self.end_round(*start, *head, position),
+            Instruction::EndIteration { start, head } => {
+                self.end_iteration(*start, *head, position)
+            }
             Instruction::SaveHeight(slot) => {
                 // The frame that restores the slot is below the height.
                 self.change(*slot, self.stack.len() + 1)?;
@@ -368,23 +381,24 @@ impl<'s> Search<'s> {
                 Some(end) => next(end),
                 None => Ok(Outcome::Fail),
             },
-            // Ends the caller's loop.
+            // The caller's loop ends before this.
             Instruction::Match => next(position),
         }
     }
 
+    /// Matches as many characters as the span tries first.
     fn span(
         &mut self,
         span: &Span,
         address: Address,
         position: usize,
     ) -> Result<Outcome, MatchError> {
-        let wanted = match span.greed {
+        let count = match span.greed {
             Greed::Fewest => span.least,
             Greed::Most | Greed::Possessive => span.most,
         };
         let (mut at, mut taken, mut low) = (position, 0, position);
-        while taken < wanted
+        while taken < count
             && let Some(one) = self.at(at).filter(|one| span.set.contains(*one))
         {
             at += one.len_utf8();
@@ -416,22 +430,23 @@ impl<'s> Search<'s> {
         Ok(Outcome::Continue(address + 1, at))
     }
 
-    /// The rounds that a loop has begun; of a loop without a counter, always 0.
-    fn rounds(&self, head: &Loop) -> Result<usize, MatchError> {
+    /// Returns the number of iterations that a loop has begun; 0 if the loop has no counter.
+    fn iterations(&self, head: &Loop) -> Result<usize, MatchError> {
         head.counter.map_or(Ok(0), |counter| self.required(counter))
     }
 
-    fn round(
+    /// Begins an iteration of a loop, or leaves the loop.
+    fn iteration(
         &mut self,
         head: &Loop,
         address: Address,
         position: usize,
     ) -> Result<Outcome, MatchError> {
-        let rounds = self.rounds(head)?;
-        let (has_enough, has_all) = (rounds >= head.least as usize, rounds >= head.most as usize);
-        if has_all {
+        let iterations = self.iterations(head)?;
+        if iterations >= head.most as usize {
             return Ok(Outcome::Continue(head.exit, position));
         }
+        let has_enough = iterations >= head.least as usize;
         let (inside, outside) = (address + 1, head.exit);
         let (first, second) = if head.is_lazy {
             (outside, inside)
@@ -448,7 +463,7 @@ impl<'s> Search<'s> {
         Ok(Outcome::Continue(first, position))
     }
 
-    fn end_round(
+    fn end_iteration(
         &mut self,
         start: Slot,
         head: Address,
@@ -458,15 +473,15 @@ impl<'s> Search<'s> {
         else {
             return Err(Bug::new(format!("instruction {head} heads no loop")).into());
         };
-        let rounds = self.rounds(loop_head)?;
+        let iterations = self.iterations(loop_head)?;
         let is_empty = self.slot(start as usize) == Some(position);
-        if is_empty && rounds >= loop_head.least as usize {
+        if is_empty && iterations >= loop_head.least as usize {
             return Ok(Outcome::Continue(loop_head.exit, position));
         }
         Ok(Outcome::Continue(head, position))
     }
 
-    /// The height of the stack that a slot holds.
+    /// Returns the height of the stack that a slot holds. Fails with a bug if the stack is lower.
     fn height(&self, slot: Slot) -> Result<usize, MatchError> {
         let (height, top) = (self.required(slot)?, self.stack.len());
         if height <= top {
@@ -476,14 +491,15 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Drops alternatives and keeps what restores slots: an older alternative may still need that.
+    /// Drops the alternatives above the height in the slot. Keeps the frames that restore slots,
+    /// because an older alternative may need the old values.
     fn cut(&mut self, slot: Slot) -> Result<(), MatchError> {
         let height = self.height(slot)?;
         self.count((self.stack.len() - height) / 4)?;
         let mut kept = height;
-        for place in height..self.stack.len() {
-            if let Some(Frame::Restore { .. }) = self.stack.get(place) {
-                self.stack.swap(kept, place);
+        for index in height..self.stack.len() {
+            if let Some(Frame::Restore { .. }) = self.stack.get(index) {
+                self.stack.swap(kept, index);
                 kept += 1;
             }
         }
@@ -491,7 +507,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// Restores slots down to a height, as if every alternative above had failed.
+    /// Restores slots down to the height in the slot, as if every alternative above had failed.
     fn unwind(&mut self, slot: Slot) -> Result<(), MatchError> {
         let height = self.height(slot)?;
         while self.stack.len() > height
@@ -504,6 +520,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
+    /// Moves back by `least` characters, and pushes an alternative that moves further back.
     fn step_back(
         &mut self,
         least: u32,
@@ -528,7 +545,8 @@ impl<'s> Search<'s> {
         Ok(Outcome::Continue(address + 1, at))
     }
 
-    /// Where the text that a group matched ends if it stands at `position` again.
+    /// Returns the end of the back-reference if the text that the group matched is also at
+    /// `position`.
     fn repeated(
         &mut self,
         group: usize,
@@ -561,7 +579,7 @@ impl<'s> Search<'s> {
             Assertion::TextStart => position == 0,
             Assertion::SearchStart => position == self.search_start,
             Assertion::TextEnd => position == bytes.len(),
-            // Not behind a line feed that ends the text.
+            // A line feed that ends the text does not begin a line, as in PCRE.
             Assertion::LineStart => {
                 position == 0 || (position < bytes.len() && is_line_feed(position.checked_sub(1)))
             }

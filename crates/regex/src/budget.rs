@@ -1,7 +1,7 @@
 //! The memory that all compiled patterns of the process share.
 //!
-//! A client can send 100,000 patterns in one list, and each with Unicode classes takes 100 KB when
-//! compiled. The budget belongs to the process, because lists of several clients add up.
+//! A client can send 100,000 patterns in one list. A compiled pattern with Unicode classes takes
+//! 100 KB. The budget belongs to the process, because the lists of several clients add up.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::MatchError;
 
-/// The most bytes of compiled patterns.
+/// The budget: the most bytes that all compiled patterns may take together.
 const COMPILED_BYTES_MAX: usize = 256 << 20;
 
-/// What searches build on the first use does not take the last half of the budget: patterns need it
-/// more.
+/// Parts that are built on first use are only added while less than this is in use. The other half
+/// of the budget stays free for patterns.
 const BUILT_BYTES_MAX: usize = COMPILED_BYTES_MAX / 2;
 
 static COMPILED_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -26,13 +26,14 @@ pub(crate) struct Reservation<T> {
 }
 
 impl<T> Reservation<T> {
-    /// Returns the value if the budget has not so many bytes left.
+    /// Reserves `bytes` for the value. Fails, and returns the value, if the budget has fewer bytes
+    /// left.
     pub(crate) fn new(value: T, bytes: usize) -> Result<Reservation<T>, T> {
         Reservation::within(COMPILED_BYTES_MAX, value, bytes)
     }
 
     fn within(bytes_max: usize, value: T, bytes: usize) -> Result<Reservation<T>, T> {
-        // No other memory depends on the number.
+        // `Relaxed` suffices, because the counter guards no other memory.
         let order = Ordering::Relaxed;
         let reserved = COMPILED_BYTES.fetch_update(order, order, |before| {
             let after = before.checked_add(bytes)?;
@@ -44,7 +45,7 @@ impl<T> Reservation<T> {
         }
     }
 
-    /// The reserved bytes.
+    /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -64,8 +65,8 @@ impl<T> Drop for Reservation<T> {
     }
 }
 
-/// A part of a compiled pattern that few searches need. The first of them builds it; each of them
-/// does while the budget is used up.
+/// A part of a compiled pattern that few searches need. The first such search builds it and stores
+/// it for the later ones. While the budget is used up, each search builds its own.
 pub(crate) struct BuiltOnUse<T>(OnceLock<Reservation<T>>);
 
 impl<T> BuiltOnUse<T> {
@@ -73,7 +74,8 @@ impl<T> BuiltOnUse<T> {
         BuiltOnUse(OnceLock::new())
     }
 
-    /// Runs a search with the value, which takes `bytes` of memory.
+    /// Runs `search` with the value, and builds the value first if it is not stored. `bytes` returns
+    /// the memory that a value takes. Fails if `build` or `search` fails.
     pub(crate) fn with<R>(
         &self,
         build: impl FnOnce() -> Result<T, MatchError>,

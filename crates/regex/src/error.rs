@@ -1,11 +1,12 @@
-//! What can go wrong with a pattern or a search.
+//! The errors of parsing a pattern and of a search.
 
 use std::fmt;
 
 use windrow_interrupt::Interrupted;
 use windrow_invariant::Bug;
 
-/// The caller's: a malformed pattern. The text is a sentence.
+/// The pattern is malformed or too large, which is the caller's fault. The text says what is wrong
+/// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(String);
 
@@ -23,16 +24,17 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Why a search has no answer.
+/// Why a search ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchError {
     /// The search was stopped before its end.
     Interrupted(Interrupted),
-    /// The pattern's: it took more steps on this text than a search may take.
+    /// The pattern needs more backtracking steps on this text than a search may take.
     TooManySteps,
-    /// The pattern's: it held more alternatives of this text than a search may hold.
+    /// The search needs more memory than it may use: for pending alternatives, for the automata of
+    /// a long text, or because the text has 4 GiB or more.
     TooMuchMemory,
-    /// Ours.
+    /// An invariant of this crate is broken.
     Bug(Bug),
 }
 

@@ -1,21 +1,22 @@
-//! Patterns in the form that the linear engine takes.
+//! Translates a parsed pattern into the tree from which the linear engine builds its automata
+//! (`Hir` of `regex-syntax`).
 
 use regex_syntax::hir::{Capture, Class, Dot, Hir, Look, Repetition as HirRepetition};
 
 use crate::program::length;
 use crate::syntax::{Assertion, Greed, Node, Repetition, Word};
 
-/// A pattern for the linear engine, and what it cannot say of it.
+/// A pattern for the linear engine, and how its matches differ from those of the original.
 pub(crate) struct Translation {
     pub(crate) hir: Hir,
-    /// Conditions were left out: every match of the pattern is a match of `hir`, and begins at the
-    /// same position, but not the reverse.
+    /// `true` if conditions of the pattern were left out. At each position where the pattern matches,
+    /// `hir` matches too, but `hir` may also match elsewhere.
     pub(crate) is_wider: bool,
-    /// Matches begin at the same positions, but have other ends or groups.
+    /// `true` if matches of `hir` begin at the same positions, but may have other ends or groups.
     pub(crate) moves_positions: bool,
 }
 
-/// Translates a pattern, with or without its groups.
+/// Translates a pattern, and keeps its capturing groups if `has_groups`.
 pub(crate) fn translate(node: &Node, has_groups: bool) -> Translation {
     let mut translator = Translator {
         has_groups,
@@ -32,9 +33,9 @@ pub(crate) fn translate(node: &Node, has_groups: bool) -> Translation {
 /// What follows a node in its pattern.
 #[derive(Clone, Copy)]
 struct NodeContext {
-    /// Nothing of the pattern follows.
+    /// `true` if the pattern ends with the node.
     is_last: bool,
-    /// A character must follow.
+    /// `true` if the rest of the pattern matches at least one character.
     is_followed: bool,
 }
 
@@ -44,7 +45,7 @@ impl NodeContext {
         is_followed: false,
     };
 
-    /// Inside of something that other parts of the pattern may follow.
+    /// Returns the context of a node that other parts of the pattern may follow.
     fn not_last(self) -> NodeContext {
         NodeContext {
             is_last: false,
@@ -124,6 +125,7 @@ impl Translator {
         }
     }
 
+    /// Returns the empty pattern in place of a condition that the linear engine does not have.
     fn leave_out(&mut self) -> Hir {
         self.is_wider = true;
         Hir::empty()
@@ -134,7 +136,8 @@ impl Translator {
             Assertion::TextStart => Hir::look(Look::Start),
             Assertion::TextEnd => Hir::look(Look::End),
             Assertion::LineStart => {
-                // Behind a line feed that ends the text the automaton sees a start, PCRE does not.
+                // After a line feed that ends the text, the automaton sees the start of a line and
+                // PCRE does not. A character that must follow excludes that position.
                 self.is_wider |= !context.is_followed;
                 Hir::look(Look::StartLF)
             }
@@ -153,7 +156,7 @@ impl Translator {
                 is_negated: false,
                 word: Word::Ascii,
             } => Hir::look(Look::WordAscii),
-            // `\B` in ASCII would match between the bytes of one character.
+            // The ASCII `\B` of the automaton could match between the bytes of one character.
             Assertion::TextEndOrFinalNewline
             | Assertion::WordBoundary { .. }
             | Assertion::SearchStart => self.leave_out(),
@@ -163,8 +166,8 @@ impl Translator {
     fn repetition(&mut self, repetition: &Repetition, context: NodeContext) -> Hir {
         self.is_wider |= repetition.greed == Greed::Possessive;
         let (is_single, is_never) = (repetition.most == Some(1), repetition.most == Some(0));
-        // Of a loop whose rounds may be empty the automaton has other ends and groups, of one
-        // without rounds it has no groups.
+        // If an iteration may match the empty text, the automaton finds other ends and groups than
+        // PCRE does. If there are no iterations, it drops the groups inside.
         let may_be_empty = length(&repetition.node).least == 0;
         self.moves_positions |= is_never || (may_be_empty && !is_single);
         let context = if is_single {

@@ -1,19 +1,20 @@
 //! Regular expressions in PCRE's syntax, with bounded steps and memory.
 //!
 //! Patterns come from clients, so a search must end: it checks an interrupt while it matches, and
-//! the backtracking engine fails after a number of steps, as PCRE does. Two engines share the work:
+//! the backtracking engine fails after a number of steps, as PCRE does. There are two engines:
 //!
-//! - The linear engine (crate `regex-automata`) serves every pattern without look-around,
+//! - The linear engine (crate `regex-automata`) runs every pattern without look-around,
 //!   back-references and atomic groups, in time linear in the text.
 //! - The backtracking engine is Windrow's own, because no crate has one that can be interrupted:
-//!   `fancy-regex` and `regress` have no such check, PCRE2's and Oniguruma's bindings offer none.
+//!   `fancy-regex`, `regress`, and the bindings of PCRE2 and Oniguruma have no such check.
 //!
-//! Compiled patterns share a budget of 256 MiB; one that does not fit is compiled for each search.
+//! Compiled patterns share a budget of 256 MiB. A pattern that does not fit is compiled for each
+//! search.
 //!
-//! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`]
-//! gives the literal text that every match begins with.
+//! A [`Regex`] is one compiled pattern. A [`RegexSet`] is a set of patterns, and tests if any of
+//! them matches. [`prefix()`] returns the literal text that every match begins with.
 //!
-//! Not here: BSON, and MongoDB's error codes.
+//! This crate does not know BSON or MongoDB's error codes.
 //!
 //! ```
 //! use windrow_interrupt::Uninterrupted;

@@ -1,6 +1,6 @@
-//! The linear engine: patterns as finite automata.
+//! The linear engine: runs patterns as finite automata.
 //!
-//! A search whose worst case is small uses `regex-automata`'s own engine, which chooses among
+//! A search with a small worst case uses the `meta` engine of `regex-automata`, which chooses among
 //! several strategies and cannot be interrupted. Any other search steps a lazy DFA byte by byte and
 //! checks the interrupt.
 
@@ -25,18 +25,20 @@ const AUTOMATON_BYTES_MAX: usize = 2 << 20;
 /// The largest automaton of several patterns together, in bytes.
 const JOINED_BYTES_MAX: usize = 1 << 20;
 
-/// The most states of several patterns together: some strategies of `regex-automata` do not heed
-/// the limit in bytes.
+/// The most states of several patterns together. The limit in bytes is not enough, because some
+/// strategies of `regex-automata` ignore it.
 const JOINED_STATES_MAX: usize = 1 << 17;
 
-/// Memory for the states that a lazy DFA has met, in bytes.
+/// The size in bytes of the cache of states that a lazy DFA builds while it searches.
 const CACHE_BYTES_MAX: usize = 2 << 20;
 
-/// States times bytes of text that a search may visit without an interrupt. The slowest strategy
-/// visits about 50 million a second, so such a search takes less than 100 ms.
+/// The greatest product of states and bytes of text of a search that cannot be interrupted. It
+/// bounds the visits of a state. The slowest strategy makes about 50 million visits a second, so
+/// such a search takes less than 100 ms.
 const UNINTERRUPTED_VISITS_MAX: usize = 1 << 22;
 
-/// States times slots for captures: memory of the slowest strategy, in words of 8 bytes.
+/// The greatest product of states and slots for captures: the memory of the slowest strategy, in
+/// words of 8 bytes.
 const CAPTURE_WORDS_MAX: usize = 1 << 20;
 
 /// An automaton for a pattern without conditions that need backtracking.
@@ -45,17 +47,18 @@ pub(crate) struct Linear {
     /// The same pattern without groups.
     plain: Hir,
     states: usize,
-    /// For long texts.
+    /// The automata that searches in long texts use.
     automata: BuiltOnUse<Automata>,
 }
 
 impl Linear {
-    /// Compiles `hir`. `plain` is the same pattern without groups.
+    /// Compiles `hir`. `plain` is the same pattern without groups. Fails if the automaton is too
+    /// large.
     pub(crate) fn new(hir: &Hir, plain: Hir) -> Result<Linear, ParseError> {
         Linear::with_limit(hir, plain, AUTOMATON_BYTES_MAX)
     }
 
-    /// Compiles several patterns joined to one.
+    /// Compiles an alternation of several patterns. Fails if the automaton is too large.
     pub(crate) fn joined(hir: Hir) -> Result<Linear, ParseError> {
         if states(&hir) > JOINED_STATES_MAX {
             return Err(ParseError::new("regular expression is too large"));
@@ -77,27 +80,29 @@ impl Linear {
         })
     }
 
-    /// Bytes of the compiled pattern.
+    /// Returns the bytes of memory of the compiled pattern.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.engine.memory_usage() + self.states * size_of::<u64>()
     }
 
-    /// The pattern without groups.
+    /// Returns the pattern without groups.
     pub(crate) fn hir(&self) -> &Hir {
         &self.plain
     }
 
+    /// Returns `true` if a search in a text of `bytes` bytes needs no interrupt.
     fn is_small(&self, bytes: usize) -> bool {
         self.states.saturating_mul(bytes.saturating_add(1)) <= UNINTERRUPTED_VISITS_MAX
     }
 
+    /// Returns `true` if the search for the groups of a match of `bytes` bytes needs no interrupt.
     fn has_small_captures(&self, bytes: usize) -> bool {
         let slots = 2 * self.engine.captures_len();
         let visits = self.states.saturating_mul(slots);
         visits <= CAPTURE_WORDS_MAX && self.is_small(bytes.saturating_mul(slots.div_ceil(4)))
     }
 
-    /// Whether `text` has a match.
+    /// Returns `true` if `text` has a match.
     pub(crate) fn is_match(
         &self,
         text: &str,
@@ -115,7 +120,7 @@ impl Linear {
         })
     }
 
-    /// The bytes of the first match at or after `start`.
+    /// Returns the byte range of the first match at or after `start`.
     pub(crate) fn find(
         &self,
         text: &str,
@@ -129,7 +134,8 @@ impl Linear {
         self.with_automata(|automata| automata.find(input, interrupt))
     }
 
-    /// The groups of the match at `found`. `None` if that is too expensive without interrupts.
+    /// Returns the groups of the match in the byte range `found`. `None` if that may take too long,
+    /// because this search cannot be interrupted.
     pub(crate) fn captures(&self, text: &str, found: &Range<usize>) -> Option<Captures> {
         if !self.has_small_captures(found.len()) {
             return None;
@@ -144,7 +150,8 @@ impl Linear {
         Some(groups.collect())
     }
 
-    /// Fails if the automata are too large.
+    /// Runs a search with the automata, and builds them first if needed. Fails if they are too
+    /// large.
     fn with_automata<T>(
         &self,
         search: impl FnOnce(&Automata) -> Result<T, MatchError>,
@@ -155,7 +162,7 @@ impl Linear {
     }
 }
 
-/// The reason without the pattern, which the caller has.
+/// Returns the text of the error without the pattern, which the caller has.
 pub(crate) fn reason(error: &meta::BuildError) -> String {
     match error.size_limit() {
         Some(limit) => format!("regular expression is too large: more than {limit} bytes"),
@@ -165,9 +172,9 @@ pub(crate) fn reason(error: &meta::BuildError) -> String {
 
 /// Lazy DFAs for both directions.
 struct Automata {
-    /// Finds where a match ends.
+    /// Finds the end of a match.
     forward: LazyDfa,
-    /// Finds where the match that ends with the text starts.
+    /// Finds the start of a match whose end is known.
     reverse: LazyDfa,
 }
 
@@ -217,7 +224,8 @@ impl LazyDfa {
         })
     }
 
-    /// The far end of a match in the input's range: where it ends, or, in reverse, where it starts.
+    /// Searches the input's range. Returns the end of the match that it finds, or, in the reverse
+    /// direction, its start.
     fn run(
         &self,
         input: &Input<'_>,
@@ -272,7 +280,7 @@ impl LazyDfa {
         .map_err(automaton_failed)
     }
 
-    /// Reads a byte, or the end of the text.
+    /// Returns the state after a byte, or after the end of the text if `byte` is `None`.
     #[inline]
     fn step(
         &self,
@@ -287,7 +295,7 @@ impl LazyDfa {
         .map_err(automaton_failed)
     }
 
-    /// The position after so many bytes of the input's range.
+    /// Returns the position in the text after `read` bytes of the input's range.
     fn position(&self, input: &Input<'_>, read: usize) -> usize {
         match self.direction {
             Direction::Forward => input.start() + read,
@@ -296,8 +304,8 @@ impl LazyDfa {
     }
 }
 
-/// Bytes between two checks of the interrupt, a power of two: fewer for large automata, where a new
-/// state of the DFA takes a visit to each state.
+/// Returns the number of bytes between two checks of the interrupt, a power of two. It is smaller
+/// for large automata, because the DFA visits every state of the NFA to build a new state.
 fn bytes_per_check(states: usize) -> usize {
     let bytes = UNINTERRUPTED_VISITS_MAX / states.max(1);
     bytes.clamp(16, 8192).next_power_of_two()
@@ -311,13 +319,13 @@ impl Automata {
         })
     }
 
-    /// With a full cache for each direction.
+    /// Returns the bytes of memory of the automata with a full cache for each direction.
     fn memory_bytes(&self) -> usize {
         let dfas = self.forward.dfa.memory_usage() + self.reverse.dfa.memory_usage();
         dfas + 2 * CACHE_BYTES_MAX
     }
 
-    /// The first match in the input's range.
+    /// Returns the first match in the input's range.
     fn find(
         &self,
         input: Input<'_>,
@@ -337,27 +345,29 @@ impl Automata {
     }
 }
 
-/// What a search with a lazy DFA reports.
+/// The match that a search with a lazy DFA returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchReport {
-    /// The first match that is seen.
+    /// The first match that the automaton reports. The search ends there.
     Earliest,
-    /// The last match before the automaton is dead.
+    /// The last match that the automaton reports before its dead state.
     Last,
 }
 
-/// The automata have no bytes at which they give up and clear their caches as often as they need.
+/// Makes a bug of an error of a lazy DFA. These automata cannot fail: they have no quit bytes and
+/// no limit on how often they clear their caches.
 fn automaton_failed(error: impl std::fmt::Display) -> MatchError {
     Bug::new(format!("a lazy DFA failed: {error}")).into()
 }
 
-/// An upper estimate of an automaton's states.
+/// Returns an upper estimate of the number of states of a pattern's automaton.
 fn states(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),
         HirKind::Class(class) => {
-            // A range of code points is at most about four sequences of up to four bytes.
+            // A range of code points becomes at most about four sequences of up to four bytes.
+            // These share states, so the estimate is 8 states for each range.
             let ranges = match class {
                 regex_syntax::hir::Class::Unicode(class) => class.ranges().len(),
                 regex_syntax::hir::Class::Bytes(class) => class.ranges().len(),

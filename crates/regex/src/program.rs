@@ -1,11 +1,11 @@
-//! Patterns as instructions for the backtracking engine.
+//! Compiles patterns into instructions for the backtracking engine.
 
 use regex_syntax::hir::ClassUnicode;
 
 use crate::ParseError;
 use crate::syntax::{Assertion, Greed, Node, Repetition, contains};
 
-/// The most characters that a look-behind looks back, as in PCRE2.
+/// The greatest length of a look-behind in characters, as in PCRE2.
 const LOOK_BEHIND_MAX: u32 = 255;
 
 /// The most instructions. PCRE2 has a similar limit on the bytes of a compiled pattern.
@@ -15,9 +15,11 @@ const INSTRUCTIONS_MAX: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) instructions: Vec<Instruction>,
-    /// Capturing groups, the whole match included: their starts and ends are the first slots.
+    /// The number of capturing groups, including the whole match. The start of group `n` is in slot
+    /// `2n`, its end in slot `2n + 1`.
     pub(crate) groups: usize,
-    /// Groups' positions, counters, and other values that backtracking restores.
+    /// The number of slots. They hold positions of groups, counters, and other values that
+    /// backtracking restores.
     pub(crate) slots: usize,
 }
 
@@ -32,38 +34,40 @@ pub(crate) enum Instruction {
     Text(Box<str>),
     Set(CharacterSet),
     Assert(Assertion),
-    /// Continues at the first address; at the second after a failure.
+    /// Continues at the first address. After a failure, continues at the second.
     Split(Address, Address),
     Jump(Address),
-    /// Repeats one set without a loop of instructions.
+    /// Repeats one set of characters, in a single instruction.
     Span(Span),
-    /// Stores the position.
+    /// Stores the position in the slot.
     SavePosition(Slot),
-    /// Completes a group whose start is in the slot.
+    /// Sets the start and the end of a group. The slot `start` has its start, and the group ends at
+    /// the current position.
     CloseGroup {
         group: u32,
         start: Slot,
     },
     /// Sets a counter to zero.
     ResetCounter(Slot),
-    /// Begins a round of a loop, or leaves it.
+    /// Begins an iteration of a loop, or leaves the loop.
     Loop(Loop),
     /// Adds one to a counter.
-    CountRound(Slot),
-    /// Ends a round. A round that matched nothing leaves the loop once there were enough.
-    EndRound {
+    CountIteration(Slot),
+    /// Ends an iteration that began at the position in the slot `start`. Leaves the loop if the
+    /// iteration matched nothing and the loop has enough iterations; otherwise continues at `head`.
+    EndIteration {
         start: Slot,
         head: Address,
     },
-    /// Stores the height of the stack.
+    /// Stores the height of the stack of alternatives in the slot.
     SaveHeight(Slot),
-    /// Drops the alternatives above a height.
+    /// Drops the alternatives above the height in the slot.
     Cut(Slot),
     /// Continues at the position in the slot.
     RestorePosition(Slot),
-    /// Fails, together with everything above the height.
+    /// Drops the alternatives above the height in the slot, then fails.
     FailAbove(Slot),
-    /// Moves back by `least` to `most` characters, fewest first.
+    /// Moves back by `least` to `most` characters. Tries the smallest number first.
     StepBack {
         least: u32,
         most: u32,
@@ -77,7 +81,7 @@ pub(crate) enum Instruction {
     Match,
 }
 
-/// `a*`, `[b-d]{2,5}?`
+/// The repetition of a set of characters, such as `a*` or `[b-d]{2,5}?`.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) set: CharacterSet,
@@ -89,12 +93,12 @@ pub(crate) struct Span {
 /// The head of a loop.
 #[derive(Debug)]
 pub(crate) struct Loop {
-    /// `None` if any number of rounds is allowed.
+    /// The slot with the number of iterations so far. `None` if any number is allowed.
     pub(crate) counter: Option<Slot>,
     pub(crate) least: u32,
     pub(crate) most: u32,
     pub(crate) is_lazy: bool,
-    /// Behind the loop.
+    /// The first instruction after the loop.
     pub(crate) exit: Address,
 }
 
@@ -123,7 +127,7 @@ impl CharacterSet {
 }
 
 impl Program {
-    /// Bytes of the instructions, about.
+    /// Returns about how many bytes the instructions take.
     pub(crate) fn memory_bytes(&self) -> usize {
         let ranges = self
             .instructions
@@ -137,8 +141,8 @@ impl Program {
         self.instructions.len() * size_of::<Instruction>() + 8 * ranges.sum::<usize>()
     }
 
-    /// Compiles a pattern with so many capturing groups. Fails if a look-behind has no bounded
-    /// length or the program is too large.
+    /// Compiles a pattern that has `groups` capturing groups, without the whole match. Fails if a
+    /// look-behind has no upper limit of its length or the program is too large.
     pub(crate) fn new(node: &Node, groups: usize) -> Result<Program, ParseError> {
         let groups = groups + 1;
         let mut compiler = Compiler {
@@ -155,6 +159,7 @@ impl Program {
     }
 }
 
+/// Converts a number of instructions or slots. Fails if it exceeds [`INSTRUCTIONS_MAX`].
 fn small(number: usize) -> Result<u32, ParseError> {
     match u32::try_from(number) {
         Ok(number) if number as usize <= INSTRUCTIONS_MAX => Ok(number),
@@ -228,7 +233,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Joins neighbouring characters.
+    /// Compiles nodes in order. Joins neighbouring literals to one instruction.
     fn concatenation(&mut self, nodes: &[Node]) -> Result<(), ParseError> {
         let mut text = String::new();
         for node in nodes {
@@ -273,9 +278,10 @@ impl Compiler {
         Ok(())
     }
 
+    /// Replaces an instruction that was pushed before its addresses were known.
     fn patch(&mut self, address: Address, instruction: Instruction) {
-        if let Some(place) = self.instructions.get_mut(address as usize) {
-            *place = instruction;
+        if let Some(placeholder) = self.instructions.get_mut(address as usize) {
+            *placeholder = instruction;
         }
     }
 
@@ -298,20 +304,23 @@ impl Compiler {
             return Ok(());
         }
         match repetition.greed {
-            Greed::Possessive => self.atomic(|compiler| compiler.rounds(repetition, most)),
-            Greed::Most | Greed::Fewest => self.rounds(repetition, most),
+            Greed::Possessive => self.atomic(|compiler| compiler.iterations(repetition, most)),
+            Greed::Most | Greed::Fewest => self.iterations(repetition, most),
         }
     }
 
+    /// Compiles a loop:
+    ///
     /// ```text
-    ///       ResetCounter   (counted loops only, as CountRound)
-    /// head: Loop           (exit: behind)
-    ///       CountRound
+    ///       ResetCounter     (only if the loop has a counter)
+    /// head: Loop             (leaves to exit)
+    ///       CountIteration   (only if the loop has a counter)
     ///       SavePosition
-    ///       …
-    ///       EndRound       (to head)
+    ///       …                (the repeated node)
+    ///       EndIteration     (continues at head)
+    /// exit:
     /// ```
-    fn rounds(&mut self, repetition: &Repetition, most: u32) -> Result<(), ParseError> {
+    fn iterations(&mut self, repetition: &Repetition, most: u32) -> Result<(), ParseError> {
         let start = self.new_slot();
         let is_counted = repetition.least > 0 || repetition.most.is_some();
         let counter = is_counted.then(|| self.new_slot());
@@ -320,11 +329,11 @@ impl Compiler {
         }
         let head = self.push(Instruction::Jump(0))?;
         if let Some(counter) = counter {
-            self.push(Instruction::CountRound(counter))?;
+            self.push(Instruction::CountIteration(counter))?;
         }
         self.push(Instruction::SavePosition(start))?;
         self.node(&repetition.node)?;
-        self.push(Instruction::EndRound { start, head })?;
+        self.push(Instruction::EndIteration { start, head })?;
         let exit = self.next_address()?;
         let head_instruction = Instruction::Loop(Loop {
             counter,
@@ -378,7 +387,8 @@ impl Compiler {
         Ok(())
     }
 
-    /// Each branch may have a length of its own.
+    /// Compiles a look-behind that ends at the position in the slot `end`. The branches of an
+    /// alternation may have different lengths.
     fn look_behind(&mut self, node: &Node, end: Slot) -> Result<(), ParseError> {
         let branch = |compiler: &mut Compiler, node: &Node| {
             let length = length(node);
@@ -400,7 +410,7 @@ impl Compiler {
     }
 }
 
-/// How many characters a node matches.
+/// The number of characters that a node matches.
 #[derive(Clone, Copy)]
 pub(crate) struct Length {
     pub(crate) least: u32,
@@ -416,6 +426,7 @@ impl Length {
         }
     }
 
+    /// Returns the length of one node followed by another.
     fn and(self, other: Length) -> Length {
         let most = self.most.zip(other.most);
         Length {
@@ -424,6 +435,7 @@ impl Length {
         }
     }
 
+    /// Returns the length of an alternation of two nodes.
     fn or(self, other: Length) -> Length {
         let most = self.most.zip(other.most);
         Length {
@@ -433,6 +445,7 @@ impl Length {
     }
 }
 
+/// Returns the number of characters that a node matches.
 pub(crate) fn length(node: &Node) -> Length {
     match node {
         Node::Empty | Node::Assertion(_) | Node::LookAround { .. } | Node::MatchStart => {

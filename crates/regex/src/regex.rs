@@ -1,7 +1,7 @@
-//! One compiled pattern: the choice of an engine for each search.
+//! One compiled pattern, and the choice of its engine.
 //!
-//! Compiled patterns share a budget of memory. A pattern that does not fit is compiled again for
-//! each search.
+//! Compiled patterns share a memory budget. A pattern that does not fit is compiled again for each
+//! search.
 
 use std::fmt;
 
@@ -18,16 +18,17 @@ use crate::program::Program;
 use crate::syntax::{Options, Pattern, parse};
 use crate::{Captures, MatchError, ParseError};
 
-/// The longest pattern in bytes, as MongoDB's PCRE2 has it.
+/// The longest pattern in bytes: MongoDB sets the same limit in PCRE2.
 const PATTERN_BYTES_MAX: usize = 32_764;
 
-/// Bytes of a pattern that is plain text, beside the text.
+/// The memory in bytes of a pattern that is plain text, in addition to the text itself.
 const TEXT_BYTES: usize = 512;
 
-/// Bytes that the smallest automaton takes beside what it reports, with its caches.
+/// The memory in bytes of the smallest automaton and its caches, in addition to the bytes that
+/// `regex-automata` reports.
 const AUTOMATON_BYTES: usize = 12 << 10;
 
-/// Characters that do not stand for themselves.
+/// Characters with a special meaning in a pattern.
 const SPECIAL: &[char] = &[
     '\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}',
 ];
@@ -36,12 +37,12 @@ fn is_plain_text(pattern: &str, options: Options) -> bool {
     !options.case_insensitive && !options.extended && !pattern.contains(SPECIAL)
 }
 
-/// What a pattern is compiled for.
+/// The searches that a pattern is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// [`Regex::is_match`] alone.
+    /// Only [`Regex::is_match`]. [`Regex::captures_at`] also works, but is slower.
     Existence,
-    /// [`Regex::captures_at`] as well.
+    /// Both [`Regex::is_match`] and [`Regex::captures_at`].
     Positions,
 }
 
@@ -65,7 +66,7 @@ pub struct Regex {
 }
 
 enum Engine {
-    /// The pattern is a text without special characters.
+    /// The pattern has no special characters, so a search for its text suffices.
     Text(Box<Finder<'static>>),
     Linear(Box<Exact>),
     Backtracking {
@@ -77,26 +78,26 @@ enum Engine {
 /// A pattern for which the linear engine finds the start of each match.
 struct Exact {
     linear: Linear,
-    /// The linear engine finds ends and groups as well.
+    /// `true` if the linear engine finds the end and the groups of a match as well.
     has_positions: bool,
     pattern: Pattern,
-    /// For ends and groups that the linear engine does not find, or not cheaply.
+    /// Finds ends and groups if the linear engine cannot, or only at a high cost.
     program: BuiltOnUse<Program>,
 }
 
-/// Where a match of the backtracking engine may begin.
+/// Excludes start positions from a search with the backtracking engine.
 enum Filter {
-    /// At the start of the text.
+    /// A match begins at the start of the text.
     TextStart,
-    /// Where this wider pattern matches.
+    /// A match begins only where this pattern matches, which has fewer conditions.
     Wider(Box<Linear>),
-    /// Anywhere.
+    /// A match may begin anywhere.
     None,
 }
 
 impl Regex {
-    /// Compiles a pattern. Fails with a sentence if it is malformed, longer than 32,764 bytes or
-    /// too large when compiled.
+    /// Compiles a pattern. Fails if it is malformed, longer than 32,764 bytes or too large when
+    /// compiled.
     ///
     /// All compiled patterns of the process together take at most 256 MiB. A pattern beyond that
     /// matches the same texts, but each search compiles it.
@@ -115,12 +116,14 @@ impl Regex {
         })
     }
 
-    /// Whether the text has a match. Fails if the search was interrupted or took too many steps.
+    /// Returns `true` if the text has a match. Fails if the search is interrupted, or needs more
+    /// steps or memory than a search may use.
     pub fn is_match(&self, text: &str, interrupt: &dyn Interrupt) -> Result<bool, MatchError> {
         self.with_engine(interrupt, |engine| engine.is_match(text, interrupt))
     }
 
-    /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
+    /// Returns the first match that begins at or after the byte `start`, or `None`. Fails as
+    /// [`Regex::is_match`] does.
     pub fn captures_at(
         &self,
         text: &str,
@@ -148,13 +151,14 @@ impl Regex {
         search(&engine)
     }
 
-    /// Bytes of the compiled pattern, about. 0 if each search compiles it.
+    /// Returns about how many bytes of memory the compiled pattern takes; 0 if each search compiles
+    /// it.
     pub fn memory_bytes(&self) -> usize {
         self.compiled.as_ref().map_or(0, Reservation::bytes)
     }
 
-    /// The pattern in the form of the linear engine, if that engine decides alone whether a text
-    /// matches.
+    /// Returns the pattern for the linear engine; `None` if the backtracking engine is needed to
+    /// tell if a text matches.
     pub(crate) fn linear(&self) -> Option<Hir> {
         match self.compiled.as_deref() {
             Some(Engine::Text(text)) => Some(Hir::literal(text.needle())),
@@ -192,7 +196,7 @@ impl Engine {
             plain.hir.clone()
         };
         let Ok(linear) = Linear::new(&hir, plain.hir.clone()) else {
-            // The automaton is too large, the program is not.
+            // The automaton is too large. The program for backtracking is much smaller.
             return Engine::backtracking(&pattern, plain.hir);
         };
         Ok(Engine::Linear(Box::new(Exact {
@@ -240,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// About as many bytes as the process grows by, after a search too.
+    /// Returns about how many bytes the process grows by, including the caches that a search fills.
     fn memory_bytes(&self) -> usize {
         match self {
             Engine::Text(finder) => TEXT_BYTES + finder.needle().len(),
@@ -291,7 +295,7 @@ impl Exact {
 
     fn new_program(&self) -> Result<Program, MatchError> {
         let Pattern { node, groups } = &self.pattern;
-        // A pattern without look-behind fails for its size alone.
+        // The pattern has no look-behind, so its size is the only possible reason.
         Program::new(node, *groups).map_err(|_| MatchError::TooMuchMemory)
     }
 }
@@ -308,7 +312,8 @@ impl Filter {
         }
     }
 
-    /// The next position at or after `start` where a match may begin.
+    /// Returns the first position at or after `start` where a match may begin. Fails if it is
+    /// interrupted.
     fn next(
         &self,
         text: &str,
@@ -333,21 +338,22 @@ impl Filter {
     }
 }
 
-/// Where a match may begin.
+/// A position where a match may begin.
 struct Candidate {
     position: usize,
-    /// What the filter read to find it.
+    /// The number of bytes that the filter read to find the position.
     bytes_read: usize,
 }
 
-/// A filter may read this many times the text, and [`FILTER_BYTES_MIN`]; then it costs more than it
-/// saves.
+/// How many times the length of the text a filter may read, in addition to [`FILTER_BYTES_MIN`]. A
+/// filter that reads more costs more than it saves, and the search continues without it.
 const FILTER_READS_MAX: usize = 4;
 
-/// Bytes that a filter may always read.
+/// The number of bytes that a filter may read in any text.
 const FILTER_BYTES_MIN: usize = 1 << 16;
 
-/// Tries the start positions in turn.
+/// Returns the first match that begins at or after `start`: tries each position that the filter
+/// allows.
 fn backtrack(
     program: &Program,
     filter: &Filter,

@@ -1,6 +1,7 @@
-//! What a search returns.
+//! The result of a search.
 
 use std::ops::Range;
 
-/// The bytes of the whole match and of each group; `None` for a group that matched nothing.
+/// The byte ranges of the text that the whole match and each group have, by group number; the whole
+/// match is number 0. `None` for a group that took no part in the match.
 pub type Captures = Vec<Option<Range<usize>>>;

@@ -1,9 +1,11 @@
-//! PCRE's pattern syntax as a tree.
+//! Parses PCRE's pattern syntax into a tree.
 //!
-//! Source: the manual page pcre2pattern of PCRE2 10.42, with UTF and without UCP as MongoDB uses
-//! it: `\d`, `\w`, `\s` and `\b` are ASCII unless the pattern begins with `(*UCP)`. Not supported,
-//! and refused: verbs inside a pattern, conditions, recursion, branch reset, callouts, `\C`, and
-//! several groups with one name. Look-behinds may have a bounded length, as in PCRE2 10.43.
+//! Source: the manual page pcre2pattern of PCRE2 10.42. As in MongoDB, PCRE2's option UTF is set
+//! and UCP is not: `\d`, `\w`, `\s` and `\b` are ASCII unless the pattern begins with `(*UCP)`. A
+//! look-behind may have a variable length up to a bound, as in PCRE2 10.43.
+//!
+//! Not supported, and refused: verbs inside a pattern, conditions, recursion, branch reset,
+//! callouts, `\C`, and several groups with one name.
 
 mod bracket;
 mod characters;
@@ -19,12 +21,12 @@ pub(crate) use class::{contains, is_same_letter};
 pub(crate) use parse::parse;
 pub use prefix::prefix;
 
-/// The options of a pattern, as the letters `i`, `m`, `s` and `x` set them.
+/// The options of a pattern, which the letters `i`, `m`, `s` and `x` set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Letters match in both cases.
     pub case_insensitive: bool,
-    /// `^` and `$` match at the ends of lines as well.
+    /// `^` and `$` match at the start and the end of each line as well.
     pub multiline: bool,
     /// `.` matches a line feed as well.
     pub dot_all: bool,
@@ -48,30 +50,30 @@ pub(crate) enum Node {
         node: Box<Node>,
     },
     Concatenation(Vec<Node>),
-    /// The first branch that leads to a match wins.
+    /// The branches are tried in order. The first one with which the whole pattern matches counts.
     Alternation(Vec<Node>),
     Repetition(Repetition),
-    /// `(?>…)`: once matched, its other ways to match are not tried.
+    /// `(?>…)`: only the first match of the inner pattern is tried.
     Atomic(Box<Node>),
     LookAround {
         is_behind: bool,
         is_negated: bool,
         node: Box<Node>,
     },
-    /// The text that a group matched. Fails if the group has matched nothing.
+    /// The text that a group matched. Does not match if the group took no part in the match so far.
     BackReference {
         group: usize,
         case_insensitive: bool,
     },
-    /// `\K`: the match begins here.
+    /// `\K`: the reported match begins here.
     MatchStart,
 }
 
-/// A condition on a position.
+/// A condition on a position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Assertion {
     TextStart,
-    /// `\G`: where the search begins.
+    /// `\G`: the position where the search begins.
     SearchStart,
     TextEnd,
     LineStart,
@@ -85,7 +87,7 @@ pub(crate) enum Assertion {
     },
 }
 
-/// What a word consists of.
+/// The characters of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// `[0-9A-Za-z_]`
@@ -99,7 +101,7 @@ impl Word {
         character == '_'
             || match self {
                 Word::Ascii => character.is_ascii_alphanumeric(),
-                // The standard library's alphabetic characters have letters and some marks.
+                // `char::is_alphabetic` would include some marks, which are not in `\p{L}`.
                 Word::Unicode => class::is_letter_or_number(character),
             }
     }
@@ -114,12 +116,14 @@ pub(crate) struct Repetition {
     pub(crate) greed: Greed,
 }
 
-/// Which number of repetitions is tried first.
+/// The order in which numbers of repetitions are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greed {
+    /// From the most to the fewest: `a*`.
     Most,
+    /// From the fewest to the most: `a*?`.
     Fewest,
-    /// The most, and no other: `a*+`.
+    /// Only the most: `a*+`.
     Possessive,
 }
 
@@ -127,6 +131,6 @@ pub(crate) enum Greed {
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) node: Node,
-    /// Capturing groups, without the whole match.
+    /// The number of capturing groups, without the whole match.
     pub(crate) groups: usize,
 }

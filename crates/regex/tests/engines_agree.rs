@@ -1,9 +1,9 @@
-//! Random patterns find the same in this crate and in `fancy-regex`.
+//! Random patterns have the same matches in this crate and in `fancy-regex`.
 
 use windrow_interrupt::Uninterrupted;
 use windrow_regex::{MatchError, Options, Purpose, Regex};
 
-/// A small generator, so that a failure repeats from its seed.
+/// A small random generator. A test that fails can be repeated from its seed.
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,8 @@ impl Random {
     }
 }
 
-/// A pattern of the syntax that both crates read alike. `groups` counts those that are closed.
+/// Returns a random pattern of the syntax that means the same in both crates. `groups` is the number
+/// of groups that are closed.
 fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
     let atom = match random.below(if depth == 0 { 4 } else { 12 }) {
         0 | 1 => random.pick(&["a", "b", "ab", "é"]).to_owned(),
@@ -30,7 +31,7 @@ fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
         3 => random.pick(&["", r"\A", r"\z", "(?m:$)"]).to_owned(),
         4 | 5 => {
             let inner = pattern(random, depth - 1, groups);
-            // Inside its own group a reference has no settled meaning.
+            // The engines differ on a reference inside its own group.
             *groups += 1;
             format!("({inner})")
         }
@@ -53,7 +54,7 @@ fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
         }
     };
     match random.below(6) {
-        // `fancy-regex` captures other groups in rounds that match nothing than PCRE.
+        // In iterations that match nothing, `fancy-regex` captures other groups than PCRE does.
         0 if !may_be_empty(&atom) => {
             let quantifier =
                 random.pick(&["*", "+", "?", "{2}", "{1,3}", "*?", "+?", "??", "{0,2}?"]);
@@ -117,7 +118,7 @@ fn random_patterns_find_what_another_engine_finds() {
             found_some += u32::from(found.is_some());
         }
     }
-    // The test would say nothing if nearly all patterns were refused or found nothing.
+    // The test would be worthless if nearly all patterns were refused or had no match.
     assert!(compared > 20_000, "{compared}");
     assert!(found_some > 5_000, "{found_some}");
     assert!(backtracking > 500, "{backtracking}");

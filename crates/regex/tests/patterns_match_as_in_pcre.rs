@@ -1,4 +1,4 @@
-//! What patterns match, by PCRE2's manual page pcre2pattern.
+//! Patterns match what PCRE2's manual page pcre2pattern says.
 
 use std::ops::Range;
 
@@ -14,7 +14,8 @@ fn options(letters: &str) -> Options {
     }
 }
 
-/// `expected` is the matched text and each group's, `~` for a group without a match.
+/// `expected` is the matched text followed by the text of each group, or `~` for a group that took
+/// no part in the match.
 fn check(pattern: &str, letters: &str, text: &str, expected: Option<&[&str]>) {
     let story = format!("/{pattern}/{letters} on {text:?}");
     let positions = Regex::new(pattern, options(letters), Purpose::Positions);
@@ -70,8 +71,8 @@ fn characters_and_classes() {
     check("", "", "abc", Some(&[""]));
 }
 
-/// Option `i` added the other cases to escapes and POSIX classes too, so that `[\p{Lu}]` matched
-/// lower case letters and `[\w]` the long s.
+/// Option `i` also added the other cases to escapes and POSIX classes. `[\p{Lu}]` matched lower case
+/// letters, and `[\w]` the long s.
 #[test]
 fn cases_are_ignored_in_characters_and_ranges_only() {
     check(r"[\p{Lu}]", "i", "a", None);
@@ -83,7 +84,8 @@ fn cases_are_ignored_in_characters_and_ranges_only() {
     check(r"[r-t]", "i", "ſ", Some(&["ſ"]));
 }
 
-/// References compared lower case letters, of which the long s and the final sigma have their own.
+/// Back-references compared the lower case of letters. The long s and the final sigma are lower case
+/// letters themselves, so they did not match `S` and `Σ`.
 #[test]
 fn back_references_ignore_case_as_characters_do() {
     check(r"(s)\1", "i", "sſ", Some(&["sſ", "s"]));
@@ -92,7 +94,7 @@ fn back_references_ignore_case_as_characters_do() {
     check(r"(ß)\1", "i", "ßss", None);
 }
 
-/// These were refused.
+/// These patterns were refused.
 #[test]
 fn settings_and_references_of_later_versions() {
     check("(?^)a|A", "i", "A", Some(&["A"]));

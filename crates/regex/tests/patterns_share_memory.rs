@@ -3,11 +3,11 @@
 use windrow_interrupt::{Interrupted, Uninterrupted};
 use windrow_regex::{Options, Purpose, Regex, RegexSet};
 
-/// The budget of the process.
+/// The budget in bytes that all patterns of the process share.
 const COMPILED_BYTES_MAX: usize = 256 << 20;
 
-/// A list of 100,000 patterns with Unicode classes took 10 GB, since each was bounded by itself
-/// alone.
+/// A list of 100,000 patterns with Unicode classes took 10 GB, because only the size of each pattern
+/// was limited.
 #[test]
 fn patterns_beyond_the_budget_are_compiled_for_each_search() {
     let source = |number: usize| format!(r"^(\p{{L}}+)x{number}$");

@@ -1,4 +1,4 @@
-//! Patterns have the answers that PCRE2 has given, see `recorded/record.py`.
+//! Patterns return the results that were recorded from PCRE2 (`recorded/record.py`).
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ const BOUNDED: &str = "look-behinds of bounded length are accepted, as in PCRE2 
 const RECURSION: &str = "recursion is not supported";
 const BACK_REFERENCE: &str = "the length of a back-reference is not bounded";
 
-/// Patterns whose answers are other ones, each with the reason.
+/// Patterns with results that differ from PCRE2's, and the reasons.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("(?J)(?<n>a)|(?<n>b)", "two groups cannot have one name"),
     ("(?P", RECURSION),
@@ -53,7 +53,7 @@ impl Case {
         }
     }
 
-    /// What this crate finds, as the answers are written.
+    /// Returns this crate's result in the notation of the recorded results.
     fn found(&self) -> String {
         let regex = match Regex::new(&self.pattern, self.options(), Purpose::Positions) {
             Ok(regex) => regex,
@@ -77,7 +77,7 @@ impl Case {
     }
 }
 
-/// Replaces the escapes of the file.
+/// Replaces the escapes that the file uses.
 fn unescape(text: &str) -> String {
     let mut plain = String::new();
     let mut characters = text.chars();

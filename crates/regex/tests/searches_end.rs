@@ -33,7 +33,7 @@ fn thousands_of_groups_do_not_multiply_with_the_text() {
 #[test]
 fn exponential_patterns_fail_after_a_number_of_steps() {
     let text = "a".repeat(60);
-    // Without the back-reference the linear engine answers.
+    // Without the back-reference the linear engine runs the pattern.
     assert_eq!(regex("^(a+)+$b").is_match(&text, &Uninterrupted), Ok(false));
     let found = regex(r"^(a+)+(b)\2").is_match(&text, &Uninterrupted);
     assert_eq!(found, Ok(false), "no text without b has a match");
@@ -55,7 +55,7 @@ fn waiting_alternatives_are_bounded() {
     );
 }
 
-/// Counts the checks, and stops at the hundredth.
+/// Counts the checks, and stops the search at the hundredth.
 fn check_stops(search: impl Fn(&dyn Interrupt) -> Result<bool, MatchError>) {
     let (checks, longest) = (Cell::new(0), Cell::new(Duration::ZERO));
     let last = Cell::new(Instant::now());
@@ -70,7 +70,7 @@ fn check_stops(search: impl Fn(&dyn Interrupt) -> Result<bool, MatchError>) {
         }
     });
     assert_eq!(found, Err(stopped().into()));
-    // The bound is generous for busy machines: without checks these take minutes to hours.
+    // The limit allows for busy machines. Without checks these searches take minutes to hours.
     assert!(longest.get() < Duration::from_secs(2), "{longest:?}");
 }
 
@@ -78,10 +78,10 @@ fn check_stops(search: impl Fn(&dyn Interrupt) -> Result<bool, MatchError>) {
 fn a_search_stops_when_it_is_told_to() {
     let text = "ab ".repeat(5_000_000);
     let patterns = [
-        // The linear engine: many states, whose sets change with every character.
+        // The linear engine: many states, and a new set of them after each character.
         r"(?:[ab ]{3}|a.{300}){40}c",
         r"\p{L}{1,2000}[0-9]",
-        // Each start reads to the end of the text.
+        // From each start position the search reads to the end of the text.
         r"(?=[^x]*+y)(?<!q)z*",
         r"(a|b| )*\1x",
         r"(?:a(?=.*x)|b| )*$z",
@@ -134,7 +134,7 @@ fn long_texts_and_short_ones_have_the_same_matches() {
         let found = regex
             .captures_at(&long, padding.len(), &Uninterrupted)
             .unwrap();
-        // A start in the middle sees the text before it.
+        // A search that starts in the middle also uses the text before it.
         if *pattern != "^x" {
             assert_eq!(found, expected, "{pattern}");
         }
@@ -145,8 +145,8 @@ fn long_texts_and_short_ones_have_the_same_matches() {
     }
 }
 
-/// The filter of the backtracking engine looked for the next start without a check: with a pattern
-/// of many states on 60 KB it went 23 s between two checks, and minutes in all.
+/// The filter of the backtracking engine searched for the next start position without a check. A
+/// pattern of many states on 60 KB of text took 23 s between two checks, and minutes in all.
 #[test]
 fn a_filter_that_reads_the_text_again_and_again_is_dropped() {
     let text = ["abbabaaabbab".repeat(5_000), "cx".into()].concat();
@@ -157,7 +157,7 @@ fn a_filter_that_reads_the_text_again_and_again_is_dropped() {
     assert_eq!(found, Ok(false));
 }
 
-/// A set of 96,100 literals passed its limit of bytes and failed at the first search.
+/// A set of 96,100 literals was below its limit of bytes and failed at the first search.
 #[test]
 fn a_set_of_many_literals_is_bounded() {
     let long = (0..100).map(|number| format!("{number}{}", "y".repeat(4_000)));

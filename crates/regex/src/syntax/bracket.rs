@@ -1,7 +1,7 @@
-//! Character classes in brackets.
+//! Parses character classes in brackets.
 //!
-//! Option `i` adds the other cases of characters and ranges, but leaves escapes such as `\p{Lu}`
-//! and POSIX classes as they are.
+//! Option `i` adds the other cases of characters and ranges. It does not change escapes such as
+//! `\p{Lu}`, nor POSIX classes other than `lower` and `upper`.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -13,7 +13,7 @@ use crate::ParseError;
 const MISSING_BRACKET: &str = "missing terminating ] for character class";
 const INVALID_RANGE: &str = "invalid range in character class";
 
-/// How a class is read.
+/// The options that apply to a class.
 #[derive(Clone, Copy)]
 pub(super) struct BracketOptions {
     pub(super) ignores_case: bool,
@@ -23,7 +23,7 @@ pub(super) struct BracketOptions {
     pub(super) is_unicode: bool,
 }
 
-/// Parses a class, whose opening bracket is already skipped.
+/// Parses a class after its opening bracket. Fails if the class is malformed or not supported.
 pub(super) fn class(
     characters: &mut Characters,
     options: BracketOptions,
@@ -54,14 +54,14 @@ pub(super) fn class(
 
 const POSIX_COLLATING: &str = "POSIX collating elements are not supported";
 
-/// What stands before the current position of a class.
+/// The member of the class that was read last. It decides what a hyphen means.
 #[derive(Clone, Copy)]
 enum Last {
-    /// A character that a hyphen makes the start of a range.
+    /// A character. If a hyphen follows, the character is the start of a range.
     Character(char),
-    /// The start of a range and a hyphen.
+    /// The start of a range and its hyphen.
     RangeStart(char),
-    /// Something that begins no range.
+    /// A range, a set, or nothing. A hyphen after it is a literal.
     Other,
 }
 
@@ -72,12 +72,13 @@ struct BracketParser<'c> {
     /// Escapes and POSIX classes, in the syntax of `regex-syntax`.
     sets: String,
     last: Last,
-    /// Behind `\Q`.
+    /// `true` between `\Q` and `\E`, where every character is a literal.
     is_quoted: bool,
 }
 
 impl BracketParser<'_> {
-    /// Skips what stands for nothing.
+    /// Skips `\E`, empty quotations and ignored spaces. `^` and `]` have their meaning at the start
+    /// of a class even after these.
     fn skip_ignored(&mut self) {
         loop {
             let is_space = |one| matches!(one, ' ' | '\t');
@@ -143,7 +144,8 @@ impl BracketParser<'_> {
         Ok(())
     }
 
-    /// A set is no end of a range, and begins none.
+    /// Adds a set. Fails if a hyphen stands before or after it, because a set cannot be the start or
+    /// the end of a range.
     fn set(&mut self, set: &str) -> Result<(), ParseError> {
         let rest = self.characters.rest();
         let has_hyphen = matches!(rest, ['-', next, ..] if *next != ']');
@@ -182,7 +184,7 @@ impl BracketParser<'_> {
         }
     }
 
-    /// `[:alpha:]`, `[:^alpha:]`
+    /// Parses `[:alpha:]` or `[:^alpha:]` after the bracket.
     fn posix(&mut self, name: &PosixName) -> Result<(), ParseError> {
         if name.sign != ':' {
             return Err(ParseError::new(POSIX_COLLATING));
@@ -232,11 +234,11 @@ struct PosixName {
     /// `:`, `.` or `=`
     sign: char,
     name: String,
-    /// From the first sign to the closing bracket.
+    /// The number of characters from the first sign to the closing bracket.
     characters: usize,
 }
 
-/// The name that `rest` begins with, behind a bracket.
+/// Returns the name at the start of `rest`, which begins after a bracket; `None` if there is none.
 fn posix_name(rest: &[char]) -> Option<PosixName> {
     let (sign, rest) = rest.split_first()?;
     if !matches!(sign, ':' | '.' | '=') {

@@ -1,8 +1,8 @@
-//! The characters of a pattern, read one after the other.
+//! Reads the characters of a pattern in order.
 
 use crate::ParseError;
 
-/// A position in a pattern.
+/// The characters of a pattern and the position of the next one.
 pub(super) struct Characters {
     all: Vec<char>,
     at: usize,
@@ -16,17 +16,17 @@ impl Characters {
         }
     }
 
-    /// The next character, which stays.
+    /// Returns the next character and does not skip it.
     pub(super) fn peek(&self) -> Option<char> {
         self.peek_at(0)
     }
 
-    /// The character `ahead` places behind the next one.
+    /// Returns the character that is `ahead` characters after the next one and skips nothing.
     pub(super) fn peek_at(&self, ahead: usize) -> Option<char> {
         self.all.get(self.at + ahead).copied()
     }
 
-    /// What is not read yet.
+    /// Returns the characters that are not read yet.
     pub(super) fn rest(&self) -> &[char] {
         self.all.get(self.at..).unwrap_or_default()
     }
@@ -37,7 +37,7 @@ impl Characters {
         Some(character)
     }
 
-    /// The next character, if it meets the condition.
+    /// Returns the next character and skips it, if it meets the condition.
     pub(super) fn next_if(&mut self, condition: impl Fn(char) -> bool) -> Option<char> {
         let character = self.peek().filter(|one| condition(*one))?;
         self.at += 1;
@@ -48,22 +48,22 @@ impl Characters {
         self.at += characters;
     }
 
-    /// Skips what is left of a line, and the line feed.
+    /// Skips the rest of the line, and its line feed.
     pub(super) fn skip_line(&mut self) {
         while self.next().is_some_and(|one| one != '\n') {}
     }
 
-    /// How many characters were read.
+    /// Returns the number of characters before the next one.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// Returns to a position that was read before.
+    /// Goes back to a position that [`Characters::position`] has returned.
     pub(super) fn go_to(&mut self, position: usize) {
         self.at = position;
     }
 
-    /// Skips `text` if it comes next.
+    /// Skips `text` if the rest begins with it. Returns `true` if it does.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let mut characters = text.chars().enumerate();
         let found = characters.all(|(ahead, one)| self.peek_at(ahead) == Some(one));
@@ -73,7 +73,7 @@ impl Characters {
         found
     }
 
-    /// Returns the text before `end` and skips both.
+    /// Returns the text before `end` and skips both. Fails if `end` does not follow.
     pub(super) fn until(&mut self, end: char) -> Result<String, ParseError> {
         let mut text = String::new();
         loop {

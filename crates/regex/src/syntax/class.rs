@@ -1,5 +1,5 @@
-//! Sets of characters. They are written in the syntax of `regex-syntax`, which has Unicode's
-//! tables.
+//! Sets of characters. They are written in the syntax of the crate `regex-syntax`, which has the
+//! tables of Unicode.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ const OF_UNICODE: Sets = Sets {
     space: r"\p{Z}\x09-\x0D\x{85}\x{180E}",
 };
 
-/// Without the characters that control the direction of text: they have no glyph.
+/// Characters with a glyph. The ranges that are subtracted control the direction of text.
 const GRAPH: &str = r"\p{L}\p{M}\p{N}\p{P}\p{S}[\p{Cf}--[\x{61C}\x{180E}\x{2066}-\x{2069}]]";
 const PRINT: &str = r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}[\p{Cf}--[\x{61C}\x{180E}\x{2066}-\x{2069}]]";
 /// The POSIX classes that `(*UCP)` changes. Source: pcre2pattern, "POSIX character classes".
@@ -44,20 +44,20 @@ const POSIX_OF_UNICODE: [(&str, &str); 12] = [
     ("upper", r"\p{Lu}"),
     ("word", OF_UNICODE.word),
 ];
-/// Symbols up to U+00FF count as punctuation.
+/// Punctuation. PCRE2 includes the symbols up to U+00FF.
 const PUNCTUATION: &str =
     r"\p{P}$+<=>\^`|\x{7E}\x{A2}-\x{A6}\x{A8}\x{A9}\x{AC}\x{AE}-\x{B1}\x{B4}\x{B8}\x{D7}\x{F7}";
 pub(super) const HORIZONTAL: &str =
     r"\x09\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
 pub(super) const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
-/// The sets of `\d`, `\w` and `\s`, by Unicode if the pattern begins with `(*UCP)`.
+/// Returns the sets of `\d`, `\w` and `\s`. They follow Unicode if the pattern begins with `(*UCP)`.
 pub(super) fn sets(is_unicode: bool) -> &'static Sets {
     if is_unicode { &OF_UNICODE } else { &OF_ASCII }
 }
 
-/// The POSIX class with this name. Option `i` makes `lower` and `upper` to `alpha`, but not with
-/// `(*UCP)`, where they are properties.
+/// Returns the POSIX class with this name; `None` if there is none. With option `i`, `lower` and
+/// `upper` mean `alpha`, except with `(*UCP)`, where they are Unicode properties.
 pub(super) fn posix(name: &str, is_unicode: bool, ignores_case: bool) -> Option<String> {
     let (_, set) = POSIX_OF_UNICODE
         .iter()
@@ -74,10 +74,11 @@ pub(super) fn posix(name: &str, is_unicode: bool, ignores_case: bool) -> Option<
     })
 }
 
-/// Parses a class in the syntax of `regex-syntax`.
+/// Parses a class in the syntax of `regex-syntax`. Fails if it is malformed.
 pub(super) fn parse(text: &str) -> Result<ClassUnicode, ParseError> {
     let hir = regex_syntax::parse(text).map_err(|error| ParseError::new(error.to_string()))?;
-    // A class of one character is a literal there, an empty one never matches.
+    // `regex-syntax` makes a literal of a class of one character, and another kind of node of an
+    // empty class.
     Ok(match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => class,
         HirKind::Literal(literal) => {
@@ -88,12 +89,12 @@ pub(super) fn parse(text: &str) -> Result<ClassUnicode, ParseError> {
     })
 }
 
-/// `.` with the option `s`.
+/// Returns the set of `.` with option `s`.
 pub(super) fn all() -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
 }
 
-/// `.` and `\N`.
+/// Returns the set of `\N`, and of `.` without option `s`.
 pub(super) fn all_but_line_feed() -> ClassUnicode {
     ClassUnicode::new([
         ClassUnicodeRange::new('\0', '\u{9}'),
@@ -101,7 +102,7 @@ pub(super) fn all_but_line_feed() -> ClassUnicode {
     ])
 }
 
-/// A character and its other cases; `None` if it has none.
+/// Returns a character and its other cases; `None` if it has no other case.
 pub(super) fn both_cases(character: char) -> Option<ClassUnicode> {
     let mut class = ClassUnicode::new([ClassUnicodeRange::new(character, character)]);
     class.try_case_fold_simple().ok()?;
@@ -109,7 +110,7 @@ pub(super) fn both_cases(character: char) -> Option<ClassUnicode> {
     (!is_single).then_some(class)
 }
 
-/// Whether two characters are the same but for their case.
+/// Returns `true` if two characters are the same except for their case.
 pub(crate) fn is_same_letter(one: char, other: char) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.eq_ignore_ascii_case(&other);
@@ -117,7 +118,7 @@ pub(crate) fn is_same_letter(one: char, other: char) -> bool {
     one == other || both_cases(one).is_some_and(|class| contains(&class, other))
 }
 
-/// `[\p{L}\p{N}]`
+/// Returns `true` if the character is in `[\p{L}\p{N}]`.
 pub(super) fn is_letter_or_number(character: char) -> bool {
     static CLASS: LazyLock<ClassUnicode> = LazyLock::new(|| match parse(r"[\p{L}\p{N}]") {
         Ok(class) => class,
@@ -126,7 +127,7 @@ pub(super) fn is_letter_or_number(character: char) -> bool {
     contains(&CLASS, character)
 }
 
-/// Whether a class has a character.
+/// Returns `true` if the class has the character.
 pub(crate) fn contains(class: &ClassUnicode, character: char) -> bool {
     let found = class.ranges().binary_search_by(|range| {
         if range.end() < character {

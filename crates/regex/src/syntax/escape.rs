@@ -1,10 +1,10 @@
-//! Escapes that mean the same in a class and outside.
+//! Parses the escapes that have the same meaning inside and outside of a class.
 
 use super::characters::Characters;
 use super::{class, property};
 use crate::ParseError;
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Member {
     /// A character, which may begin a range.
     Character(char),
@@ -14,7 +14,7 @@ pub(super) enum Member {
 
 const UNSUPPORTED: &str = r"PCRE2 does not support \F, \L, \l, \N{name}, \U, or \u";
 
-/// Reads what stands behind a backslash.
+/// Parses an escape after its backslash.
 pub(super) struct EscapeParser<'c> {
     pub(super) characters: &'c mut Characters,
     /// `(*UCP)`: `\d`, `\w` and `\s` follow Unicode.
@@ -22,7 +22,8 @@ pub(super) struct EscapeParser<'c> {
 }
 
 impl EscapeParser<'_> {
-    /// What the escape `\character` stands for. Fails if it is none that is allowed in a class.
+    /// Returns the meaning of an escape whose first character after the backslash is `character`.
+    /// Fails if no such escape is allowed in a class.
     pub(super) fn member(&mut self, character: char) -> Result<Member, ParseError> {
         if let Some(set) = self.set(character)? {
             return Ok(Member::Set(set));
@@ -51,6 +52,7 @@ impl EscapeParser<'_> {
         Ok(Member::Character(literal))
     }
 
+    /// Returns the set that the escape means; `None` if it does not mean a set.
     fn set(&mut self, character: char) -> Result<Option<String>, ParseError> {
         let sets = class::sets(self.is_unicode);
         let set = match character.to_ascii_lowercase() {
@@ -81,7 +83,7 @@ impl EscapeParser<'_> {
         }))
     }
 
-    /// `{L}`, `L`, `{^L}`
+    /// Parses the name after `\p`: `{L}`, `L` or `{^L}`.
     fn property_name(&mut self) -> Result<String, ParseError> {
         let malformed = || ParseError::new(r"malformed \P or \p sequence");
         match self.characters.next().ok_or_else(malformed)? {
@@ -91,7 +93,7 @@ impl EscapeParser<'_> {
         }
     }
 
-    /// `\cA`
+    /// Parses the letter of `\cA`.
     fn control(&mut self) -> Result<char, ParseError> {
         let letter = self.characters.next();
         let letter = letter.ok_or_else(|| ParseError::new(r"\c at end of pattern"))?;
@@ -99,11 +101,11 @@ impl EscapeParser<'_> {
             let message = r"\c must be followed by a printable ASCII character";
             return Err(ParseError::new(message));
         }
-        // A letter becomes a control character, and the other way round.
+        // As in PCRE2, bit 6 of the code is inverted: `A` becomes U+0001.
         Ok(char::from(letter.to_ascii_uppercase() as u8 ^ 0x40))
     }
 
-    /// `\x{41}`, or `\x41` with up to two digits.
+    /// Parses the digits of `\x{41}`, or of `\x41` with up to two digits.
     fn hexadecimal(&mut self) -> Result<char, ParseError> {
         if self.characters.take("{") {
             return self.code_point(HEXADECIMAL);
@@ -119,7 +121,7 @@ impl EscapeParser<'_> {
         character(code)
     }
 
-    /// `\o{101}`
+    /// Parses the digits of `\o{101}`.
     fn braced_octal(&mut self) -> Result<char, ParseError> {
         if self.characters.take("{") {
             self.code_point(OCTAL)
@@ -128,7 +130,7 @@ impl EscapeParser<'_> {
         }
     }
 
-    /// Up to three octal digits, of which the first is already read.
+    /// Parses up to three octal digits, of which the first is already read.
     pub(super) fn octal(&mut self, first: char) -> Result<char, ParseError> {
         let mut code = first.to_digit(8).unwrap_or(0);
         for _ in 0..2 {
@@ -141,7 +143,7 @@ impl EscapeParser<'_> {
         character(code)
     }
 
-    /// Digits up to a closing brace.
+    /// Parses digits up to a closing brace.
     fn code_point(&mut self, digits: Digits) -> Result<char, ParseError> {
         if matches!(self.characters.peek(), Some('}') | None) {
             let message = r"digits missing in \x{} or \o{} or \N{U+}";
@@ -158,28 +160,29 @@ impl EscapeParser<'_> {
         if self.characters.take("}") {
             character(code)
         } else {
-            Err(ParseError::new(digits.other))
+            Err(ParseError::new(digits.unexpected))
         }
     }
 }
 
-/// How a code point in braces is written.
+/// The notation of a code point in braces.
 #[derive(Clone, Copy)]
 struct Digits {
     radix: u32,
-    /// The error for another character.
-    other: &'static str,
+    /// The text of the error if another character follows.
+    unexpected: &'static str,
 }
 
 const HEXADECIMAL: Digits = Digits {
     radix: 16,
-    other: r"non-hex character in \x{} (closing brace missing?)",
+    unexpected: r"non-hex character in \x{} (closing brace missing?)",
 };
 const OCTAL: Digits = Digits {
     radix: 8,
-    other: r"non-octal character in \o{} (closing brace missing?)",
+    unexpected: r"non-octal character in \o{} (closing brace missing?)",
 };
 
+/// Returns the character of a code point. Fails if there is none.
 fn character(code: u32) -> Result<char, ParseError> {
     char::from_u32(code).ok_or_else(|| {
         ParseError::new(if code <= u32::from(char::MAX) {

@@ -1,4 +1,5 @@
-//! The parser: one pass over the characters of a pattern.
+//! Parses a pattern in one pass over its characters. A second pass follows if a named reference
+//! precedes its group.
 
 mod group;
 mod reference;
@@ -18,8 +19,9 @@ const MATCH_START_IN_LOOK_AROUND: &str =
 /// The largest number in a quantifier, as in PCRE2.
 const REPETITIONS_MAX: u32 = 65_535;
 
-/// Verbs at the front of a pattern that ask for what is so anyway (UTF-8, lines that end with a
-/// line feed, `\R` for every line end) or for less optimisation.
+/// Verbs at the start of a pattern that have no effect. They select what this crate always does
+/// (UTF-8, a line feed as the end of a line, `\R` for all Unicode line ends), or turn off
+/// optimisations of PCRE2.
 const NEUTRAL_VERBS: [&str; 8] = [
     "(*UTF8)",
     "(*UTF)",
@@ -31,12 +33,12 @@ const NEUTRAL_VERBS: [&str; 8] = [
     "(*BSR_UNICODE)",
 ];
 
-/// Parses a pattern. Fails with a sentence that says what is wrong.
+/// Parses a pattern. Fails if it is malformed or not supported.
 pub(crate) fn parse(pattern: &str, options: Options) -> Result<Pattern, ParseError> {
     let mut parser = Parser::new(pattern, options, Names::default());
     let mut node = parser.pattern()?;
     if parser.has_unknown_names {
-        // A reference may precede its group: the second pass knows all names.
+        // A reference may precede its group. The second pass knows the names of all groups.
         let names = std::mem::take(&mut parser.names);
         parser = Parser::new(pattern, options, names);
         node = parser.pattern()?;
@@ -53,13 +55,13 @@ pub(crate) fn parse(pattern: &str, options: Options) -> Result<Pattern, ParseErr
     })
 }
 
-/// The options that a group may change and that end with it.
+/// The options that a group may change. The change ends with the group.
 #[derive(Clone, Copy)]
 struct Scope {
     options: Options,
     /// `(?U)`: quantifiers are lazy, and greedy with a question mark.
     is_ungreedy: bool,
-    /// `(?xx)`: spaces and tabs in classes are ignored as well.
+    /// `(?xx)`: spaces and tabs in classes are also ignored.
     ignores_class_spaces: bool,
     /// `(?n)`: parentheses without a name do not capture.
     captures_names_only: bool,
@@ -82,27 +84,28 @@ struct Parser {
     characters: Characters,
     scope: Scope,
     depth: usize,
-    /// Open groups that are look-arounds.
+    /// The number of open groups that are look-arounds.
     look_arounds: usize,
     /// `(*UCP)`: classes and word boundaries follow Unicode.
     is_unicode: bool,
     groups: usize,
     highest_reference: usize,
-    /// The number of each named group.
+    /// The group number of each name that the pass before has found.
     names: Names,
-    /// The names that groups of this pass have.
+    /// The group number of each name that this pass has found so far.
     named: Names,
     has_unknown_names: bool,
 }
 
-/// What a piece of the pattern adds to a branch.
+/// A piece of a branch, as [`Parser::piece`] returns it.
 enum Piece {
+    /// A node that may have a quantifier.
     Node(Node),
-    /// No quantifier may follow.
+    /// A node that may not have a quantifier.
     Assertion(Node),
-    /// A comment: a quantifier behind it belongs to what stands before it.
+    /// A comment or an ignored space. A quantifier after it belongs to the piece before it.
     Nothing,
-    /// Options for the rest of the group. No quantifier may follow.
+    /// Options for the rest of the group, which may not have a quantifier.
     Options,
 }
 
@@ -143,7 +146,7 @@ impl Parser {
         Ok(Node::Class(bracket::class(&mut self.characters, options)?))
     }
 
-    /// `[[:<:]]`, the start of a word, and `[[:>:]]`, its end.
+    /// Returns the condition `[[:<:]]`, the start of a word, or `[[:>:]]`, its end.
     fn word_edge(&self, is_behind: bool) -> Result<Node, ParseError> {
         let word = class::parse(&format!("[{}]", class::sets(self.is_unicode).word))?;
         let beside = Node::LookAround {
@@ -178,7 +181,7 @@ impl Parser {
         Ok(node)
     }
 
-    /// Skips `(*UCP)` and other verbs at the front.
+    /// Skips `(*UCP)` and other verbs at the start.
     fn verbs(&mut self) {
         loop {
             if self.characters.take("(*UCP)") {
@@ -189,7 +192,7 @@ impl Parser {
         }
     }
 
-    /// Branches up to a closing parenthesis or the end.
+    /// Parses branches up to a closing parenthesis or the end of the pattern.
     fn alternation(&mut self) -> Result<Node, ParseError> {
         let first = self.branch()?;
         if self.characters.peek() != Some('|') {
@@ -238,8 +241,9 @@ impl Parser {
         })
     }
 
-    /// What `character`, already skipped, begins. Quoted text goes to `nodes` but for its last
-    /// character.
+    /// Parses the piece that begins with `character`, which is already skipped. If the piece is
+    /// quoted text, adds all but its last character to `nodes`, because a quantifier belongs to the
+    /// last one alone.
     fn piece(&mut self, character: char, nodes: &mut Vec<Node>) -> Result<Piece, ParseError> {
         let options = self.scope.options;
         let node = match character {
@@ -275,7 +279,7 @@ impl Parser {
         }
     }
 
-    /// `\Q…\E`
+    /// Parses the text between `\Q` and `\E`.
     fn quoted(&mut self, nodes: &mut Vec<Node>) -> Result<Piece, ParseError> {
         let mut last = None;
         while self.characters.peek().is_some() && !self.characters.take(r"\E") {
@@ -286,8 +290,8 @@ impl Parser {
         Ok(last.map_or(Piece::Nothing, Piece::Node))
     }
 
-    /// The bounds of a quantifier, if `character`, already skipped, begins one. Other braces stand
-    /// for themselves.
+    /// Parses the bounds of a quantifier that begins with `character`, which is already skipped.
+    /// Returns `None` if it does not begin a quantifier: braces with another content are literals.
     fn quantifier(&mut self, character: char) -> Result<Option<(u32, Option<u32>)>, ParseError> {
         Ok(Some(match character {
             '*' => (0, None),
@@ -298,7 +302,7 @@ impl Parser {
         }))
     }
 
-    /// `{2}`, `{2,}`, `{2,3}`
+    /// Parses `{2}`, `{2,}` or `{2,3}` after the opening brace.
     fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, ParseError> {
         let rest = self.characters.rest();
         let inner: String = rest.iter().take_while(|one| **one != '}').collect();
@@ -371,7 +375,7 @@ impl Parser {
             'z' => Node::Assertion(Assertion::TextEnd),
             'Z' => Node::Assertion(Assertion::TextEndOrFinalNewline),
             'C' => {
-                // A byte may be part of a character.
+                // `\C` matches one byte, which may be a part of a character.
                 let message = r"using \C is disabled in this PCRE2 library";
                 return Err(ParseError::new(message));
             }
@@ -390,7 +394,8 @@ impl Parser {
         })
     }
 
-    /// Whether `\N` has no name: it may have a quantifier.
+    /// Returns `true` if `\N` means any character but a line feed: braces after it are a quantifier,
+    /// not the name of a character.
     fn is_any_but_line_feed(&mut self) -> Result<bool, ParseError> {
         if self.characters.peek() != Some('{') {
             return Ok(true);
@@ -403,7 +408,8 @@ impl Parser {
     }
 }
 
-/// What option `x` ignores: white space, and characters that control the direction of text.
+/// Returns `true` for the characters that option `x` ignores: white space, and two that control the
+/// direction of text.
 fn is_pattern_space(one: char) -> bool {
     one.is_ascii_whitespace()
         || matches!(
@@ -412,7 +418,7 @@ fn is_pattern_space(one: char) -> bool {
         )
 }
 
-/// `\R`
+/// Returns the pattern of `\R`.
 fn line_end() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
     let single = class::parse(r"[\x0A-\x0D\x{85}\x{2028}\x{2029}]")?;
@@ -420,7 +426,7 @@ fn line_end() -> Result<Node, ParseError> {
     Ok(Node::Atomic(Box::new(branches)))
 }
 
-/// `\X`: a character and the marks behind it, or a line end of two characters.
+/// Returns the pattern of `\X`: a character and the marks after it, or a line end of two characters.
 fn grapheme() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
     let marks = |least| -> Result<Node, ParseError> {

@@ -1,9 +1,10 @@
-//! The literal text that every match begins with: bounds for an index.
+//! Finds the literal text that every match of a pattern begins with. The planner makes index bounds
+//! of it.
 
 use super::Options;
 
-/// The literal text that every match of an anchored pattern begins with, and whether every text
-/// that begins with it matches. `None` if the pattern is not anchored or has branches.
+/// Returns the literal text that every match of an anchored pattern begins with, and `true` if every
+/// text that begins with it matches. `None` if the pattern is not anchored or has branches.
 ///
 /// ```
 /// use windrow_regex::{Options, prefix};
@@ -11,7 +12,7 @@ use super::Options;
 /// assert_eq!(prefix("^abc", Options::default()), Some(("abc".into(), true)));
 /// assert_eq!(prefix("^ab+", Options::default()), Some(("ab".into(), false)));
 /// assert_eq!(prefix("abc", Options::default()), None);
-/// // The star belongs to `a`.
+/// // The star applies to `a`.
 /// assert_eq!(prefix(r"^a\E*b", Options::default()), Some(("".into(), false)));
 /// ```
 pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
@@ -41,8 +42,8 @@ pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
     Some((text, true))
 }
 
-/// Without the last character, which a quantifier may make optional: directly, or behind a comment
-/// or the end of quoted text.
+/// Removes the last character, because a quantifier may make it optional. The quantifier may follow
+/// it directly, or after a comment or the end of quoted text.
 fn shortened(mut text: String) -> (String, bool) {
     text.pop();
     (text, false)

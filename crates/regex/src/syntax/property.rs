@@ -1,27 +1,27 @@
-//! Unicode properties: the names in `\p{…}`.
+//! The Unicode properties that `\p{…}` names.
 
 use super::class;
 use crate::ParseError;
 
-/// The general categories. Their long names are not PCRE2's.
+/// The general categories. PCRE2 does not have their long names.
 const CATEGORIES: [&str; 38] = [
     "C", "Cc", "Cf", "Cn", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn",
     "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm",
     "So", "Z", "Zl", "Zp", "Zs", "Any",
 ];
 
-/// Properties of PCRE2's own.
+/// Properties that PCRE2 defines, and not Unicode.
 const OWN: [(&str, &str); 6] = [
     ("l&", r"\p{Lu}\p{Ll}\p{Lt}"),
     ("lc", r"\p{Lu}\p{Ll}\p{Lt}"),
     ("xan", r"\p{L}\p{N}"),
     ("xwd", r"\p{L}\p{N}_"),
     ("xuc", r"$@`\x{A0}-\x{D7FF}\x{E000}-\x{10FFFF}"),
-    // Surrogates, which no text has.
+    // Surrogates, which valid UTF-8 never has: an empty set.
     ("cs", r"[^\x00-\x{10FFFF}]"),
 ];
 
-/// Names of properties that have values, and how `regex-syntax` has them.
+/// The names of properties that have values, and their names in `regex-syntax`.
 const WITH_VALUES: [(&str, &str); 4] = [
     ("sc", "sc"),
     ("script", "sc"),
@@ -29,8 +29,8 @@ const WITH_VALUES: [(&str, &str); 4] = [
     ("scriptextensions", "scx"),
 ];
 
-/// The members of a property, in the syntax of `regex-syntax`. Case, spaces, hyphens and
-/// underscores of the name do not count. Fails if there is no such property.
+/// Returns the members of a property in the syntax of `regex-syntax`. Case, spaces, hyphens and
+/// underscores in the name are ignored. Fails if there is no such property.
 pub(super) fn members(name: &str) -> Result<String, ParseError> {
     let is_ignored = |one: &char| matches!(one, '-' | '_') || one.is_ascii_whitespace();
     let name: String = name.chars().filter(|one| !is_ignored(one)).collect();

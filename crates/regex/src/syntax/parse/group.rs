@@ -1,15 +1,15 @@
-//! Groups, and the options that they set.
+//! Parses groups and the options that they set.
 
 use super::{Node, Options, ParseError, Parser, Piece, Scope};
 
-/// How deep groups may be nested, as in PCRE2. Bounds the recursion of everything that walks a
-/// tree.
+/// The most levels of nested groups, as in PCRE2. The limit bounds the recursion of the functions
+/// that walk the tree of a pattern.
 const NESTED_GROUPS_MAX: usize = 250;
 
 const MISSING_PARENTHESIS: &str = "missing closing parenthesis";
 
 impl Parser {
-    /// What an opening parenthesis, already skipped, begins.
+    /// Parses a group, a comment or options after the opening parenthesis.
     pub(super) fn group(&mut self) -> Result<Piece, ParseError> {
         let outer = self.scope;
         let kind = if !self.characters.take("?") {
@@ -54,7 +54,8 @@ impl Parser {
         Ok(Piece::Node(kind.enclose(node)))
     }
 
-    /// `(?P<name>`, `(?<name>`, `(?'name'`: returns the group's number.
+    /// Parses `P<name>`, `<name>` or `'name'` after `(?`. Returns the number of the group; `None` if
+    /// it is not a named group.
     fn named_group(&mut self) -> Result<Option<usize>, ParseError> {
         let is_look_behind = matches!(self.characters.peek_at(1), Some('=' | '!'));
         let end = if self.characters.take("P<") || (!is_look_behind && self.characters.take("<")) {
@@ -87,7 +88,8 @@ impl Parser {
         found.map(|(_, kind)| kind)
     }
 
-    /// `(?i)`, `(?im-sx)`, `(?i:`, `(?:`, `(?^i)`. Returns `true` if a group begins.
+    /// Parses the rest of `(?i)`, `(?im-sx)`, `(?i:`, `(?:` or `(?^i)` after the question mark.
+    /// Returns `true` if a group begins.
     fn flags(&mut self) -> Result<bool, ParseError> {
         let has_caret = self.characters.take("^");
         if has_caret {
@@ -129,7 +131,7 @@ impl Parser {
     }
 }
 
-/// What a parenthesis opens.
+/// The kind of a group.
 #[derive(Clone, Copy)]
 enum GroupKind {
     Plain,

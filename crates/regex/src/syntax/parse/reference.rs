@@ -1,4 +1,4 @@
-//! Back-references.
+//! Parses back-references and the names of groups.
 
 use super::{Node, ParseError, Parser};
 
@@ -23,7 +23,7 @@ impl Parser {
         self.reference(known.unwrap_or(0))
     }
 
-    /// The name of a group, and `end` behind it.
+    /// Parses the name of a group and the character `end` after it. Fails if the name is not valid.
     pub(super) fn name(&mut self, end: char) -> Result<String, ParseError> {
         let is_word = |one: char| one == '_' || one.is_alphanumeric();
         let mut name = String::new();
@@ -44,7 +44,7 @@ impl Parser {
         Err(ParseError::new(message))
     }
 
-    /// `\k<name>`, `\k{name}`, `\k'name'`
+    /// Parses the rest of `\k<name>`, `\k{name}` or `\k'name'`.
     pub(super) fn k_reference(&mut self) -> Result<Node, ParseError> {
         let end = match self.characters.next() {
             Some('<') => '>',
@@ -59,7 +59,7 @@ impl Parser {
         Ok(self.named_reference(&name))
     }
 
-    /// `\g1`, `\g{1}`, `\g-1`, `\g{+1}`, `\g{name}`
+    /// Parses the rest of `\g1`, `\g{1}`, `\g-1`, `\g{+1}` or `\g{name}`.
     pub(super) fn g_reference(&mut self) -> Result<Node, ParseError> {
         let malformed = || {
             ParseError::new(
@@ -94,7 +94,8 @@ impl Parser {
         }
     }
 
-    /// A number in decimal digits. One too large for the machine is no group's.
+    /// Parses a decimal number; `None` if there is none. A number that does not fit becomes
+    /// `usize::MAX`, which is never the number of a group.
     fn decimal(&mut self) -> Option<usize> {
         let mut text = String::new();
         while let Some(digit) = self.characters.next_if(|one| one.is_ascii_digit()) {
@@ -103,8 +104,9 @@ impl Parser {
         (!text.is_empty()).then(|| text.parse().unwrap_or(usize::MAX))
     }
 
-    /// A back-reference; from 10 on an octal number if it begins like one and there are not so many
-    /// groups before.
+    /// Parses the digits after a backslash. They are a back-reference if the number is below 10, does
+    /// not begin with an octal digit, or is at most the number of groups so far. Otherwise they are
+    /// the octal code of a character.
     pub(super) fn digits(&mut self, first: char) -> Result<Node, ParseError> {
         let position = self.characters.position();
         self.characters.go_to(position - 1);
