@@ -1,8 +1,8 @@
 //! Measures searches over postings in memory: `cargo run --release --example measure -p
 //! windrow-search`.
 //!
-//! The records are as many as in the corpus of workload W7, with terms of some frequencies at
-//! random.
+//! The number of records is that of the corpus of workload W7. The terms are random, with several
+//! frequencies.
 #![allow(clippy::unwrap_used, reason = "an example")]
 
 use std::hint::black_box;
@@ -66,7 +66,7 @@ fn term(random: &mut Random, records: u64) -> MemoryPostings {
     MemoryPostings::new(postings)
 }
 
-/// Prints the least mean time of some rounds.
+/// Prints the smallest mean time of several rounds.
 fn measure(name: &str, mut run: impl FnMut() -> u64) {
     let mut best = f64::INFINITY;
     let mut result = 0;

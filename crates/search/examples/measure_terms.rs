@@ -10,7 +10,7 @@ use windrow_search::memory::MemoryTerms;
 const TERMS: u64 = 2_000_000;
 const ROUNDS: u32 = 5;
 
-/// A word of 4 to 12 letters.
+/// Returns a word of 4 to 12 letters.
 fn word(number: u64) -> String {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut letter = || {

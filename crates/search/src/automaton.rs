@@ -1,8 +1,9 @@
 //! Sets of terms as automata over bytes: prefixes, wildcards, regular expressions, similar words.
 //!
-//! An [`Automaton`] accepts the terms of a set. [`Walk`] finds those that an index has: where a
-//! term is not accepted, it seeks the next one that could be. So it visits few terms of a large
-//! index unless the set begins with anything, as `*x` does.
+//! An [`Automaton`] accepts the terms of a set. A [`Walk`] finds the terms of an index that it
+//! accepts. After a term that is not accepted, the walk seeks the next term that may be accepted. It
+//! therefore visits few terms of a large index, except for sets such as `*x`, whose terms can begin
+//! with any bytes.
 //!
 //! - [`Prefix`]: terms that begin with some bytes.
 //! - [`Fuzzy`]: terms that differ from a word by a few edits.
@@ -25,7 +26,7 @@ use crate::terms::Terms;
 
 /// An automaton that reads terms byte by byte.
 pub trait Automaton {
-    /// What it knows of the bytes that it has read.
+    /// The state after some bytes.
     type State: Clone;
 
     /// Returns the state before the first byte.
@@ -52,7 +53,8 @@ pub trait Automaton {
         self.is_match(&state)
     }
 
-    /// Returns the least byte from `from` on after which the bytes may be a term of the set.
+    /// Returns the smallest byte that is `from` or greater and may follow, that is, after which
+    /// [`can_match`](Self::can_match) is `true`.
     fn next_byte(&self, state: &Self::State, from: u8) -> Option<u8> {
         (from..=u8::MAX).find(|byte| self.can_match(&self.step(state, *byte)))
     }
@@ -74,7 +76,7 @@ impl Prefix {
 }
 
 impl Automaton for Prefix {
-    /// The number of bytes that agree. `None`: one does not.
+    /// The number of bytes that were read and agree with the prefix. `None` if one does not agree.
     type State = Option<usize>;
 
     fn start(&self) -> Option<usize> {
@@ -125,22 +127,22 @@ pub struct Walk<'a, A: Automaton, T> {
     visited: u64,
 }
 
-/// Where the cursor of a walk stands.
+/// The position of the cursor of a walk.
 #[derive(Clone, Copy, Debug)]
 enum Cursor {
-    /// Where the caller left it.
+    /// Where it was when the walk was created.
     Opened,
     /// On a term that was not read yet.
-    Sought,
+    OnUnread,
     /// On an accepted term.
     OnMatch,
 }
 
-/// The key of a seek is extended by at most so many bytes.
+/// The greatest number of bytes by which the key of a seek is extended.
 const EXTENSION_BYTES: usize = 64;
 
 impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
-    /// Creates a walk over the terms of a cursor, from the term on which it stands.
+    /// Creates a walk over the terms of a cursor, from its current term on.
     pub fn new(automaton: &'a A, terms: T) -> Walk<'a, A, T> {
         Walk {
             automaton,
@@ -163,19 +165,19 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
     }
 
     /// Moves one step towards the next term that the automaton accepts. Returns `true` if the
-    /// cursor stands on it, and `None` at the end. A caller that has to be able to stop uses it in
-    /// place of [`next`](Self::next).
+    /// automaton accepts the current term, and `None` at the end. Use it in place of
+    /// [`next`](Self::next) to check an interrupt between the steps.
     pub fn step(&mut self) -> Option<bool> {
         match self.cursor {
             Cursor::Opened => self.seek_first(),
-            Cursor::Sought => {}
+            Cursor::OnUnread => {}
             Cursor::OnMatch => self.terms.next(),
         }
         let is_match = self.read_term()?;
         self.cursor = if is_match {
             Cursor::OnMatch
         } else {
-            Cursor::Sought
+            Cursor::OnUnread
         };
         Some(is_match)
     }
@@ -185,12 +187,12 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         &mut self.terms
     }
 
-    /// Returns the state of the automaton after the term on which the walk stands.
+    /// Returns the state of the automaton after the current term.
     pub fn state(&self) -> Option<&A::State> {
         self.states.last()
     }
 
-    /// Returns how many terms the walk has visited.
+    /// Returns the number of terms that the walk has visited.
     pub fn visited(&self) -> u64 {
         self.visited
     }
@@ -203,10 +205,10 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Reads the term on which the cursor stands. If the automaton does not accept it, moves on and
-    /// returns `false`: to the next term that may be accepted, or to the next term if the bytes of this
-    /// one may be the beginning of one. A step is far cheaper than a seek, and sets such as `*x` accept
-    /// the beginning of every term.
+    /// Reads the current term. Returns `true` if the automaton accepts it. Otherwise moves on and
+    /// returns `false`. It moves to the next term if an accepted term may begin with the current one:
+    /// this is far cheaper than a seek, and is always so for sets such as `*x`. Otherwise it seeks the
+    /// next term that may be accepted.
     fn read_term(&mut self) -> Option<bool> {
         self.visited += 1;
         let term = self.terms.term()?;
@@ -271,8 +273,9 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Extends a key, which is the path, to the least accepted term that begins with it. Each accepted term has at least the least byte at each place up to its end,
-    /// so a limited extension is right, too. Returns `false` if no term is accepted.
+    /// Extends a key, which equals the path, towards the smallest accepted term that begins with it.
+    /// Returns `false` if there is none. The extension may end at [`EXTENSION_BYTES`]: the key then
+    /// sorts before that term.
     fn extend(&mut self, key: &mut Vec<u8>) -> bool {
         let Some(mut state) = self.states.last().cloned() else {
             return false;

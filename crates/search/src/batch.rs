@@ -1,8 +1,9 @@
-//! Postings that are read at once.
+//! Batches of postings that are read in one call.
 
 use windrow_postings::GROUP;
 
-/// Up to 128 postings, part by part. Loops over them have no calls and few branches.
+/// Up to 128 postings, with one array for each of their parts. A loop over an array needs no calls
+/// and few branches.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The record ids.
@@ -11,7 +12,7 @@ pub struct Batch {
     pub frequencies: [u32; GROUP],
     /// The number of tokens of the field in each record.
     pub lengths: [u32; GROUP],
-    /// The stored scores, each with the place of its posting.
+    /// The stored scores, each with the index of its posting in the batch.
     pub stored_scores: Vec<(usize, f64)>,
     /// The scores of the records: see [`Matches::read`](crate::Matches::read).
     pub scores: [f64; GROUP],

@@ -1,11 +1,11 @@
-//! Bits of record ids in windows.
+//! Windows of record ids as bitmaps.
 
-/// The number of words in a window of bits.
+/// The number of 64-bit words of a window.
 pub(crate) const WINDOW_WORDS: usize = 64;
-/// The number of ids for which a window of bits has room.
+/// The number of ids of a window.
 pub(crate) const WINDOW_IDS: u64 = 64 * WINDOW_WORDS as u64;
 
-/// Sets a bit. Returns `false` if there is no such bit.
+/// Sets the bit `at`. Returns `false` if it is beyond the end.
 #[inline]
 pub(crate) fn set_bit(bits: &mut [u64], at: u64) -> bool {
     let word = usize::try_from(at / 64)
@@ -20,10 +20,10 @@ pub(crate) fn set_bit(bits: &mut [u64], at: u64) -> bool {
     }
 }
 
-/// The number of parts of a list of ids whose bits are set in turn.
+/// The number of parts into which [`set_bits`] splits a list of ids.
 const PARTS: usize = 4;
 
-/// Sets the bit `id - first` for each id. Ids without such a bit are left out.
+/// Sets the bit `id - first` for each id. Ignores ids whose bit is beyond the end.
 ///
 /// ```
 /// let mut bits = [0; 2];
@@ -32,8 +32,9 @@ const PARTS: usize = 4;
 /// ```
 #[inline]
 pub fn set_bits(bits: &mut [u64], first: u64, ids: &[u64]) {
-    // Ids that follow each other are often in one word. To change a word again, the processor waits
-    // until it was stored. So the ids are taken in turn from the parts of the list.
+    // Neighbouring ids are often in one word. The processor has to wait for the store of a word
+    // before it can change the word again. Taking the ids from the parts of the list in turn avoids
+    // such waits.
     let part = ids.len() / PARTS;
     let (parts, rest) = ids.split_at(part * PARTS);
     let (one, two) = parts.split_at(2 * part);
@@ -48,7 +49,7 @@ pub fn set_bits(bits: &mut [u64], first: u64, ids: &[u64]) {
     }
 }
 
-/// Returns the number of the first bit that is set, from `from` on.
+/// Returns the number of the first bit at or after `from` that is set.
 #[inline]
 pub(crate) fn next_bit(bits: &[u64], from: u64) -> Option<u64> {
     let mut at = usize::try_from(from / 64).ok()?;

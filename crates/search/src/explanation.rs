@@ -1,14 +1,14 @@
-//! Why a record has its score, as data.
+//! Explanations of scores, as data.
 
-/// A part of a score with the parts that it is made of. Descriptions are those of Lucene's
-/// `Explanation`.
+/// A score, or a part of one, with the parts from which it is computed. The descriptions are those
+/// of Lucene's `Explanation`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The value.
     pub value: f64,
-    /// What the value is, or how it follows from the details.
+    /// The meaning of the value, or the formula that computes it from the details.
     pub description: String,
-    /// What the value is computed from.
+    /// The parts from which the value is computed.
     pub details: Vec<Explanation>,
 }
 

@@ -1,4 +1,4 @@
-//! Highlights: where a text has the terms of a query, and its passages with the most of them.
+//! Highlights: finds the terms of a query in a text, and the passages with the best scores for them.
 //!
 //! - [`Highlighter`]: the tokens of a text that a query has
 //! - [`passages`]: the sentences that score best for them
@@ -77,8 +77,8 @@ impl TermSet {
 }
 
 impl Highlighter {
-    /// Creates a highlighter for the parts of a query that are about the fields that `takes`
-    /// accepts. What must not match is not highlighted.
+    /// Creates a highlighter for the parts of a query about the fields for which `takes` returns
+    /// `true`. Queries that must not match are not highlighted.
     ///
     /// # Errors
     /// Fails if a pattern is wrong or too large.
@@ -101,7 +101,7 @@ impl Highlighter {
         Ok(highlighter)
     }
 
-    /// Adds a query without others inside, if it is about one of the fields.
+    /// Adds a query that contains no other query, if it is about one of the fields.
     fn add(&mut self, query: &Query, takes: &impl Fn(&str) -> bool) -> Result<(), PatternError> {
         match query {
             Query::Term { field, term } if takes(field) => {
@@ -143,8 +143,8 @@ impl Highlighter {
         Ok(())
     }
 
-    /// Returns `true` if a token with this term may be a hit. Other tokens can be left out of
-    /// those that [`hits`](Self::hits) looks at.
+    /// Returns `true` if a token with this term may be a hit. Other tokens need not be passed to
+    /// [`hits`](Self::hits).
     pub fn is_candidate(&self, term: &[u8]) -> bool {
         self.terms.contains(term)
             || self.phrase_terms.contains(term)
@@ -169,8 +169,8 @@ impl Highlighter {
     }
 }
 
-/// The tokens of phrases are looked for in at most so many steps. In a text with very many of
-/// them, the hits at the end may be missing.
+/// The greatest number of steps of the search for the tokens of phrases. In a text that needs more,
+/// the hits at the end are missing.
 const PHRASE_STEPS_MAX: usize = 4_000_000;
 
 /// A word of a phrase in a text.
@@ -182,7 +182,7 @@ struct Occurrences<'p> {
 }
 
 impl Occurrences<'_> {
-    /// Returns the tokens whose position less the offset is within the range.
+    /// Returns the tokens whose position minus the offset is within the range.
     fn within(&self, start: i64, end: i64) -> &[(i64, usize)] {
         let from = self
             .tokens
@@ -194,7 +194,7 @@ impl Occurrences<'_> {
     }
 }
 
-/// Adds the tokens of a phrase where all its words are within the slop.
+/// Adds the tokens of each occurrence of a phrase, with at most its slop.
 fn add_phrase(
     phrase: &PhraseQuery,
     tokens: &[Token<'_>],
@@ -224,7 +224,8 @@ fn add_phrase(
     });
     let mut words: Vec<Occurrences<'_>> = words.collect();
     words.sort_by_key(|word| word.tokens.len());
-    // The rarest word is in each exact phrase. With slop, any of the words may be the first.
+    // Each occurrence of an exact phrase contains the rarest word, so the search begins there. With
+    // slop, any of the words may be the first.
     let first_words = if phrase.slop == 0 { 1 } else { words.len() };
     let starts = words.iter().take(first_words).flat_map(|word| {
         let positions = word.tokens.iter();

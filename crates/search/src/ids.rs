@@ -8,28 +8,29 @@ use crate::postings::END;
 
 /// Record ids in increasing order.
 ///
-/// Implement it for what another index finds. A list stands on its first id when it is created.
+/// Implement it for the records that another index finds. A list is a cursor: a new list is on its
+/// first id.
 pub trait Ids {
-    /// Returns the id that the list stands on, or [`END`].
+    /// Returns the current id, or [`END`].
     fn id(&self) -> u64;
 
     /// Moves to the next id and returns it, or [`END`].
     fn next(&mut self) -> u64;
 
-    /// Moves to the first id that is `id` or greater, and returns it, or [`END`]. Does not move if
-    /// the list is there or beyond.
+    /// Moves to the first id that is `id` or greater, and returns it, or [`END`]. Does not move
+    /// backwards.
     fn seek(&mut self, id: u64) -> u64;
 
-    /// Returns about how many ids the list has: not fewer than there are.
+    /// Returns an upper estimate of the number of ids in the list.
     fn count_at_most(&self) -> u64;
 
-    /// Returns how many ids the list has, if that is known without reading.
+    /// Returns the number of ids in the list, if it is known without reading them.
     fn count(&self) -> Option<u64> {
         None
     }
 
     /// Sets the bit `id - first` for each id below `first + 64 * bits.len()`, and moves to the first
-    /// one that is not below. Returns it, or [`END`]. The list may not stand below `first`.
+    /// one that is not below. Returns it, or [`END`]. The list must be at `first` or later.
     #[inline]
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let mut id = self.id();
@@ -84,23 +85,22 @@ impl Ids for IdRange {
     }
 }
 
-/// A set of ids in memory, as bits: at most 1 byte for 8 ids of a range, less where ranges are
-/// empty.
+/// A set of ids in memory, as bitmaps of windows of 4,096 ids. Windows without ids take no bitmap.
 #[derive(Clone, Debug, Default)]
 pub struct IdSet {
-    /// The windows of the ids below [`NEAR_WINDOWS`], by their numbers.
+    /// The windows with numbers below [`NEAR_WINDOWS`], by number.
     near: Vec<Option<Box<Window>>>,
-    /// The windows of greater ids.
+    /// The windows with greater numbers.
     far: BTreeMap<u64, Box<Window>>,
 }
 
 type Window = [u64; WINDOW_WORDS];
 
-/// Windows with smaller numbers are found without a search: those of the first 4 billion ids.
+/// Windows with smaller numbers are in an array. They have the first 4 billion ids.
 const NEAR_WINDOWS: u64 = 1 << 20;
 
 impl IdSet {
-    /// Returns the bits for the ids from `number * 4096` on.
+    /// Returns the window with this number: the bits of the ids from `number * 4096` on.
     #[inline]
     pub(crate) fn window(&mut self, number: u64) -> &mut Window {
         let empty = || Box::new([0; WINDOW_WORDS]);
@@ -158,7 +158,7 @@ impl IdSet {
         word.is_some_and(|word| word & bit != 0)
     }
 
-    /// Returns how many ids the set has.
+    /// Returns the number of ids in the set.
     pub fn len(&self) -> u64 {
         let windows = self.near.iter().flatten().chain(self.far.values());
         let words = windows.flat_map(|window| window.iter());
@@ -197,7 +197,7 @@ impl IdSet {
     }
 }
 
-/// The word of an id in its window, and its bit.
+/// Returns the bit of an id in its window, as the index of a word and a mask.
 #[inline]
 fn word_of(id: u64) -> (usize, u64) {
     ((id % WINDOW_IDS / 64) as usize, 1 << (id % 64))
@@ -218,7 +218,7 @@ impl FromIterator<u64> for IdSet {
 pub struct SetIds {
     count: u64,
     windows: Vec<(u64, Box<Window>)>,
-    /// The window of `id`.
+    /// The index of the window of `id`.
     at: usize,
     id: u64,
 }
@@ -279,7 +279,7 @@ impl Ids for SetIds {
             && first.is_multiple_of(WINDOW_IDS)
             && bits.len() == window.len()
         {
-            // Ids before the list's place are below `first` or were read.
+            // Ids before the current one are below `first` or were read.
             let own = bits.iter_mut().zip(window.iter());
             let from = self.id.saturating_sub(first);
             for (at, (bits, word)) in (0..).zip(own) {

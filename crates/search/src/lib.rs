@@ -1,8 +1,9 @@
 //! Search over postings: boolean operators, phrases, scores, the best k records.
 //!
-//! A list of [`Postings`] is what a term has in an index. Operators combine such lists: all of some
-//! terms, any of them, a phrase, without another term. They move forward by record id and skip what
-//! cannot match or cannot be among the best.
+//! An index has a list of [`Postings`] for each term. Operators combine such lists: the records with
+//! all of some terms, with any of them, with a phrase, or without another term. They read the lists
+//! in increasing order of record ids, and skip records that cannot match or cannot be among the
+//! best.
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!

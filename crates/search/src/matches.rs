@@ -1,4 +1,4 @@
-//! What operators have in common: records in increasing order of ids, with scores.
+//! The interface of operators: records in increasing order of ids, with scores.
 
 use crate::batch::Batch;
 use crate::bits::set_bit;
@@ -6,61 +6,62 @@ use crate::postings::END;
 
 /// Records in increasing order of ids.
 ///
-/// A term, a phrase and a filter are such lists, and so is each operator over them. A list stands
-/// on its first record when it is created. [`Postings`](crate::Postings) tells what happens if
-/// reading fails.
+/// A term, a phrase and a filter are such lists, and so is each operator over them. A list is a
+/// cursor: a new list is on its first record. If reading fails, a list ends early, as
+/// [`Postings`](crate::Postings) describes.
 ///
 /// Scores are never negative and never NaN.
 pub trait Matches {
-    /// Returns the id of the record that the list stands on, or [`END`].
+    /// Returns the id of the current record, or [`END`].
     fn id(&self) -> u64;
 
     /// Moves to the next record and returns its id, or [`END`].
     fn next(&mut self) -> u64;
 
     /// Moves to the first record with this id or a greater one, and returns its id, or [`END`].
-    /// Does not move if the list is there or beyond.
+    /// Does not move backwards.
     fn seek(&mut self, id: u64) -> u64;
 
-    /// Returns `id` if the list has this record. Otherwise returns a greater id such that the list
-    /// has no record before it. Afterwards the list stands on a record only if `id` was returned,
-    /// and may then only be moved forward by `seek` and `probe` to ids that are not less.
+    /// Returns `id` if the list has this record, and moves to it. Otherwise returns a greater id such
+    /// that the list has no record from `id` up to that one. The list then has no current record:
+    /// before it is read, it must be moved by `seek` or `probe` to an id that is not less.
     ///
-    /// It differs from [`seek`](Self::seek) for lists that check a record at some cost, as phrases
-    /// do: `probe` checks no other record than `id`.
+    /// This is cheaper than [`seek`](Self::seek) for lists that verify each record at some cost, such
+    /// as phrases: `probe` verifies no other record than `id`.
     #[inline]
     fn probe(&mut self, id: u64) -> u64 {
         self.seek(id)
     }
 
-    /// Returns the score of the record that the list stands on. Call it only on a record.
+    /// Returns the score of the current record. The list must not be at its end.
     fn score(&mut self) -> f64;
 
-    /// Returns about how many records the list has: not fewer than there are.
+    /// Returns an upper estimate of the number of records in the list.
     fn count_at_most(&mut self) -> u64;
 
-    /// Returns how many records the list has, if that is known without reading.
+    /// Returns the number of records in the list, if it is known without reading them.
     fn count(&mut self) -> Option<u64> {
         None
     }
 
-    /// Moves the list's look at blocks, and not the list, to the block with the first record whose
-    /// id is `id` or greater. Returns the greatest id that the block speaks for. `id` may not be
-    /// less than in the call before.
+    /// Moves the block cursor, which is independent of the list's own position, to the block with
+    /// the first record whose id is `id` or greater. Returns the greatest id to which the bound of
+    /// the block applies. `id` must not be less than in the call before.
     ///
-    /// A list that does not implement this and [`block_bound`](Self::block_bound) is one block.
+    /// The default implementation of this and [`block_bound`](Self::block_bound) makes the list one
+    /// block.
     fn block_end(&mut self, _id: u64) -> u64 {
         END
     }
 
-    /// Returns a score that no record has more than, of those from the id to the end of the block
-    /// that [`block_end`](Self::block_end) went to.
+    /// Returns an upper bound of the scores of the records from the id passed to
+    /// [`block_end`](Self::block_end) to the end of the block.
     fn block_bound(&mut self) -> f64 {
         self.bound()
     }
 
-    /// Returns a score that no record has more than, of those from `first` to `last`. Looks at
-    /// blocks as [`block_end`](Self::block_end) does.
+    /// Returns an upper bound of the scores of the records from `first` to `last`. Moves the block
+    /// cursor, as [`block_end`](Self::block_end) does.
     fn bound_between(&mut self, first: u64, last: u64) -> f64 {
         let mut bound = 0.0_f64;
         let mut id = first;
@@ -74,17 +75,17 @@ pub trait Matches {
         }
     }
 
-    /// Returns a score that no record of the list has more than.
+    /// Returns an upper bound of the scores of all records in the list.
     fn bound(&mut self) -> f64;
 
-    /// Returns how many postings were read so far, in all lists below this one.
+    /// Returns the number of postings that were read so far in all lists below this one.
     fn postings_read(&self) -> u64;
 
-    /// Returns how many postings there are at most, in all lists below this one.
+    /// Returns an upper estimate of the number of postings in all lists below this one.
     fn postings(&mut self) -> u64;
 
-    /// Reads the records from the current one up to the record `last`, 128 at most, with their
-    /// scores, and moves behind them. The batch is empty if there are none.
+    /// Reads the records from the current one up to the record `last`, at most 128, with their
+    /// scores, and moves to the record after them. The batch is empty if there are none.
     #[inline]
     fn read(&mut self, last: u64, batch: &mut Batch) {
         batch.clear();
@@ -96,8 +97,8 @@ pub trait Matches {
     }
 
     /// Sets the bit `id - first` for each record below `first + 64 * bits.len()`, and moves to the
-    /// first record that is not below. Returns its id, or [`END`]. The list may not stand below
-    /// `first`.
+    /// first record that is not below. Returns its id, or [`END`]. The list must be at `first` or
+    /// later.
     #[inline]
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let mut id = self.id();

@@ -1,5 +1,5 @@
-//! Postings and terms in memory, in blocks as an index has them: for tests, examples and
-//! measurements.
+//! Postings and terms in memory, for tests, examples and measurements. The postings are in blocks,
+//! as in an index on disk.
 
 mod index;
 
@@ -14,7 +14,7 @@ use crate::ids::IdSet;
 use crate::postings::{Bound, END, Postings};
 use crate::terms::Terms;
 
-/// What a term has in a record.
+/// The posting of a term in a record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryPosting {
     /// The record id.
@@ -43,18 +43,18 @@ pub struct MemoryPosting {
 pub struct MemoryPostings {
     content: Arc<Content>,
     at: usize,
-    /// The block that `block_end` went to.
+    /// The block of the block cursor.
     block: usize,
 }
 
-/// The postings, part by part.
+/// The postings, with one list for each of their parts.
 #[derive(Debug, Default)]
 struct Content {
     ids: Vec<u64>,
     frequencies: Vec<u32>,
     lengths: Vec<u32>,
     scores: Vec<Option<f64>>,
-    /// For each posting the end of its positions.
+    /// The end of the positions of each posting.
     position_ends: Vec<usize>,
     positions: Vec<u32>,
     bounds: Vec<Bound>,
@@ -97,8 +97,8 @@ fn bound_of(postings: &[MemoryPosting]) -> Bound {
     }
 }
 
-/// Returns the number of the first id from `at` on that is `id` or greater: first in steps that
-/// double.
+/// Returns the index of the first id at or after `at` that is `id` or greater. Searches in steps that
+/// double, then by bisection.
 fn gallop(ids: &[u64], at: usize, id: u64) -> usize {
     let mut step = 1;
     let mut low = at;
@@ -279,7 +279,7 @@ impl MemoryTerms {
         }
     }
 
-    /// Returns how often the cursor was moved.
+    /// Returns the number of times that the cursor was moved.
     pub fn moves(&self) -> u64 {
         self.moves
     }

@@ -1,13 +1,13 @@
-//! Operators: lists of records made of other lists.
+//! Operators: lists of records that are computed from other lists.
 //!
 //! | operator | records |
 //! |---|---|
 //! | [`Conjunction`] | in all of some lists |
 //! | [`Disjunction`] | in any of some lists |
 //! | [`Union`] | in any of some terms, all with one score: for filters |
-//! | [`AtLeast`] | in at least so many of some lists |
-//! | [`Without`] | in a list and not in another one |
-//! | [`Optional`] | in a list; another one adds to the score |
+//! | [`AtLeast`] | in at least a minimum number of some lists |
+//! | [`Without`] | in one list and not in another one |
+//! | [`Optional`] | in a list; another list adds to the score |
 //! | [`Rescore`] | in a list, with other scores: a constant, or the results of a function |
 //! | [`Filter`] | ids of another index, all with one score |
 //! | [`Near`] | with some values, with scores by their distances |

@@ -8,8 +8,8 @@ use crate::score::{ScoreFunction, ValueNumber};
 
 /// A query over the terms of fields.
 ///
-/// It is printed in the manner of Lucene: `+` is before what must match, `-` before what must not,
-/// `#` before what only filters.
+/// It is printed as in Lucene: `+` is before a query that must match, `-` before one that must not
+/// match, and `#` before one that must match and adds no score.
 ///
 /// ```
 /// use windrow_search::{BooleanQuery, Query};
@@ -83,21 +83,21 @@ pub enum Query {
         /// The field.
         field: String,
     },
-    /// The records that another index found: [`Source::filter`](crate::Source::filter) with this
-    /// number. All have the same score.
+    /// The records that another index has found: [`Source::filter`](crate::Source::filter) with
+    /// this number. All have the same score.
     Filter {
         /// The number.
         number: usize,
-        /// What the filter is, for people.
+        /// A description of the filter for messages.
         label: String,
     },
-    /// The records with some values, with scores by their distances from an origin.
+    /// The records that have a value, with scores by its distance from an origin.
     Near {
-        /// The number of the values: [`Source::values`](crate::Source::values).
+        /// The number of the list of values: [`Source::values`](crate::Source::values).
         number: usize,
-        /// The scores.
+        /// The function from values to scores.
         nearness: Nearness,
-        /// What the query is, for people.
+        /// A description of the query for messages.
         label: String,
     },
     /// A combination of queries.
@@ -125,14 +125,14 @@ pub enum Query {
     },
 }
 
-/// Words that stand next to each other.
+/// Words next to each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhraseQuery {
     /// The field.
     pub field: String,
     /// The words.
     pub words: Vec<PhraseWord>,
-    /// By how many positions the words may be moved in all to make the phrase.
+    /// The greatest number of moves of a word by one position that make the phrase.
     pub slop: u32,
 }
 
@@ -145,18 +145,18 @@ pub struct PhraseWord {
     pub position: u32,
 }
 
-/// A word with errors.
+/// A word that may be misspelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzyQuery {
     /// The field.
     pub field: String,
     /// The word.
     pub word: String,
-    /// The greatest number of edits, 2 at most: see [`Fuzzy`](crate::automaton::Fuzzy).
+    /// The greatest number of edits, at most 2: see [`Fuzzy`](crate::automaton::Fuzzy).
     pub edits: u8,
-    /// So many characters at the beginning must be equal.
+    /// The number of characters at the beginning that must be equal.
     pub prefix: usize,
-    /// So many terms are searched at most, the most similar ones.
+    /// The greatest number of terms that are searched. The most similar ones are taken.
     pub expansions: usize,
 }
 
@@ -165,18 +165,19 @@ pub struct FuzzyQuery {
 pub struct BooleanQuery {
     /// All of these must match.
     pub must: Vec<Query>,
-    /// The more of these match, the higher is the score.
+    /// Each of these that matches adds to the score.
     pub should: Vec<Query>,
-    /// None of these may match.
+    /// A record that matches any of these is excluded.
     pub must_not: Vec<Query>,
-    /// All of these must match. They have no influence on the score.
+    /// All of these must match. They do not add to the score.
     pub filter: Vec<Query>,
-    /// So many of `should` must match. If `must` and `filter` are empty, at least one must.
+    /// The number of queries in `should` that must match. It is at least 1 if `must` and `filter`
+    /// are empty.
     pub minimum_should_match: usize,
 }
 
 impl BooleanQuery {
-    /// Returns how many of `should` must match.
+    /// Returns the number of queries in `should` that must match.
     pub fn minimum(&self) -> usize {
         let is_required = self.must.is_empty() && self.filter.is_empty() && !self.should.is_empty();
         self.minimum_should_match.max(usize::from(is_required))
@@ -184,7 +185,7 @@ impl BooleanQuery {
 }
 
 impl Query {
-    /// The records with a term.
+    /// Returns the query for the records with a term.
     pub fn term(field: &str, term: &str) -> Query {
         Query::Term {
             field: field.to_owned(),
@@ -192,7 +193,7 @@ impl Query {
         }
     }
 
-    /// The records with all words of a phrase next to each other.
+    /// Returns the query for the records with a phrase.
     pub fn phrase<'w>(field: &str, words: impl IntoIterator<Item = &'w str>, slop: u32) -> Query {
         let words = words.into_iter().zip(0..);
         let words = words.map(|(word, position)| PhraseWord {
@@ -206,7 +207,7 @@ impl Query {
         })
     }
 
-    /// The records that match any of some queries.
+    /// Returns the query for the records that match any of some queries.
     pub fn any(queries: Vec<Query>) -> Query {
         Query::Boolean(BooleanQuery {
             should: queries,
@@ -214,7 +215,7 @@ impl Query {
         })
     }
 
-    /// The records that match all of some queries.
+    /// Returns the query for the records that match all of some queries.
     pub fn all(queries: Vec<Query>) -> Query {
         Query::Boolean(BooleanQuery {
             must: queries,
@@ -222,7 +223,7 @@ impl Query {
         })
     }
 
-    /// The same records with scores that are multiplied.
+    /// Returns a query for the same records, with scores that are multiplied by `boost`.
     #[must_use]
     pub fn boost(self, boost: f32) -> Query {
         Query::Boost {
@@ -327,7 +328,7 @@ impl<'q> Clauses<'q> {
     }
 }
 
-/// A term as it is printed: in quotation marks, with escapes for what is not ASCII.
+/// Prints a term in quotation marks, with escapes for bytes that are not ASCII.
 struct QuotedTerm<'t>(&'t [u8]);
 
 impl fmt::Display for QuotedTerm<'_> {

@@ -1,10 +1,10 @@
-//! The score of a term in a record.
+//! Scores of terms in records.
 //!
 //! - [`Scorer`]: the score of one posting, and upper bounds of scores.
 //! - [`Bm25`]: relevance as Lucene computes it.
-//! - [`ExplainedBm25`]: how it came about.
+//! - [`ExplainedBm25`]: the explanation of a BM25 score.
 //! - [`TextScore`]: the score of MongoDB's `$text`.
-//! - [`ScoreFunction`]: scores that depend on values of the records, too.
+//! - [`ScoreFunction`]: scores that also depend on values of the records.
 //! - [`Similarity`]: creates the scorers of a query's terms from statistics.
 
 mod bm25;
@@ -20,11 +20,12 @@ use crate::postings::Bound;
 
 /// The score of one posting.
 pub trait Scorer {
-    /// Returns the score of a posting: how often the term occurs, the number of tokens of the field
-    /// (0 if it is not known), and the stored score if there is one.
+    /// Returns the score of a posting. `frequency` is the number of times that the term occurs,
+    /// `length` the number of tokens of the field (0 if it is not known), `stored` the score that
+    /// the index stores, if any.
     fn score(&self, frequency: u32, length: u32, stored: Option<f64>) -> f64;
 
-    /// Computes the scores of some postings.
+    /// Computes the scores of a batch of postings.
     #[inline]
     fn score_batch(&self, batch: &mut Batch) {
         let postings = batch.frequencies.iter().zip(&batch.lengths);
@@ -42,31 +43,31 @@ pub trait Scorer {
         }
     }
 
-    /// Returns the score of a phrase. Its frequency is a sum of fractions if the phrase has slop.
+    /// Returns the score of a phrase. The frequency of a phrase with slop is a sum of fractions.
     fn score_phrase(&self, frequency: f32, length: u32) -> f64;
 
-    /// Returns a score that no posting within the bound has more than.
+    /// Returns an upper bound of the scores of all postings within `bound`.
     fn bound(&self, bound: Bound) -> f64;
 
-    /// Returns a score that no posting at all has more than.
+    /// Returns an upper bound of the scores of all possible postings.
     fn bound_of_all(&self) -> f64;
 }
 
-/// Creates scorers.
+/// Creates the scorers of the terms of a query.
 pub trait Similarity {
     /// The scorers.
     type Scorer: Scorer;
 
-    /// Returns the scorer of a term, or of a phrase of several terms: `records` has the number of
-    /// records with each term.
+    /// Returns the scorer of a term, or of a phrase of several terms. `records` contains the number
+    /// of records with each of the terms.
     fn scorer(&self, boost: f32, field: FieldStatistics, records: &[u64]) -> Self::Scorer;
 }
 
-/// What is counted for a field.
+/// The statistics of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldStatistics {
     /// The number of records that have the field.
     pub records: u64,
-    /// The sum of the number of its tokens over all records.
+    /// The number of tokens of the field in all records together.
     pub length: u64,
 }

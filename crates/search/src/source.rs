@@ -1,4 +1,4 @@
-//! What a query is compiled against.
+//! The index that a query is compiled against.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::postings::Postings;
 use crate::score::{FieldStatistics, RecordValue};
 use crate::terms::Terms;
 
-/// An index, as a query sees it.
+/// An index: statistics, postings, terms and record ids for a query.
 pub trait Source {
     /// The postings of a term.
     type Postings: Postings;
     /// The terms of a field.
     type Terms: Terms;
-    /// Record ids.
+    /// Lists of record ids without scores.
     type Ids: Ids;
-    /// Why reading failed.
+    /// The error of a failed read.
     type Error;
 
     /// Returns the statistics of a field. They are 0 if no record has the field.
@@ -48,15 +48,15 @@ pub trait Source {
     /// Fails if reading fails.
     fn all(&self) -> Result<Self::Ids, Self::Error>;
 
-    /// Returns what another index found, by the number in [`Query::Filter`](crate::Query::Filter).
+    /// Returns the records that another index has found, by the number in
+    /// [`Query::Filter`](crate::Query::Filter).
     ///
     /// # Errors
     /// Fails if reading fails.
     fn filter(&self, number: usize) -> Result<Self::Ids, Self::Error>;
 
-    /// Returns the values of records with a number, which [`Query::Near`](crate::Query::Near) and
-    /// [`ValueNumber`](crate::ValueNumber) have. They are in increasing order of record ids, and those
-    /// of a record in increasing order.
+    /// Returns a list of values of records, by the number in [`Query::Near`](crate::Query::Near) or
+    /// [`ValueNumber`](crate::ValueNumber). The list is sorted by record id, then by value.
     ///
     /// # Errors
     /// Fails if reading fails.

@@ -1,11 +1,12 @@
-//! Scores added term by term, in windows of record ids.
+//! Adds up the scores of records list by list, in windows of record ids.
 
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, set_bit};
 use crate::matches::Matches;
 
-/// Returns a factor. The sum of bounds times this factor is at least the sum of scores in any order,
-/// although each addition rounds. The order of two numbers does not matter.
+/// Returns the factor that makes the sum of `count` bounds a bound of the sum of `count` scores.
+/// Each addition rounds, so a sum depends on the order in which its numbers are added. The factor is
+/// 1 for up to two numbers, because their order does not matter.
 pub(crate) fn sum_slack(count: usize) -> f64 {
     match count {
         0..=2 => 1.0,
@@ -32,9 +33,9 @@ impl Default for Sums {
 }
 
 impl Sums {
-    /// Reads the postings of all lists from `first` up to `last`, but not more than a window, and
-    /// passes the sum of each record on. The lists may not stand below `first`, and `first` may not
-    /// be `END`.
+    /// Reads the postings of all lists from `first` up to `last`, but at most one window of ids.
+    /// Passes the id and the sum of each record to `take`. The lists must be at `first` or later, and
+    /// `first` must not be `END`.
     #[inline]
     pub fn read<M: Matches>(
         &mut self,

@@ -1,4 +1,4 @@
-//! A term with its scorer.
+//! The records with a term, and their scores.
 
 use crate::batch::Batch;
 use crate::matches::Matches;
@@ -14,7 +14,7 @@ pub struct Term<P, S> {
 }
 
 impl<P: Postings, S: Scorer> Term<P, S> {
-    /// Creates the list of records that have a term.
+    /// Creates the list of the records with a term.
     pub fn new(list: P, scorer: S) -> Term<P, S> {
         Term {
             list,
@@ -91,7 +91,7 @@ impl<P: Postings, S: Scorer> Matches for Term<P, S> {
         self.scorer.score_batch(batch);
     }
 
-    /// Postings that are read here are not counted.
+    /// Does not count the postings that it reads.
     #[inline]
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         self.list.fill(first, bits)

@@ -1,4 +1,5 @@
-//! Automata over terms against slow definitions, and walks against filters of all terms.
+//! Automata accept what slow definitions accept, and walks find the same terms as a test of each
+//! term.
 
 mod common;
 
@@ -20,7 +21,7 @@ fn accepts<A: Automaton>(automaton: &A, term: &[u8]) -> bool {
     is_match
 }
 
-/// The distance of optimal string alignment, from its definition.
+/// Returns the distance of optimal string alignment, by its definition.
 fn distance(one: &str, other: &str) -> usize {
     let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();
@@ -41,7 +42,7 @@ fn distance(one: &str, other: &str) -> usize {
     table[one.len()][other.len()]
 }
 
-/// A word of few letters, some of which have common first bytes.
+/// Returns a random word. Some letters have the same first byte.
 fn word(random: &mut Random, length_max: u64) -> String {
     const LETTERS: [char; 7] = ['a', 'b', 'c', 'é', 'è', '水', '𝄞'];
     let length = random.below(length_max + 1);
@@ -85,7 +86,7 @@ fn similar_words_are_those_within_the_distance() {
     assert!(Fuzzy::new("tea", 3, 0).is_none());
 }
 
-/// Returns `true` if a wildcard matches, from its definition.
+/// Returns `true` if a wildcard matches, by its definition.
 fn matches_wildcard(pattern: &[char], text: &[char]) -> bool {
     match (pattern.first(), text.first()) {
         (None, None) => true,

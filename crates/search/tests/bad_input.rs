@@ -1,4 +1,4 @@
-//! Queries that are far too large, and searches that are to stop.
+//! Queries that are too large fail, and searches that are interrupted end.
 
 use std::cell::Cell;
 
@@ -122,9 +122,8 @@ fn records_with_one_score_are_not_all_read() {
     }
 }
 
-/// Lists without blocks have one bound for all ids. After one of them had ended, a search that read
-/// windows of 65,536 ids stepped through all ids up to the greatest, since the bound of the ended list
-/// was still counted.
+/// Lists without blocks have one bound for all ids. The bound of a list that had ended was still
+/// counted, so a search with windows of 65,536 ids went on up to the greatest id.
 #[test]
 fn a_search_ends_after_its_lists() {
     let constant = |ids: &[u64], score| -> Query {

@@ -1,4 +1,5 @@
-//! Random trees of operators against an evaluation record by record, to the last bit of the scores.
+//! Random trees of operators find the same records as an evaluation record by record. Scores agree
+//! to the last bit.
 
 mod common;
 
@@ -62,7 +63,7 @@ fn node_best<'a, S: Scorer + Clone>(
     |options| best(&mut shape.node(corpus, scorers), options, &Uninterrupted).unwrap()
 }
 
-/// Reads hits page by page, and those above a score.
+/// Checks hits that are read page by page, and hits above a score.
 fn check_pages<B: FnOnce(&BestOptions) -> Best>(
     sorted: &[Hit],
     ties: TieOrder,
@@ -91,7 +92,7 @@ fn check_pages<B: FnOnce(&BestOptions) -> Best>(
     assert_eq!(search()(&options).hits, expected);
 }
 
-/// Moves by random seeks, probes and steps.
+/// Checks the results of random seeks, probes and steps.
 fn check_moves(random: &mut Random, list: &mut impl Matches, expected: &[Hit], shape: &Shape) {
     let from = |id: u64| {
         expected
@@ -117,7 +118,7 @@ fn check_moves(random: &mut Random, list: &mut impl Matches, expected: &[Hit], s
     }
 }
 
-/// Compares the bounds of blocks with the scores in them.
+/// Checks that no score in a block is above its bound.
 fn check_blocks(random: &mut Random, list: &mut impl Matches, expected: &[Hit], shape: &Shape) {
     let mut from = 0;
     loop {
@@ -173,7 +174,7 @@ fn operators_over_terms_agree() {
     run(100..104, 6_000, 1);
 }
 
-/// A window of MaxScore was read only in part, although the looks at blocks had passed its end. So the
+/// A window of MaxScore was read only in part, although the block cursors had passed its end. So the
 /// next window had bounds of later blocks, and records were missing among the best.
 #[test]
 fn bounds_are_those_of_the_window() {

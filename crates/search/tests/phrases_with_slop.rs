@@ -1,4 +1,5 @@
-//! Phrases with slop: known frequencies of Lucene's documentation, and an exhaustive search.
+//! Phrases with slop have the frequencies that Lucene's documentation implies, and match where an
+//! exhaustive search finds a match.
 
 mod common;
 
@@ -7,7 +8,7 @@ use windrow_search::memory::{MemoryPosting, MemoryPostings};
 use windrow_search::operators::{Phrase, PhraseTerm};
 use windrow_search::{Bound, END, Matches, Scorer};
 
-/// A score that is the frequency.
+/// A scorer that returns the frequency of a phrase as its score.
 #[derive(Clone, Copy)]
 struct Frequency;
 
@@ -29,7 +30,7 @@ impl Scorer for Frequency {
     }
 }
 
-/// Returns how often a phrase of letters is in a text of letters.
+/// Returns the frequency of a phrase in a text, where each letter is a word.
 fn frequency(text: &str, phrase: &str, slop: u32) -> f64 {
     let terms = phrase.char_indices().map(|(position, letter)| {
         let positions: Vec<u32> = (0..)
@@ -71,18 +72,18 @@ fn frequencies_are_those_of_lucene() {
     check("ba", "ab", 2, 1.0 / 3.0);
     check("axb", "ab", 1, 0.5);
     check("axxb", "ab", 1, 0.0);
-    // The documentation of Lucene's `SloppyPhraseMatcher` names these two as different. The
-    // frequencies follow from its procedure by hand: distances of 0, 4 and 4; of 4 and 0.
+    // The documentation of Lucene's `SloppyPhraseMatcher` says that these two differ. The expected
+    // frequencies were computed by hand from its procedure: distances of 0, 4 and 4; of 4 and 0.
     check("abcba", "abc", 4, 1.0 + 1.0 / 5.0 + 1.0 / 5.0);
     check("abcba", "cba", 4, 1.0 + 1.0 / 5.0);
-    // A term at two places of the phrase needs two positions.
+    // A term that the phrase has twice needs two positions.
     check("a", "aa", 5, 0.0);
     check("xa", "aa", 5, 0.0);
     check("aa", "aa", 1, 1.0);
     check("axa", "aa", 1, 0.5);
 }
 
-/// Returns `true` if some choice of positions has at most this distance.
+/// Returns `true` if any choice of positions has at most this distance.
 fn has_match(text: &str, phrase: &str, slop: u32) -> bool {
     let places: Vec<Vec<i64>> = (0..)
         .zip(phrase.chars())

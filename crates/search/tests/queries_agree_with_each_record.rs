@@ -1,4 +1,5 @@
-//! Random queries against an evaluation record by record, and the limits of queries.
+//! Random queries find the same records as an evaluation record by record. Also tests the limits of
+//! queries.
 
 mod common;
 
@@ -134,7 +135,7 @@ impl Model {
             .then_some(f64::from(boost))
     }
 
-    /// The score of a record, or `None` if it does not match.
+    /// Returns the score of a record, or `None` if it does not match.
     fn score(&self, query: &Query, id: u64, boost: f32) -> Option<f64> {
         let length = |field: &str| self.tokens(id, field).len() as u32;
         match query {
@@ -236,7 +237,7 @@ impl Model {
     }
 }
 
-/// One of some hundred words, the first ones more often.
+/// Returns one of 300 words. The first ones are more frequent.
 fn word(random: &mut Random) -> String {
     let number = random
         .below(300)

@@ -19,8 +19,8 @@ pub struct Dfa {
 }
 
 impl Dfa {
-    /// Creates the set of the terms that match a wildcard: `*` stands for any characters, `?` for
-    /// one character, and a backslash takes away the meaning of the next character.
+    /// Creates the set of the terms that match a wildcard: `*` matches any characters, `?` matches
+    /// one character, and a backslash makes the next character a literal.
     ///
     /// # Errors
     /// Fails if the automaton would be too large.

@@ -5,7 +5,7 @@ use std::fmt;
 /// A pattern that cannot be searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternError {
-    /// The pattern is wrong: what is wrong, and at which byte.
+    /// The pattern is malformed.
     Syntax {
         /// What is wrong.
         message: &'static str,

@@ -1,11 +1,12 @@
 //! Terms that are similar to a word.
 //!
-//! The distance is that of Lucene's fuzzy queries: the number of characters to insert, delete or
-//! substitute; a transposition of two neighbours is one edit ("optimal string alignment").
+//! The distance is that of Lucene's fuzzy queries ("optimal string alignment"): the number of
+//! characters to insert, delete or substitute, where a transposition of two neighbours is one edit.
 //!
-//! A state is the part of the table of distances that later rows need: of the row of the characters
-//! read so far, the cells that are near the diagonal, and of the row before, those that a
-//! transposition may use. So a state has the same size for a word of any length.
+//! The distances of prefixes form a table with a row for each character that was read. A state
+//! contains the part of the table that later rows need: the cells near the diagonal of the last row,
+//! and those cells of the row before that a transposition uses. Its size therefore does not depend
+//! on the length of the word.
 
 use super::Automaton;
 use super::utf8::{PartialCharacter, Utf8Step};
@@ -13,7 +14,7 @@ use super::utf8::{PartialCharacter, Utf8Step};
 /// The greatest distance.
 pub const EDITS_MAX: u8 = 2;
 
-/// The number of cells in a row that are near enough to the diagonal.
+/// The number of cells in a row whose distance from the diagonal is at most [`EDITS_MAX`].
 const CELLS: usize = 2 * EDITS_MAX as usize + 1;
 
 /// The terms within a distance of a word, with a prefix that must be equal.
@@ -30,9 +31,9 @@ pub struct Fuzzy {
 /// What is known of the bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// So many bytes of the prefix were read.
+    /// This number of bytes of the prefix was read.
     Prefix(usize),
-    /// The part after the prefix.
+    /// The prefix was read, and these are the rows after the bytes that follow it.
     Word(Rows),
     /// The term is not similar.
     Dead,
@@ -87,7 +88,7 @@ impl Fuzzy {
         (distance <= self.edits).then_some(distance)
     }
 
-    /// The distance of cells that are too far away.
+    /// Returns the distance of cells that are too far from the diagonal.
     fn far(&self) -> u8 {
         self.edits + 1
     }
@@ -160,7 +161,7 @@ impl Fuzzy {
         rows.row.iter().any(|distance| *distance < self.edits)
     }
 
-    /// Calls with the bytes of each character that may follow because it is in the word.
+    /// Calls `take` with the bytes of each character of the word that may follow.
     fn each_that_may_follow(&self, rows: &Rows, mut take: impl FnMut(&[u8])) {
         let near = (rows.depth as usize).saturating_sub(usize::from(self.edits) + 1);
         for character in self.word.iter().skip(near).take(CELLS + 2) {

@@ -6,16 +6,16 @@ use std::hash::Hash;
 
 use super::Automaton;
 
-/// So many states are known at most, with 1 KB each. Further ones are computed each time.
+/// The greatest number of states in the table. Each takes 1 KB. Further states are computed each time.
 const STATES_MAX: usize = 8_192;
 
-/// The number of a transition that was not computed yet.
+/// The entry of a transition that was not computed yet.
 const NOT_COMPUTED: u32 = u32::MAX;
 /// The number of the state after which no bytes can be a term of the set.
 const DEAD: u32 = u32::MAX - 1;
 
-/// An automaton with a table of the transitions that were computed. A walk over many terms takes the
-/// same few transitions again and again.
+/// An automaton with a table of the transitions that were computed. A walk over many terms uses the
+/// same few transitions many times.
 #[derive(Debug)]
 pub struct Memo<'a, A: Automaton> {
     automaton: &'a A,
@@ -27,7 +27,7 @@ pub struct Memo<'a, A: Automaton> {
 pub enum MemoState<S> {
     /// No bytes can be a term of the set.
     Dead,
-    /// A state with this number in the table.
+    /// The state with this number in the table.
     Known(u32),
     /// A state for which the table had no room.
     Other(S),
@@ -63,7 +63,7 @@ where
         }
     }
 
-    /// Returns the state of the automaton itself. `None` for a dead one.
+    /// Returns the state of the original automaton; `None` for a dead one.
     pub fn state_of(&self, state: &MemoState<A::State>) -> Option<A::State> {
         match state {
             MemoState::Dead => None,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::automaton::Fuzzy;
 
-    /// Compares all transitions that begin with some bytes, twice: computed and known.
+    /// Compares all transitions after some bytes twice: computed, and read from the table.
     fn check(word: &str, terms: &[&str]) {
         let fuzzy = Fuzzy::new(word, 2, 0).unwrap();
         let memo = Memo::new(&fuzzy);

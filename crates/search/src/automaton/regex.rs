@@ -1,4 +1,4 @@
-//! Patterns as trees of `regex-syntax`: Lucene's regular expressions and wildcards.
+//! Parses Lucene's regular expressions and wildcards into trees of `regex-syntax`.
 //!
 //! Source: the documentation of Lucene's `RegExp` and `WildcardQuery`.
 
@@ -17,11 +17,11 @@ pub(super) fn wildcard(pattern: &str) -> Hir {
     let mut characters = pattern.chars().peekable();
     while let Some(character) = characters.next() {
         parts.push(match character {
-            // Several of them are the same as one.
+            // Several asterisks match the same as one.
             '*' if characters.peek() == Some(&'*') => continue,
             '*' => repeat(any_character(), 0, None),
             '?' => any_character(),
-            // A backslash at the end stands for itself.
+            // A backslash at the end is a literal.
             '\\' => literal(characters.next().unwrap_or('\\')),
             other => literal(other),
         });

@@ -1,4 +1,4 @@
-//! Characters that arrive byte by byte.
+//! Decodes UTF-8 byte by byte.
 
 /// The bytes of a character that is not complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -7,7 +7,7 @@ pub(super) struct PartialCharacter {
     count: u8,
 }
 
-/// What a byte makes of a partial character.
+/// The result of reading a byte.
 pub(super) enum Utf8Step {
     /// A character is complete.
     Character(char),
@@ -54,7 +54,7 @@ impl PartialCharacter {
         }
     }
 
-    /// Returns the least byte from `from` on that may follow.
+    /// Returns the smallest byte that is `from` or greater and may follow.
     pub fn next_byte(self, from: u8) -> Option<u8> {
         let (least, greatest) = self.range_of_next();
         let byte = match from.max(least) {
@@ -64,8 +64,8 @@ impl PartialCharacter {
         (byte <= greatest).then_some(byte)
     }
 
-    /// Returns the least and the greatest byte that may follow (Unicode, table 3-7). Between them,
-    /// at the start of a character, 0x80 to 0xC1 may not.
+    /// Returns the smallest and the greatest byte that may follow (Unicode, table 3-7). At the start
+    /// of a character, the bytes 0x80 to 0xC1 between them may not follow.
     fn range_of_next(self) -> (u8, u8) {
         match self.bytes() {
             [] => (0x00, 0xF4),

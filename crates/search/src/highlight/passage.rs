@@ -12,20 +12,20 @@ pub struct Passage {
     pub bytes: Range<usize>,
     /// The bytes of the hits in it.
     pub hits: Vec<Range<usize>>,
-    /// The higher, the better.
+    /// The score: better passages have higher scores.
     pub score: f64,
 }
 
-/// A sentence is cut at this length, if possible between words.
+/// The greatest length of a sentence in bytes. A longer one is cut, if possible between words.
 pub const PASSAGE_BYTES_MAX: usize = 1_000;
 
 /// Returns the best passages with hits, in the order of the text. `hits` are numbers of tokens, in
 /// order.
 ///
-/// A passage is a sentence with the blanks behind it. A zero byte ends a sentence and is part of
-/// none. The score is that of Lucene's `PassageScorer`: BM25 with the text as the collection and the
-/// sentences as its documents. The first sentences of a text count slightly more. As in Lucene,
-/// lengths are those of UTF-16.
+/// A passage is a sentence with the blanks after it. A zero byte ends a sentence and is not part of
+/// any. The score is that of Lucene's `PassageScorer`: BM25 with the text as the collection and its
+/// sentences as the documents. The first sentences of a text have slightly higher scores. As in
+/// Lucene, lengths are measured in UTF-16.
 pub fn passages(text: &str, tokens: &[Token<'_>], hits: &[usize], count: usize) -> Vec<Passage> {
     let tokens: Vec<&Token<'_>> = hits.iter().filter_map(|hit| tokens.get(*hit)).collect();
     let mut frequencies: HashMap<&[u8], f64> = HashMap::new();
@@ -69,7 +69,7 @@ fn utf16_length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Returns the score of a sentence in a text of that length.
+/// Returns the score of a sentence in a text.
 fn score(
     total: usize,
     sentence: Range<usize>,
@@ -90,13 +90,13 @@ fn score(
             weight * frequency / (frequency + norm)
         })
         .collect();
-    // The order of a hash map is not fixed, and the last bits of the sum depend on the order.
+    // The order of a hash map is random, and the last bits of the sum depend on the order.
     scores.sort_by(f64::total_cmp);
     let early = 1.0 + 1.0 / (PIVOT + sentence.start as f64).ln();
     early * scores.iter().sum::<f64>()
 }
 
-/// Returns the sentences of a text with the blanks behind them.
+/// Returns the sentences of a text with the blanks after them.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -109,23 +109,23 @@ fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What may end a sentence.
+/// The kind of a mark that may end a sentence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     None,
-    /// If a blank and no lower-case letter follow.
+    /// Ends a sentence if a blank follows, and no lower-case letter after it.
     Dot,
-    /// If a blank follows.
+    /// Ends a sentence if a blank follows.
     Final,
-    /// In Chinese and Japanese.
+    /// Ends a sentence in Chinese and Japanese, where no blank follows.
     WithoutBlank,
 }
 
-/// Returns the length of the first sentence: up to a mark that ends sentences and the blanks behind
-/// it, up to an empty line, or as long as sentences may be.
+/// Returns the length in bytes of the first sentence. It ends with a mark and the blanks after it,
+/// with an empty line, or at the greatest length of a sentence.
 fn sentence_length(text: &str) -> usize {
     let mut mark = Mark::None;
-    // The end of the sentence, if the blanks after a mark go on.
+    // The end of the sentence if only blanks have followed its mark so far.
     let mut is_after_blank = false;
     let mut is_after_line = false;
     let mut last_blank = 0;
@@ -148,7 +148,7 @@ fn sentence_length(text: &str) -> usize {
             return if last_blank > 0 { last_blank } else { at };
         }
         if is_blank {
-            // Two line feeds end a paragraph, whatever is before them.
+            // Two line feeds end a paragraph, and so a sentence without a mark.
             is_after_line |= character == '\n' && text.get(..at).is_some_and(ends_with_line);
             last_blank = at + character.len_utf8();
         } else if mark_of(character) != Mark::None {
@@ -174,7 +174,7 @@ fn mark_of(character: char) -> Mark {
     }
 }
 
-/// Returns `true` if a character may stand between the end of a sentence and the blank after it.
+/// Returns `true` if a character may be between the mark that ends a sentence and the blank after it.
 fn is_closing(character: char) -> bool {
     matches!(
         character,

@@ -50,13 +50,14 @@ impl MemoryIndex {
         }
     }
 
-    /// Adds what another index found, and returns its number.
+    /// Adds the ids of a filter, and returns the number of the filter.
     pub fn add_filter(&mut self, ids: IdSet) -> usize {
         self.filters.push(ids);
         self.filters.len() - 1
     }
 
-    /// Adds values of records, in increasing order of ids and values, and returns their number.
+    /// Adds a list of values of records, sorted by id and then by value. Returns the number of the
+    /// list.
     pub fn add_values(&mut self, values: &[RecordValue]) -> usize {
         self.values.push(values.into());
         self.values.len() - 1

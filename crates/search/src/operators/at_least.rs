@@ -1,4 +1,4 @@
-//! Records that are in at least so many of some lists.
+//! Records that are in at least a minimum number of some lists.
 
 use super::Disjunction;
 use crate::matches::Matches;
@@ -6,14 +6,15 @@ use crate::postings::END;
 
 /// Records that are in at least `minimum` of the lists.
 ///
-/// A record that is in `n` of `m` lists is in one of any `m - n + 1` lists. Those with the fewest
-/// records lead, and the others only seek their records.
+/// If a record is in at least `n` of `m` lists, then it is in at least one of any `m - n + 1` lists.
+/// The `m - n + 1` lists with the fewest records are therefore enumerated, and the other lists are
+/// only probed for those records.
 #[derive(Clone, Debug)]
 pub struct AtLeast<M> {
     lead: Disjunction<M>,
-    /// The list with the fewest records first.
+    /// The other lists, in increasing order of their number of records.
     others: Vec<M>,
-    /// Where the lists are, in the order of the query.
+    /// The locations of the lists in the order of the query, in which scores are added.
     query_order: Vec<ListLocation>,
     minimum: usize,
     id: u64,
@@ -40,7 +41,7 @@ impl<M: Matches> AtLeast<M> {
             .map(|(number, mut list)| (list.count_at_most(), number, list))
             .collect();
         lists.sort_by_key(|(count, ..)| *count);
-        let mut places: Vec<(usize, ListLocation)> = lists
+        let mut locations: Vec<(usize, ListLocation)> = lists
             .iter()
             .enumerate()
             .map(|(at, (_, number, _))| match at.checked_sub(lead_count) {
@@ -48,13 +49,16 @@ impl<M: Matches> AtLeast<M> {
                 Some(at) => (*number, ListLocation::Other(at)),
             })
             .collect();
-        places.sort_by_key(|(number, _)| *number);
+        locations.sort_by_key(|(number, _)| *number);
         let mut lead: Vec<M> = lists.into_iter().map(|(.., list)| list).collect();
         let others = lead.split_off(lead_count);
         let mut operator = AtLeast {
             lead: Disjunction::new(lead),
             others,
-            query_order: places.into_iter().map(|(_, place)| place).collect(),
+            query_order: locations
+                .into_iter()
+                .map(|(_, location)| location)
+                .collect(),
             minimum,
             id: END,
         };
@@ -63,7 +67,7 @@ impl<M: Matches> AtLeast<M> {
         operator
     }
 
-    /// Moves to the first record from this one on that is in enough lists.
+    /// Moves to the first record at or after `id` that is in enough lists.
     fn find(&mut self, mut id: u64) -> u64 {
         while id != END && !self.is_in_enough(id) {
             id = self.lead.next();
@@ -109,8 +113,8 @@ impl<M: Matches> Matches for AtLeast<M> {
 
     fn score(&mut self) -> f64 {
         let mut sum = 0.0;
-        for place in &self.query_order {
-            sum += match place {
+        for location in &self.query_order {
+            sum += match location {
                 ListLocation::Lead(number) => self.lead.matching(*number).map_or(0.0, M::score),
                 ListLocation::Other(number) => {
                     let other = self.others.get_mut(*number);
@@ -127,8 +131,8 @@ impl<M: Matches> Matches for AtLeast<M> {
 
     fn bound(&mut self) -> f64 {
         let mut sum = 0.0;
-        for place in &self.query_order {
-            let list = match place {
+        for location in &self.query_order {
+            let list = match location {
                 ListLocation::Lead(number) => self.lead.lists_mut().get_mut(*number),
                 ListLocation::Other(number) => self.others.get_mut(*number),
             };
@@ -148,7 +152,7 @@ impl<M: Matches> Matches for AtLeast<M> {
     }
 }
 
-/// Returns the score of a record in a list. 0 if the list does not have it.
+/// Returns the score of a record in a list; 0 if the list does not have it.
 fn score_in<M: Matches>(list: &mut M, id: u64) -> f64 {
     if list.probe(id) == id {
         list.score()

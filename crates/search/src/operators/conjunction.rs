@@ -5,13 +5,13 @@ use crate::matches::Matches;
 use crate::postings::END;
 use crate::sums::sum_slack;
 
-/// Records that are in all lists. The list with the fewest records leads; the others seek its
-/// records.
+/// Records that are in all lists. The records of the list with the fewest records, the *lead*, are
+/// enumerated, and the other lists are probed for them.
 #[derive(Clone, Debug)]
 pub struct Conjunction<M> {
-    /// The list with the fewest records first.
+    /// The lists in increasing order of their number of records. The first one is the lead.
     lists: Vec<M>,
-    /// The places of the lists in the order of the query, in which scores are added.
+    /// The indexes of the lists in the order of the query, in which scores are added.
     query_order: Vec<usize>,
     id: u64,
     block: Option<Block>,
@@ -21,17 +21,17 @@ pub struct Conjunction<M> {
 struct Block {
     end: u64,
     bound: f64,
-    /// The bound of the lists that do not lead.
+    /// The bound of the sum of scores in the lists other than the lead.
     bound_of_others: f64,
 }
 
-/// The bounds of a list's blocks are read if the list has at most so many times the records of the
-/// list that leads. Otherwise so many blocks are in one of the leading list that reading their
-/// bounds costs more than it saves, and the bound of the whole list is used.
+/// If a list has more than this many times the records of the lead, the bound of the whole list is
+/// used in place of the bounds of its blocks. In such a list, one block of the lead covers so many
+/// blocks that reading their bounds costs more than it saves.
 const BLOCKS_READ_MAX: u64 = 8;
 
 impl<M: Matches> Conjunction<M> {
-    /// Creates the list of the records that are in all lists. Without lists there are none.
+    /// Creates the list of the records that are in all lists. It is empty if there are no lists.
     pub fn new(lists: Vec<M>) -> Conjunction<M> {
         let mut lists: Vec<(u64, usize, M)> = lists
             .into_iter()
@@ -40,7 +40,7 @@ impl<M: Matches> Conjunction<M> {
             .collect();
         lists.sort_by_key(|(count, ..)| *count);
         let mut query_order: Vec<usize> = (0..lists.len()).collect();
-        query_order.sort_by_key(|place| lists.get(*place).map(|(_, number, _)| *number));
+        query_order.sort_by_key(|at| lists.get(*at).map(|(_, number, _)| *number));
         let mut conjunction = Conjunction {
             lists: lists.into_iter().map(|(.., list)| list).collect(),
             query_order,
@@ -52,15 +52,16 @@ impl<M: Matches> Conjunction<M> {
         conjunction
     }
 
-    /// Returns the lists, the one with the fewest records first. The conjunction itself may not be
-    /// used any more if they are moved.
+    /// Returns the lists in increasing order of their number of records. If one of them is moved, the
+    /// conjunction itself must not be used any more.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
     }
 
-    /// Reads the records of the leading list up to `last`, 128 at most, with their scores in that list,
-    /// and moves it behind them. They need not be in the other lists. Afterwards the conjunction may only
-    /// be read by this function and [`seek`](Matches::seek).
+    /// Reads the records of the lead up to `last`, at most 128, with their scores in the lead, and
+    /// moves the lead to the record after them. The records need not be in the other lists.
+    /// Afterwards the conjunction may only be read with this function, or after a
+    /// [`seek`](Matches::seek).
     pub(crate) fn read_leading(&mut self, last: u64, batch: &mut Batch) {
         match self.lists.first_mut() {
             Some(lead) => {
@@ -71,16 +72,16 @@ impl<M: Matches> Conjunction<M> {
         }
     }
 
-    /// Returns a bound of the score of a record that has this score in the leading list, in the block
-    /// that [`block_end`](Matches::block_end) went to.
+    /// Returns an upper bound of the score of a record that has `leading_score` in the lead and is in
+    /// the current block of the block cursor.
     #[inline]
     pub(crate) fn bound_with(&self, leading_score: f64) -> f64 {
         let others = self.block.map_or(f64::INFINITY, |it| it.bound_of_others);
         (leading_score + others) * sum_slack(self.lists.len())
     }
 
-    /// Returns `id` if the other lists have this record of the leading list. Otherwise returns a greater
-    /// id such that no record before it is in all lists.
+    /// Returns `id`, which is a record of the lead, if the other lists have it as well. Otherwise
+    /// returns a greater id such that no record from `id` up to that one is in all lists.
     #[inline]
     pub(crate) fn probe_others(&mut self, id: u64) -> u64 {
         for other in self.lists.iter_mut().skip(1) {
@@ -92,20 +93,22 @@ impl<M: Matches> Conjunction<M> {
         id
     }
 
-    /// Returns the score of the record that the other lists stand on.
+    /// Returns the score of a record that has `leading_score` in the lead and is the current record of
+    /// the other lists.
     #[inline]
     pub(crate) fn score_with(&mut self, leading_score: f64) -> f64 {
         let mut sum = 0.0;
-        for place in &self.query_order {
-            sum += match place {
+        for at in &self.query_order {
+            sum += match at {
                 0 => leading_score,
-                _ => self.lists.get_mut(*place).map_or(0.0, Matches::score),
+                _ => self.lists.get_mut(*at).map_or(0.0, Matches::score),
             };
         }
         sum
     }
 
-    /// Moves to the first record of all lists, given that the leading list stands on this id.
+    /// Moves to the first record at or after `id` that all lists have. `id` is the current record of
+    /// the lead.
     #[inline]
     fn align(&mut self, mut id: u64) -> u64 {
         let Some((lead, others)) = self.lists.split_first_mut() else {
@@ -153,8 +156,8 @@ impl<M: Matches> Matches for Conjunction<M> {
     #[inline]
     fn score(&mut self) -> f64 {
         let mut sum = 0.0;
-        for place in &self.query_order {
-            sum += self.lists.get_mut(*place).map_or(0.0, Matches::score);
+        for at in &self.query_order {
+            sum += self.lists.get_mut(*at).map_or(0.0, Matches::score);
         }
         sum
     }
@@ -175,11 +178,11 @@ impl<M: Matches> Matches for Conjunction<M> {
         let end = lead.block_end(id);
         let near = lead.count_at_most().saturating_mul(BLOCKS_READ_MAX);
         let (mut bound, mut bound_of_others) = (0.0, 0.0);
-        for place in &self.query_order {
-            let Some(list) = self.lists.get_mut(*place) else {
+        for at in &self.query_order {
+            let Some(list) = self.lists.get_mut(*at) else {
                 continue;
             };
-            if *place == 0 {
+            if *at == 0 {
                 bound += list.block_bound();
                 continue;
             }
@@ -205,8 +208,8 @@ impl<M: Matches> Matches for Conjunction<M> {
 
     fn bound(&mut self) -> f64 {
         let mut sum = 0.0;
-        for place in &self.query_order {
-            sum += self.lists.get_mut(*place).map_or(0.0, Matches::bound);
+        for at in &self.query_order {
+            sum += self.lists.get_mut(*at).map_or(0.0, Matches::bound);
         }
         sum
     }

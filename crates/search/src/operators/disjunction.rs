@@ -3,10 +3,10 @@
 use crate::matches::Matches;
 use crate::postings::END;
 
-/// Records that are in any of the lists: a heap of the lists by the ids on which they stand.
+/// Records that are in any of the lists. A heap orders the lists by their current records.
 ///
-/// `best`, `count` and `all` read the lists of a disjunction
-/// in windows of ids, which is faster. The heap serves disjunctions inside other operators.
+/// The heap is used if the disjunction is inside another operator. `best`, `count` and `all` read
+/// the lists of a disjunction directly, in windows of ids, which is faster.
 #[derive(Clone, Debug)]
 pub struct Disjunction<M> {
     lists: Vec<M>,
@@ -20,8 +20,8 @@ struct Block {
     bound: f64,
 }
 
-/// With more lists than this, blocks are so short and their bounds so high that looking at them
-/// does not pay.
+/// With more lists than this, the disjunction counts as one block. Its blocks would be so short, and
+/// their bounds so high, that reading the bounds costs more than it saves.
 const LISTS_WITH_BLOCKS_MAX: usize = 64;
 
 impl<M: Matches> Disjunction<M> {
@@ -34,25 +34,25 @@ impl<M: Matches> Disjunction<M> {
         }
     }
 
-    /// Returns the lists in the order of the query. After a move of one of them, the disjunction
-    /// itself may not be used any more.
+    /// Returns the lists in the order of the query. If one of them is moved, the disjunction itself
+    /// must not be used any more.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
     }
 
-    /// Returns the list with this number, if it stands on the current record.
+    /// Returns the list with this number, if it has the current record.
     pub(super) fn matching(&mut self, number: usize) -> Option<&mut M> {
         let id = self.id();
         let list = self.lists.get_mut(number)?;
         (list.id() == id).then_some(list)
     }
 
-    /// Returns how many of the lists have the current record.
+    /// Returns the number of lists that have the current record.
     pub(super) fn matching_count(&self) -> usize {
         self.heap.count_of_first()
     }
 
-    /// Moves all lists that do not reach the id.
+    /// Moves each list that is before `id` with `step`, until none is. Returns the new current record.
     #[inline]
     fn move_lists(&mut self, id: u64, mut step: impl FnMut(&mut M) -> u64) -> u64 {
         loop {
@@ -203,7 +203,8 @@ impl Heap {
         self.entries.get(at).map_or(END, |entry| entry.id)
     }
 
-    /// Returns how many entries have the smallest id. They are connected from the root on.
+    /// Returns the number of entries with the smallest id. In a heap, they form a tree with the same
+    /// root.
     fn count_of_first(&self) -> usize {
         let id = self.first().id;
         if id == END {

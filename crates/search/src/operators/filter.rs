@@ -1,9 +1,9 @@
-//! Ids of another index as records.
+//! Records that another index has found.
 
 use crate::ids::Ids;
 use crate::matches::Matches;
 
-/// Ids of another index as records that all have the same score.
+/// The records with the ids that another index has found. All have the same score.
 #[derive(Clone, Debug)]
 pub struct Filter<F> {
     ids: F,
@@ -11,7 +11,7 @@ pub struct Filter<F> {
 }
 
 impl<F: Ids> Filter<F> {
-    /// Creates the list of these records.
+    /// Creates the list of the records with these ids.
     pub fn new(ids: F, score: f64) -> Filter<F> {
         Filter { ids, score }
     }

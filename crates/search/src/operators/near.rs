@@ -1,4 +1,4 @@
-//! Records with values, whose scores follow from the distances of the values from an origin.
+//! Records whose scores depend on the distance of a value from an origin.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use crate::matches::Matches;
 use crate::postings::END;
 use crate::score::RecordValue;
 
-/// The records with some values. The nearer a value is to an origin, the higher is the score. Of
-/// several values of a record, the nearest counts.
+/// The records that have a value. The score is higher if the value is nearer to an origin. If a
+/// record has several values, the nearest one counts.
 #[derive(Clone, Debug)]
 pub struct Near {
     values: Arc<[RecordValue]>,
-    /// The number of the first value of the record.
+    /// The index of the first value of the current record.
     at: usize,
     nearness: Nearness,
     factor: f64,
@@ -19,17 +19,18 @@ pub struct Near {
     bound: f64,
 }
 
-/// The scores of values by their distances.
+/// The function from values to scores: `pivot / (pivot + distance)`, where the distance is that of
+/// the value from the origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearness {
     /// The value with the score 1.
     pub origin: f64,
-    /// The distance at which the score is a half. Above 0.
+    /// The distance at which the score is a half. Greater than 0.
     pub pivot: f64,
 }
 
 impl Nearness {
-    /// Returns the score of a value. It has 32 bits, as Lucene's scores.
+    /// Returns the score of a value, rounded to 32 bits as in Lucene.
     pub fn score(&self, value: f64) -> f64 {
         let score = self.pivot / (self.pivot + (self.origin - value).abs());
         f64::from(score as f32)
@@ -37,7 +38,7 @@ impl Nearness {
 }
 
 impl Near {
-    /// Creates the list. `factor` multiplies the scores.
+    /// Creates the list. All scores are multiplied by `factor`.
     pub fn new(values: Arc<[RecordValue]>, nearness: Nearness, factor: f64) -> Near {
         let (mut count, mut greatest) = (0, 0.0_f64);
         for record in values.chunk_by(|one, other| one.0 == other.0) {
@@ -54,7 +55,7 @@ impl Near {
         }
     }
 
-    /// Returns the values of the record that the list stands on.
+    /// Returns the values of the current record.
     fn record(&self) -> &[RecordValue] {
         let mut records = self.rest().chunk_by(|one, other| one.0 == other.0);
         records.next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Any of the operators.
+//! An enum of all operators.
 
 use super::{
     AtLeast, Conjunction, ConstantScore, Disjunction, Filter, FunctionScore, Near, Optional,
@@ -13,7 +13,8 @@ use crate::term::Term;
 
 /// A compiled query: a tree of operators over postings `P` with scorers `S` and filters `F`.
 ///
-/// Operators over terms alone have variants of their own, so that their loops contain no dispatch.
+/// Operators whose lists are all terms have separate variants. Their loops then call the functions of
+/// the terms directly, without a `match` for each call.
 #[derive(Clone, Debug)]
 pub enum Node<P, S, F> {
     /// No record.
@@ -22,11 +23,11 @@ pub enum Node<P, S, F> {
     Term(Box<Term<P, S>>),
     /// The records with a phrase.
     Phrase(Box<Phrase<P, S>>),
-    /// Records that another index found.
+    /// The records that another index has found.
     Filter(Filter<F>),
-    /// Records in memory.
+    /// The records of a set in memory.
     Set(Filter<SetIds>),
-    /// The records with some values.
+    /// The records that have a value, with scores by its distance from an origin.
     Near(Near),
     /// The records with all of some terms.
     AllTerms(Box<Conjunction<Term<P, S>>>),
@@ -38,7 +39,7 @@ pub enum Node<P, S, F> {
     Any(Box<Disjunction<Node<P, S, F>>>),
     /// The records with any of some terms, all with one score.
     Union(Box<Union<Term<P, S>>>),
-    /// The records in at least so many of some lists.
+    /// The records in at least a minimum number of some lists.
     AtLeast(Box<AtLeast<Node<P, S, F>>>),
     /// The records of a list that are not in another one.
     Without(Box<Without<Node<P, S, F>>>),

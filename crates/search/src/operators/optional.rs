@@ -1,8 +1,8 @@
-//! Records that are in a list, with a higher score if they are in another one, too.
+//! Records that are in one list, with a higher score if they are also in another one.
 
 use crate::matches::Matches;
 
-/// Records that are in `required`. The score of `optional` is added if it has the record.
+/// The records of `required`. If a record is also in `optional`, both scores are added.
 #[derive(Clone, Debug)]
 pub struct Optional<M> {
     required: M,
@@ -10,7 +10,7 @@ pub struct Optional<M> {
 }
 
 impl<M: Matches> Optional<M> {
-    /// Creates the list of the records of `required`.
+    /// Creates the list.
     pub fn new(required: M, optional: M) -> Optional<M> {
         Optional { required, optional }
     }

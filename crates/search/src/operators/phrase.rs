@@ -12,23 +12,24 @@ pub struct PhraseTerm<P> {
     pub list: P,
     /// The position of the term in the phrase.
     pub position: u32,
-    /// The number of the term. Two places of the phrase with the same term have the same number.
+    /// The number of the term. If the phrase has a term twice, both entries have the same number.
     pub term: usize,
 }
 
-/// Records with the terms of a phrase at the right distances. With slop, terms may be farther apart
-/// or in another order, as Lucene's phrase queries define it: moving terms by one position each, at
-/// most `slop` times, makes the phrase.
+/// Records with the terms of a phrase at the same distances as in the phrase. With slop, the terms
+/// may be farther apart or in another order, as in Lucene: at most `slop` moves of a term by one
+/// position are needed to make the phrase.
 ///
 /// A record without positions does not match.
 #[derive(Clone, Debug)]
 pub struct Phrase<P, S> {
-    /// The rarest first.
+    /// The terms in increasing order of their number of records.
     terms: Vec<Member<P>>,
     scorer: S,
     matcher: Matcher,
     id: u64,
-    /// How often the phrase is in the record, if that is known.
+    /// The number of times that the current record has the phrase. 0 if it does not have the phrase
+    /// or was not verified.
     frequency: f32,
     postings_read: u64,
     /// The least bound of the terms except the first.
@@ -45,7 +46,7 @@ struct Member<P> {
 #[derive(Clone, Debug)]
 enum Matcher {
     Exact {
-        /// The positions at which the phrase may begin.
+        /// The positions in the current record at which the phrase may begin.
         starts: Vec<u32>,
         positions: Vec<u32>,
     },
@@ -53,7 +54,7 @@ enum Matcher {
 }
 
 impl<P: Postings, S: Scorer> Phrase<P, S> {
-    /// Creates the list of the records with a phrase. Without terms there are none.
+    /// Creates the list of the records with a phrase. It is empty if there are no terms.
     pub fn new(terms: Vec<PhraseTerm<P>>, slop: u32, scorer: S) -> Phrase<P, S> {
         let first = terms.iter().map(|term| term.position).min().unwrap_or(0);
         let mut terms: Vec<(Member<P>, usize)> = terms
@@ -94,17 +95,18 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
         phrase
     }
 
-    /// Returns how often the record has the phrase: a sum of fractions if the phrase has slop.
+    /// Returns the number of times that the current record has the phrase. If the phrase has slop,
+    /// this is a sum of fractions.
     pub fn frequency(&self) -> f32 {
         self.frequency
     }
 
-    /// Returns the number of tokens of the field in the record.
+    /// Returns the number of tokens of the field in the current record.
     pub fn length(&mut self) -> u32 {
         self.terms.first_mut().map_or(0, |term| term.list.length())
     }
 
-    /// Moves to the first record with the phrase, from the id on which the rarest term stands.
+    /// Moves to the first record with the phrase, at or after the current record of the rarest term.
     fn find(&mut self) -> u64 {
         while self.align() != END && !self.has_phrase() {
             self.step();
@@ -119,7 +121,7 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
         self.id = self.terms.first_mut().map_or(END, |term| term.list.next());
     }
 
-    /// Moves to the first record with all terms, from the id on which the rarest term stands.
+    /// Moves to the first record with all terms, at or after the current record of the rarest term.
     #[inline]
     fn align(&mut self) -> u64 {
         let Some((lead, others)) = self.terms.split_first_mut() else {
@@ -147,7 +149,7 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
         id
     }
 
-    /// Returns `true` if the record with all terms has the phrase.
+    /// Returns `true` if the current record, which has all terms, has the phrase.
     fn has_phrase(&mut self) -> bool {
         self.frequency = match &mut self.matcher {
             Matcher::Exact { starts, positions } => {
@@ -165,7 +167,7 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
     }
 }
 
-/// Returns how often the terms are in the record at exactly their distances.
+/// Returns the number of times that the record has the terms at the same distances as the phrase.
 fn exact_frequency<P: Postings>(
     terms: &mut [Member<P>],
     starts: &mut Vec<u32>,
@@ -197,18 +199,19 @@ fn exact_frequency<P: Postings>(
     starts.len()
 }
 
-/// Removes those starts that no position has at this offset. Both increase.
+/// Removes each start for which `positions` has no `start + offset`. Both lists are in increasing
+/// order.
 #[inline]
 fn intersect(starts: &mut Vec<u32>, positions: &[u32], offset: u32) {
     let mut rest = positions;
     starts.retain(|start| {
-        let wanted = start.saturating_add(offset);
+        let expected = start.saturating_add(offset);
         while let [first, behind @ ..] = rest
-            && *first < wanted
+            && *first < expected
         {
             rest = behind;
         }
-        rest.first() == Some(&wanted)
+        rest.first() == Some(&expected)
     });
 }
 
@@ -229,7 +232,7 @@ impl<P: Postings, S: Scorer> Matches for Phrase<P, S> {
 
     #[inline]
     fn seek(&mut self, id: u64) -> u64 {
-        // After `probe`, the record may have all terms without having the phrase.
+        // After `probe`, the current record may have all terms and not the phrase.
         if self.id >= id && self.frequency > 0.0 {
             return self.id;
         }

@@ -12,14 +12,14 @@ pub struct Rescore<M, R> {
 
 /// Computes the scores that replace those of a list.
 pub trait ScoreRule {
-    /// Returns the score of the record that the list stands on.
+    /// Returns the new score of the current record of the list.
     fn score(&self, list: &mut impl Matches) -> f64;
 
-    /// Returns a score that no record of the list has more than.
+    /// Returns an upper bound of the new scores of all records in the list.
     fn bound(&self, list: &mut impl Matches) -> f64;
 }
 
-/// All records have this score. A score of 0 makes the list a filter.
+/// Gives all records this score. A score of 0 makes the list a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantScore(pub f64);
 
@@ -34,12 +34,12 @@ impl ScoreRule for ConstantScore {
     }
 }
 
-/// The scores are results of a function.
+/// Computes the scores with a function.
 #[derive(Clone, Debug)]
 pub struct FunctionScore {
     /// The function.
     pub function: BoundFunction,
-    /// Its results are multiplied by it.
+    /// The factor by which the results of the function are multiplied.
     pub factor: f64,
 }
 
@@ -55,7 +55,7 @@ impl ScoreRule for FunctionScore {
 }
 
 impl<M: Matches, R: ScoreRule> Rescore<M, R> {
-    /// Creates the list.
+    /// Creates the list of the same records with other scores.
     pub fn new(list: M, rule: R) -> Rescore<M, R> {
         Rescore { list, rule }
     }

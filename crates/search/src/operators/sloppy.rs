@@ -1,41 +1,48 @@
 //! Phrases with slop, as Lucene's `SloppyPhraseMatcher` defines them.
 //!
-//! Each place of the phrase goes through the positions of its term, less its offset in the phrase.
-//! All shifted positions are equal where the phrase stands exactly. The distance of a match is the
-//! greatest minus the smallest of them, and it counts `1 / (1 + distance)` if the distance is at
-//! most the slop. Always the place with the smallest shifted position moves on. So not every
-//! combination is tried; the result is defined by this procedure.
+//! Each word of the phrase has a cursor over the positions of its term in the record. The *shifted
+//! position* of a word is the position of its cursor minus its offset in the phrase. All shifted
+//! positions are equal if the record has the exact phrase there.
 //!
-//! Places with the same term may not be at the same position: of two that are, the smaller one
-//! moves on.
+//! 1. The *distance* of a match is the greatest shifted position minus the smallest.
+//! 2. A match with a distance up to the slop adds `1 / (1 + distance)` to the frequency.
+//! 3. Then the cursor with the smallest shifted position moves on, until one cursor ends.
+//!
+//! This procedure does not try all combinations of positions. It defines the result.
+//!
+//! Two words with the same term must not have the same position. If they do, the one with the
+//! smaller shifted position moves on.
 
 /// A word of the phrase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SloppyTerm {
+    /// The offset of the word in the phrase.
     pub offset: u32,
+    /// The number of the term. Words with the same term have the same number.
     pub term: usize,
 }
 
-/// Computes how often a phrase is in a record.
+/// Computes the frequency of a phrase in a record.
 #[derive(Clone, Debug)]
 pub(super) struct SloppyMatcher {
-    places: Vec<PhrasePositions>,
-    /// For each term that has several places, these places in the order of their offsets.
+    words: Vec<PhrasePositions>,
+    /// For each term of several words, the indexes of these words in the order of their offsets.
     repeats: Vec<Vec<usize>>,
     slop: i64,
     /// The greatest shifted position.
     end: i64,
 }
 
-/// The positions of a word of the phrase in a record.
+/// The cursor of a word of the phrase over its positions in a record.
 #[derive(Clone, Debug)]
 struct PhrasePositions {
     offset: u32,
-    /// The number in `repeats`.
+    /// The index of the word's group in `repeats`.
     repeat: Option<usize>,
     positions: Vec<u32>,
+    /// The index of the current position.
     at: usize,
-    /// The position less the offset.
+    /// The current position minus the offset.
     shifted: i64,
 }
 
@@ -61,7 +68,7 @@ impl PhrasePositions {
         self.shifted + i64::from(self.offset)
     }
 
-    /// The order in which places move on.
+    /// Returns the sort key of the word. The word with the smallest key moves on.
     fn order(&self) -> (i64, u32) {
         (self.shifted, self.offset)
     }
@@ -72,19 +79,19 @@ impl SloppyMatcher {
         let mut repeats: Vec<Vec<usize>> = Vec::new();
         let mut numbers: Vec<Option<usize>> = vec![None; terms.len()];
         let mut by_term: Vec<usize> = (0..terms.len()).collect();
-        by_term.sort_by_key(|place| terms.get(*place).map(|one| (one.term, one.offset)));
+        by_term.sort_by_key(|word| terms.get(*word).map(|one| (one.term, one.offset)));
         let same = |one: &usize, other: &usize| {
             terms.get(*one).map(|one| one.term) == terms.get(*other).map(|other| other.term)
         };
         for group in by_term.chunk_by(same).filter(|group| group.len() > 1) {
-            for place in group {
-                if let Some(number) = numbers.get_mut(*place) {
+            for word in group {
+                if let Some(number) = numbers.get_mut(*word) {
                     *number = Some(repeats.len());
                 }
             }
             repeats.push(group.to_vec());
         }
-        let places = terms
+        let words = terms
             .iter()
             .zip(numbers)
             .map(|(term, repeat)| PhrasePositions {
@@ -95,22 +102,23 @@ impl SloppyMatcher {
                 shifted: 0,
             });
         SloppyMatcher {
-            places: places.collect(),
+            words: words.collect(),
             repeats,
             slop: i64::from(slop),
             end: i64::MIN,
         }
     }
 
-    /// Returns the lists into which the positions of the places in a record belong. They are empty.
+    /// Returns the empty lists of positions, one for each word. The caller fills them with the
+    /// positions in a record.
     pub fn positions(&mut self) -> impl Iterator<Item = &mut Vec<u32>> {
-        self.places.iter_mut().map(|place| {
-            place.positions.clear();
-            &mut place.positions
+        self.words.iter_mut().map(|word| {
+            word.positions.clear();
+            &mut word.positions
         })
     }
 
-    /// Returns the sum of the weights of all matches. 0 if there is none.
+    /// Returns the sum of the weights of all matches; 0 if there is none.
     pub fn frequency(&mut self) -> f32 {
         let mut frequency = 0.0;
         if !self.begin() {
@@ -127,47 +135,48 @@ impl SloppyMatcher {
         frequency
     }
 
-    /// Moves all places to their first positions, with no two places at one position of a term.
+    /// Moves all words to their first positions. Words with the same term get different positions.
+    /// Returns `false` if there are too few positions.
     fn begin(&mut self) -> bool {
-        for place in &mut self.places {
-            place.at = 0;
-            if !place.update_shifted() {
+        for word in &mut self.words {
+            word.at = 0;
+            if !word.update_shifted() {
                 return false;
             }
         }
         for group in &self.repeats {
-            for (number, place) in group.iter().enumerate() {
-                let Some(place) = self.places.get_mut(*place) else {
+            for (number, word) in group.iter().enumerate() {
+                let Some(word) = self.words.get_mut(*word) else {
                     continue;
                 };
-                place.at = number;
-                if !place.update_shifted() {
+                word.at = number;
+                if !word.update_shifted() {
                     return false;
                 }
             }
         }
-        let shifted = self.places.iter().map(|place| place.shifted);
+        let shifted = self.words.iter().map(|word| word.shifted);
         self.end = shifted.max().unwrap_or(i64::MIN);
         true
     }
 
-    /// Returns the place that moves on next.
+    /// Returns the word that moves on next.
     fn first(&self) -> Option<usize> {
-        let places = self.places.iter().enumerate();
-        let first = places.min_by_key(|(_, place)| place.order());
+        let words = self.words.iter().enumerate();
+        let first = words.min_by_key(|(_, word)| word.order());
         first.map(|(number, _)| number)
     }
 
-    /// Returns the smallest shifted position of the places except one.
+    /// Returns the smallest shifted position of the words except one.
     fn least_of_others(&self, except: usize) -> i64 {
-        let others = self.places.iter().enumerate();
+        let others = self.words.iter().enumerate();
         let others = others.filter(|(number, _)| *number != except);
-        let shifted = others.map(|(_, place)| place.shifted);
+        let shifted = others.map(|(_, word)| word.shifted);
         shifted.min().unwrap_or(i64::MAX)
     }
 
-    /// Moves the smallest place on until it is beyond the next one, and returns the least distance
-    /// on that way.
+    /// Moves the word with the smallest shifted position on until another word has the smallest one,
+    /// and returns the least distance of these steps.
     fn next_match(&mut self) -> Option<Match> {
         let moving = self.first()?;
         let next = self.least_of_others(moving);
@@ -177,7 +186,7 @@ impl SloppyMatcher {
                 let is_last = true;
                 return Some(Match { distance, is_last });
             }
-            if self.places.get(moving)?.shifted > next {
+            if self.words.get(moving)?.shifted > next {
                 let is_last = false;
                 return Some(Match { distance, is_last });
             }
@@ -185,28 +194,29 @@ impl SloppyMatcher {
         }
     }
 
-    fn distance(&self, place: usize) -> Option<i64> {
-        Some(self.end - self.places.get(place)?.shifted)
+    /// Returns the distance of a match whose smallest shifted position is that of the word.
+    fn distance(&self, word: usize) -> Option<i64> {
+        Some(self.end - self.words.get(word)?.shifted)
     }
 
-    /// Moves a place to its next position. Returns `false` if there is none.
-    fn advance(&mut self, place: usize) -> bool {
-        let Some(place) = self.places.get_mut(place) else {
+    /// Moves a word to its next position. Returns `false` if there is none.
+    fn advance(&mut self, word: usize) -> bool {
+        let Some(word) = self.words.get_mut(word) else {
             return false;
         };
-        let moved = place.step();
+        let moved = word.step();
         if moved {
-            self.end = self.end.max(place.shifted);
+            self.end = self.end.max(word.shifted);
         }
         moved
     }
 
-    /// Moves places of the same term on until no two are at one position. Returns `false` if
-    /// positions are exhausted.
+    /// Moves words with the same term on until no two have the same position. Returns `false` if
+    /// a word has no further position.
     fn resolve_repeats(&mut self, moved: usize) -> bool {
         let mut moved = moved;
         while let Some(other) = self.collision(moved) {
-            let order = |place: usize| self.places.get(place).map(PhrasePositions::order);
+            let order = |word: usize| self.words.get(word).map(PhrasePositions::order);
             if order(other) <= order(moved) {
                 moved = other;
             }
@@ -217,13 +227,13 @@ impl SloppyMatcher {
         true
     }
 
-    /// Returns another place of the same term at the same position.
-    fn collision(&self, place: usize) -> Option<usize> {
-        let one = self.places.get(place)?;
+    /// Returns another word with the same term and the same position.
+    fn collision(&self, word: usize) -> Option<usize> {
+        let one = self.words.get(word)?;
         let group = self.repeats.get(one.repeat?)?;
-        let mut others = group.iter().filter(|other| **other != place);
+        let mut others = group.iter().filter(|other| **other != word);
         let found = others.find(|other| {
-            let other = self.places.get(**other);
+            let other = self.words.get(**other);
             other.is_some_and(|other| other.position() == one.position())
         });
         found.copied()
@@ -232,6 +242,6 @@ impl SloppyMatcher {
 
 struct Match {
     distance: i64,
-    /// No more positions are left.
+    /// `true` if a word has no further position.
     is_last: bool,
 }

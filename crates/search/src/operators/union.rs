@@ -1,4 +1,4 @@
-//! Records that are in any of some lists, without scores of their own.
+//! Records that are in any of some lists, all with the same score.
 
 use crate::bits::{WINDOW_WORDS, next_bit, set_bit};
 use crate::matches::Matches;
@@ -6,18 +6,18 @@ use crate::postings::END;
 
 /// Records that are in any of the lists, each with the same score.
 ///
-/// The lists are read into a window of bits. The window is short after a seek, since most of a long
-/// one would be skipped by the next seek, and grows while records are read one after the other.
+/// The lists are read into a bitmap of a window of ids. After a seek, the window is short, because
+/// another seek may follow and skip most of it. While records are read in order, it grows.
 #[derive(Clone, Debug)]
 pub struct Union<M> {
-    /// Those that have not ended.
+    /// The lists that have not ended.
     lists: Vec<M>,
     score: f64,
     id: u64,
     /// The id of the first bit.
     first: u64,
     bits: [u64; WINDOW_WORDS],
-    /// The number of words in use.
+    /// The number of words of `bits` in use.
     words: usize,
     bound_of_count: u64,
     postings: u64,
@@ -44,7 +44,7 @@ impl<M: Matches> Union<M> {
         union
     }
 
-    /// Reads the window that begins with the first record on which a list stands.
+    /// Reads the window that begins with the first of the lists' current records.
     fn read_window(&mut self) -> u64 {
         self.first = self.lists.iter().map(M::id).min().unwrap_or(END);
         self.id = self.first;
@@ -129,7 +129,8 @@ impl<M: Matches> Matches for Union<M> {
         self.postings
     }
 
-    /// What is left of the window comes first. The lists stand behind it and fill the bits themselves.
+    /// Copies the rest of the window first. The lists are already after the window, and fill the
+    /// rest of the bits themselves.
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         while self.id != END {
             if !set_bit(bits, self.id - first) {

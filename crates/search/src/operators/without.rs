@@ -1,4 +1,4 @@
-//! Records that are in a list and not in another one.
+//! Records that are in one list and not in another one.
 
 use crate::matches::Matches;
 use crate::postings::END;
@@ -19,11 +19,13 @@ impl<M: Matches> Without<M> {
         without
     }
 
-    /// Returns both lists. The operator itself may not be used any more if they are moved.
+    /// Returns both lists. If one of them is moved, the operator itself must not be used any more.
     pub(crate) fn parts_mut(&mut self) -> (&mut M, &mut M) {
         (&mut self.included, &mut self.excluded)
     }
 
+    /// Returns the first record from `id` on that is not excluded. `included` is at `id` before, and
+    /// at the returned record afterwards.
     #[inline]
     fn find(&mut self, mut id: u64) -> u64 {
         while id != END && self.excluded.probe(id) == id {

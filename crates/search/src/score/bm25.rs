@@ -9,10 +9,10 @@
 //! weight = boost · idf
 //! score  = weight - weight / (1 + frequency · (1 / norm))
 //! ```
-//! The last line equals `weight · frequency / (frequency + norm)`. Each of its operations is
-//! monotone in floating point too, so the score of a bound is never below the score of a posting.
-//! All numbers are `f32`, except those in the logarithm. Lengths are rounded by
-//! [`length_code`](windrow_postings::length_code), as Lucene's norms are.
+//! The last line equals `weight · frequency / (frequency + norm)`. Each of its operations is also
+//! monotone in floating point, so the score of a bound is never below the score of a posting. All
+//! numbers are `f32`, except those in the logarithm. Lengths are rounded by
+//! [`length_code`](windrow_postings::length_code), as in Lucene.
 
 mod explain;
 
@@ -48,11 +48,11 @@ pub struct Bm25 {
 #[derive(Debug)]
 struct Norms {
     by_code: [f32; 256],
-    /// Those of short lengths, so that the code of the length need not be computed.
+    /// The values of short lengths. For these, the code of the length need not be computed.
     by_length: [f32; LENGTHS],
 }
 
-/// The number of lengths that have an entry of their own.
+/// The number of entries of `by_length`.
 const LENGTHS: usize = 1_024;
 
 impl Norms {
@@ -133,10 +133,10 @@ impl Scorer for Bm25 {
     }
 }
 
-/// Returns the weight of a term that `count` of `records` records have.
+/// Returns the inverse document frequency of a term that `count` of `records` records have.
 fn idf(count: u64, records: u64) -> f32 {
-    // Statistics that deletions made inexact may count more records with the term than with the
-    // field.
+    // Deletions make the statistics inexact: they may count more records with the term than with
+    // the field.
     let records = records.max(count) as f64;
     let count = count as f64;
     (1.0 + (records - count + 0.5) / (count + 0.5)).ln() as f32
@@ -151,30 +151,30 @@ fn average_length(field: FieldStatistics) -> f32 {
 fn inverse_norms(field: FieldStatistics) -> [f32; 256] {
     let average = average_length(field);
     std::array::from_fn(|code| {
-        // Lucene takes a length of 1 if none is known.
+        // As in Lucene, the length is 1 if it is not known.
         let length = length_of_code(code.clamp(1, 255) as u8) as f32;
         1.0 / (K1 * ((1.0 - B) + B * length / average))
     })
 }
 
-/// The number of fields whose norms a thread keeps.
-const FIELDS_KEPT: usize = 8;
+/// The number of fields whose norms each thread caches.
+const FIELDS_CACHED: usize = 8;
 
 thread_local! {
-    /// The norms that were computed last. To compute those of a field takes longer than to count the
+    /// The norms that were used last. Computing the norms of a field takes longer than counting the
     /// records of a term.
     static NORMS: RefCell<VecDeque<(FieldStatistics, Arc<Norms>)>> = RefCell::default();
 }
 
-/// Returns the norms of a field. They are computed again after other fields, and after writes, which
-/// change the statistics.
+/// Returns the norms of a field from the cache, or computes them. A write changes the statistics of a
+/// field, so its norms are then computed again.
 fn norms_of(field: FieldStatistics) -> Arc<Norms> {
     NORMS.with_borrow_mut(|kept| {
         if let Some((_, norms)) = kept.iter().find(|(statistics, _)| *statistics == field) {
             return norms.clone();
         }
         let norms = Arc::new(Norms::new(field));
-        kept.truncate(FIELDS_KEPT - 1);
+        kept.truncate(FIELDS_CACHED - 1);
         kept.push_front((field, norms.clone()));
         norms
     })

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// A value of a record. Values are in increasing order of record ids, and those of a record in
-/// increasing order.
+/// The id of a record and a value that the record has. Lists of these are sorted by id, then by
+/// value.
 pub type RecordValue = (u64, f64);
 
 /// A function of the score that a query gives to a record, and of values `V` of the record.
@@ -23,11 +23,11 @@ pub enum ScoreFunction<V> {
     Multiply(Vec<ScoreFunction<V>>),
     /// The logarithm to base 10.
     Log(Box<ScoreFunction<V>>),
-    /// The logarithm to base 10 of 1 more.
+    /// The logarithm to base 10 of the result plus 1.
     Log1p(Box<ScoreFunction<V>>),
 }
 
-/// A bell curve: 1 at an origin, and less the farther a value is from it.
+/// A bell curve: 1 at an origin, and smaller at a greater distance from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gauss {
     origin: f64,
@@ -37,8 +37,9 @@ pub struct Gauss {
 }
 
 impl Gauss {
-    /// Creates the curve. Distances up to `offset`, which is not negative, count as 0. At the distance
-    /// `scale` behind the offset, above 0, the result is `decay`, which is between 0 and 1.
+    /// Creates the curve. Distances up to `offset` count as 0. At the distance `offset + scale`, the
+    /// result is `decay`. `offset` must not be negative, `scale` must be greater than 0, and `decay`
+    /// between 0 and 1.
     pub fn new(origin: f64, offset: f64, scale: f64, decay: f64) -> Gauss {
         Gauss {
             origin,
@@ -53,11 +54,10 @@ impl Gauss {
     }
 }
 
-/// The number of the values of records that a function reads: see
-/// [`Source::values`](crate::Source::values).
+/// Names the list of values that a function reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueNumber {
-    /// The number of the values.
+    /// The number of the list: see [`Source::values`](crate::Source::values).
     pub number: usize,
     /// The value of records without one.
     pub undefined: f64,
@@ -66,7 +66,7 @@ pub struct ValueNumber {
 /// A function with the values that it reads.
 pub type BoundFunction = ScoreFunction<RecordValues>;
 
-/// Values of records. Of several values of a record, the least counts.
+/// Values of records. If a record has several values, the smallest one counts.
 #[derive(Clone, Debug)]
 pub struct RecordValues {
     values: Arc<[RecordValue]>,
@@ -94,7 +94,7 @@ impl RecordValues {
     }
 }
 
-/// The least and the greatest of some numbers. Infinite if they are not known.
+/// The smallest and the greatest of some numbers. Both are infinite if they are not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     least: f64,
@@ -111,7 +111,7 @@ impl Interval {
         Interval::between(number, number)
     }
 
-    /// Returns all numbers if one is not a number.
+    /// Creates an interval. It has all numbers if one of the bounds is NaN.
     fn between(least: f64, greatest: f64) -> Interval {
         if least.is_nan() || greatest.is_nan() {
             Interval::ALL
@@ -151,7 +151,7 @@ impl Interval {
     }
 }
 
-/// Returns the logarithm to base 10, negative infinity for numbers that have none.
+/// Returns the logarithm to base 10; negative infinity for numbers that have none.
 fn logarithm(number: f64) -> f64 {
     if number > 0.0 {
         number.log10()
@@ -185,7 +185,7 @@ impl<V> ScoreFunction<V> {
     }
 }
 
-/// A score that is finite, and neither negative nor NaN.
+/// Returns the score, limited to numbers that are finite, and neither negative nor NaN.
 fn clamped(score: f64) -> f64 {
     if score > 0.0 {
         score.min(SCORE_MAX)
@@ -194,17 +194,18 @@ fn clamped(score: f64) -> f64 {
     }
 }
 
-/// The greatest result of a function. Sums of several stay finite.
+/// The greatest result of a function. Sums of several such scores are finite.
 const SCORE_MAX: f64 = 1e30;
 
 impl BoundFunction {
-    /// Returns the score of a record to which the query gives the score `relevance`. It is not negative:
-    /// a negative result is 0.
+    /// Returns the new score of a record whose score in the query is `relevance`. A negative result
+    /// becomes 0.
     pub fn score(&self, id: u64, relevance: f64) -> f64 {
         clamped(self.result(id, relevance))
     }
 
-    /// Returns a score that no record has more than, to which the query gives `relevance` at most.
+    /// Returns an upper bound of the new scores of all records whose score in the query is at most
+    /// `relevance`.
     pub fn bound(&self, relevance: f64) -> f64 {
         clamped(self.interval(relevance).greatest)
     }
@@ -280,7 +281,7 @@ mod tests {
         check(ScoreFunction::Relevance, 7, 2.5, 2.5);
         check(of(3.0), 1, 2.5, 10.0);
         check(of(3.0), 3, 2.5, 3.0);
-        // A negative result is 0.
+        // A negative result becomes 0.
         check(of(3.0), 2, 2.5, 0.0);
         let product = ScoreFunction::Multiply(vec![ScoreFunction::Relevance, of(3.0)]);
         check(product, 5, 2.0, 2_000.0);

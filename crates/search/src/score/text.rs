@@ -1,7 +1,8 @@
 //! The score of MongoDB's `$text`.
 //!
-//! The formula is that of the crate `text`. A posting whose score does not follow from its frequency and
-//! length stores it: several values, a weight, a value that equals the term.
+//! The crate `text` has the formula. If the score of a posting does not follow from its frequency
+//! and length, the posting stores it: if there are several values, a weight, or a value that equals
+//! the term.
 
 use windrow_postings::{Impact, impact::FREQUENCY_MANY, length_of_code};
 use windrow_text::SCORE_LIMIT;
@@ -9,15 +10,15 @@ use windrow_text::SCORE_LIMIT;
 use super::{FieldStatistics, Scorer, Similarity};
 use crate::postings::Bound;
 
-/// The scorer of all terms: `$text` does not weigh terms by how rare they are.
+/// The scorer of all terms: in `$text`, the score does not depend on how rare a term is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextScore;
 
-/// Returns the score of that many occurrences in that many tokens.
+/// Returns the score of a term with `occurrences` occurrences in a value of `tokens` tokens.
 #[inline]
 fn text_score(occurrences: u32, tokens: u32) -> f64 {
-    // A value has at least as many tokens as occurrences. So the coefficient is at most 1 even if
-    // the number of tokens is not known.
+    // A value has at least as many tokens as occurrences. The maximum therefore only matters if the
+    // number of tokens is not known (0), and then keeps the coefficient at 1 or less.
     windrow_text::score(occurrences, tokens.max(occurrences))
 }
 
@@ -35,7 +36,8 @@ impl Scorer for TextScore {
         stored.unwrap_or_else(|| text_score(frequency, length))
     }
 
-    /// `$text` gives no score to phrases: their words are terms of the query.
+    /// Returns 0: in `$text`, the words of a phrase have scores as terms of the query, and the
+    /// phrase itself has none.
     fn score_phrase(&self, _frequency: f32, _length: u32) -> f64 {
         0.0
     }

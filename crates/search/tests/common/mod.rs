@@ -209,7 +209,7 @@ impl Shape {
         }
     }
 
-    /// The score of a record, or `None` if it does not match.
+    /// Returns the score of a record, or `None` if it does not match.
     pub fn score<S: Scorer>(&self, corpus: &Corpus, scorers: &[S], id: u64) -> Option<f64> {
         let score = |shape: &Shape| shape.score(corpus, scorers, id);
         match self {
@@ -251,7 +251,7 @@ impl Shape {
         }
     }
 
-    /// All records with their scores, in the order of ids.
+    /// Returns the records that match with their scores, in the order of ids.
     pub fn hits<S: Scorer>(&self, corpus: &Corpus, scorers: &[S]) -> Vec<Hit> {
         let ids = corpus.ids.iter().copied();
         ids.filter_map(|id| {
@@ -267,7 +267,7 @@ fn sum_of_some(scores: impl Iterator<Item = Option<f64>>, minimum: usize) -> Opt
     (found.len() >= minimum).then(|| found.iter().sum())
 }
 
-/// The best first.
+/// Sorts hits by score, the best first.
 pub fn sort_best_first(hits: &mut [Hit], ties: TieOrder) {
     hits.sort_by(|one, other| {
         let by_id = match ties {
