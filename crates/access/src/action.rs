@@ -20,12 +20,12 @@ macro_rules! actions {
             /// All actions, sorted by name.
             pub const ALL: &[Action] = &[$(Action::$name),*];
 
-            /// The name in documents.
+            /// Returns the name in documents.
             pub fn name(self) -> &'static str {
                 match self { $(Action::$name => stringify!($name),)* }
             }
 
-            /// The action with this name.
+            /// Returns the action with this name; `None` if there is none.
             pub fn from_name(name: &str) -> Option<Action> {
                 match name { $(stringify!($name) => Some(Action::$name),)* _ => None }
             }
@@ -65,7 +65,7 @@ const WORDS: usize = 3;
 pub struct ActionSet([u64; WORDS]);
 
 impl ActionSet {
-    /// The set of these actions.
+    /// Creates the set of these actions.
     pub fn new(actions: &[Action]) -> ActionSet {
         let mut set = ActionSet::default();
         actions.iter().for_each(|action| set.insert(*action));
@@ -116,23 +116,23 @@ impl ActionSet {
         ActionSet(words)
     }
 
-    /// The actions of both sets.
+    /// Returns the actions of both sets.
     pub fn union(self, other: ActionSet) -> ActionSet {
         self.combine(other, |one, two| one | two)
     }
 
-    /// The actions that are not in another set.
+    /// Returns the actions of this set that are not in `other`.
     pub fn minus(self, other: ActionSet) -> ActionSet {
         self.combine(other, |one, two| one & !two)
     }
 
-    /// The actions, sorted by name.
+    /// Returns the actions, sorted by name.
     pub fn iter(self) -> impl Iterator<Item = Action> {
         let all = Action::ALL.iter().copied();
         all.filter(move |action| self.has(*action))
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub fn to_array(self) -> ArrayBuf {
         self.iter()
             .map(|action| Value::from(action.name()))

@@ -21,14 +21,14 @@ pub fn exists(name: &RoleName) -> bool {
     find_role(name).is_some()
 }
 
-/// The names of the built-in roles of a database, sorted.
+/// Returns the names of the built-in roles of a database, sorted.
 pub fn names(database: &str) -> Vec<RoleName> {
     let names = ROLES.iter().map(|role| RoleName::new(role.name, database));
     names.filter(exists).collect()
 }
 
-/// The privileges of a built-in role, including those of the roles that it includes. `None` if
-/// there is no such role.
+/// Returns the privileges of a built-in role, including those of the roles that it includes. `None`
+/// if there is no such role.
 pub fn privileges(name: &RoleName) -> Option<Vec<Privilege>> {
     let role = find_role(name)?;
     let mut all = Privileges::default();

@@ -15,13 +15,13 @@ impl<'a> Fields<'a> {
         Fields { document, name }
     }
 
-    /// A required string.
+    /// Returns a required string. Fails if it is missing or has another type.
     pub fn string(&self, field: &str) -> Result<&'a str, Error> {
         let text = self.document.get(field).and_then(ValueRef::as_str);
         text.ok_or_else(|| self.wrong(field, "a string"))
     }
 
-    /// An optional array. An empty array if it is missing.
+    /// Returns an optional array, which is empty if it is missing. Fails if it has another type.
     pub fn array(&self, field: &str) -> Result<Array<'a>, Error> {
         match self.document.get(field) {
             None => Ok(Array::EMPTY),
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An optional document.
+    /// Returns an optional document. Fails if it has another type.
     pub fn document(&self, field: &str) -> Result<Option<Document<'a>>, Error> {
         match self.document.get(field) {
             None => Ok(None),

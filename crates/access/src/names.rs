@@ -26,7 +26,7 @@ pub struct RoleName {
 }
 
 impl UserName {
-    /// A name from its parts.
+    /// Creates a name from its parts.
     pub fn new(user: &str, database: &str) -> UserName {
         UserName {
             user: user.to_owned(),
@@ -34,12 +34,12 @@ impl UserName {
         }
     }
 
-    /// The `_id` in `admin.system.users`: "database.user".
+    /// Returns the `_id` in `admin.system.users`: "database.user".
     pub fn id(&self) -> String {
         format!("{}.{}", self.database, self.user)
     }
 
-    /// `{user, db}`.
+    /// Returns `{user, db}`.
     pub fn to_document(&self) -> DocumentBuf {
         doc! { "user": (self.user.as_str()), "db": (self.database.as_str()) }
     }
@@ -52,7 +52,7 @@ impl UserName {
 }
 
 impl RoleName {
-    /// A name from its parts.
+    /// Creates a name from its parts.
     pub fn new(role: &str, database: &str) -> RoleName {
         RoleName {
             role: role.to_owned(),
@@ -60,17 +60,17 @@ impl RoleName {
         }
     }
 
-    /// The `_id` in `admin.system.roles`: "database.role".
+    /// Returns the `_id` in `admin.system.roles`: "database.role".
     pub fn id(&self) -> String {
         format!("{}.{}", self.database, self.role)
     }
 
-    /// `{role, db}`.
+    /// Returns `{role, db}`.
     pub fn to_document(&self) -> DocumentBuf {
         doc! { "role": (self.role.as_str()), "db": (self.database.as_str()) }
     }
 
-    /// `{_id, role, db}`, as `$$USER_ROLES` shows it.
+    /// Returns `{_id, role, db}`, as `$$USER_ROLES` shows it.
     pub fn to_document_with_id(&self) -> DocumentBuf {
         doc! { "_id": (self.id()), "role": (self.role.as_str()), "db": (self.database.as_str()) }
     }

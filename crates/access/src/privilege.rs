@@ -19,7 +19,7 @@ pub struct Privilege {
 }
 
 impl Privilege {
-    /// `{resource, actions}`.
+    /// Returns `{resource, actions}`.
     pub fn to_document(&self) -> DocumentBuf {
         doc! {
             "resource": (self.pattern.to_document()), "actions": (Value::Array(self.actions.to_array())),
@@ -127,7 +127,7 @@ impl Privileges {
         left.is_empty()
     }
 
-    /// All privileges that allow an action.
+    /// Returns all privileges that allow an action.
     pub fn iter(&self) -> impl Iterator<Item = Privilege> {
         let broad = self.broad.iter().map(|(pattern, actions)| Privilege {
             pattern: pattern.clone(),
@@ -142,7 +142,7 @@ impl Privileges {
         broad.chain(exact).filter(|one| !one.actions.is_empty())
     }
 
-    /// An array of [`Privilege::to_document`].
+    /// Returns an array of [`Privilege::to_document`].
     pub fn to_array(&self) -> ArrayBuf {
         let documents = self.iter().map(|one| Value::from(one.to_document()));
         documents.collect()

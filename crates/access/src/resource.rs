@@ -45,12 +45,12 @@ const SPECIAL_DATABASES: [&str; 2] = ["config", "local"];
 const BUCKETS: &str = "system.buckets.";
 
 impl Resource {
-    /// A collection or view.
+    /// Returns the resource that is a collection or view.
     pub fn namespace(database: &str, collection: &str) -> Resource {
         Resource::Namespace(database.to_owned(), collection.to_owned())
     }
 
-    /// A database.
+    /// Returns the resource that is a database, without its collections.
     pub fn database(database: &str) -> Resource {
         Resource::Database(database.to_owned())
     }
@@ -109,8 +109,8 @@ impl Pattern {
         }
     }
 
-    /// The database whose administrators may grant privileges on the pattern. `None` if only those
-    /// of `admin` may.
+    /// Returns the database whose administrators may grant privileges on the pattern. `None` if
+    /// only those of `admin` may.
     pub fn database(&self) -> Option<&str> {
         match self {
             Pattern::Database(name) | Pattern::Namespace(name, _) => Some(name),
@@ -119,7 +119,7 @@ impl Pattern {
         }
     }
 
-    /// The document in privileges.
+    /// Returns the document of the pattern, which privileges contain.
     pub fn to_document(&self) -> DocumentBuf {
         match self {
             Pattern::Cluster => doc! { "cluster": true },

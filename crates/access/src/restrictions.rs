@@ -111,7 +111,7 @@ impl Restriction {
     }
 }
 
-/// A network may be written as an array of strings or as a single string.
+/// Parses an array of networks, or a single network. Each is a string. Fails if one is malformed.
 fn parse_networks(values: Array<'_>, name: &str) -> Result<Vec<Network>, Error> {
     let parse = |value: ValueRef<'_>| {
         let network = value.as_str().and_then(Network::parse);
@@ -145,7 +145,7 @@ impl Restrictions {
         self.0.is_empty()
     }
 
-    /// The array in documents.
+    /// Returns the array of the restrictions, which documents of users and roles contain.
     pub fn to_array(&self) -> ArrayBuf {
         let documents = self.0.iter().map(|one| Value::from(one.to_document()));
         documents.collect()

@@ -34,7 +34,7 @@ impl Role {
         })
     }
 
-    /// The document to store.
+    /// Returns the document to store.
     pub fn to_document(&self) -> DocumentBuf {
         let mut document = doc! {
             "_id": (self.name.id()), "role": (self.name.role.as_str()),
@@ -50,13 +50,13 @@ impl Role {
     }
 }
 
-/// An array with the documents of a list.
+/// Returns an array with the documents of a list.
 pub fn documents<T>(list: &[T], to_document: fn(&T) -> DocumentBuf) -> Value {
     let documents = list.iter().map(|one| Value::from(to_document(one)));
     Value::Array(documents.collect())
 }
 
-/// The restrictions of a stored document. Older documents have null.
+/// Returns the restrictions of a stored document. Older documents have null.
 pub fn parse_restrictions(fields: &Fields<'_>) -> Result<Restrictions, Error> {
     let array = fields
         .array("authenticationRestrictions")

@@ -22,7 +22,7 @@ pub struct StoredCredentials {
 }
 
 impl StoredCredentials {
-    /// The credentials for a mechanism.
+    /// Returns the credentials for a mechanism.
     pub fn get(&self, mechanism: Mechanism) -> Option<&Credentials> {
         match mechanism {
             Mechanism::ScramSha1 => self.sha1.as_ref(),
@@ -46,7 +46,7 @@ impl StoredCredentials {
         }
     }
 
-    /// The mechanisms that have credentials.
+    /// Returns the mechanisms that have credentials.
     pub fn mechanisms(&self) -> Vec<Mechanism> {
         let all = Mechanism::ALL.into_iter();
         all.filter(|one| self.get(*one).is_some()).collect()
@@ -76,7 +76,7 @@ impl User {
         self.name.database == EXTERNAL
     }
 
-    /// The names of the mechanisms by which the user can log in.
+    /// Returns the names of the mechanisms by which the user can log in.
     pub fn mechanism_names(&self) -> Vec<&'static str> {
         if self.is_external() {
             return vec!["external"];
@@ -106,7 +106,7 @@ impl User {
         })
     }
 
-    /// The document to store.
+    /// Returns the document to store.
     pub fn to_document(&self) -> DocumentBuf {
         let mut document = doc! { "_id": (self.name.id()) };
         if let Some(id) = self.id {
@@ -126,7 +126,7 @@ impl User {
         document
     }
 
-    /// The stored credentials: one document for each mechanism.
+    /// Returns the stored credentials: one document for each mechanism.
     pub fn credentials_document(&self) -> DocumentBuf {
         let mut document = DocumentBuf::new();
         if self.is_external() {

@@ -33,7 +33,7 @@ impl ClientConversation {
         }
     }
 
-    /// The first message.
+    /// Returns the first message.
     pub fn first(&self) -> &str {
         &self.first
     }
@@ -79,7 +79,7 @@ pub struct ClientProof {
 }
 
 impl ClientProof {
-    /// The last message.
+    /// Returns the last message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -38,7 +38,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The password as the mechanism hashes it. Fails if SASLprep refuses it.
+/// Returns the password in the form that the mechanism hashes. Fails if SASLprep refuses it.
 pub fn prepare_password(
     mechanism: Mechanism,
     user: &str,
@@ -56,7 +56,8 @@ pub fn prepare_password(
     }
 }
 
-/// MongoDB's password of SCRAM-SHA-1: the MD5 hash of "user:mongo:password" in hexadecimal digits.
+/// Returns MongoDB's password of SCRAM-SHA-1: the MD5 hash of "user:mongo:password" in hexadecimal
+/// digits.
 fn digested_password(user: &str, password: &str) -> Zeroizing<Vec<u8>> {
     let text = Zeroizing::new(format!("{user}:mongo:{password}"));
     let digest = md5::compute(text.as_bytes());
@@ -81,8 +82,9 @@ impl Credentials {
         }
     }
 
-    /// The credentials of a user that does not exist. They are always the same for a name, so that
-    /// they look like those of a user, but no password fits them. `secret` belongs to the server.
+    /// Returns the credentials of a user that does not exist. They are always the same for a name,
+    /// so a client cannot tell them from those of a user. No password matches them. `secret` is a
+    /// secret of the server.
     pub fn of_nobody(
         mechanism: Mechanism,
         secret: &[u8],
@@ -103,7 +105,7 @@ impl Credentials {
         }
     }
 
-    /// `{iterationCount, salt, storedKey, serverKey}`, as `admin.system.users` has it.
+    /// Returns `{iterationCount, salt, storedKey, serverKey}`, as `admin.system.users` has it.
     pub fn to_document(&self) -> DocumentBuf {
         doc! {
             "iterationCount": (self.iterations as i32),

@@ -10,7 +10,7 @@ use super::mechanism::Mechanism;
 /// The result of a hash. It is overwritten when it is dropped.
 pub type Key = Zeroizing<Vec<u8>>;
 
-/// The hash of a message.
+/// Returns the hash of a message.
 pub fn hash(mechanism: Mechanism, message: &[u8]) -> Key {
     Zeroizing::new(match mechanism {
         Mechanism::ScramSha1 => Sha1::digest(message).to_vec(),
@@ -51,12 +51,12 @@ impl HmacKey {
     }
 }
 
-/// The HMAC of a message.
+/// Returns the HMAC of a message.
 pub fn keyed_hash(mechanism: Mechanism, key: &[u8], message: &[u8]) -> Key {
     Zeroizing::new(HmacKey::new(mechanism, key).finish(message))
 }
 
-/// `Hi` of RFC 5802: PBKDF2 with one block.
+/// Returns the salted password: `Hi` of RFC 5802, which is PBKDF2 with one block.
 pub fn salted_password(mechanism: Mechanism, password: &[u8], salt: &[u8], iterations: u32) -> Key {
     let keyed = HmacKey::new(mechanism, password);
     let mut block = keyed.clone().finish(&[salt, &[0, 0, 0, 1]].concat());

@@ -13,7 +13,7 @@ impl Mechanism {
     /// Both, in the order of `saslSupportedMechs`.
     pub const ALL: [Mechanism; 2] = [Mechanism::ScramSha256, Mechanism::ScramSha1];
 
-    /// The name in commands and documents.
+    /// Returns the name in commands and documents.
     pub fn name(self) -> &'static str {
         match self {
             Mechanism::ScramSha1 => "SCRAM-SHA-1",
@@ -21,17 +21,18 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism with this name.
+    /// Returns the mechanism with this name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Mechanism> {
         Mechanism::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// The length of a salt, as in MongoDB: salt and block number fill a digest.
+    /// Returns the length of a salt in bytes. As in MongoDB, a salt and the 4 bytes of a block number
+    /// have the length of a digest.
     pub fn salt_bytes(self) -> usize {
         self.digest_bytes() - 4
     }
 
-    /// The length of digests and keys.
+    /// Returns the length of digests and keys in bytes.
     pub fn digest_bytes(self) -> usize {
         match self {
             Mechanism::ScramSha1 => 20,
@@ -39,7 +40,7 @@ impl Mechanism {
         }
     }
 
-    /// The default iteration count.
+    /// Returns the default iteration count.
     pub fn iterations_default(self) -> u32 {
         match self {
             Mechanism::ScramSha1 => 10_000,

@@ -107,7 +107,7 @@ fn check_nonce(nonce: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A name with `=2C` and `=3D` for comma and equals sign.
+/// Returns the name with `=2C` and `=3D` in place of comma and equals sign.
 pub fn escape(name: &str) -> String {
     name.replace('=', "=3D").replace(',', "=2C")
 }

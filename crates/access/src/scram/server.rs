@@ -40,7 +40,7 @@ impl ServerConversation {
         }
     }
 
-    /// The reply to the first message.
+    /// Returns the reply to the first message.
     pub fn reply(&self) -> &[u8] {
         self.reply.as_bytes()
     }
