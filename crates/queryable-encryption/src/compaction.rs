@@ -28,7 +28,7 @@ const NOTHING_COUNTED: i32 = 7_666_502;
 /// The name of the field in a document of the compaction collection.
 pub const FIELD_NAME: &str = "fieldName";
 
-/// The document that an insertion leaves in the compaction collection.
+/// Returns the document that an insertion leaves in the compaction collection.
 pub fn record(id: ObjectId, path: &str, entry: &InsertEntry) -> DocumentBuf {
     let value = Value::Binary {
         subtype: GENERIC,
@@ -138,7 +138,7 @@ impl CompactionTokens {
         }))
     }
 
-    /// The counter of the padding of a field. `None` if the field has no ranges.
+    /// Returns the counter of the padding of a field. `None` if the field has no ranges.
     pub fn padding(&self, field: usize) -> Option<Counter> {
         self.0.get(field)?.padding.as_ref().map(Counter::new)
     }
@@ -168,7 +168,7 @@ impl FieldToken {
 }
 
 impl CountedValue {
-    /// The counter of the value.
+    /// Returns the counter of the value.
     pub fn counter(&self) -> Counter {
         Counter::new(&self.esc)
     }
@@ -188,8 +188,8 @@ pub struct CounterChange {
 }
 
 impl Counter {
-    /// The change that compacts a counter. At most `delete_max` documents are deleted at once: the
-    /// anchor then stands for fewer insertions.
+    /// Returns the change that compacts a counter. It deletes at most `delete_max` documents. If the
+    /// counter has more insertions, the anchor replaces only some of them.
     pub fn compact(&self, state: CounterState, delete_max: u64) -> Result<CounterChange, Error> {
         check_counted(state, "compaction")?;
         let count = state.count.min(state.anchored.saturating_add(delete_max));
@@ -207,7 +207,7 @@ impl Counter {
         })
     }
 
-    /// The change that cleans a counter up, with the limit of [`compact`](Self::compact).
+    /// Returns the change that cleans a counter up, with the limit of [`compact`](Self::compact).
     pub fn clean_up(&self, state: CounterState, delete_max: u64) -> Result<CounterChange, Error> {
         check_counted(state, "cleanup")?;
         let covered = state.null_anchor.unwrap_or_default();
@@ -239,7 +239,7 @@ impl Counter {
         })
     }
 
-    /// The ids of the insertions behind one count up to another.
+    /// Returns the ids of the insertions after the first count, up to the second one.
     fn insertions(&self, from: u64, to: u64) -> Vec<StateId> {
         let counts = from.saturating_add(1)..=to;
         counts.map(|count| self.insertion_id(count)).collect()
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Random insertions, compactions and cleanups against a plain count.
+    /// After random insertions, compactions and cleanups, the counter equals a plain count.
     #[test]
     fn compaction_keeps_counts() {
         let counter = Counter::new(&Token::new([9; 32]));

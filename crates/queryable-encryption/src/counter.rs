@@ -23,7 +23,7 @@ use crate::token::{TOKEN_BYTES, Token, TokenFunction};
 pub struct StateId(pub [u8; TOKEN_BYTES]);
 
 impl StateId {
-    /// The id as a value.
+    /// Returns the id as a value.
     pub fn to_value(self) -> Value {
         Value::Binary {
             subtype: GENERIC,
@@ -55,7 +55,7 @@ pub struct CounterState {
 }
 
 impl Counter {
-    /// `esc` is the token of the value with its contention factor.
+    /// Creates the counter of a value. `esc` is the token of the value with its contention factor.
     pub(crate) fn new(esc: &Token) -> Counter {
         Counter {
             ids: esc.derive(1).function(),
@@ -63,37 +63,37 @@ impl Counter {
         }
     }
 
-    /// The counter of an inserted value.
+    /// Returns the counter of an inserted value.
     pub fn of_insertion(entry: &InsertEntry) -> Counter {
         Counter::new(&entry.esc)
     }
 
-    /// The counter of a searched value with a contention factor.
+    /// Returns the counter of a searched value with a contention factor.
     pub(crate) fn of_edge(edge: &FindEdge, factor: u64) -> Counter {
         Counter::new(&edge.esc.derive(factor))
     }
 
-    /// The id of an insertion.
+    /// Returns the id of an insertion.
     pub fn insertion_id(&self, count: u64) -> StateId {
         StateId(self.ids.of_number(count))
     }
 
-    /// The id of an anchor; that of the null anchor for 0.
+    /// Returns the id of an anchor; the id of the null anchor if the number is 0.
     pub fn anchor_id(&self, number: u64) -> StateId {
         StateId(self.ids.of_pair(0, number))
     }
 
-    /// The document of an insertion.
+    /// Returns the document of an insertion.
     pub fn insertion(&self, count: u64) -> DocumentBuf {
         doc! { "_id": (self.insertion_id(count).to_value()) }
     }
 
-    /// An anchor.
+    /// Returns the document of an anchor.
     pub fn anchor(&self, number: u64, count: u64) -> Result<DocumentBuf, Error> {
         self.document(self.anchor_id(number), 0, count)
     }
 
-    /// The null anchor: it stands for the anchors up to `number`.
+    /// Returns the document of the null anchor, which replaces the anchors up to `number`.
     pub fn null_anchor(&self, number: u64, count: u64) -> Result<DocumentBuf, Error> {
         self.document(self.anchor_id(0), number, count)
     }
@@ -108,7 +108,7 @@ impl Counter {
         Ok(doc! { "_id": (id.to_value()), "value": value })
     }
 
-    /// The two numbers of an anchor.
+    /// Returns the two numbers of an anchor.
     fn read(&self, document: Document<'_>) -> Result<(u64, u64), Error> {
         let invalid = || Error::damaged("an anchor has no valid value");
         let Some(ValueRef::Binary { bytes, .. }) = document.get("value") else {

@@ -102,12 +102,12 @@ impl EncryptedFields {
     }
 }
 
-/// The names of the state collections of a collection, by default.
+/// Returns the default name of the state collection (`esc`) of a collection.
 pub fn state_collection_of(collection: &str) -> String {
     format!("{STATE_PREFIX}{collection}.esc")
 }
 
-/// See [`state_collection_of`].
+/// Returns the default name of the compaction collection (`ecoc`) of a collection.
 pub fn compaction_collection_of(collection: &str) -> String {
     format!("{STATE_PREFIX}{collection}.ecoc")
 }
@@ -178,7 +178,7 @@ pub fn paths_overlap(one: &str, other: &str) -> bool {
     begins(one, other) || begins(other, one)
 }
 
-/// The `bsonType` of a field.
+/// Returns the `bsonType` of a field.
 fn value_type(reader: &Reader<'_>) -> Result<Option<Type>, Error> {
     let Some(name) = reader.optional_string("bsonType")? else {
         return Ok(None);

@@ -18,7 +18,8 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// `bytes_max` is the maximal length of all tags together as an array of a document.
+    /// Creates an empty list. `bytes_max` is the greatest size in bytes of all tags together as an
+    /// array of a document.
     pub fn new(bytes_max: usize) -> Tags {
         Tags {
             tags: Vec::new(),
@@ -27,7 +28,7 @@ impl Tags {
         }
     }
 
-    /// The tags that were added since [`new`](Self::new) or the last call.
+    /// Returns the tags that were added since [`new`](Self::new) or the last call.
     pub fn take(&mut self) -> Vec<Tag> {
         std::mem::take(&mut self.tags)
     }

@@ -35,7 +35,8 @@ impl EdgeCounts {
         self.leaf_anchors += other.leaf_anchors;
     }
 
-    /// The number of padding documents. With a `factor` below 1 they hide only a part.
+    /// Returns the number of padding documents, multiplied by `factor`. They hide only a part of the
+    /// counts if it is below 1.
     pub fn padding(&self, factor: f64) -> u64 {
         // All values of a field have the same number of edges, one of which is the leaf.
         let half = self.leaf_records / 2;
@@ -46,8 +47,8 @@ impl EdgeCounts {
 }
 
 impl Counter {
-    /// The change that makes the null anchor stand for padding documents, of which it deletes at
-    /// most `delete_max`.
+    /// Returns the change that replaces padding documents by the null anchor. It deletes at most
+    /// `delete_max` of them.
     pub fn clean_up_padding(
         &self,
         state: CounterState,

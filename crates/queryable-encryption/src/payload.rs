@@ -167,7 +167,8 @@ fn contention(reader: &Reader<'_>, field: &str) -> Result<u64, Error> {
     Ok(factor)
 }
 
-/// The document behind the kind. Fails with `code` if the payload is of another kind.
+/// Returns the document after the byte of the kind. Fails with `code` if the payload is of another
+/// kind.
 fn content(bytes: &[u8], kind: u8, code: i32) -> Result<Document<'_>, Error> {
     let Some((found, document)) = bytes.split_first().filter(|(found, _)| **found == kind) else {
         let found = bytes.first();
@@ -272,7 +273,7 @@ pub(crate) mod tests {
         doc! { "d": (token(1)), "s": (token(2)), "l": (token(3)), "p": (binary(0, vec![4; sealed])) }
     }
 
-    /// An insertion with this value of `s`; with edges if it is to be found by ranges.
+    /// Returns an insertion with this value of `s`. It has edges if ranges must find it.
     pub(crate) fn insertion(esc: u8, edges: Option<usize>) -> Vec<u8> {
         let mut document = doc! {
             "d": (token(esc ^ 0xFF)), "s": (token(esc)), "p": (binary(0, vec![4; if edges.is_some() { 49 } else { 48 }])),
@@ -312,7 +313,7 @@ pub(crate) mod tests {
         with_kind(kind::FIND_RANGE_PAYLOAD, &document)
     }
 
-    /// All forms of payloads.
+    /// Returns all forms of payloads.
     fn samples() -> Vec<Vec<u8>> {
         vec![
             insertion(1, None),
@@ -394,7 +395,8 @@ pub(crate) mod tests {
         assert!(matches!(text, Err(Error::Unsupported(_))));
     }
 
-    /// Cuts, flips and insertions of bytes: an error with a code, or another valid payload.
+    /// A payload with bytes that were removed, changed or inserted is an error with a code, or another
+    /// valid payload.
     #[test]
     fn damaged_payloads_are_errors() {
         let samples = samples();

@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { name, document })
     }
 
-    /// A document with other fields besides those that are read.
+    /// Returns a reader of a document that may have other fields besides those that are read.
     pub fn unchecked(name: &'a str, document: Document<'a>) -> Reader<'a> {
         Reader { name, document }
     }
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The error for a value of another type.
+    /// Returns the error for a value of another type.
     pub fn wrong_type(&self, field: &str, found: ValueRef<'_>, expected: &str) -> Error {
         let message = format!(
             "BSON field '{}.{field}' is the wrong type '{}', expected type '{expected}'",
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Binary data without a meaning.
+    /// Returns binary data with the generic subtype.
     pub fn bytes(&self, field: &str) -> Result<&'a [u8], Error> {
         self.binary(field, GENERIC, "general")
     }
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.wrong_type(field, value, "array"))
     }
 
-    /// A number without a fraction, not below 0.
+    /// Returns a whole number that is not negative. Fails if the field has another value.
     pub fn whole(&self, field: &str) -> Result<u64, Error> {
         let value = self.required(field)?;
         let expected = Type::Int64.name();

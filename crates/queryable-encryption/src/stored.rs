@@ -77,7 +77,7 @@ impl InsertEntry {
     }
 }
 
-/// The tags of a value with its contention factor, for these counts.
+/// Returns the tags of a value with its contention factor, for these counts.
 pub(crate) fn tags_of(
     edc: &Token,
     counts: std::ops::RangeInclusive<u64>,
@@ -86,8 +86,7 @@ pub(crate) fn tags_of(
     counts.map(move |count| Tag(function.of_number(count)))
 }
 
-/// The tags of a stored value. It has none if it is not indexed. Fails if the value has no valid
-/// form.
+/// Returns the tags of a stored value, none if it is not indexed. Fails if the value is malformed.
 pub fn tags(value: ValueRef<'_>) -> Result<Vec<Tag>, Error> {
     let ValueRef::Binary { bytes, .. } = value else {
         return Ok(Vec::new());
@@ -115,7 +114,8 @@ pub fn tags(value: ValueRef<'_>) -> Result<Vec<Tag>, Error> {
     Ok(metadata.chunks(METADATA_BYTES).filter_map(tag).collect())
 }
 
-/// The type of a stored value before its encryption. `None` if it is no stored value.
+/// Returns the type that a stored value had before its encryption. `None` if it is not a stored
+/// value.
 pub fn value_type(value: ValueRef<'_>) -> Option<Type> {
     let ValueRef::Binary { bytes, .. } = value else {
         return None;
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A vector of libmongocrypt, `test/data/iev-v2`.
+    /// The test vector is from libmongocrypt, `test/data/iev-v2`.
     #[test]
     fn values_of_other_servers_are_read() {
         let bytes = hex(

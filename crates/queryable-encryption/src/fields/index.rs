@@ -105,7 +105,7 @@ impl FieldIndex {
     }
 }
 
-/// The error for several query types. Only those of parts of strings can be combined.
+/// Returns the error for several query types. Only those of parts of strings can be combined.
 fn several<'a>(queries: impl Iterator<Item = ValueRef<'a>>) -> Error {
     let mut names = queries.filter_map(|it| it.as_document()?.get("queryType"));
     match names.find_map(|name| refuse_text(Some(name)).err()) {

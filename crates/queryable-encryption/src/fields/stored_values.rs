@@ -26,7 +26,7 @@ impl EncryptedFields {
 }
 
 impl EncryptedField {
-    /// Why the value at this path of a document cannot be stored, if it cannot.
+    /// Returns the reason why the value at this path of a document cannot be stored; `None` if it can.
     fn refusal(&self, document: Document<'_>, path: &str) -> Option<&'static str> {
         let Some((name, rest)) = path.split_once('.') else {
             return self.refusal_of_value(document.get(path)?);
@@ -56,7 +56,7 @@ mod tests {
         Value::Binary { subtype, bytes }
     }
 
-    /// An unindexed value of a type.
+    /// Returns an unindexed value of a type.
     fn encrypted(value_type: u8) -> Value {
         let header = [&[16], &[1; 16][..], &[value_type]].concat();
         binary(6, [header, vec![0; 40]].concat())
