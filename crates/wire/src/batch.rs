@@ -101,12 +101,12 @@ impl Batch {
         self.is_empty() || bytes <= bytes_max
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The size of the encoded elements in bytes.
+    /// Returns the size of the encoded elements in bytes.
     pub fn bytes(&self) -> usize {
         self.elements.len()
     }

@@ -18,12 +18,12 @@ use std::borrow::Cow;
 pub struct ErrorCode(pub i32);
 
 impl ErrorCode {
-    /// The number, which replies contain as `code`.
+    /// Returns the number of the code, which replies contain as `code`.
     pub fn number(self) -> i32 {
         self.0
     }
 
-    /// The name, which replies contain as `codeName`.
+    /// Returns the name of the code, which replies contain as `codeName`.
     pub fn name(self) -> Cow<'static, str> {
         let index = NAMES.binary_search_by_key(&self.0, |&(number, _)| number);
         match index.ok().and_then(|index| NAMES.get(index)) {

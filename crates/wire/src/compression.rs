@@ -39,7 +39,7 @@ impl Compressor {
     /// The compressors that can be negotiated, in MongoDB's order of preference.
     pub const ALL: [Compressor; 3] = [Compressor::Snappy, Compressor::Zstd, Compressor::Zlib];
 
-    /// The number of the compressor in OP_COMPRESSED.
+    /// Returns the number of the compressor in OP_COMPRESSED.
     pub fn id(self) -> u8 {
         match self {
             Compressor::Noop => 0,
@@ -57,7 +57,7 @@ impl Compressor {
             .find(|it| it.id() == id)
     }
 
-    /// The name of the compressor in `hello`.
+    /// Returns the name of the compressor in `hello`.
     pub fn name(self) -> &'static str {
         match self {
             Compressor::Noop => "noop",

@@ -32,7 +32,7 @@ impl OpCode {
         self.name() != UNKNOWN
     }
 
-    /// MongoDB's name of the operation, for error messages.
+    /// Returns MongoDB's name of the operation, for error messages.
     pub fn name(self) -> &'static str {
         match self.0 {
             1 => "OP_REPLY",

@@ -77,8 +77,8 @@ impl From<WireError> for SectionError {
 }
 
 impl SectionError {
-    /// The error for an invalid document. Wrong lengths mean that the sender's framing cannot be
-    /// trusted, so the connection is closed. Invalid UTF-8 and deep nesting only affect the
+    /// Returns the error for an invalid document. A wrong length closes the connection, because the
+    /// start of the next message is then not certain. Invalid UTF-8 and deep nesting affect only this
     /// document.
     pub fn from_bson(error: &BsonError) -> SectionError {
         let code = match error {
@@ -92,7 +92,7 @@ impl SectionError {
         }
     }
 
-    /// An error that the client receives and that leaves the connection open.
+    /// Returns an error that the client receives and that leaves the connection open.
     pub fn document_error(code: ErrorCode, message: String) -> SectionError {
         let error = CommandError::new(code, message);
         SectionError::Document {

@@ -68,7 +68,7 @@ impl ReplyTarget {
         self.expects_reply
     }
 
-    /// The target of the reply that follows an exhaust reply with the given id.
+    /// Returns the target of the reply that follows an exhaust reply with the given id.
     pub fn after_exhaust_reply(self, reply_id: i32) -> ReplyTarget {
         ReplyTarget {
             request_id: reply_id,
@@ -127,6 +127,8 @@ impl Reply {
         Reply::cursor("nextBatch", namespace, cursor_id, batch)
     }
 
+    /// Returns a reply with a cursor, in three parts:
+    ///
     /// ```text
     /// prefix: length | 0x03 "cursor" 0x00 length | 0x04 name 0x00 length
     /// batch:  elements
@@ -232,7 +234,7 @@ impl Reply {
         self.more_to_come
     }
 
-    /// The code of the error that the reply reports. `None` if the command succeeded.
+    /// Returns the code of the error that the reply reports. `None` if the command succeeded.
     pub fn error_code(&self) -> Option<i32> {
         if !self.is_error {
             return None;
@@ -241,7 +243,7 @@ impl Reply {
         i32::try_from(code.as_whole()?).ok()
     }
 
-    /// The size of the document in bytes.
+    /// Returns the size of the document in bytes.
     pub fn bytes(&self) -> usize {
         self.pieces().iter().map(|piece| piece.len()).sum()
     }
@@ -261,7 +263,7 @@ impl Reply {
     }
 }
 
-/// The elements of an encoded document: its bytes without the length and the last byte.
+/// Returns the elements of an encoded document: its bytes without the length and the last byte.
 fn elements(document: &[u8]) -> &[u8] {
     let elements = document.get(4..document.len().saturating_sub(1));
     debug_assert!(elements.is_some(), "a document of {} bytes", document.len());
@@ -336,7 +338,7 @@ fn checksum(parts: &[&[u8]]) -> [u8; 4] {
         .to_le_bytes()
 }
 
-/// The bytes between the header and the document.
+/// Returns the bytes between the header and the document.
 fn prologue(to: &ReplyTarget, reply: &Reply) -> Vec<u8> {
     let mut prologue = Vec::with_capacity(20);
     match to.format {

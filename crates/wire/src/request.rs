@@ -124,18 +124,18 @@ impl Request {
         })
     }
 
-    /// The command's name as the client spelled it: the name of the body's first field. Empty if
-    /// the body is empty.
+    /// Returns the command's name in the client's spelling: the name of the body's first field. It is
+    /// empty if the body is empty.
     pub fn command(&self) -> &str {
         text(&self.buffer, &self.command)
     }
 
-    /// The database that the command runs on (`$db`).
+    /// Returns the database that the command runs on (`$db`).
     pub fn database(&self) -> &str {
         text(&self.buffer, &self.database)
     }
 
-    /// The command's arguments, without the document sequences.
+    /// Returns the command's arguments, without the document sequences.
     pub fn body(&self) -> Document<'_> {
         document_at(&self.buffer, &self.body)
     }
@@ -174,14 +174,15 @@ impl Request {
         }
     }
 
-    /// The names of the document sequences.
+    /// Returns the names of the document sequences.
     pub fn sequence_names(&self) -> impl Iterator<Item = &str> {
         self.sequences
             .iter()
             .map(|sequence| text(&self.buffer, &sequence.name))
     }
 
-    /// The documents of each document sequence, concatenated, with the name of the sequence.
+    /// Returns the documents of each document sequence, concatenated, with the name of the
+    /// sequence.
     pub fn sequences(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.sequences.iter().map(|sequence| {
             let start = sequence
@@ -233,7 +234,7 @@ impl Request {
         })
     }
 
-    /// The target of the reply.
+    /// Returns the target of the reply.
     pub fn reply_to(&self) -> ReplyTarget {
         self.reply_to
     }
@@ -243,7 +244,7 @@ impl Request {
         self.exhaust_allowed
     }
 
-    /// The size of the message in bytes, after decompression.
+    /// Returns the size of the message in bytes, after decompression.
     pub fn message_bytes(&self) -> usize {
         self.buffer.len()
     }
@@ -261,7 +262,8 @@ fn request_error(error: SectionError, to: ReplyTarget) -> RequestError {
     }
 }
 
-/// The range of the first field's name, which follows the document's length and the field's type.
+/// Returns the range of the first field's name, which follows the document's length and the field's
+/// type.
 fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
     let name = document_at(buffer, body)
         .first()
@@ -270,7 +272,7 @@ fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
     start..start + name.len()
 }
 
-/// The range of the text of `$db`, which is mandatory in OP_MSG.
+/// Returns the range of the text of `$db`, which is mandatory in OP_MSG.
 fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, CommandError> {
     let mut offset = body.start + 4;
     let mut elements = document_at(buffer, body).elements();

@@ -55,7 +55,7 @@ impl<'a> RequestDocuments<'a> {
         })
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
@@ -65,8 +65,8 @@ impl<'a> RequestDocuments<'a> {
         self.starts.is_empty()
     }
 
-    /// The bytes that contain all of the documents. Documents of a sequence are adjacent. In an
-    /// array, each follows its type and key.
+    /// Returns the bytes that contain all of the documents. Documents of a sequence are adjacent.
+    /// In an array, each follows its type and key.
     pub fn buffer(&self) -> &'a [u8] {
         self.buffer
     }
@@ -83,14 +83,14 @@ impl<'a> RequestDocuments<'a> {
         (0..self.count()).filter_map(|index| self.get(index))
     }
 
-    /// The range of the buffer from the start of the first document to the end of the last.
+    /// Returns the range of the buffer from the start of the first document to the end of the last.
     pub fn extent(&self) -> Range<usize> {
         self.starts
             .first()
             .map_or(0..0, |&start| start as usize..self.end)
     }
 
-    /// The range of the document with this index in [`buffer`](Self::buffer).
+    /// Returns the range of the document with this index in [`buffer`](Self::buffer).
     pub fn range(&self, index: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(index)? as usize;
         let range = self.range_at(start);
