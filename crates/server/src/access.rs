@@ -37,7 +37,7 @@ pub use directory::Directory;
 pub use needs::{AccessRequest, Needs};
 pub use requirement::Requirement;
 
-/// An array of `{role, db}`.
+/// Returns an array of `{role, db}`.
 pub fn role_documents(roles: &[RoleName]) -> Value {
     let documents = roles.iter().map(|role| Value::from(role.to_document()));
     Value::Array(documents.collect())

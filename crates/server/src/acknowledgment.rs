@@ -89,7 +89,7 @@ pub fn wait_durable(
     })
 }
 
-/// The reply, reduced to what the write concern requests.
+/// Returns the reply, reduced to what the write concern requests.
 pub fn reduce(reply: Reply, command: &Command, common: &CommonArguments) -> Reply {
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
     if common.write_concern.unacknowledged && is_write {

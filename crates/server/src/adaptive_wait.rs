@@ -150,7 +150,7 @@ impl Read for AdaptiveWait<'_> {
     }
 }
 
-/// Maximum number of busy connections while a thread polls.
+/// Returns the greatest number of busy connections while a thread polls.
 fn busy_max() -> u64 {
     static BUSY_MAX: OnceLock<u64> = OnceLock::new();
     *BUSY_MAX.get_or_init(|| thread::available_parallelism().map_or(0, |it| it.get() as u64 / 2))

@@ -34,8 +34,8 @@ impl Names {
         self.0 & Names::bit(name.as_bytes()) != 0
     }
 
-    /// One of 64 bits for a name. With these factors the names that drivers send with `find` and
-    /// `insert` collide with no other name that is looked up there.
+    /// Returns one of 64 bits for a name. The factors are chosen for the names that drivers send
+    /// with `find` and `insert`: none shares its bit with another name that is looked up there.
     fn bit(name: &[u8]) -> u64 {
         let [first, last] = [name.first(), name.last()].map(|byte| byte.map_or(0, |&it| it.into()));
         1 << ((20 * first + 26 * last + name.len()) % 64)
@@ -43,12 +43,12 @@ impl Names {
 }
 
 impl<'a> Arguments<'a> {
-    /// The arguments of a request.
+    /// Creates the arguments of a request.
     pub fn new(request: &'a Request) -> Arguments<'a> {
         Arguments::within(request.command(), request.body())
     }
 
-    /// The arguments in a nested document of a command. `path` is its name in errors.
+    /// Returns the arguments in a nested document of a command. `path` is its name in errors.
     pub fn within(path: &'a str, document: Document<'a>) -> Arguments<'a> {
         Arguments {
             command: path,
@@ -57,7 +57,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The argument as sent, if it is present.
+    /// Returns the argument as sent, if it is present.
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
         if self.names.may_have(name) {
             self.body.get(name)
@@ -66,32 +66,33 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The argument, or `None` if it is null, which MongoDB treats as absent.
+    /// Returns the argument, or `None` if it is null, which MongoDB treats as absent.
     pub fn present(&self, name: &str) -> Option<ValueRef<'a>> {
         self.get(name).filter(|value| !value.is_nullish())
     }
 
-    /// A string.
+    /// Returns an argument that is a string. `None` if it is missing or null. Fails with
+    /// TypeMismatch for other values.
     pub fn string(&self, name: &str) -> Result<Option<&'a str>, CommandError> {
         self.typed(name, &[Type::String], ValueRef::as_str)
     }
 
-    /// A document.
+    /// Returns an argument that is a document. Fails as [`string`](Self::string) does.
     pub fn document(&self, name: &str) -> Result<Option<Document<'a>>, CommandError> {
         self.typed(name, &[Type::Document], ValueRef::as_document)
     }
 
-    /// An array.
+    /// Returns an argument that is an array. Fails as [`string`](Self::string) does.
     pub fn array(&self, name: &str) -> Result<Option<Array<'a>>, CommandError> {
         self.typed(name, &[Type::Array], ValueRef::as_array)
     }
 
-    /// A boolean. See [`flag`](Self::flag) for arguments that also accept numbers.
+    /// Returns a boolean. See [`flag`](Self::flag) for arguments that also accept numbers.
     pub fn bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
         self.typed(name, &[Type::Bool], ValueRef::as_bool)
     }
 
-    /// As [`bool`](Self::bool), but null has a wrong type.
+    /// Returns a boolean, as [`bool`](Self::bool) does, but null has a wrong type.
     pub fn given_bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
         match self.get(name) {
             Some(value) if value.is_nullish() => {
@@ -101,7 +102,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A timestamp.
+    /// Returns an argument that is a timestamp. Fails as [`string`](Self::string) does.
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, CommandError> {
         let read = |value: ValueRef<'a>| match value {
             ValueRef::Timestamp(time) => Some(time),
@@ -110,8 +111,8 @@ impl<'a> Arguments<'a> {
         self.typed(name, &[Type::Timestamp], read)
     }
 
-    /// A UUID: 16 bytes of binary data with the subtype of UUIDs. Fails with TypeMismatch for other
-    /// values, and with InvalidUUID for another length.
+    /// Returns a UUID: 16 bytes of binary data with the subtype of UUIDs. Fails with TypeMismatch
+    /// for other values, and with InvalidUUID for another length.
     pub fn uuid(&self, name: &str) -> Result<Option<[u8; 16]>, CommandError> {
         let bytes = |value: ValueRef<'a>| match value {
             ValueRef::Binary { subtype: 4, bytes } => Some(bytes),
@@ -121,12 +122,12 @@ impl<'a> Arguments<'a> {
         given.map(uuid_of).transpose()
     }
 
-    /// A boolean, or a number, which is `true` if it is not zero. `false` if it is missing.
+    /// Returns a boolean, or a number, which is `true` if it is not zero. `false` if it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, CommandError> {
         Ok(self.switch(name)?.unwrap_or(false))
     }
 
-    /// As [`flag`](Self::flag), with `None` if it is missing.
+    /// Returns a boolean or a number, as [`flag`](Self::flag) does, and `None` if it is missing.
     pub fn switch(&self, name: &str) -> Result<Option<bool>, CommandError> {
         let types = [
             Type::Bool,
@@ -140,12 +141,13 @@ impl<'a> Arguments<'a> {
         self.typed(name, &types, is_one)
     }
 
-    /// A number of any type, converted as in [`whole`].
+    /// Returns a number of any type, converted as in [`whole`].
     pub fn whole_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
         self.typed(name, NUMBERS, whole)
     }
 
-    /// As [`whole_number`](Self::whole_number), but fails for negative numbers.
+    /// Returns a number, as [`whole_number`](Self::whole_number) does, but fails for negative
+    /// numbers.
     pub fn count(&self, name: &str) -> Result<Option<u64>, CommandError> {
         let Some(number) = self.whole_number(name)? else {
             return Ok(None);
@@ -159,7 +161,8 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// A string that must be one of the known values. Fails with BadValue for other strings.
+    /// Returns a string that must be one of the known values. Fails with BadValue for other
+    /// strings.
     pub fn one_of(&self, name: &str, known: &[&str]) -> Result<Option<&'a str>, CommandError> {
         match self.string(name)? {
             Some(word) if !known.contains(&word) => {
@@ -180,13 +183,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The error of an unknown argument.
+    /// Returns the error of an unknown argument.
     pub fn unknown(&self, name: &str) -> CommandError {
         let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
         CommandError::new(ErrorCode::IDLUnknownField, message)
     }
 
-    /// The error of a missing argument.
+    /// Returns the error of a missing argument.
     pub fn missing(&self, name: &str) -> CommandError {
         let message = format!(
             "BSON field '{}.{name}' is missing but a required field",
@@ -195,7 +198,7 @@ impl<'a> Arguments<'a> {
         CommandError::new(ErrorCode::IDLFailedToParse, message)
     }
 
-    /// The error of an argument with a wrong type.
+    /// Returns the error of an argument with a wrong type.
     pub fn wrong_type(&self, name: &str, found: Type, expected: &[Type]) -> CommandError {
         let (command, found) = (self.command, found.name());
         let names: Vec<&str> = expected.iter().map(|one| one.name()).collect();
@@ -225,8 +228,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The statements of a write command: `documents`, `updates` or `deletes`, as a document sequence
-/// or as an array. Fails if there are none, or more than 100,000.
+/// Returns the statements of a write command: `documents`, `updates` or `deletes`, as a document
+/// sequence or as an array. Fails if there are none, or more than 100,000.
 pub fn statements<'a>(
     request: &'a Request,
     name: &str,
@@ -243,7 +246,7 @@ pub fn statements<'a>(
     Ok(statements)
 }
 
-/// A UUID from its bytes. Fails for another length.
+/// Returns a UUID from its bytes. Fails for another length.
 pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
     bytes.try_into().map_err(|_| {
         let message = "uuid must be a 16-byte binary field with UUID (4) subtype";

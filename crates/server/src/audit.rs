@@ -170,7 +170,7 @@ impl AuditTrail {
         }
     }
 
-    /// The trail of the server itself.
+    /// Returns the trail of the server itself.
     pub fn of_server(audit: &Arc<Audit>) -> AuditTrail {
         AuditTrail::new(audit, AuditOrigin::server(audit.own_uuid))
     }

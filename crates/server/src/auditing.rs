@@ -18,7 +18,7 @@ use crate::machine;
 use crate::state::State;
 pub use direct_writes::record_direct_writes;
 
-/// The audit log for the events of a client, if there is one.
+/// Returns the audit log for the events of a client, if there is one.
 pub fn trail(state: &State, client: &Client) -> Option<AuditTrail> {
     let audit = state.audit.as_ref()?;
     let origin = connection_origin(client);

@@ -38,7 +38,7 @@ pub fn record_check(
     record_result(state, client, "authCheck", param, result);
 }
 
-/// The namespace that a command names, or its database.
+/// Returns the namespace that a command names, or its database.
 fn namespace(request: &Request, command: &Command) -> String {
     let named = |argument| request.get(argument).and_then(ValueRef::as_str);
     let is_of_collection = match command.needs {

@@ -397,7 +397,7 @@ fn resume_after_end(event: &EventToken) -> CommandError {
     CommandError::new(ErrorCode::InvalidResumeToken, message)
 }
 
-/// An error of the log. History that the log no longer has cannot be resumed.
+/// Returns an error of the log. History that the log no longer has cannot be resumed.
 fn from_log_error(error: CollectionError) -> CommandError {
     let is_lost = matches!(
         &error,

@@ -215,7 +215,8 @@ impl From<CollectionError> for ChangeError {
     }
 }
 
-/// An error of a write. If the collection is dropped meanwhile, the plan is killed, as in MongoDB.
+/// Returns an error of a write. If the collection is dropped meanwhile, the plan is killed, as in
+/// MongoDB.
 fn from_write_error(error: CollectionError) -> CommandError {
     match error {
         CollectionError::NamespaceNotFound(name) => CommandError::new(
@@ -253,7 +254,7 @@ pub struct UpdateResult {
     pub inserted: Option<DocumentBuf>,
 }
 
-/// The result of an update that was executed before, for a retry.
+/// Returns the result of an update that was executed before, for a retry.
 pub fn updated_before(done: &StatementResult) -> Result<UpdateResult, CommandError> {
     let inserted = retries::as_update(done)?.cloned();
     let changed = u64::from(inserted.is_none());
@@ -333,8 +334,8 @@ fn update_matching(
     Ok(updated)
 }
 
-/// The collection. If an upsert may need one, it is created before anything else can fail, as in
-/// MongoDB. The query is checked even if there is no collection.
+/// Returns the collection. If an upsert may need one, it is created before anything else can fail,
+/// as in MongoDB. The query is checked even if there is no collection.
 fn existing(
     context: &Context<'_>,
     target: &Target,
@@ -390,14 +391,14 @@ fn insert(
     Ok(new)
 }
 
-/// The `_id` of an inserted document. It always exists.
+/// Returns the `_id` of an inserted document. It always exists.
 pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
     let id = document.get("_id");
     debug_assert!(id.is_some(), "an inserted document has no _id: {document}");
     id.unwrap_or(ValueRef::Null)
 }
 
-/// The context of an update: the time of the command, and a new timestamp.
+/// Returns the context of an update: the time of the command, and a new timestamp.
 pub fn update_context(now: i64) -> UpdateContext<'static> {
     UpdateContext::new(now, clock::timestamp())
 }

@@ -83,7 +83,7 @@ impl Client {
         *lock(&self.principal) = principal;
     }
 
-    /// The client of another server whose command runs now.
+    /// Returns the client of another server whose command runs now.
     pub fn principal(&self) -> Option<Principal> {
         lock(&self.principal).clone()
     }
@@ -124,24 +124,24 @@ impl Client {
         self.encryption.get().is_some()
     }
 
-    /// The subject of the client's certificate as RFC 2253 writes it (`CN=client,O=Windrow`).
-    /// `None` without TLS, and if the client has presented no certificate. The certificate was
-    /// verified.
+    /// Returns the subject of the client's certificate as RFC 2253 writes it
+    /// (`CN=client,O=Windrow`). `None` without TLS, and if the client has presented no certificate.
+    /// The certificate was verified.
     pub fn certificate_subject(&self) -> Option<&str> {
         self.encryption.get()?.certificate_subject.as_deref()
     }
 
-    /// The UUID of the connection in the audit log.
+    /// Returns the UUID of the connection in the audit log.
     pub fn uuid(&self) -> [u8; 16] {
         *self.uuid.get_or_init(random::uuid)
     }
 
-    /// The name of the thread, which is also the context of its log lines.
+    /// Returns the name of the thread, which is also the context of its log lines.
     pub fn name(&self) -> String {
         format!("conn{}", self.id)
     }
 
-    /// The addresses of both ends, which the restrictions of users name.
+    /// Returns the addresses of both ends, which the restrictions of users name.
     pub fn endpoints(&self) -> Endpoints {
         Endpoints {
             client: self.address.ip(),
@@ -149,18 +149,18 @@ impl Client {
         }
     }
 
-    /// The metadata that the driver sent in `hello`.
+    /// Returns the metadata that the driver sent in `hello`.
     pub fn metadata(&self) -> Option<&DocumentBuf> {
         self.metadata.get()
     }
 
-    /// The application name, if the driver sent it.
+    /// Returns the application name, if the driver sent it.
     pub fn application(&self) -> Option<&str> {
         let application = self.metadata()?.get("application")?.as_document()?;
         application.get("name")?.as_str()
     }
 
-    /// The fields of the client in `currentOp`, before those of the operation.
+    /// Returns the fields of the client in `currentOp`, before those of the operation.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let mut described = doc! {
             "type": "op", "host": host, "desc": (self.name()),
@@ -243,7 +243,7 @@ struct OpenConnection {
 }
 
 impl Connections {
-    /// The number of open connections.
+    /// Returns the number of open connections.
     pub fn count(&self) -> usize {
         lock(&self.open).len()
     }
@@ -253,7 +253,7 @@ impl Connections {
         self.newest.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
-    /// The clients of the connections, in ascending order of their ids.
+    /// Returns the clients of the connections, in ascending order of their ids.
     pub fn clients(&self) -> Vec<Arc<Client>> {
         let open = lock(&self.open);
         let mut clients: Vec<Arc<Client>> = open.values().map(|one| one.client.clone()).collect();

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use windrow_document::{Timestamp, Value};
 use windrow_mql::expression::CalendarDate;
 
-/// The current time as a timestamp. Each call returns a different timestamp.
+/// Returns the current time as a timestamp. Each call returns a different timestamp.
 pub(crate) fn timestamp() -> Timestamp {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let seconds = millis(SystemTime::now()) as u64 / 1000;
@@ -16,18 +16,18 @@ pub(crate) fn timestamp() -> Timestamp {
     Timestamp::from_bits(next(last.unwrap_or_default()))
 }
 
-/// The time of an instant in the past.
+/// Returns the time of an instant in the past.
 pub(crate) fn at(moment: Instant) -> SystemTime {
     let now = SystemTime::now();
     now.checked_sub(moment.elapsed()).unwrap_or(now)
 }
 
-/// The current time in milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(crate) fn now_millis() -> i64 {
     millis(SystemTime::now())
 }
 
-/// A time as a BSON date.
+/// Returns a time as a BSON date.
 pub(crate) fn date(time: SystemTime) -> Value {
     Value::DateTime(millis(time))
 }
@@ -38,12 +38,12 @@ pub(crate) fn millis(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A time in ISO 8601, UTC, with milliseconds: `2026-11-21T06:38:01.161+00:00`.
+/// Returns a time in ISO 8601, UTC, with milliseconds: `2026-11-21T06:38:01.161+00:00`.
 pub(crate) fn iso(time: SystemTime) -> String {
     iso_of_millis(millis(time))
 }
 
-/// As [`iso`], from the milliseconds since 1970.
+/// Returns a time in ISO 8601, as [`iso`] does, from the milliseconds since 1970.
 pub(crate) fn iso_of_millis(millis: i64) -> String {
     let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
     let CalendarDate { year, month, day } = CalendarDate::from_days(days);

@@ -62,18 +62,18 @@ impl ClusterParameters {
         })
     }
 
-    /// The time limit of a read that sets none.
+    /// Returns the time limit of a read that sets none.
     pub fn read_limit(&self) -> Option<Duration> {
         let millis = self.read_limit.load(Relaxed);
         (millis > 0).then(|| Duration::from_millis(millis.unsigned_abs()))
     }
 
-    /// The parameter for `getClusterParameter`. `None` if there is none with this name.
+    /// Returns the parameter for `getClusterParameter`. `None` if there is none with this name.
     pub fn describe(&self, name: &str) -> Option<DocumentBuf> {
         (name == DEFAULT_TIME_LIMIT).then(|| self.document(&lock(&self.set_at)))
     }
 
-    /// All parameters, for the audit log.
+    /// Returns all parameters, for the audit log.
     pub fn describe_all(&self) -> Vec<DocumentBuf> {
         self.describe(DEFAULT_TIME_LIMIT).into_iter().collect()
     }

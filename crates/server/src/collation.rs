@@ -10,8 +10,8 @@ use windrow_wire::CommandError;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
-/// The collation of a command, or `default` if it sets none. `None` compares strings by their
-/// bytes.
+/// Returns the collation of a command, or `default` if it sets none. `None` compares strings by
+/// their bytes.
 pub fn parse_or_default(
     given: Option<Document<'_>>,
     default: Option<Arc<Collation>>,
@@ -22,8 +22,8 @@ pub fn parse_or_default(
     }
 }
 
-/// The default collation of a collection, for commands that set none. Fails if a transaction cannot
-/// use the collection.
+/// Returns the default collation of a collection, for commands that set none. Fails if a
+/// transaction cannot use the collection.
 pub fn default_for(
     context: &Context<'_>,
     namespace: &Namespace,

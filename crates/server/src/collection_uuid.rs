@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The target of a command with these arguments.
+    /// Returns the target of a command with these arguments.
     pub fn from_arguments(
         namespace: Namespace,
         arguments: &Arguments<'_>,
@@ -33,7 +33,7 @@ impl Target {
         Target::named(namespace).with_expected_uuid(arguments)
     }
 
-    /// The collection with this UUID.
+    /// Returns the collection with this UUID.
     pub fn with_uuid(namespace: &Namespace, uuid: CollectionUuid) -> Target {
         Target {
             namespace: namespace.clone(),
@@ -41,8 +41,8 @@ impl Target {
         }
     }
 
-    /// The collection that the first field of a reading command names, by its name or its UUID.
-    /// `code` is the error for other values.
+    /// Returns the collection that the first field of a reading command names, by its name or its
+    /// UUID. `code` is the error for other values.
     pub fn from_name_or_uuid(
         context: &Context<'_>,
         database: &str,
@@ -62,14 +62,14 @@ impl Target {
         })
     }
 
-    /// The same target with the UUID that the arguments expect.
+    /// Returns the same target with the UUID that the arguments expect.
     pub fn with_expected_uuid(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
         let expected = arguments.uuid(COLLECTION_UUID)?;
         let expected = expected.map(CollectionUuid).or(self.expected);
         Ok(Target { expected, ..self })
     }
 
-    /// Any collection with this name.
+    /// Returns any collection with this name.
     pub fn named(namespace: Namespace) -> Target {
         Target {
             namespace,
@@ -77,14 +77,14 @@ impl Target {
         }
     }
 
-    /// The UUID that the command expects, if any.
+    /// Returns the UUID that the command expects, if any.
     pub fn uuid(&self) -> Option<CollectionUuid> {
         self.expected
     }
 
-    /// The collection with this name. Fails with CollectionUUIDMismatch if its UUID differs, if it
-    /// is a view, or if it does not exist. The error contains the name of the collection that has
-    /// the UUID.
+    /// Returns the collection with this name. Fails with CollectionUUIDMismatch if its UUID
+    /// differs, if it is a view, or if it does not exist. The error contains the name of the
+    /// collection that has the UUID.
     pub fn collection(
         &self,
         context: &Context<'_>,
@@ -94,8 +94,8 @@ impl Target {
         Ok(found)
     }
 
-    /// As [`collection`](Self::collection). Creates the collection if there is none and the command
-    /// expects no UUID.
+    /// Returns the collection, as [`collection`](Self::collection) does. Creates the collection if
+    /// there is none and the command expects no UUID.
     pub fn collection_or_create(
         &self,
         context: &Context<'_>,
@@ -108,7 +108,8 @@ impl Target {
         }
     }
 
-    /// The source of a command that only reads. Fails as [`collection`](Self::collection) does.
+    /// Returns the source of a command that only reads. Fails as [`collection`](Self::collection)
+    /// does.
     pub fn source(&self, context: &Context<'_>) -> Result<Arc<dyn Source>, CommandError> {
         let source = queries::source(context, &self.namespace)?;
         self.check_found(context, source.uuid())?;
@@ -138,7 +139,7 @@ impl Target {
     }
 }
 
-/// The source of a reading command whose first field is its name. Its use is recorded.
+/// Returns the source of a reading command whose first field is its name. Its use is recorded.
 pub fn source_of_named_collection(
     request: &Request,
     context: &Context<'_>,

@@ -88,7 +88,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// The arguments as sent.
+    /// Returns the arguments as sent.
     pub fn arguments(self) -> DocumentBuf {
         let mut arguments = DocumentBuf::new();
         if self.has_version {

@@ -87,8 +87,8 @@ const IDLE_CONNECTION: i32 = 9_000_007;
 /// smaller.
 const LOGIN_BYTES_MAX: usize = 64 << 10;
 
-/// The length of a compressed message without compression, as the message declares it. A wrong
-/// length is an error when the message is decompressed.
+/// Returns the length of a compressed message without compression, as the message declares it. A
+/// wrong length is an error when the message is decompressed.
 fn declared_length(message: &[u8]) -> usize {
     let declared = message.get(20..24).and_then(|bytes| bytes.try_into().ok());
     let declared = declared.map_or(0, i32::from_le_bytes);
@@ -251,7 +251,7 @@ pub(crate) fn refuse(socket: &Socket, limit: usize) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A request with this body, as from a connection.
+/// Returns a request with this body, as from a connection.
 #[cfg(test)]
 pub(crate) fn request_for_tests(body: &windrow_document::DocumentBuf) -> Request {
     let length = 16 + 5 + body.as_bytes().len();

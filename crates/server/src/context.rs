@@ -81,7 +81,7 @@ impl<'a> Context<'a> {
         self.operation.check()
     }
 
-    /// The time, which is the same for all statements of the command.
+    /// Returns the time, which is the same for all statements of the command.
     pub fn times(&self) -> Times {
         *self.times.get_or_init(|| {
             let newest = || self.state.services.engine.newest_time();
@@ -93,8 +93,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// How a statement of the command is stored. `numbers` are the statement numbers of its
-    /// documents in a retryable write.
+    /// Returns the options for storing a statement of the command. `numbers` are the statement
+    /// numbers of its documents in a retryable write.
     pub fn saving<'s>(
         &self,
         validation: DocumentValidation,
@@ -109,8 +109,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Called before each statement of a retryable write. Fails, or closes the connection, if a
-    /// fail point is set.
+    /// Must be called before each statement of a retryable write. Fails, or closes the connection,
+    /// if a fail point is set.
     pub fn begin_retryable_write(&self) -> Result<(), CommandError> {
         match self
             .transaction_context
@@ -121,7 +121,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Fails, or closes the connection, if this fail point is set.
+    /// Applies a fail point if it is set. Fails, or closes the connection, as the fail point says.
     pub fn meet_fail_point(&self, name: &str) -> Result<(), CommandError> {
         let Some(effect) = self.state.fail_points.meet_named(name, |_| true) else {
             return Ok(());
@@ -132,13 +132,14 @@ impl<'a> Context<'a> {
         effect.error.map_or(Ok(()), Err)
     }
 
-    /// The transaction of which the command is a part.
+    /// Returns the transaction of which the command is a part.
     pub fn transaction(&self) -> Option<&'a Arc<Transaction>> {
         self.own_transaction
             .or_else(|| self.transaction_context?.transaction())
     }
 
-    /// The collection with this name, as the transaction or the snapshot of the command sees it.
+    /// Returns the collection with this name, as the transaction or the snapshot of the command
+    /// sees it.
     pub fn collection(
         &self,
         namespace: &Namespace,
@@ -151,8 +152,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// As [`collection`](Self::collection). Creates the collection if there is none. Fails if it is
-    /// a view.
+    /// Returns the collection, as [`collection`](Self::collection) does. Creates the collection if
+    /// there is none. Fails if it is a view.
     pub fn collection_or_create(
         &self,
         namespace: &Namespace,
@@ -169,7 +170,7 @@ impl<'a> Context<'a> {
         Ok(collection)
     }
 
-    /// The audit log for the events of the client, if there is one.
+    /// Returns the audit log for the events of the client, if there is one.
     pub fn trail(&self) -> Option<AuditTrail> {
         auditing::trail(self.state, self.client)
     }
@@ -179,7 +180,7 @@ impl<'a> Context<'a> {
         auditing::record(self.state, self.client, kind, param);
     }
 
-    /// The options of a write of the command.
+    /// Returns the options of a write of the command.
     pub fn write_options<'t>(&self, saving: StatementOptions<'t>) -> WriteOptions<'t>
     where
         'a: 't,

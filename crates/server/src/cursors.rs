@@ -149,7 +149,7 @@ impl Cursors {
         }
     }
 
-    /// The owner of a cursor.
+    /// Returns the owner of a cursor.
     pub fn owner(&self, id: i64) -> Option<Arc<CursorOwner>> {
         let open = lock(&self.open);
         open.get(&id).map(|cursor| Arc::clone(&cursor.owner))
@@ -253,7 +253,8 @@ pub struct CheckedOutCursor<'a> {
 }
 
 impl CheckedOutCursor<'_> {
-    /// See [`BatchSource::next_batch`].
+    /// Returns the next batch, as [`BatchSource::next_batch`] does. Fails if the cursor has no
+    /// source any more.
     pub fn next_batch(
         &mut self,
         operation: &Operation,
@@ -268,7 +269,7 @@ impl CheckedOutCursor<'_> {
         Ok(batch)
     }
 
-    /// See [`BatchSource::wait`].
+    /// Waits for documents, as [`BatchSource::wait`] does.
     pub fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
         match &mut self.source {
             Some(source) => source.wait(operation, until),

@@ -67,24 +67,24 @@ impl DataSetHost {
         })
     }
 
-    /// What decides on the primary of a data set.
+    /// Returns the data from which the servers decide on the primary of a data set.
     pub fn handover(&self, set: DataSetId) -> Handover {
         self.router.handover(set)
     }
 
-    /// The handle that stops the server.
+    /// Returns the handle that stops the server.
     pub fn stop(&self) -> Arc<Stop> {
         Arc::clone(&self.front.stop)
     }
 }
 
 impl OpenDataSet {
-    /// The state of the data set.
+    /// Returns the state of the data set.
     pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.state)
     }
 
-    /// The handle that closes the data set.
+    /// Returns the handle that closes the data set.
     pub fn stop(&self) -> Arc<Stop> {
         Arc::clone(&self.state.stop)
     }

@@ -69,7 +69,7 @@ impl FailureKind {
     }
 }
 
-/// The error with its label for this kind of command.
+/// Returns the error with its label for this kind of command.
 pub fn with_label_for(error: CommandError, failed: FailureKind) -> CommandError {
     match label(error.code, failed) {
         Some(label) => with_label(error, label),
@@ -77,7 +77,7 @@ pub fn with_label_for(error: CommandError, failed: FailureKind) -> CommandError 
     }
 }
 
-/// The label of an error code.
+/// Returns the label of an error code.
 pub fn label(code: ErrorCode, failed: FailureKind) -> Option<&'static str> {
     let is_resumable = || RESUMABLE_CODES.contains(&code);
     let is_retryable = RETRYABLE_CODES.contains(&code);
@@ -99,7 +99,8 @@ fn with_label(error: CommandError, label: &'static str) -> CommandError {
     }
 }
 
-/// The error of a command in a transaction, with a label if the transaction can be started again.
+/// Returns the error of a command in a transaction, with a label if the transaction can be started
+/// again.
 pub fn with_transient_label(error: CommandError) -> CommandError {
     if TRANSIENT_CODES.contains(&error.code) {
         with_label(error, TRANSIENT)

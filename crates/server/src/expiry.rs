@@ -59,7 +59,7 @@ fn pass(state: &State) {
     }
 }
 
-/// The TTL indexes that can be read. Hashed indexes contain no dates.
+/// Returns the TTL indexes that can be read. Hashed indexes contain no dates.
 fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
     let engine = &state.services.engine;
     let mut found = Vec::new();
@@ -80,8 +80,8 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
     found
 }
 
-/// The clustered index of a collection as a TTL index, if the collection's options contain a
-/// lifetime. It expires documents whose `_id`s are dates.
+/// Returns the clustered index of a collection as a TTL index, if the collection's options contain
+/// a lifetime. It expires documents whose `_id`s are dates.
 fn clustered_ttl_index(collection: &Collection) -> Option<Arc<Definition>> {
     let options = collection.options();
     let seconds = options.get("expireAfterSeconds")?.as_whole()?;
@@ -143,7 +143,7 @@ fn delete_batch(
     Ok(count)
 }
 
-/// The filter of expired documents.
+/// Returns the filter of expired documents.
 fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
     let seconds = definition.expire_after_seconds?;
     let path = definition.fields.first()?.path.to_string();

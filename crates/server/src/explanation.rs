@@ -14,7 +14,7 @@ use crate::queries;
 use crate::query_shape;
 use crate::version::MONGODB_VERSION;
 
-/// The collection or view of the explained command.
+/// Returns the collection or view of the explained command.
 pub fn open(context: &Context<'_>, target: &Target) -> Result<Arc<dyn Source>, CommandError> {
     context
         .operation

@@ -9,8 +9,8 @@ use crate::error_labels::{FailureKind, label, with_label_for, with_transient_lab
 use crate::fail_points::{Effect, FailPointCommand};
 use crate::state::State;
 
-/// The reply to a command, or its error with error labels. `run` runs the command after a wait.
-/// `failure` is the kind of its failure.
+/// Returns the reply to a command, or its error with error labels. `run` runs the command after a
+/// wait. `failure` is the kind of its failure.
 pub(crate) fn apply(
     state: &State,
     subject: &FailPointCommand<'_>,

@@ -108,7 +108,7 @@ impl FailPoints {
         Ok(met)
     }
 
-    /// The effect on a command that is about to run.
+    /// Returns the effect on a command that is about to run.
     pub fn meet(&self, subject: &FailPointCommand<'_>) -> Option<Effect> {
         match subject.request.command() {
             "configureFailPoint" => None,
@@ -116,7 +116,7 @@ impl FailPoints {
         }
     }
 
-    /// The effect of this fail point, if it affects the caller.
+    /// Returns the effect of this fail point, if it affects the caller.
     pub fn meet_named(&self, name: &str, is_meant: impl Fn(&Data) -> bool) -> Option<Effect> {
         if !self.armed.load(Relaxed) {
             return None;
@@ -128,7 +128,7 @@ impl FailPoints {
         acts.then(|| point.data.effect.clone())
     }
 
-    /// The time limit of a command, possibly changed by a fail point.
+    /// Returns the time limit of a command, possibly changed by a fail point.
     pub fn limit(&self, limit: Option<Duration>) -> Option<Duration> {
         match limit.and_then(|_| self.meet_named(TIME_OUT, |_| true)) {
             Some(_) => Some(Duration::ZERO),
@@ -146,7 +146,7 @@ pub struct FailPointCommand<'a> {
 }
 
 impl<'a> FailPointCommand<'a> {
-    /// The application name of the client. The first message of a client contains it.
+    /// Returns the application name of the client. The first message of a client contains it.
     fn application(&self) -> Option<&'a str> {
         let introduced = || {
             let client = self.request.get("client")?.as_document()?;
@@ -177,7 +177,7 @@ impl Point {
     }
 }
 
-/// The error with the code in a field. `information` has its additional fields.
+/// Returns the error with the code in a field. `information` has its additional fields.
 fn error(
     data: &Arguments<'_>,
     name: &str,

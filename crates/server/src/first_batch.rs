@@ -28,7 +28,7 @@ impl Default for FirstBatch {
     }
 }
 
-/// The reply with the first batch, and a cursor for the rest, if there may be one.
+/// Returns the reply with the first batch, and a cursor for the rest, if there may be one.
 pub fn reply(
     context: &Context<'_>,
     mut owner: CursorOwner,

@@ -23,7 +23,7 @@ pub struct OperationScope<'a> {
 }
 
 impl<'a> OperationScope<'a> {
-    /// All operations, or those of the client.
+    /// Creates a scope of all operations, or of those of the client if it may see no others.
     pub fn new(context: &Context<'a>, is_own: bool) -> OperationScope<'a> {
         let is_restricted = is_own && !context.authority.is_unrestricted();
         OperationScope {
@@ -75,7 +75,7 @@ pub fn connections(
     described.collect()
 }
 
-/// The cursors that wait for a `getMore`.
+/// Returns the cursors that wait for a `getMore`.
 pub fn cursors(state: &State, scope: &OperationScope<'_>) -> Vec<DocumentBuf> {
     let idle = state.cursors.idle().into_iter();
     let idle = idle.filter(|one| scope.includes_cursor(one)).map(|one| {
@@ -94,7 +94,7 @@ pub fn cursors(state: &State, scope: &OperationScope<'_>) -> Vec<DocumentBuf> {
     idle.collect()
 }
 
-/// The open transactions that wait for their next command.
+/// Returns the open transactions that wait for their next command.
 pub fn transactions(state: &State, scope: &OperationScope<'_>) -> Vec<DocumentBuf> {
     let seconds = state.parameters.number(TRANSACTION_SECONDS).max(1);
     let lifetime = Duration::from_secs(seconds.unsigned_abs());

@@ -37,7 +37,7 @@ pub struct InsertChunk {
 }
 
 impl InsertChunk {
-    /// The index in the command of a document of the chunk.
+    /// Returns the index in the command of a document of the chunk.
     pub fn number(&self, numbers: &[u32], place: usize) -> usize {
         let place = self.first + place;
         numbers.get(place).map_or(place, |number| *number as usize)
@@ -283,8 +283,8 @@ fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The document with its `_id` first, or a new one, and with the current time in zero timestamps
-/// unless they are kept.
+/// Returns the document with its `_id` first, or a new one, and with the current time in zero
+/// timestamps unless they are kept.
 pub fn with_id_in_front(
     document: Document<'_>,
     ids: &ObjectIdSource,

@@ -109,18 +109,18 @@ impl Latency {
         }
     }
 
-    /// The number of operations.
+    /// Returns the number of operations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of their durations in seconds.
+    /// Returns the sum of their durations in seconds.
     pub fn seconds(&self) -> f64 {
         Duration::from_micros(self.micros).as_secs_f64()
     }
 
-    /// How many operations took less than each of some durations: pairs of a number of microseconds
-    /// and a count. The durations double from 64 µs to 67 s.
+    /// Returns pairs of a duration in microseconds and the number of operations that took less. The
+    /// durations double from 64 µs to 67 s.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let bounds = LOWER_BOUNDS.iter().enumerate();
         let powers = bounds.filter(|(_, bound)| {
@@ -154,7 +154,7 @@ impl Latency {
 /// Latencies by class.
 pub type Latencies = [Latency; CLASSES];
 
-/// The latencies of each class by name.
+/// Returns the latencies of each class by name.
 pub fn describe(latencies: &Latencies, histograms: bool) -> DocumentBuf {
     let mut described = DocumentBuf::new();
     for (name, latency) in NAMES.iter().zip(latencies) {

@@ -55,8 +55,8 @@ impl BatchSource for ListCursor {
     }
 }
 
-/// The reply `{cursor: {id, ns, firstBatch}}`, in MongoDB's field order for lists. The batch has
-/// `cursor: {batchSize}` documents, by default as many as fit in a reply.
+/// Returns the reply `{cursor: {id, ns, firstBatch}}`, in MongoDB's field order for lists. The
+/// batch has `cursor: {batchSize}` documents, by default as many as fit in a reply.
 pub fn reply(
     request: &Request,
     context: &Context<'_>,
@@ -66,7 +66,7 @@ pub fn reply(
     cursor(request, context, namespace, documents).map(Reply::ok)
 }
 
-/// The cursor as the first field of a reply with other fields.
+/// Returns the cursor as the first field of a reply with other fields.
 pub fn cursor(
     request: &Request,
     context: &Context<'_>,

@@ -99,7 +99,7 @@ impl Listener {
         }
     }
 
-    /// The address, with the assigned port.
+    /// Returns the address, with the assigned port.
     pub fn address(&self) -> NetworkAddress {
         match self {
             Listener::Tcp { bound, .. } => NetworkAddress::Ip(*bound),
@@ -190,7 +190,7 @@ fn keep_alive_options() -> TcpKeepalive {
         .with_retries(10)
 }
 
-/// An address of this machine at which a listener can be reached.
+/// Returns an address of this machine at which a listener can be reached.
 fn connectable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

@@ -42,7 +42,7 @@ impl Severity {
         }
     }
 
-    /// The level in the system's log, RFC 5424.
+    /// Returns the level in the system's log, RFC 5424.
     fn syslog_level(self) -> u32 {
         match self {
             Severity::Fatal => 2,
@@ -153,13 +153,13 @@ impl Log {
         lock(&self.sink).rotate()
     }
 
-    /// The newest lines, oldest first, and the total number of lines.
+    /// Returns the newest lines, oldest first, and the total number of lines.
     pub fn recent(&self) -> (Vec<String>, u64) {
         let kept = lock(&self.kept);
         (kept.lines.iter().cloned().collect(), kept.written)
     }
 
-    /// The messages of [`startup_warning`](Self::startup_warning), oldest first.
+    /// Returns the messages of [`startup_warning`](Self::startup_warning), oldest first.
     pub fn startup_warnings(&self) -> Vec<String> {
         lock(&self.kept).startup_warnings.clone()
     }

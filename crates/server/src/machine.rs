@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The host name.
+/// Returns the host name.
 pub fn hostname() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() {
@@ -18,12 +18,13 @@ pub fn hostname() -> String {
 /// The folders in a data folder, by kind of file.
 pub const DATA_KINDS: &[&str] = &["log", "runs", "catalog"];
 
-/// The memory of the machine in kilobytes.
+/// Returns the memory of the machine in kilobytes.
 pub fn memory_kb() -> u64 {
     field_kb("/proc/meminfo", "MemTotal:")
 }
 
-/// The memory limit of the process's control group in kilobytes, or the memory of the machine.
+/// Returns the memory limit of the process's control group in kilobytes, or the memory of the
+/// machine.
 pub fn memory_limit_kb() -> u64 {
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
     limit
@@ -32,7 +33,7 @@ pub fn memory_limit_kb() -> u64 {
         .map_or(memory_kb(), |bytes| bytes / 1024)
 }
 
-/// The resident and virtual memory of the process in kilobytes.
+/// Returns the resident and virtual memory of the process in kilobytes.
 pub fn process_kb() -> (u64, u64) {
     (
         field_kb("/proc/self/status", "VmRSS:"),
@@ -40,12 +41,12 @@ pub fn process_kb() -> (u64, u64) {
     )
 }
 
-/// The processors that this process may use.
+/// Returns the processors that this process may use.
 pub fn cores() -> i32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as i32)
 }
 
-/// The processors of the machine, including those that this process may not use.
+/// Returns the processors of the machine, including those that this process may not use.
 pub fn processors() -> i32 {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_one = |line: &&str| line.starts_with("processor");
@@ -55,7 +56,7 @@ pub fn processors() -> i32 {
     }
 }
 
-/// A field of the first processor.
+/// Returns a field of the first processor.
 pub fn processor(name: &str) -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -63,8 +64,8 @@ pub fn processor(name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// The bytes of the file system of a folder that this process cannot use, and all. The former
-/// include what is reserved for the administrator.
+/// Returns the bytes of the file system of a folder that this process cannot use, and all. The
+/// former include what is reserved for the administrator.
 pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
@@ -72,14 +73,14 @@ pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     Some((bytes(used), bytes(found.f_blocks)))
 }
 
-/// The size of the files of a folder in bytes, without those of folders within it.
+/// Returns the size of the files of a folder in bytes, without those of folders within it.
 pub fn folder_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| entry.metadata().ok());
     sizes.filter(|it| it.is_file()).map(|it| it.len()).sum()
 }
 
-/// The number of distinct values of a field of the processors, such as their sockets.
+/// Returns the number of distinct values of a field of the processors, such as their sockets.
 pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let of_one = |block: &str| -> Vec<String> {
@@ -92,7 +93,7 @@ pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
     (count > 0).then_some(count as i32)
 }
 
-/// The number of NUMA nodes.
+/// Returns the number of NUMA nodes.
 pub fn memory_nodes() -> Option<i32> {
     let entries = fs::read_dir("/sys/devices/system/node").ok()?;
     let is_node = |name: &str| {
@@ -104,18 +105,18 @@ pub fn memory_nodes() -> Option<i32> {
     (count > 0).then_some(count as i32)
 }
 
-/// The version text of the kernel.
+/// Returns the version text of the kernel.
 pub fn kernel_text() -> Option<String> {
     let text = fs::read_to_string("/proc/version").ok()?;
     Some(text.trim().to_owned())
 }
 
-/// The size of a memory page.
+/// Returns the size of a memory page.
 pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Maximum number of open files of the process.
+/// Returns the greatest number of open files of the process.
 pub fn open_files_max() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/limits").ok()?;
     let mut lines = text.lines();
@@ -137,7 +138,7 @@ pub struct ProcessCounters {
 /// The length of a clock tick in `/proc`: `USER_HZ` is 100 on all architectures.
 const TICK_MICROS: u64 = 10_000;
 
-/// The counters of this process. They are 0 if they cannot be read.
+/// Returns the counters of this process. They are 0 if they cannot be read.
 pub fn counted() -> ProcessCounters {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The program name is in parentheses and may contain spaces. Field 3 follows it.
@@ -156,7 +157,7 @@ pub fn counted() -> ProcessCounters {
     }
 }
 
-/// The name of the distribution.
+/// Returns the name of the distribution.
 pub fn system_name() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release
@@ -165,13 +166,13 @@ pub fn system_name() -> String {
     name.unwrap_or("unknown").trim_matches('"').to_owned()
 }
 
-/// The version of the kernel.
+/// Returns the version of the kernel.
 pub fn kernel_version() -> String {
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     version.trim().to_owned()
 }
 
-/// The number after a name at the start of a line.
+/// Returns the number after a name at the start of a line.
 fn field_kb(file: &str, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

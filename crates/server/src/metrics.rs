@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name in `currentOp` and in the log of slow operations.
+    /// Returns the name in `currentOp` and in the log of slow operations.
     pub fn operation(self) -> &'static str {
         match self {
             Kind::Insert => "insert",
@@ -139,7 +139,7 @@ impl Metrics {
         self.sorts.fetch_add(sorts.into(), Relaxed);
     }
 
-    /// The counters of a command. `all` are the names of all commands.
+    /// Returns the counters of a command. `all` are the names of all commands.
     pub fn command_counts(
         &self,
         all: impl Iterator<Item = &'static str>,
@@ -149,7 +149,7 @@ impl Metrics {
         self.by_command.get_or_init(make).get(name)
     }
 
-    /// The counters of all commands, sorted by name. Empty before the first command.
+    /// Returns the counters of all commands, sorted by name. Empty before the first command.
     pub fn all_command_counts(&self) -> Vec<(&'static str, &CommandCounts)> {
         let counts = self.by_command.get().into_iter().flatten();
         let mut counts: Vec<_> = counts.map(|(name, counts)| (*name, counts)).collect();
@@ -167,8 +167,8 @@ impl Metrics {
         }
     }
 
-    /// `{NAME: {failed, total}}` of all commands, sorted by name. Commands that update have more
-    /// fields.
+    /// Returns `{NAME: {failed, total}}` of all commands, sorted by name. Commands that update have
+    /// more fields.
     pub fn commands(&self) -> DocumentBuf {
         let mut described = doc! { "<UNKNOWN>": (int(&self.unknown_commands)) };
         for (name, counts) in self.all_command_counts() {
@@ -203,7 +203,7 @@ impl Metrics {
         .fetch_add(1, Relaxed);
     }
 
-    /// The number of connections by the version of TLS.
+    /// Returns the number of connections by the version of TLS.
     pub fn tls_connections(&self) -> [(&'static str, u64); 3] {
         let count = |counter: &AtomicU64| counter.load(Relaxed);
         [

@@ -44,8 +44,8 @@ pub fn is_internal_database(name: &str) -> bool {
     INTERNAL_DATABASES.contains(&name)
 }
 
-/// The collection that a command names in its first field. Fails with `code` if that is not a
-/// string, and with InvalidNamespace if no collection can have the name.
+/// Returns the collection that a command names in its first field. Fails with `code` if that is not
+/// a string, and with InvalidNamespace if no collection can have the name.
 pub fn collection_name<'a>(
     database: &str,
     command: Document<'a>,
@@ -59,22 +59,22 @@ pub fn collection_name<'a>(
     Ok(name)
 }
 
-/// The error of a value that must be the name of a collection and is not a string.
+/// Returns the error of a value that must be the name of a collection and is not a string.
 pub fn wrong_type(value: Option<ValueRef<'_>>, code: ErrorCode) -> CommandError {
     let found = value.map_or("missing", |value| value.type_of().name());
     CommandError::new(code, format!("collection name has invalid type {found}"))
 }
 
-/// The namespace that a request names in its first field. Fails with InvalidNamespace if the name
-/// is invalid, except for the rules of [`check_creation`].
+/// Returns the namespace that a request names in its first field. Fails with InvalidNamespace if
+/// the name is invalid, except for the rules of [`check_creation`].
 pub fn from_request(request: &Request) -> Result<Namespace, CommandError> {
     let database = request.database();
     let name = collection_name(database, request.body(), ErrorCode::InvalidNamespace)?;
     Ok(new(database, name))
 }
 
-/// As [`from_request`], for commands that also refuse names with a dollar sign. `code` is the error
-/// for a name that is not a string.
+/// Returns the namespace of a command, as [`from_request`] does, and also refuses names with a
+/// dollar sign. `code` is the error for a name that is not a string.
 pub fn without_dollar(
     database: &str,
     command: Document<'_>,
@@ -93,7 +93,7 @@ pub fn check_no_dollar(name: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A namespace from its parts.
+/// Creates a namespace from its parts.
 pub fn new(database: &str, collection: &str) -> Namespace {
     Namespace {
         database: database.to_owned(),

@@ -15,8 +15,8 @@ pub enum NetworkAddress {
 }
 
 impl NetworkAddress {
-    /// The IP address. That of the loopback for Unix domain sockets, which only processes of this
-    /// machine can use.
+    /// Returns the IP address. That of the loopback for Unix domain sockets, which only processes
+    /// of this machine can use.
     pub fn ip(&self) -> IpAddr {
         match self {
             NetworkAddress::Ip(address) => address.ip(),
@@ -29,7 +29,7 @@ impl NetworkAddress {
         matches!(self, NetworkAddress::Ip(_))
     }
 
-    /// The port. Unix domain sockets have none.
+    /// Returns the port. Unix domain sockets have none.
     pub fn port(&self) -> Option<u16> {
         match self {
             NetworkAddress::Ip(address) => Some(address.port()),

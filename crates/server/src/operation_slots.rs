@@ -90,7 +90,7 @@ impl OperationSlots {
         Ok(waited)
     }
 
-    /// The operations that wait for a slot now.
+    /// Returns the operations that wait for a slot now.
     pub fn waiting(&self) -> WaitingOperations {
         let slots = lock(&self.slots);
         let writers = slots.waiting.iter().filter(|it| it.is_write).count();

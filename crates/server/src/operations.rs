@@ -165,7 +165,7 @@ impl Operation {
         self.ends_with_client.store(true, Relaxed);
     }
 
-    /// The time that is left of `maxTimeMS`. `None` if there is no limit.
+    /// Returns the time that is left of `maxTimeMS`. `None` if there is no limit.
     pub fn time_left(&self) -> Option<Duration> {
         let limit = self.limit_micros.load(Relaxed);
         (limit != NO_LIMIT)
@@ -203,7 +203,7 @@ impl Operation {
         *lock(&self.hashes) = hashes;
     }
 
-    /// See [`set_hashes`](Self::set_hashes).
+    /// Returns the hashes that [`set_hashes`](Self::set_hashes) has set.
     pub fn hashes(&self) -> DocumentBuf {
         lock(&self.hashes).clone()
     }
@@ -213,13 +213,13 @@ impl Operation {
         self.waited_micros.fetch_add(micros(waited), Relaxed);
     }
 
-    /// The duration without requested waits.
+    /// Returns the duration without requested waits.
     pub fn worked(&self) -> Duration {
         let waited = Duration::from_micros(self.waited_micros.load(Relaxed));
         self.started.elapsed().saturating_sub(waited)
     }
 
-    /// See [`wait_on_purpose`](Self::wait_on_purpose).
+    /// Returns `true` if the operation was marked by [`wait_on_purpose`](Self::wait_on_purpose).
     pub fn waits_on_purpose(&self) -> bool {
         self.waits.load(Relaxed)
     }
@@ -233,12 +233,13 @@ impl Operation {
         lock(&self.namespace).clone()
     }
 
-    /// For `currentOp` and the log of slow operations, for example "IXSCAN { a: 1 }".
+    /// Sets the summary of the plan for `currentOp` and the log of slow operations, for example
+    /// "IXSCAN { a: 1 }".
     pub fn set_plan_summary(&self, summary: &str) {
         *lock(&self.plan_summary) = Some(summary.to_owned());
     }
 
-    /// See [`set_plan_summary`](Self::set_plan_summary).
+    /// Returns the summary that [`set_plan_summary`](Self::set_plan_summary) has set.
     pub fn plan_summary(&self) -> Option<String> {
         lock(&self.plan_summary).clone()
     }
@@ -263,7 +264,7 @@ impl Operation {
         metrics.add_work(&lock(&self.records));
     }
 
-    /// The fields of the log of slow operations.
+    /// Returns the fields of the log of slow operations.
     pub fn slow_attributes(&self) -> DocumentBuf {
         let mut attr = doc! {
             "type": (self.kind.operation()), "ns": (self.namespace()), "command": (self.command()),
@@ -291,7 +292,7 @@ impl Operation {
         }
     }
 
-    /// The comment of its command.
+    /// Returns the comment of its command.
     pub fn comment(&self) -> Option<ValueRef<'_>> {
         self.command.as_document().get("comment")
     }
@@ -302,7 +303,7 @@ impl Operation {
         let _ = self.cursor.set(CursorDescription(Box::new(described)));
     }
 
-    /// The command as it is shown.
+    /// Returns the command as it is shown.
     fn command(&self) -> DocumentBuf {
         let mut command = self.command.clone();
         if let Some(comment) = self.comment.get() {
@@ -311,12 +312,12 @@ impl Operation {
         command
     }
 
-    /// The id of its connection.
+    /// Returns the id of its connection.
     pub fn connection(&self) -> i32 {
         self.client.id
     }
 
-    /// The document in `currentOp`.
+    /// Returns the document in `currentOp`.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let running = self.started.elapsed();
         let mut op = self.client.describe(host);
@@ -368,7 +369,7 @@ impl WaitControl for Operation {
     }
 }
 
-/// The error of an interrupted operation.
+/// Returns the error of an interrupted operation.
 fn interrupted(code: ErrorCode) -> CommandError {
     let message = match code {
         ErrorCode::MaxTimeMSExpired => "operation exceeded time limit",
@@ -402,7 +403,7 @@ pub struct Starter<'a> {
 }
 
 impl Starter<'_> {
-    /// A command of this kind without secrets and without a user.
+    /// Returns a command of this kind without secrets and without a user.
     #[cfg(test)]
     pub fn for_tests(kind: Kind) -> Starter<'static> {
         Starter {
@@ -463,7 +464,7 @@ impl Operations {
         }
     }
 
-    /// The running operations in ascending order of their ids.
+    /// Returns the running operations in ascending order of their ids.
     pub fn all(&self) -> Vec<Arc<Operation>> {
         lock(&self.running).values().cloned().collect()
     }
@@ -504,8 +505,8 @@ impl Operations {
         disconnected.for_each(|one| one.kill(ErrorCode::ClientDisconnect));
     }
 
-    /// The running operations in ascending order of their ids, and the clients without one. Both
-    /// are from the same moment.
+    /// Returns the running operations in ascending order of their ids, and the clients without one.
+    /// Both are from the same moment.
     pub fn running_and_idle(
         &self,
         connections: &Connections,

@@ -185,7 +185,7 @@ impl ParameterInfo {
         }
     }
 
-    /// The details in `getParameter: {showDetails: true}`.
+    /// Returns the details in `getParameter: {showDetails: true}`.
     pub fn details(self) -> DocumentBuf {
         doc! {
             "value": (self.value), "settableAtRuntime": (self.at_runtime),
@@ -209,7 +209,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The initial values for a server with this engine.
+    /// Creates the initial values for a server with this engine.
     pub fn new(engine: &Engine) -> Parameters {
         let initial = |parameter: &Parameter| match parameter.name {
             BUILD_MEMORY => ((engine.build_bytes() >> 20) as i32).into(),
@@ -222,14 +222,14 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter. `None` if there is none with this name.
+    /// Returns the value of a parameter. `None` if there is none with this name.
     pub fn get(&self, name: &str) -> Option<Value> {
         let place = place(name)?;
         let value = lock(&self.values).get(place).cloned();
         self.own(TABLE.get(place)?).or(value)
     }
 
-    /// The value of a parameter that is not stored in the table.
+    /// Returns the value of a parameter that is not stored in the table.
     fn own(&self, parameter: &Parameter) -> Option<Value> {
         match parameter.accepts? {
             Accepts::Verbosity => Some(self.verbosity.describe().into()),
@@ -245,7 +245,7 @@ impl Parameters {
         flag.is_some_and(|value| value.as_ref().is_truthy())
     }
 
-    /// A number of the table.
+    /// Returns a number of the table.
     pub fn number(&self, name: &str) -> i64 {
         let number = self.get(name).and_then(|value| whole(value.as_ref()));
         debug_assert!(number.is_some(), "no parameter {name} is a number");
@@ -285,7 +285,7 @@ impl Parameters {
         Ok(std::mem::replace(current, value))
     }
 
-    /// The names of the parameters that were set.
+    /// Returns the names of the parameters that were set.
     pub fn names_set(&self) -> BTreeSet<&'static str> {
         lock(&self.set).clone()
     }
@@ -327,7 +327,7 @@ impl Parameters {
         }
     }
 
-    /// All parameters, sorted by name.
+    /// Returns all parameters, sorted by name.
     pub fn all(&self) -> Vec<ParameterInfo> {
         let values = lock(&self.values);
         let shown = |(one, value): (&Parameter, &Value)| ParameterInfo {

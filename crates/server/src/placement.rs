@@ -109,22 +109,22 @@ impl Placement {
         })
     }
 
-    /// The number of data sets.
+    /// Returns the number of data sets.
     pub fn count(&self) -> usize {
         self.sets.len()
     }
 
-    /// The numbers of all data sets.
+    /// Returns the numbers of all data sets.
     pub fn ids(&self) -> impl Iterator<Item = DataSetId> + use<> {
         (0..self.sets.len()).map(DataSetId)
     }
 
-    /// The name of a data set. Empty if there is none with this number.
+    /// Returns the name of a data set. Empty if there is none with this number.
     pub fn name(&self, id: DataSetId) -> &str {
         self.sets.get(id.0).map_or("", |set| set.name.as_str())
     }
 
-    /// The data set with a name.
+    /// Returns the data set with a name.
     pub fn find(&self, name: &str) -> Option<DataSetId> {
         let found = self.sets.iter().position(|set| set.name == name);
         found.map(DataSetId)
@@ -136,7 +136,7 @@ impl Placement {
         id == DataSetId::FIRST && self.first_location == FirstSetLocation::Prefix
     }
 
-    /// The data set of a database.
+    /// Returns the data set of a database.
     pub fn set_of(&self, database: &str) -> DataSetId {
         let database = database.to_lowercase();
         if is_internal_database(&database) {
@@ -151,7 +151,8 @@ impl Placement {
         })
     }
 
-    /// The data set that names a database: by its whole name, or by the longest beginning of it.
+    /// Returns the data set that names a database: by its whole name, or by the longest beginning
+    /// of it.
     fn named(&self, database: &str) -> Option<DataSetId> {
         let longest = |set: &DataSet| {
             let matching = set.patterns.iter().filter(|it| it.matches(database));
@@ -162,7 +163,7 @@ impl Placement {
         ranked.max().map(|(_, id)| id)
     }
 
-    /// The data set that has the whole name of a database.
+    /// Returns the data set that has the whole name of a database.
     fn exactly_named(&self, database: &str) -> Option<DataSetId> {
         let is_exact = |pattern: &Pattern| matches!(pattern, Pattern::Exact(it) if it == database);
         let found = self
@@ -251,7 +252,8 @@ impl Pattern {
         matches!(self, Pattern::Exact(name) if is_internal_database(name))
     }
 
-    /// Of several patterns that match a database, the one with the highest rank counts.
+    /// Returns the rank of a pattern. If several patterns match a database, the one with the
+    /// highest rank applies.
     fn rank(&self) -> usize {
         match self {
             Pattern::Exact(_) => usize::MAX,
@@ -269,7 +271,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The beginning of the SHA-256 digest of both names.
+/// Returns the beginning of the SHA-256 digest of both names.
 fn hash(set: &str, database: &str) -> u64 {
     let digest = hmac_sha256::Hash::hash(&[set.as_bytes(), &[0], database.as_bytes()].concat());
     digest.first_chunk().map_or(0, |it| u64::from_be_bytes(*it))

@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_query::plan::Plan;
 
-/// The sources that the plan reads, in order.
+/// Returns the sources that the plan reads, in order.
 pub fn summarize(plan: &Plan) -> String {
     let mut leaves = Vec::new();
     collect(plan, &mut leaves);
@@ -39,7 +39,7 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
     }
 }
 
-/// Only the sign of a number counts, whatever its type.
+/// Returns the key pattern of an index. Of a number, it has only the sign.
 fn key_pattern(pattern: Document<'_>) -> String {
     let field = |(name, value): (&str, ValueRef<'_>)| match value {
         ValueRef::String(kind) => format!("{name}: \"{kind}\""),

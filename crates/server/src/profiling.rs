@@ -24,7 +24,7 @@ pub enum ProfilingLevel {
 }
 
 impl ProfilingLevel {
-    /// The level with this number, if there is one.
+    /// Returns the level with this number, if there is one.
     pub fn from_number(number: i64) -> Option<ProfilingLevel> {
         match number {
             0 => Some(ProfilingLevel::Off),
@@ -34,7 +34,7 @@ impl ProfilingLevel {
         }
     }
 
-    /// The number of the level.
+    /// Returns the number of the level.
     pub fn number(self) -> i32 {
         match self {
             ProfilingLevel::Off => 0,
@@ -80,7 +80,7 @@ pub struct Verdict {
 }
 
 impl Profiling {
-    /// `level` is that of databases whose settings were never changed.
+    /// Creates the settings. `level` applies to databases whose settings were never changed.
     pub fn new(slow: SlowThreshold, level: ProfilingLevel) -> Profiling {
         Profiling {
             slow_ms: AtomicI64::new(slow.millis),
@@ -91,7 +91,7 @@ impl Profiling {
         }
     }
 
-    /// The threshold of slow operations.
+    /// Returns the threshold of slow operations.
     pub fn slow(&self) -> SlowThreshold {
         SlowThreshold {
             millis: self.slow_ms.load(Relaxed),
@@ -105,7 +105,7 @@ impl Profiling {
         self.sample_rate.store(slow.sample_rate.to_bits(), Relaxed);
     }
 
-    /// The settings of a database.
+    /// Returns the settings of a database.
     pub fn database(&self, name: &str) -> DatabaseProfiling {
         let known = lock(&self.databases).get(name).cloned();
         known.unwrap_or(DatabaseProfiling {

@@ -40,8 +40,8 @@ impl Interrupt for Operation {
     }
 }
 
-/// The source of a namespace: a snapshot of a collection, a view, which is read by its parts only,
-/// or a source without documents if the namespace does not exist.
+/// Returns the source of a namespace: a snapshot of a collection, a view, which is read by its
+/// parts only, or a source without documents if the namespace does not exist.
 pub fn source(
     context: &Context<'_>,
     namespace: &Namespace,
@@ -49,7 +49,7 @@ pub fn source(
     collections(context).open(namespace).or_command_error()
 }
 
-/// The other collections that a pipeline can read.
+/// Returns the other collections that a pipeline can read.
 pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     Arc::new(EngineCollections {
         engine: Arc::clone(&context.state.services.engine),
@@ -89,12 +89,12 @@ impl RunningQuery {
         Ok(running)
     }
 
-    /// The plan that is executed.
+    /// Returns the plan that is executed.
     pub fn plan(&self) -> Arc<Plan> {
         self.plan.clone()
     }
 
-    /// See [`Find::stored_at`].
+    /// Returns the result of [`Find::stored_at`] for the source of the query.
     pub fn stored_at(&self, find: &Find) -> Option<Position> {
         find.stored_at(&*self.source)
     }
@@ -111,17 +111,17 @@ impl RunningQuery {
         }
     }
 
-    /// The next row, or `None` at the end.
+    /// Returns the next row, or `None` at the end.
     pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, CommandError> {
         self.operator.next(interrupt).or_command_error()
     }
 
-    /// The names of the indexes that are read.
+    /// Returns the names of the indexes that are read.
     pub fn indexes(&self) -> &[String] {
         &self.indexes
     }
 
-    /// The numbers of examined index keys and documents.
+    /// Returns the numbers of examined index keys and documents.
     pub fn examined(&self) -> ExaminedCounts {
         examined(&*self.operator)
     }
@@ -209,7 +209,7 @@ pub struct ExaminedCounts {
 }
 
 impl ExaminedCounts {
-    /// What an operator and all operators below it have examined.
+    /// Returns the counts of an operator and all operators below it.
     pub fn by(operator: &dyn Operator) -> ExaminedCounts {
         examined(operator)
     }
@@ -279,7 +279,7 @@ pub struct QueryBatches {
 }
 
 impl QueryBatches {
-    /// The result of a query with this limit.
+    /// Returns the result of a query with this limit.
     pub fn from_query(running: RunningQuery, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
             rows: Rows::Query(Box::new(running)),
@@ -288,7 +288,7 @@ impl QueryBatches {
         }
     }
 
-    /// The result of a pipeline.
+    /// Returns the result of a pipeline.
     pub fn from_pipeline(cursor: Cursor) -> QueryBatches {
         QueryBatches {
             rows: Rows::Pipeline(cursor),
@@ -354,7 +354,7 @@ impl BatchSource for QueryBatches {
     }
 }
 
-/// The owner of the cursor of this command.
+/// Returns the owner of the cursor of this command.
 pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) -> CursorOwner {
     CursorOwner {
         namespace,
@@ -379,7 +379,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     }
 }
 
-/// The command of a cursor, as `currentOp` and the log show it.
+/// Returns the command of a cursor, as `currentOp` and the log show it.
 fn shown_in_cursors(context: &Context<'_>, command: Document<'_>) -> DocumentBuf {
     let mut fields = command.iter();
     match fields.next().filter(|_| context.hides_arguments) {
@@ -417,7 +417,7 @@ impl Defaults {
         }
     }
 
-    /// The defaults of a command on a collection with this collation.
+    /// Returns the defaults of a command on a collection with this collation.
     pub fn for_command(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
         let identity = context.authority.identity();
         Defaults {
@@ -427,7 +427,8 @@ impl Defaults {
         }
     }
 
-    /// The defaults of a command on a collection. Fails if a transaction cannot use the collection.
+    /// Returns the defaults of a command on a collection. Fails if a transaction cannot use the
+    /// collection.
     pub fn for_collection(
         context: &Context<'_>,
         namespace: &Namespace,
@@ -436,8 +437,8 @@ impl Defaults {
         Ok(Defaults::for_command(context, collation))
     }
 
-    /// The environment of a command's expressions: the variables of its `let`, the time, and the
-    /// collation.
+    /// Returns the environment of a command's expressions: the variables of its `let`, the time,
+    /// and the collation.
     pub fn environment(
         self,
         variables: Option<Document<'_>>,
@@ -508,7 +509,7 @@ fn let_variables(
     Ok(())
 }
 
-/// The filter of a command.
+/// Returns the filter of a command.
 pub fn filter(
     document: Option<Document<'_>>,
     environment: &Environment,

@@ -21,8 +21,8 @@ const UNCHANGED: &[&str] = &[
 /// Stages and fields whose numbers are part of the shape.
 const WITH_NUMBERS: &[&str] = &["$project", "$sort", "projection", "sort", "sortBy"];
 
-/// The hash of a command's shape as 64 hexadecimal digits. `None` for commands without a shape.
-/// `namespace` is that of the collection or view.
+/// Returns the hash of a command's shape as 64 hexadecimal digits. `None` for commands without a
+/// shape. `namespace` is that of the collection or view.
 pub fn hash(command: Document<'_>, namespace: &str) -> Option<String> {
     let (name, _) = command.first()?;
     if !["find", "distinct", "aggregate"].contains(&name) {
@@ -51,7 +51,8 @@ fn command_shape(command: Document<'_>, name: &str, namespace: &str) -> Document
     shape
 }
 
-/// A filter as the list of its conditions, so that equivalent combinations have the same shape.
+/// Returns a filter as the list of its conditions, so that equivalent combinations have the same
+/// shape.
 fn filter(given: Document<'_>) -> DocumentBuf {
     let mut conditions = Vec::new();
     collect(given, &mut conditions);
@@ -61,7 +62,7 @@ fn filter(given: Document<'_>) -> DocumentBuf {
     }
 }
 
-/// A document with one field.
+/// Returns a document with one field.
 fn single(name: &str, value: impl Into<Value>) -> DocumentBuf {
     let mut document = DocumentBuf::new();
     document.push(name, value);
@@ -97,7 +98,7 @@ fn collect(filter: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
     }
 }
 
-/// The conditions of the operators on a path, each separately.
+/// Returns the conditions of the operators on a path, each separately.
 fn operators(document: Document<'_>) -> Vec<DocumentBuf> {
     let of_one = |(name, value): (&str, ValueRef<'_>)| match (name, value) {
         // It is part of the pattern next to it.
@@ -116,7 +117,7 @@ fn operators(document: Document<'_>) -> Vec<DocumentBuf> {
     document.iter().flat_map(of_one).collect()
 }
 
-/// The conditions of an element of `$all`.
+/// Returns the conditions of an element of `$all`.
 fn element(value: ValueRef<'_>) -> Vec<DocumentBuf> {
     match value {
         ValueRef::Document(inner) if is_expression(inner) => operators(inner),
@@ -152,8 +153,8 @@ fn stage_shape(name: &str, value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The operand of a stage: names are kept, numbers are replaced by their type, expressions are
-/// converted.
+/// Returns the operand of a stage: names are kept, numbers are replaced by their type, expressions
+/// are converted.
 fn specification(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::String(_) => value.to_value(),
@@ -173,7 +174,7 @@ fn specification(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// A projection or a sort: flags and directions are kept, computed values are expressions.
+/// Returns a projection or a sort: flags and directions are kept, computed values are expressions.
 fn with_meaning(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Document(inner) if is_expression(inner) => expression(value),
@@ -188,7 +189,7 @@ fn is_expression(document: Document<'_>) -> bool {
         .is_some_and(|(name, _)| name.starts_with('$'))
 }
 
-/// An expression: paths and variables are kept, other strings are constants.
+/// Returns an expression: paths and variables are kept, other strings are constants.
 fn expression(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::String(text) if text.starts_with('$') => value.to_value(),
@@ -202,8 +203,8 @@ fn expression(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The placeholder of a constant in MongoDB's form: its type and, for an array whose elements have
-/// one type, that type.
+/// Returns the placeholder of a constant in MongoDB's form: its type and, for an array whose
+/// elements have one type, that type.
 fn constant(value: ValueRef<'_>) -> Value {
     let ValueRef::Array(values) = value else {
         return format!("?{}", type_name(value)).into();
@@ -219,7 +220,7 @@ fn constant(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The name of a type. All number types have one name.
+/// Returns the name of a type. All number types have one name.
 fn type_name(value: ValueRef<'_>) -> &'static str {
     if value.is_number() {
         "number"

@@ -1,7 +1,7 @@
 //! Random numbers that clients cannot guess.
 
-/// 64 random bits of the operating system. If that fails, they are derived from the clock and an
-/// address.
+/// Returns 64 random bits of the operating system. If that fails, they are derived from the clock
+/// and an address.
 pub(crate) fn bits() -> u64 {
     getrandom::u64().unwrap_or_else(|_| {
         let now = std::time::SystemTime::now();
@@ -13,14 +13,15 @@ pub(crate) fn bits() -> u64 {
     })
 }
 
-/// A random UUID, version 4.
+/// Returns a random UUID, version 4.
 pub(crate) fn uuid() -> [u8; 16] {
     let bits = u128::from(bits()) << 64 | u128::from(bits());
     let versioned = bits & !(0xF << 76) & !(0b11 << 62) | 0x4 << 76 | 0b10 << 62;
     versioned.to_be_bytes()
 }
 
-/// Random bytes of the operating system for keys. Fails if it has none: a key must not be guessed.
+/// Returns random bytes of the operating system for keys. Fails if it has none: a key must not be
+/// guessed.
 pub(crate) fn secret(length: usize) -> Result<Vec<u8>, windrow_wire::CommandError> {
     let mut bytes = vec![0; length];
     getrandom::fill(&mut bytes).map_err(|error| {

@@ -107,7 +107,7 @@ pub fn record_statement(state: &State, statement: &EndedStatement<'_>) {
     log_and_profile(state, &described);
 }
 
-/// A statement has the comment of its command.
+/// Returns the details of a statement with the comment of its command.
 fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
     let Some(comment) = operation.comment() else {
         return details.clone();
@@ -126,8 +126,8 @@ fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
     commented
 }
 
-/// The minimum duration of recorded operations. It is zero if the settings of a database or the log
-/// require it.
+/// Returns the minimum duration of recorded operations. It is zero if the settings of a database or
+/// the log require it.
 pub fn recorded_from(state: &State) -> Duration {
     if is_unrecorded(state, Duration::ZERO) {
         Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs())
@@ -257,7 +257,7 @@ const PROFILED: &[(&str, &str)] = &[
 ];
 
 impl RecordedOperation<'_> {
-    /// All fields, named as in the log.
+    /// Returns all fields, named as in the log.
     fn all(&self) -> DocumentBuf {
         let mut all = (self.attributes)();
         if let Some(name) = self.client.application() {
@@ -311,7 +311,7 @@ impl RecordedOperation<'_> {
         log.info(component, 51_803, &client, "Slow query", attr);
     }
 
-    /// The document in `system.profile`.
+    /// Returns the document in `system.profile`.
     fn profile(&self) -> DocumentBuf {
         let all = self.all();
         let mut profile = DocumentBuf::new();
@@ -375,7 +375,7 @@ fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Err
     inserted.check_all_inserted()
 }
 
-/// The collection of a database's profile. Creates it if it does not exist.
+/// Returns the collection of a database's profile. Creates it if it does not exist.
 pub fn collection(state: &State, database: &str) -> Result<Arc<Collection>, Error> {
     let engine = &state.services.engine;
     let namespace = Namespace {

@@ -47,8 +47,8 @@ pub struct ReplicaSet {
 const VERSION: i32 = 1;
 
 impl ReplicaSet {
-    /// `None` for a standalone server. `port` is the port on which it listens. `shared` is the
-    /// state in the object store.
+    /// Creates the replica set; `None` for a standalone server. `port` is the port on which it
+    /// listens. `shared` is the state in the object store.
     pub fn from_config(
         config: &Config,
         port: u16,
@@ -125,13 +125,13 @@ impl ReplicaSet {
         );
     }
 
-    /// The time of the newest change. Before the first change it is that of the election.
+    /// Returns the time of the newest change. Before the first change it is that of the election.
     pub fn time(&self, newest: ClusterTime) -> Timestamp {
         let earliest = ClusterTime::new(self.elected.seconds, 1);
         Timestamp::from_bits(newest.max(earliest).0)
     }
 
-    /// The fields of every reply of a member: the newest time, without a signature.
+    /// Returns the fields of every reply of a member: the newest time, without a signature.
     pub fn times(&self, newest: ClusterTime) -> DocumentBuf {
         let time = Value::Timestamp(self.time(newest));
         let hash = Value::Binary {
@@ -147,7 +147,7 @@ impl ReplicaSet {
         }
     }
 
-    /// The id in MongoDB's format, with the term in the last bytes.
+    /// Returns the id in MongoDB's format, with the term in the last bytes.
     fn election_id(term: i64) -> ObjectId {
         let mut bytes = [0; 12];
         let (head, tail) = bytes.split_at_mut(4);
@@ -160,7 +160,7 @@ impl ReplicaSet {
         doc! { "ts": (Value::Timestamp(time)), "t": (self.term) }
     }
 
-    /// The reply of `replSetGetConfig`.
+    /// Returns the reply of `replSetGetConfig`.
     pub fn configuration(&self, shared: Option<SharedState>) -> DocumentBuf {
         let member = |(id, member): (usize, MemberState)| {
             Value::from(doc! {
@@ -181,7 +181,7 @@ impl ReplicaSet {
         }
     }
 
-    /// The reply of `replSetGetStatus`.
+    /// Returns the reply of `replSetGetStatus`.
     pub fn status(&self, newest: ClusterTime, shared: Option<SharedState>) -> DocumentBuf {
         let is_following = shared.as_ref().is_some_and(|shared| shared.is_following);
         let state = if is_following { 2 } else { 1 };

@@ -13,7 +13,7 @@ const NO_VERSION_AFTER: ErrorCode = ErrorCode(40_611);
 const NO_VERSION_BEFORE: ErrorCode = ErrorCode(40_612);
 const WAS_A_DELETION: ErrorCode = ErrorCode(40_638);
 
-/// The result of an update: the `_id` that it inserted, if it did.
+/// Returns the result of an update: the `_id` that it inserted, if it did.
 pub fn as_update(done: &StatementResult) -> Result<Option<&DocumentBuf>, CommandError> {
     match done {
         StatementResult::Inserted(document) => Ok(Some(document)),
@@ -22,7 +22,7 @@ pub fn as_update(done: &StatementResult) -> Result<Option<&DocumentBuf>, Command
     }
 }
 
-/// The result of a `findAndModify`: the document to return.
+/// Returns the result of a `findAndModify`: the document to return.
 pub fn as_modification(
     done: &StatementResult,
     options: FindAndModifyOptions,

@@ -18,6 +18,7 @@
 
 mod cursors;
 mod forwarding;
+/// Returns the data from which the servers decide on the primary of a data set.
 mod handover;
 mod joined_replies;
 mod members;
@@ -92,7 +93,7 @@ struct Call<'a> {
 }
 
 impl Router {
-    /// A router without open data sets.
+    /// Creates a router without open data sets.
     pub fn new(settings: RouterSettings) -> Router {
         let RouterSettings {
             placement,
@@ -113,7 +114,7 @@ impl Router {
         }
     }
 
-    /// Which databases are in which data set.
+    /// Returns the placement: the data set of each database.
     pub fn placement(&self) -> &Arc<Placement> {
         &self.placement
     }
@@ -141,7 +142,7 @@ impl Router {
         self.members.get(set)
     }
 
-    /// A server that follows the primary of a data set.
+    /// Returns a server that follows the primary of a data set.
     fn follower(&self, set: DataSetId) -> Option<String> {
         self.answers.follower(self.placement.name(set))
     }

@@ -42,8 +42,8 @@ impl<'a> SearchIndexSelector<'a> {
         }
     }
 
-    /// The index and, while it is updated, also its new definition, oldest first. Fails with
-    /// IndexNotFound if there is none.
+    /// Returns the index and, while it is updated, also its new definition, oldest first. Fails
+    /// with IndexNotFound if there is none.
     pub fn find(&self, collection: &Collection) -> Result<Vec<Arc<Index>>, CommandError> {
         let mut found = collection.search_indexes();
         found.retain(|index| !index.is_dropped());
@@ -61,17 +61,17 @@ impl<'a> SearchIndexSelector<'a> {
     }
 }
 
-/// The definition of a search index.
+/// Returns the definition of a search index.
 pub fn search_definition(index: &Index) -> Option<&SearchDefinition> {
     index.definition.search.as_deref()
 }
 
-/// The version of the definition.
+/// Returns the version of the definition.
 fn definition_version(index: &Index) -> i32 {
     search_definition(index).map_or(0, |search| search.version)
 }
 
-/// The definition in the arguments of a command or of an index.
+/// Returns the definition in the arguments of a command or of an index.
 pub fn definition<'a>(arguments: &Arguments<'a>) -> Result<Document<'a>, CommandError> {
     let definition = arguments.document(DEFINITION)?;
     definition.ok_or_else(|| arguments.missing(DEFINITION))

@@ -52,8 +52,8 @@ impl Server {
         Server::bind_router(config, services, None)
     }
 
-    /// As [`bind`](Self::bind). With a router, the server has several data sets, which a
-    /// [`DataSetHost`] opens; `services.engine` has no data then.
+    /// Binds the listeners, as [`bind`](Self::bind) does. With a router, the server has several
+    /// data sets, which a [`DataSetHost`] opens; `services.engine` has no data then.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -93,7 +93,7 @@ impl Server {
         })
     }
 
-    /// The IP addresses of the listeners, with the assigned ports.
+    /// Returns the IP addresses of the listeners, with the assigned ports.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let addresses = self.listeners.iter().map(|listener| listener.address());
         let addresses = addresses.filter_map(|address| match address {
@@ -103,7 +103,7 @@ impl Server {
         addresses.collect()
     }
 
-    /// The paths of the Unix domain sockets.
+    /// Returns the paths of the Unix domain sockets.
     pub fn unix_sockets(&self) -> Vec<PathBuf> {
         let addresses = self.listeners.iter().map(|listener| listener.address());
         let paths = addresses.filter_map(|address| match address {
@@ -119,12 +119,12 @@ impl Server {
         handle_signals(&self.state, reload)
     }
 
-    /// The handle that stops the server. It is valid after `run` too.
+    /// Returns the handle that stops the server. It is valid after `run` too.
     pub fn stop(&self) -> Arc<Stop> {
         Arc::clone(&self.state.stop)
     }
 
-    /// The state of the server, for its numbers of connections and operations.
+    /// Returns the state of the server, for its numbers of connections and operations.
     pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.state)
     }
@@ -207,8 +207,8 @@ fn open_audit(state: &State) -> io::Result<Option<Arc<Audit>>> {
     state.config.audit.as_ref().map(open).transpose()
 }
 
-/// The configuration with the access control that its addresses need. Fails if other machines could
-/// connect without a login, unless the configuration says so.
+/// Returns the configuration with the access control that its addresses need. Fails if other
+/// machines could connect without a login, unless the configuration says so.
 fn with_access_control(
     config: Config,
     services: &Services,

@@ -42,12 +42,12 @@ impl UserDigest {
         0xb8, 0x55,
     ]);
 
-    /// The digest of a user.
+    /// Creates the digest of a user.
     pub fn new(user: &UserName) -> UserDigest {
         UserDigest(hmac_sha256::Hash::hash(user.to_string().as_bytes()))
     }
 
-    /// The digest as a value.
+    /// Returns the digest as a value.
     pub fn to_value(self) -> Value {
         Value::Binary {
             subtype: 0,
@@ -82,13 +82,13 @@ impl SessionId {
         }
     }
 
-    /// The session of a user with the same UUID.
+    /// Returns the session of a user with the same UUID.
     pub fn with_user(self, user: UserDigest) -> SessionId {
         SessionId { user, ..self }
     }
 
-    /// The key under which results of retryable writes are stored: the UUID, or a hash of it if
-    /// there is a user.
+    /// Returns the key under which results of retryable writes are stored: the UUID, or a hash of
+    /// it if there is a user.
     pub fn key(self) -> SessionKey {
         if self.user == UserDigest::NOBODY {
             return SessionKey(self.uuid);
@@ -108,7 +108,7 @@ impl SessionId {
         }
     }
 
-    /// The id as `{id: UUID}`, with the digest of its user as `uid` if there is one.
+    /// Returns the id as `{id: UUID}`, with the digest of its user as `uid` if there is one.
     pub fn to_document(self) -> DocumentBuf {
         let mut document = doc! { "id": (self.to_value()) };
         if self.user != UserDigest::NOBODY {
@@ -210,12 +210,12 @@ impl Sessions {
         lock(&self.used).remove(&id);
     }
 
-    /// The number of active sessions.
+    /// Returns the number of active sessions.
     pub fn count(&self) -> usize {
         lock(&self.used).len()
     }
 
-    /// All sessions and the durations since their last use.
+    /// Returns all sessions and the durations since their last use.
     pub fn ages(&self) -> Vec<(SessionId, Duration)> {
         let used = lock(&self.used);
         used.iter()
@@ -223,7 +223,7 @@ impl Sessions {
             .collect()
     }
 
-    /// The ids of all active sessions.
+    /// Returns the ids of all active sessions.
     pub fn all(&self) -> Vec<SessionId> {
         lock(&self.used).keys().copied().collect()
     }

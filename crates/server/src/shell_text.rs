@@ -2,7 +2,7 @@
 
 use windrow_document::{Document, ValueRef};
 
-/// The document on one line.
+/// Returns the document on one line.
 pub fn document(document: Document<'_>) -> String {
     let fields = document
         .iter()

@@ -15,7 +15,7 @@ const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
 /// With this argument, the other ones have tokens of encrypted fields.
 const ENCRYPTION_INFORMATION: &str = "encryptionInformation";
 
-/// A command of a database as it may be shown.
+/// Returns a command of a database as it may be shown.
 pub fn shown_command(
     body: Document<'_>,
     database: &str,
@@ -51,7 +51,7 @@ pub fn names_users(command: Document<'_>) -> bool {
     memchr::memmem::find(command.as_bytes(), USERS.as_bytes()).is_some()
 }
 
-/// A document without the keys of passwords, at any depth.
+/// Returns a document without the keys of passwords, at any depth.
 pub fn without_credentials(document: Document<'_>) -> DocumentBuf {
     let mut copy = DocumentBuf::new();
     for (name, value) in document {
@@ -87,7 +87,8 @@ pub fn has_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> boo
         || nested.is_some_and(|nested| has_secrets(nested, secret_arguments))
 }
 
-/// A command whose first value is a document has another command in it, which `explain` explains.
+/// Returns a command without its secrets. If the first value of the command is a document, that is
+/// the command that `explain` explains.
 fn without_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> DocumentBuf {
     if !has_secrets(body, secret_arguments) {
         return body.to_buf();
@@ -113,7 +114,7 @@ fn without_secrets(body: Document<'_>, secret_arguments: SecretArguments) -> Doc
     shown
 }
 
-/// The first field of a command, and of a command in it.
+/// Returns the first field of a command, and of a command in it.
 fn only_names(body: Document<'_>) -> DocumentBuf {
     let mut shown = DocumentBuf::new();
     match body.first() {

@@ -12,7 +12,7 @@ use crate::common_arguments::{CommonArguments, ReadConcern};
 use crate::errors::OrCommandError;
 use crate::state::State;
 
-/// The snapshot of a command with the read concern "snapshot" outside of transactions.
+/// Returns the snapshot of a command with the read concern "snapshot" outside of transactions.
 pub fn open(
     state: &State,
     command: &Command,
@@ -29,7 +29,7 @@ pub fn open(
     Ok(Some(Arc::new(snapshot)))
 }
 
-/// The snapshot at a time that a client has got before.
+/// Returns the snapshot at a time that a client has got before.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn open_at(state: &State, time: Timestamp) -> Result<ClusterSnapshot, Comman
     snapshot.or_command_error()
 }
 
-/// The newest time, as clients see it.
+/// Returns the newest time, as clients see it.
 fn current(state: &State) -> Timestamp {
     let newest = state.services.engine.newest_time();
     match &state.replica_set {
@@ -62,7 +62,7 @@ fn current(state: &State) -> Timestamp {
     }
 }
 
-/// The time of a snapshot, as clients see it.
+/// Returns the time of a snapshot, as clients see it.
 pub fn time_of(snapshot: &ClusterSnapshot) -> Timestamp {
     Timestamp::from_bits(snapshot.time().0)
 }

@@ -28,7 +28,7 @@ impl Socket {
         }
     }
 
-    /// The IP address and the port of the server's end. `None` for a Unix domain socket.
+    /// Returns the IP address and the port of the server's end. `None` for a Unix domain socket.
     pub fn local_address(&self) -> Option<NetworkAddress> {
         match self {
             Socket::Tcp(stream) => stream.local_addr().ok().map(NetworkAddress::Ip),

@@ -107,7 +107,7 @@ pub fn unsupported_in_coll_mod(body: Document<'_>) -> Option<String> {
     unsupported_name(index, &["prepareUnique"], "collMod.index")
 }
 
-/// The part of a pipeline that is outside of the API.
+/// Returns the part of a pipeline that is outside of the API.
 pub fn unsupported_in_pipeline(stages: Array<'_>) -> Option<String> {
     let stages = stages.iter().filter_map(ValueRef::as_document);
     stages

@@ -32,9 +32,9 @@ pub struct TailableCursor {
 }
 
 impl TailableCursor {
-    /// A cursor at the start of the collection. A hint is ignored, as in MongoDB, where a tailable
-    /// cursor always scans the collection. Fails if the query sorts by anything but the natural
-    /// order.
+    /// Creates a cursor at the start of the collection. A hint is ignored, as in MongoDB, where a
+    /// tailable cursor always scans the collection. Fails if the query sorts by anything but the
+    /// natural order.
     pub fn new(collection: Arc<Collection>, find: Find) -> Result<TailableCursor, CommandError> {
         let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
         let in_order = find.sort.as_ref().is_none_or(natural)

@@ -9,7 +9,7 @@ use crate::common_arguments::CommonArguments;
 use crate::metrics::Kind;
 use crate::state::State;
 
-/// The time limit of a command: its own, or the default of reads.
+/// Returns the time limit of a command: its own, or the default of reads.
 pub fn time_limit(
     state: &State,
     request: &Request,

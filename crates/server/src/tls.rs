@@ -51,7 +51,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// The name in logs.
+    /// Returns the name in logs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             TlsVersion::V12 => "1.2",
@@ -122,7 +122,7 @@ impl Tls {
         self.settings.ca_file.is_some()
     }
 
-    /// The current content of the files.
+    /// Returns the current content of the files.
     pub fn loaded(&self) -> LoadedFiles {
         lock(&self.loaded).clone()
     }
@@ -192,7 +192,8 @@ fn load_certificate_key(
     Ok((chain, key))
 }
 
-/// The check of clients' certificates. `None` if there is no authority that could have signed them.
+/// Returns the check of clients' certificates. `None` if there is no authority that could have
+/// signed them.
 fn client_verifier(
     settings: &TlsSettings,
 ) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {

@@ -90,7 +90,7 @@ impl Traces {
         }
     }
 
-    /// A random number, which is not 0. It does not have to be unpredictable.
+    /// Returns a random number, which is not 0. It does not have to be unpredictable.
     ///
     /// Source: SplitMix64, Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators".
     pub(crate) fn next_random(&self) -> u64 {
@@ -123,7 +123,8 @@ impl Traces {
         self.failed.fetch_add(spans as u64, Relaxed);
     }
 
-    /// The counters by name: spans in the queue, dropped, exported, and refused by the collector.
+    /// Returns the counters by name: spans in the queue, dropped, exported, and refused by the
+    /// collector.
     pub(crate) fn counts(&self) -> [(&'static str, u64); 4] {
         [
             ("recorded", self.recorded.load(Relaxed)),
@@ -133,7 +134,7 @@ impl Traces {
         ]
     }
 
-    /// The counters for `serverStatus`.
+    /// Returns the counters for `serverStatus`.
     pub(crate) fn describe(&self) -> DocumentBuf {
         let mut described = DocumentBuf::new();
         for (name, count) in self.counts() {
@@ -144,8 +145,9 @@ impl Traces {
 }
 
 impl SpanQueue {
-    /// The next spans, as a request of the OpenTelemetry protocol in JSON, and their number. Waits
-    /// for the first one up to `wait`, and as long for more of them. `None` if there are none.
+    /// Returns the next spans, as a request of the OpenTelemetry protocol in JSON, and their
+    /// number. Waits for the first one up to `wait`, and as long for more of them. `None` if there
+    /// are none.
     pub fn next_request(&self, wait: Duration) -> Option<(String, usize)> {
         let first = self.spans.recv_timeout(wait).ok()?;
         let deadline = Instant::now() + wait;

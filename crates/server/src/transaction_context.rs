@@ -39,7 +39,7 @@ impl TransactionContext {
         }
     }
 
-    /// The read concern of the transaction.
+    /// Returns the read concern of the transaction.
     pub fn read_concern(&self) -> ReadConcern {
         let options = self.guard.options(self.numbered.number);
         options.map_or(ReadConcern::Local, |options| options.read_concern)
@@ -75,12 +75,12 @@ impl TransactionContext {
         }
     }
 
-    /// The transaction of the command.
+    /// Returns the transaction of the command.
     pub fn transaction(&self) -> Option<&Arc<Transaction>> {
         self.transaction.as_ref()
     }
 
-    /// The number of the transaction.
+    /// Returns the number of the transaction.
     pub fn transaction_number(&self) -> Option<i64> {
         self.transaction.as_ref().map(|_| self.numbered.number)
     }
@@ -105,8 +105,8 @@ impl TransactionContext {
         Ok(())
     }
 
-    /// The stored result of the statement with this index, if the command is a retryable write that
-    /// was executed before.
+    /// Returns the stored result of the statement with this index, if the command is a retryable
+    /// write that was executed before.
     pub fn stored_result(&self, place: usize) -> Result<Option<StatementResult>, CommandError> {
         let statement = self.statement(place);
         let done = self.stored_result_of(statement)?;
@@ -122,7 +122,7 @@ impl TransactionContext {
         Ok(stored.is_some())
     }
 
-    /// The stored result of a command that is a single statement.
+    /// Returns the stored result of a command that is a single statement.
     pub fn stored_single_result(&self) -> Result<Option<StatementResult>, CommandError> {
         self.stored_result_of(SINGLE_STATEMENT)
     }
@@ -135,7 +135,7 @@ impl TransactionContext {
         }
     }
 
-    /// The statements with these numbers, under which a retryable write is stored.
+    /// Returns the statements with these numbers, under which a retryable write is stored.
     pub fn statements<'n>(
         &self,
         numbers: &'n [i32],
@@ -151,7 +151,7 @@ impl TransactionContext {
         })
     }
 
-    /// The statement number for an index in the command.
+    /// Returns the statement number for an index in the command.
     pub fn statement(&self, place: usize) -> i32 {
         let place_number = i32::try_from(place).unwrap_or(i32::MAX);
         match &self.numbered.statements {

@@ -81,7 +81,7 @@ struct SessionState {
 }
 
 impl SessionState {
-    /// The state of a session of which only the last stored number is known.
+    /// Returns the state of a session whose last stored operation is `last`.
     fn after(last: Option<LastOperation>) -> SessionState {
         let (number, stage) = match last {
             None => (-1, TransactionStage::Aborted),
@@ -184,13 +184,13 @@ impl SessionTransactions {
         busy
     }
 
-    /// All states. The table is not locked while they are read.
+    /// Returns all states. The table is not locked while they are read.
     fn sessions(&self) -> Vec<(SessionId, Arc<SessionHistory>)> {
         let all = lock(&self.all);
         all.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// The open transactions that no command is using.
+    /// Returns the open transactions that no command is using.
     pub fn idle(&self) -> Vec<IdleTransaction> {
         let idle = self
             .sessions()
@@ -211,7 +211,7 @@ impl SessionTransactions {
         idle.collect()
     }
 
-    /// The numbers of open and past transactions.
+    /// Returns the numbers of open and past transactions.
     pub fn counts(&self) -> TransactionCounts {
         let mut counts = TransactionCounts {
             started: self.totals.started.load(Relaxed),
@@ -318,7 +318,7 @@ impl SessionGuard {
         Ok(transaction)
     }
 
-    /// The options of the open transaction with this number.
+    /// Returns the options of the open transaction with this number.
     pub fn options(&self, number: i64) -> Option<TransactionOptions> {
         let state = lock(&self.history.state);
         match state.stage {
@@ -327,7 +327,7 @@ impl SessionGuard {
         }
     }
 
-    /// The open transaction with this number.
+    /// Returns the open transaction with this number.
     pub fn resume(&self, number: i64) -> Result<Arc<Transaction>, CommandError> {
         let state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -395,8 +395,8 @@ impl SessionGuard {
         }
     }
 
-    /// The stored result of a statement of the retryable write with this number, if it was executed
-    /// before.
+    /// Returns the stored result of a statement of the retryable write with this number, if it was
+    /// executed before.
     pub fn stored_result(
         &self,
         number: i64,

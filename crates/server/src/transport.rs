@@ -94,7 +94,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// A reader that polls before it sleeps.
+    /// Returns a reader that polls before it sleeps.
     pub fn reader<'s>(&'s self, busy: &'a BusyConnections) -> TransportReader<'s, 'a> {
         match self {
             Transport::Plain(socket) => TransportReader::Plain(AdaptiveWait::new(socket, busy)),

@@ -128,7 +128,7 @@ impl Usage {
         }
     }
 
-    /// The durations of commands on a collection or view, by command class.
+    /// Returns the durations of commands on a collection or view, by command class.
     pub fn latencies(&self, namespace: &str) -> Latencies {
         let mut all = CollectionUsage::default();
         for table in &self.tables {
@@ -139,7 +139,7 @@ impl Usage {
         all.latencies
     }
 
-    /// The durations of commands on each collection, by command class, sorted by name.
+    /// Returns the durations of commands on each collection, by command class, sorted by name.
     pub fn all_latencies(&self) -> Vec<(String, Latencies)> {
         let all = self.by_collection().into_iter();
         all.map(|(name, usage)| (name, usage.latencies)).collect()
@@ -155,7 +155,7 @@ impl Usage {
         all
     }
 
-    /// The use of each collection, sorted by name.
+    /// Returns the use of each collection, sorted by name.
     pub fn describe(&self) -> DocumentBuf {
         let mut described = DocumentBuf::new();
         for (name, usage) in &self.by_collection() {
@@ -181,8 +181,8 @@ fn exists(engine: &Engine, namespace: &str) -> bool {
     engine.collection(&namespace).is_some() || is_view()
 }
 
-/// The counts of locks are derived from the kinds of commands: queries read; inserts, updates and
-/// removes write.
+/// Returns the document of a collection in `top`. The counts of locks follow from the kinds of
+/// commands: queries read; inserts, updates and removes write.
 fn describe(usage: &CollectionUsage) -> DocumentBuf {
     let sum = |is_meant: fn(usize) -> bool| {
         let mut sum = TimeAndCount::default();
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// An engine with the collection `d.c` and the view `d.v`.
+    /// Returns an engine with the collection `d.c` and the view `d.v`.
     fn engine() -> Arc<Engine> {
         let options = EngineOptions::with_memory(64 << 20);
         let engine = Engine::open(Arc::new(MemoryDisk::default()), options).unwrap();

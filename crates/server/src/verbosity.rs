@@ -65,14 +65,14 @@ impl Default for Verbosity {
     }
 }
 
-/// The index of the parent of a component.
+/// Returns the index of the parent of a component.
 fn parent(place: usize) -> usize {
     let name = NAMES.get(place).copied().unwrap_or_default();
     let of = name.rsplit_once('.').map_or("", |(of, _)| of);
     NAMES.iter().position(|it| *it == of).unwrap_or(0)
 }
 
-/// The last part of a component's name.
+/// Returns the last part of a component's name.
 fn own_name(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, own)| own)
 }
@@ -97,7 +97,7 @@ impl Verbosity {
         }
     }
 
-    /// The level of a component itself. -1 if it has none.
+    /// Returns the level of a component itself. -1 if it has none.
     pub fn level(&self, component: Component) -> i32 {
         self.own(component.0)
     }
@@ -109,7 +109,7 @@ impl Verbosity {
         }
     }
 
-    /// The levels as `{verbosity: 0, accessControl: {verbosity: -1}, …}`.
+    /// Returns the levels of all components: `{verbosity: 0, accessControl: {verbosity: -1}, …}`.
     pub fn describe(&self) -> DocumentBuf {
         self.describe_part(0)
     }
@@ -189,7 +189,7 @@ fn read(
     Ok(())
 }
 
-/// A number without its fraction.
+/// Returns a number without its fraction.
 fn number(value: ValueRef<'_>) -> Option<i64> {
     let level = value.as_f64().filter(|_| value.is_number())?;
     let is_small = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&level);

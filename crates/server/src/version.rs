@@ -5,7 +5,7 @@ use windrow_document::{DocumentBuf, doc};
 /// The MongoDB version whose behaviour clients can expect.
 pub const MONGODB_VERSION: &str = "8.0.0";
 
-/// The version of Windrow, for `hello` and `buildInfo`.
+/// Returns the version of Windrow, for `hello` and `buildInfo`.
 pub fn windrow() -> DocumentBuf {
     doc! { "version": (env!("CARGO_PKG_VERSION")) }
 }

@@ -86,7 +86,7 @@ impl ViewQuery<'_> {
     }
 }
 
-/// The pipeline of a query of a view.
+/// Returns the pipeline of a query of a view.
 pub fn aggregate(
     context: &Context<'_>,
     query: ViewQuery<'_>,
@@ -104,7 +104,7 @@ pub fn aggregate(
     })
 }
 
-/// The collation of a view. Another one is refused.
+/// Returns the collation of a view. Another one is refused.
 pub fn collation(
     given: Option<Document<'_>>,
     view: &dyn Source,
@@ -132,7 +132,7 @@ pub fn refuse_view(context: &Context<'_>, namespace: &Namespace) -> Result<(), C
     Err(error).or_command_error()
 }
 
-/// The collection with this name, for a command that does not support views. Fails with
+/// Returns the collection with this name, for a command that does not support views. Fails with
 /// NamespaceNotFound and the message `missing` if there is none.
 pub fn collection(
     context: &Context<'_>,
@@ -164,8 +164,8 @@ pub fn check(engine: &Engine, namespace: &Namespace, view: &View) -> Result<(), 
     Ok(())
 }
 
-/// The number of views above a new one, since they can be created before it. Fails if they have
-/// another collation.
+/// Returns the number of views that read this one, directly or through others: they can be created
+/// before it. Fails if they have another collation.
 fn height_above(
     engine: &Engine,
     namespace: &Namespace,
@@ -225,7 +225,7 @@ fn check_stages(view: &View) -> Result<(), CommandError> {
     names_below(view).map(drop)
 }
 
-/// The names of the collections and views that a view reads.
+/// Returns the names of the collections and views that a view reads.
 fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
     let defaults = Defaults::new(view.collation.clone());
     let environment = defaults.environment(None, None)?;
@@ -243,7 +243,7 @@ struct NestingCheck<'w> {
 }
 
 impl NestingCheck<'_> {
-    /// The nesting depth of views, including this one.
+    /// Returns the nesting depth of views, including this one.
     fn below(&mut self, view: &View, depth: usize) -> Result<usize, CommandError> {
         let mut deepest = depth;
         if depth > view::DEPTH_MAX {

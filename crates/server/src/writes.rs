@@ -15,7 +15,7 @@ use crate::errors::refuse;
 use crate::namespace;
 use crate::recorder;
 
-/// The namespace of documents to insert. Fails if it cannot contain any.
+/// Returns the namespace of documents to insert. Fails if it cannot contain any.
 pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode| {
         let message = format!("cannot write to '{database}.{name}'");
@@ -30,7 +30,8 @@ pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     existing(database, name)
 }
 
-/// The namespace of documents to change. An invalid name is not refused: no collection has it.
+/// Returns the namespace of documents to change. An invalid name is not refused: no collection has
+/// it.
 fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
     if name.contains('$') {
         return Err(CommandError::new(
@@ -222,7 +223,7 @@ pub fn check_changeable(namespace: &Namespace, upsert: bool) -> Result<(), Comma
     Ok(())
 }
 
-/// The `arrayFilters` of a statement.
+/// Returns the `arrayFilters` of a statement.
 pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>, CommandError> {
     let Some(filters) = arguments.array("arrayFilters")? else {
         return Ok(Vec::new());
@@ -238,7 +239,8 @@ pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>,
 /// System collections that clients can write to.
 const WRITABLE_SYSTEM: &[&str] = &["system.js", "system.users", "system.roles"];
 
-/// Whether the validator of the collection is evaluated. It is not with `bypassDocumentValidation`.
+/// Returns the validation of documents. With `bypassDocumentValidation`, the validator of the
+/// collection is not evaluated.
 pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, CommandError> {
     let bypassed = arguments.flag("bypassDocumentValidation")?;
     Ok(DocumentValidation::bypassed_if(bypassed))

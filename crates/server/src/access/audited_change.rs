@@ -6,7 +6,7 @@ use windrow_wire::Request;
 
 use super::role_documents;
 
-/// The details of a command that has changed users or roles.
+/// Returns the details of a command that has changed users or roles.
 pub fn audited_change(request: &Request) -> DocumentBuf {
     let (command, body) = (request.command(), request.body());
     let subject = if command.ends_with("FromDatabase") {
@@ -28,14 +28,14 @@ pub fn audited_change(request: &Request) -> DocumentBuf {
     param
 }
 
-/// The details of a stored user or role that was created or changed.
+/// Returns the details of a stored user or role that was created or changed.
 pub fn audited_document(stored: Document<'_>) -> DocumentBuf {
     let mut param = audited_name(stored);
     push_properties(&mut param, stored, "admin");
     param
 }
 
-/// The name of a stored user or role.
+/// Returns the name of a stored user or role.
 pub fn audited_name(stored: Document<'_>) -> DocumentBuf {
     let fields = ["user", "role", "db"].iter();
     fields

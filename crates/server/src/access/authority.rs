@@ -23,8 +23,8 @@ pub enum Authority {
 }
 
 impl Authority {
-    /// What a client on the machine itself may do while there is no user: create the first user or
-    /// role, with roles of `admin`.
+    /// Returns the authority of a client on the machine itself while there is no user: it may
+    /// create the first user or role, with roles of `admin`.
     pub fn of_first_user() -> Authority {
         let privilege = |database: &str, actions: &[Action]| Privilege {
             pattern: Pattern::Database(database.to_owned()),
@@ -37,7 +37,7 @@ impl Authority {
         Authority::FirstUser(Arc::new(privileges))
     }
 
-    /// The user with its privileges.
+    /// Returns the user with its privileges.
     pub fn identity(&self) -> Option<&Identity> {
         match self {
             Authority::User(identity) => Some(identity),
@@ -45,7 +45,7 @@ impl Authority {
         }
     }
 
-    /// The user.
+    /// Returns the name of the user, if there is one.
     pub fn user(&self) -> Option<&UserName> {
         match self {
             Authority::User(identity) => Some(&identity.user.name),
@@ -53,7 +53,7 @@ impl Authority {
         }
     }
 
-    /// The digest of the user, by which sessions belong to it.
+    /// Returns the digest of the user, by which sessions belong to it.
     pub fn digest(&self) -> UserDigest {
         match self {
             Authority::User(identity) => identity.digest,
@@ -114,8 +114,8 @@ impl Authority {
         self.is_unrestricted() || owner.is_some() && self.user() == owner
     }
 
-    /// The session of the client with an id that it sent. Fails with Unauthorized if the id names
-    /// another user.
+    /// Returns the session of the client with an id that it sent. Fails with Unauthorized if the id
+    /// names another user.
     pub fn session(&self, sent: SessionId) -> Result<SessionId, CommandError> {
         if self.is_unrestricted() || sent.user == UserDigest::NOBODY {
             return Ok(sent.with_user(self.digest()));

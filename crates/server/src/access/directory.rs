@@ -92,7 +92,7 @@ impl Directory {
         }
     }
 
-    /// The users at the current state of the collections.
+    /// Returns the users at the current state of the collections.
     pub fn users(&self, engine: &Engine) -> Arc<Users> {
         let [users, roles] = &self.namespaces;
         let collections = [engine.collection(users), engine.collection(roles)];
@@ -132,7 +132,7 @@ fn version(collection: &Collection) -> (CollectionUuid, Position) {
 }
 
 impl Users {
-    /// The newest change of users and roles in the log.
+    /// Returns the newest change of users and roles in the log.
     pub fn newest_change(&self) -> Position {
         let positions = self
             .versions
@@ -142,7 +142,7 @@ impl Users {
         positions.max().unwrap_or(Position::ZERO)
     }
 
-    /// The user with this name. Fails if stored documents cannot be read.
+    /// Returns the user with this name. Fails if stored documents cannot be read.
     pub fn get(
         &self,
         engine: &Engine,
@@ -174,7 +174,7 @@ impl Users {
         }))
     }
 
-    /// The user with this name, as it is stored now.
+    /// Returns the user with this name, as it is stored now.
     pub fn user(&self, engine: &Engine, name: &UserName) -> Result<Option<User>, CommandError> {
         match self.own_users.iter().find(|user| user.name == *name) {
             Some(user) => Ok(Some(user.clone())),

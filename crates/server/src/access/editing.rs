@@ -29,7 +29,7 @@ pub fn begin<'a>(context: &Context<'a>) -> MutexGuard<'a, ()> {
     lock(&context.state.directory.changing)
 }
 
-/// The name in the first field of a command.
+/// Returns the name in the first field of a command.
 fn first_name(request: &Request) -> Result<&str, CommandError> {
     let (arguments, command) = (Arguments::new(request), request.command());
     let name = arguments.string(command)?;
@@ -40,17 +40,17 @@ fn first_name(request: &Request) -> Result<&str, CommandError> {
     Ok(name)
 }
 
-/// The user that a command names in its first field.
+/// Returns the user that a command names in its first field.
 pub fn named_user(request: &Request) -> Result<UserName, CommandError> {
     Ok(UserName::new(first_name(request)?, request.database()))
 }
 
-/// The role that a command names in its first field.
+/// Returns the role that a command names in its first field.
 pub fn named_role(request: &Request) -> Result<RoleName, CommandError> {
     Ok(RoleName::new(first_name(request)?, request.database()))
 }
 
-/// The stored user with a name. Fails with UserNotFound if there is none.
+/// Returns the stored user with a name. Fails with UserNotFound if there is none.
 pub fn existing_user(state: &State, name: &UserName) -> Result<User, CommandError> {
     let user = store::user(&state.services.engine, name)?;
     user.ok_or_else(|| {
@@ -59,7 +59,7 @@ pub fn existing_user(state: &State, name: &UserName) -> Result<User, CommandErro
     })
 }
 
-/// The stored role with a name. Fails with RoleNotFound if there is none, and with
+/// Returns the stored role with a name. Fails with RoleNotFound if there is none, and with
 /// InvalidRoleModification if it is built in.
 pub fn existing_role(state: &State, name: &RoleName) -> Result<Role, CommandError> {
     if built_in::exists(name) {
@@ -107,7 +107,8 @@ pub fn record(context: &Context<'_>, request: &Request, target: &str) {
     context.audit(command, || audited_change(request));
 }
 
-/// The roles of an argument, if it is present. Fails with RoleNotFound if one does not exist.
+/// Returns the roles of an argument, if it is present. Fails with RoleNotFound if one does not
+/// exist.
 pub fn roles(
     state: &State,
     request: &Request,
@@ -125,7 +126,7 @@ pub fn roles(
     Ok(Some(roles))
 }
 
-/// As [`roles`], without the check that they exist.
+/// Returns the roles of an argument, as [`roles`] does, without the check that they exist.
 pub fn role_names(request: &Request, name: &str) -> Result<Option<Vec<RoleName>>, CommandError> {
     let Some(list) = Arguments::new(request).array(name)? else {
         return Ok(None);
@@ -135,7 +136,7 @@ pub fn role_names(request: &Request, name: &str) -> Result<Option<Vec<RoleName>>
         .map(Some)
 }
 
-/// The roles of a required argument, of which there must be at least one.
+/// Returns the roles of a required argument, of which there must be at least one.
 pub fn some_roles(
     names: Option<Vec<RoleName>>,
     command: &str,
@@ -149,7 +150,7 @@ pub fn some_roles(
     }
 }
 
-/// The privileges of an argument, if it is present.
+/// Returns the privileges of an argument, if it is present.
 pub fn privileges(request: &Request) -> Result<Option<Vec<Privilege>>, CommandError> {
     let Some(list) = Arguments::new(request).array("privileges")? else {
         return Ok(None);
@@ -157,7 +158,7 @@ pub fn privileges(request: &Request) -> Result<Option<Vec<Privilege>>, CommandEr
     Privilege::parse_list(list).or_command_error().map(Some)
 }
 
-/// The restrictions of an argument, if it is present.
+/// Returns the restrictions of an argument, if it is present.
 pub fn restrictions(request: &Request) -> Result<Option<Restrictions>, CommandError> {
     let Some(list) = Arguments::new(request).array("authenticationRestrictions")? else {
         return Ok(None);
@@ -165,7 +166,7 @@ pub fn restrictions(request: &Request) -> Result<Option<Restrictions>, CommandEr
     Restrictions::parse(list).or_command_error().map(Some)
 }
 
-/// The mechanisms of an argument, if it is present.
+/// Returns the mechanisms of an argument, if it is present.
 pub fn mechanisms(request: &Request) -> Result<Option<Vec<Mechanism>>, CommandError> {
     let Some(list) = Arguments::new(request).array("mechanisms")? else {
         return Ok(None);
@@ -186,7 +187,7 @@ pub fn mechanisms(request: &Request) -> Result<Option<Vec<Mechanism>>, CommandEr
     }
 }
 
-/// The credentials of a new password.
+/// Returns the credentials of a new password.
 pub fn credentials(
     state: &State,
     request: &Request,
@@ -249,14 +250,15 @@ pub fn needs_for_privileges(request: &AccessRequest<'_>, action: Action) -> Requ
     })
 }
 
-/// What the roles, privileges and restrictions in the arguments of a command on roles need.
+/// Returns the requirement of a command on roles for the roles, privileges and restrictions in its
+/// arguments.
 pub fn needs_for_role(request: &AccessRequest<'_>) -> Requirement {
     needs_for_roles(request, "roles", Action::grantRole)
         .and(needs_for_privileges(request, Action::grantRole))
         .and(needs_for_restrictions(request))
 }
 
-/// Setting restrictions is an action of its own.
+/// Returns the requirement for setting restrictions, which is a separate action.
 pub fn needs_for_restrictions(request: &AccessRequest<'_>) -> Requirement {
     if request.body.contains("authenticationRestrictions") {
         return request.on_database(&[Action::setAuthenticationRestriction]);

@@ -83,7 +83,7 @@ struct Line {
 const CHANGED: i32 = 9_000_012;
 
 impl Line {
-    /// The ids are MongoDB's, if it has the event.
+    /// Creates the log line of an event. It has the id that MongoDB uses, if MongoDB has the event.
     fn new(event: &Event<'_>) -> Line {
         let line = |severity, id, message, attr| Line {
             severity,

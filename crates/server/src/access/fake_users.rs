@@ -18,7 +18,8 @@ const SECRET_BYTES: usize = 32;
 /// The `_id` of the stored secret.
 const ID: &str = "fakeUsers";
 
-/// The collection with the secrets of the server, as in MongoDB. No built-in role can read it.
+/// Returns the collection with the secrets of the server, as in MongoDB. No built-in role can read
+/// it.
 fn namespace() -> Namespace {
     Namespace {
         database: "admin".to_owned(),
@@ -34,8 +35,8 @@ pub struct FakeUsers {
 }
 
 impl FakeUsers {
-    /// The credentials of a user that does not exist. They stay the same over restarts, as those of
-    /// other users do, once there are users.
+    /// Returns the credentials of a user that does not exist. They stay the same over restarts, as
+    /// those of other users do, once there are users.
     pub fn credentials(
         &self,
         engine: &Engine,

@@ -11,7 +11,7 @@ use crate::client::{Client, Principal};
 use crate::parameters::LOCALHOST_BYPASS;
 use crate::state::State;
 
-/// The authority of a client now. Logs it out if its user was dropped.
+/// Returns the authority of a client now. Logs it out if its user was dropped.
 pub fn authority_of(state: &State, client: &Client) -> Result<Authority, CommandError> {
     let directory = &state.directory;
     if directory.control == AccessControl::Never {
@@ -33,8 +33,8 @@ pub fn authority_of(state: &State, client: &Client) -> Result<Authority, Command
     })
 }
 
-/// The user of a client, or of the client of another server that has passed on a command. `None` if
-/// there is none, if it was dropped, or if its restrictions do not allow the connection.
+/// Returns the user of a client, or of the client of another server that has passed on a command.
+/// `None` if there is none, if it was dropped, or if its restrictions do not allow the connection.
 pub fn identity_of(
     engine: &Engine,
     users: &Arc<Users>,

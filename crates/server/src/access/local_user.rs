@@ -25,14 +25,14 @@ const PASSWORD_BYTES: usize = 32;
 /// The smallest iteration count of RFC 7677. The password is random, so more would only cost time.
 const ITERATIONS: u32 = 4096;
 
-/// A new password: hexadecimal digits. Fails if the operating system has no random numbers.
+/// Returns a new password: hexadecimal digits. Fails if the operating system has no random numbers.
 pub fn new_password() -> Result<String, CommandError> {
     let bytes = random::secret(PASSWORD_BYTES)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The addresses of this machine: the password lies in the data folder, and others may read a copy
-/// of it.
+/// Returns the addresses from which the user may log in: only those of this machine. The password
+/// is in the data folder, and others may have a copy of it.
 fn local_addresses() -> Result<Restrictions, CommandError> {
     let restriction = doc! { "clientSource": ["127.0.0.0/8", "::1"] };
     let restrictions = Restrictions::parse(array![(restriction)].as_array());
@@ -47,7 +47,7 @@ pub fn is_peer_user(name: &UserName) -> bool {
     (name.user.as_str(), name.database.as_str()) == PEER_USER
 }
 
-/// The user with this password. It may do everything, from this machine.
+/// Returns the user with this password. It may do everything, from this machine.
 pub fn local_user(password: &str) -> Result<User, CommandError> {
     let roles = vec![RoleName::new("__system", "admin")];
     let (user, database) = LOCAL_USER;
@@ -59,7 +59,7 @@ pub fn local_user(password: &str) -> Result<User, CommandError> {
     )
 }
 
-/// The user of the other servers, with the key that they share.
+/// Returns the user of the other servers, with the key that they share.
 pub fn peer_user(key: &str) -> Result<User, CommandError> {
     let (user, database) = PEER_USER;
     own_user(

@@ -114,7 +114,7 @@ impl Login {
         lock(&self.state)
     }
 
-    /// The user that is logged in.
+    /// Returns the user that is logged in.
     pub fn user(&self) -> Option<UserName> {
         self.lock().logged_in.as_ref().map(|it| it.user.clone())
     }
@@ -124,7 +124,7 @@ impl Login {
         self.lock().logged_in.is_some()
     }
 
-    /// The user that is logged in, as it is now. Logs it out if it was dropped, or if its
+    /// Returns the user that is logged in, as it is now. Logs it out if it was dropped, or if its
     /// restrictions or those of its roles do not allow the connection any more.
     pub fn identity(
         &self,

@@ -23,7 +23,7 @@ pub struct AccessRequest<'a> {
 }
 
 impl<'a> AccessRequest<'a> {
-    /// A request of a client.
+    /// Creates a request of a client.
     pub fn new(
         state: &'a State,
         request: &'a Request,
@@ -38,7 +38,7 @@ impl<'a> AccessRequest<'a> {
         }
     }
 
-    /// The user of the client.
+    /// Returns the user of the client.
     pub fn user(&self) -> Option<&'a UserName> {
         self.identity.map(|it| &it.user.name)
     }
@@ -49,7 +49,7 @@ impl<'a> AccessRequest<'a> {
         self.identity.is_some_and(has)
     }
 
-    /// The argument that has the command's name.
+    /// Returns the argument that has the command's name.
     pub fn first(&self) -> Option<ValueRef<'a>> {
         self.body.first().map(|(_, value)| value)
     }
@@ -59,23 +59,24 @@ impl<'a> AccessRequest<'a> {
         self.body.get(name).is_some_and(ValueRef::is_truthy)
     }
 
-    /// An argument that is a string.
+    /// Returns an argument that is a string.
     pub fn string(&self, name: &str) -> Option<&'a str> {
         self.body.get(name).and_then(ValueRef::as_str)
     }
 
-    /// These actions on the database of the command.
+    /// Returns the requirement of these actions on the database of the command.
     pub fn on_database(&self, actions: &[Action]) -> Requirement {
         Requirement::on(&Resource::database(self.database), actions)
     }
 
-    /// These actions on a collection of the database of the command.
+    /// Returns the requirement of these actions on a collection of the database of the command.
     pub fn on_named(&self, collection: &str, actions: &[Action]) -> Requirement {
         Requirement::on_namespace(self.database, collection, actions)
     }
 
-    /// These actions on the collection that the command names, by name or by UUID. If it names
-    /// none, the command will fail, and the actions on the database are needed to see how.
+    /// Returns the requirement of these actions on the collection that the command names, by name
+    /// or by UUID. If it names none, the command will fail, and the actions on the database are
+    /// required to see the error.
     pub fn on_collection(&self, actions: &[Action]) -> Requirement {
         match self.first() {
             Some(ValueRef::String(name) | ValueRef::Symbol(name)) => self.on_named(name, actions),
@@ -128,7 +129,7 @@ impl Needs {
         !matches!(self, Needs::Unstated)
     }
 
-    /// The requirement of a request.
+    /// Returns the requirement of a request.
     pub fn requirement(&self, request: &AccessRequest<'_>) -> Requirement {
         match self {
             Needs::Nothing | Needs::Login => Requirement::Nothing,

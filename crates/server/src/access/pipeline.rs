@@ -29,7 +29,7 @@ enum StageNeeds {
     ComputedInPlaceOfFind(fn(PipelineScope<'_>, ValueRef<'_>) -> Requirement),
 }
 
-/// The stages, sorted by name. A stage that is missing here is refused.
+/// Returns the stages, sorted by name. A stage that is missing here is refused.
 fn find(name: &str) -> Option<StageNeeds> {
     use StageNeeds::{Computed, ComputedInPlaceOfFind, InPlaceOfFind, Nothing};
     Some(match name {
@@ -75,7 +75,7 @@ fn find(name: &str) -> Option<StageNeeds> {
     })
 }
 
-/// What a pipeline needs, with the pipelines within it.
+/// Returns the requirement of a pipeline and of the pipelines within it.
 pub fn requirement(scope: PipelineScope<'_>, stages: Array<'_>) -> Requirement {
     let mut needed = Requirement::Nothing;
     let mut reads = true;
@@ -159,7 +159,7 @@ fn cluster_catalog(scope: PipelineScope<'_>, _: ValueRef<'_>) -> Requirement {
     )
 }
 
-/// The requirements of nested pipelines.
+/// Returns the requirements of nested pipelines.
 fn nested<'a>(
     scope: PipelineScope<'_>,
     pipelines: impl Iterator<Item = ValueRef<'a>>,
@@ -190,7 +190,7 @@ fn fields_of<'a>(value: ValueRef<'a>, name: &'static str) -> Vec<ValueRef<'a>> {
     fields(value, name).collect()
 }
 
-/// A namespace in an operand: a name, or `{db, coll}`. `None` if it is neither.
+/// Returns a namespace in an operand: a name, or `{db, coll}`. `None` if it is neither.
 fn named<'a>(scope: PipelineScope<'a>, value: ValueRef<'a>) -> Option<(&'a str, &'a str)> {
     match value {
         ValueRef::String(name) => Some((scope.database, name)),
@@ -202,7 +202,7 @@ fn named<'a>(scope: PipelineScope<'a>, value: ValueRef<'a>) -> Option<(&'a str, 
     }
 }
 
-/// The requirement of reading other collections, and of the pipelines on them.
+/// Returns the requirement of reading other collections, and of the pipelines on them.
 fn reading<'a>(
     scope: PipelineScope<'a>,
     sources: impl Iterator<Item = ValueRef<'a>>,

@@ -17,7 +17,7 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// These actions on a resource.
+    /// Returns the requirement of these actions on a resource.
     pub fn on(resource: &Resource, actions: &[Action]) -> Requirement {
         let single = |action: &Action| Requirement::Action(resource.clone(), *action);
         match actions {
@@ -27,17 +27,17 @@ impl Requirement {
         }
     }
 
-    /// These actions on the server.
+    /// Returns the requirement of these actions on the server.
     pub fn on_server(actions: &[Action]) -> Requirement {
         Requirement::on(&Resource::Cluster, actions)
     }
 
-    /// These actions on a collection or view.
+    /// Returns the requirement of these actions on a collection or view.
     pub fn on_namespace(database: &str, collection: &str, actions: &[Action]) -> Requirement {
         Requirement::on(&Resource::namespace(database, collection), actions)
     }
 
-    /// This requirement and another one.
+    /// Returns the requirement of both.
     pub fn and(self, other: Requirement) -> Requirement {
         match (self, other) {
             (Requirement::Nothing, other) => other,
@@ -50,7 +50,7 @@ impl Requirement {
         }
     }
 
-    /// This requirement or another one.
+    /// Returns the requirement of one of both.
     pub fn or(self, other: Requirement) -> Requirement {
         Requirement::Any(vec![self, other])
     }

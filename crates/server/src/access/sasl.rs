@@ -102,7 +102,7 @@ fn credentials_of_nobody(
     fake.credentials(engine, has_users, mechanism, user, iterations)
 }
 
-/// The iteration count of new passwords.
+/// Returns the iteration count of new passwords.
 pub fn iterations(state: &State, mechanism: Mechanism) -> u32 {
     let count = state.parameters.number(match mechanism {
         Mechanism::ScramSha1 => SHA1_ITERATIONS,
@@ -200,7 +200,7 @@ impl FailedLogin<'_> {
 }
 
 impl SaslReply {
-    /// `{conversationId, done, payload}`.
+    /// Returns `{conversationId, done, payload}`.
     pub fn to_document(&self) -> DocumentBuf {
         let payload = Value::Binary {
             subtype: 0,
@@ -210,8 +210,8 @@ impl SaslReply {
     }
 }
 
-/// The mechanisms of a user for `hello`. A user that does not exist seems to have all. `None` if
-/// there are no users at all.
+/// Returns the mechanisms of a user for `hello`. A user that does not exist seems to have all.
+/// `None` if there are no users at all.
 pub fn supported_mechanisms(state: &State, name: &UserName) -> Option<Vec<&'static str>> {
     let engine = &state.users_engine().ok()?;
     if !state.directory.users(engine).has_users {

@@ -25,7 +25,7 @@ pub enum AuthCollection {
 pub const SCHEMA_VERSION: i32 = 5;
 
 impl AuthCollection {
-    /// The name of the collection.
+    /// Returns the name of the collection.
     pub fn collection_name(self) -> &'static str {
         match self {
             AuthCollection::Users => "system.users",
@@ -41,7 +41,7 @@ impl AuthCollection {
         protected.iter().any(|it| it.namespace() == *namespace)
     }
 
-    /// The namespace of the collection.
+    /// Returns the namespace of the collection.
     pub fn namespace(self) -> Namespace {
         Namespace {
             database: "admin".to_owned(),
@@ -53,7 +53,7 @@ impl AuthCollection {
         engine.collection(&self.namespace())
     }
 
-    /// The document with this `_id`.
+    /// Returns the document with this `_id`.
     pub fn get(self, engine: &Engine, id: &str) -> Result<Option<DocumentBuf>, CommandError> {
         let Some(collection) = self.open(engine) else {
             return Ok(None);
@@ -63,7 +63,7 @@ impl AuthCollection {
         Ok(found.map(|(_, bytes)| Document::from_validated(&bytes).to_buf()))
     }
 
-    /// The documents that match a filter, sorted by `_id`.
+    /// Returns the documents that match a filter, sorted by `_id`.
     pub fn find(
         self,
         engine: &Engine,
@@ -120,7 +120,7 @@ impl AuthCollection {
     }
 }
 
-/// The documents of a collection that match a filter, sorted by `_id`.
+/// Returns the documents of a collection that match a filter, sorted by `_id`.
 pub fn find_in(
     collection: &Collection,
     filter: Document<'_>,
@@ -143,7 +143,7 @@ fn id_of(document: &DocumentBuf) -> &str {
         .unwrap_or_default()
 }
 
-/// The user with this name.
+/// Returns the user with this name.
 pub fn user(engine: &Engine, name: &UserName) -> Result<Option<User>, CommandError> {
     let document = AuthCollection::Users.get(engine, &name.id())?;
     let user = document.map(|document| parse_user(&document)).transpose()?;
@@ -151,7 +151,7 @@ pub fn user(engine: &Engine, name: &UserName) -> Result<Option<User>, CommandErr
     Ok(user.filter(|user| user.name == *name))
 }
 
-/// The user-defined role with this name.
+/// Returns the user-defined role with this name.
 pub fn role(engine: &Engine, name: &RoleName) -> Result<Option<Role>, CommandError> {
     let document = AuthCollection::Roles.get(engine, &name.id())?;
     let role = document.map(|document| parse_role(&document)).transpose()?;

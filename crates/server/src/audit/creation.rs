@@ -13,8 +13,9 @@ pub struct Creation {
 }
 
 impl Creation {
-    /// Called before a collection or view may be created. Returns `None` if there is no audit log,
-    /// or if there is a collection with this name.
+    /// Begins to audit the creation of a collection or view. Returns `None` if there is no audit
+    /// log, or if there is a collection with this name. Must be called before the collection can be
+    /// created.
     pub fn begin(
         trail: Option<AuditTrail>,
         engine: &Engine,
@@ -52,7 +53,7 @@ impl Creation {
     }
 }
 
-/// The details of the creation or the removal of a view.
+/// Returns the details of the creation or the removal of a view.
 pub fn view_param(namespace: &Namespace, view: &View) -> DocumentBuf {
     let source = format!("{}.{}", namespace.database, view.on);
     doc! { "ns": (namespace.to_string()), "viewOn": source, "pipeline": (view.pipeline.clone()) }

@@ -35,7 +35,7 @@ impl AuditOrigin {
         }
     }
 
-    /// The same connection with a user, which has these roles.
+    /// Returns the same connection with a user, which has these roles.
     pub fn with_user(self, user: UserName, roles: Vec<RoleName>) -> AuditOrigin {
         AuditOrigin {
             users: vec![user],
@@ -56,7 +56,7 @@ impl AuditOrigin {
     }
 }
 
-/// An address as events have it. A Unix domain socket has the path of the listener.
+/// Returns the document of an address in events. A Unix domain socket has the path of the listener.
 pub fn address(address: &NetworkAddress) -> DocumentBuf {
     match address {
         NetworkAddress::Ip(address) => {
@@ -66,7 +66,7 @@ pub fn address(address: &NetworkAddress) -> DocumentBuf {
     }
 }
 
-/// The document of an event, which the filter sees.
+/// Returns the document of an event, which the filter sees.
 pub fn event_document(
     origin: &AuditOrigin,
     kind: &str,
@@ -87,7 +87,7 @@ pub fn event_document(
     }
 }
 
-/// The line of an event: JSON, with the time and the UUID as MongoDB writes them.
+/// Returns the line of an event: JSON, with the time and the UUID as MongoDB writes them.
 pub fn line(event: Document<'_>) -> String {
     let field = |(name, value): (&str, ValueRef<'_>)| {
         let shown = match (name, value) {

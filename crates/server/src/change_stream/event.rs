@@ -12,7 +12,7 @@ use super::options::{BeforeChange, ChangeStreamOptions, FullDocument};
 use super::token::{EventToken, Token};
 use crate::errors::OrCommandError;
 
-/// The position of an event.
+/// Returns the position of an event.
 pub fn token(event: &Event) -> EventToken {
     EventToken {
         time: event.time,
@@ -27,7 +27,7 @@ pub fn token(event: &Event) -> EventToken {
 pub type LookUp<'l> =
     dyn Fn(&Event, ValueRef<'_>) -> Result<Option<DocumentBuf>, CommandError> + 'l;
 
-/// The event that ends a stream after this event.
+/// Returns the event that ends a stream after this event.
 pub fn invalidate(event: &Event) -> DocumentBuf {
     let token = Token::Event(EventToken {
         ends: true,
@@ -41,7 +41,7 @@ pub fn invalidate(event: &Event) -> DocumentBuf {
     document
 }
 
-/// The document of an event.
+/// Returns the document of an event.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn document(
     Ok(document)
 }
 
-/// The session id in events: with the digest of the user name, which is empty.
+/// Returns the session id in events: with the digest of the user name, which is empty.
 fn session(origin: &Origin) -> DocumentBuf {
     let binary = |subtype: u8, bytes: &[u8]| Value::Binary {
         subtype,
@@ -112,7 +112,7 @@ fn wall_time(event: &Event) -> Value {
     Value::DateTime(i64::try_from(event.millis).unwrap_or(i64::MAX))
 }
 
-/// `{db, coll}`, or `{db}` for a database.
+/// Returns `{db, coll}`, or `{db}` for a database.
 fn pair(namespace: &Namespace) -> DocumentBuf {
     let mut pair = DocumentBuf::new();
     pair.push("db", &namespace.database);
@@ -159,7 +159,7 @@ fn not_kept(what: &str) -> CommandError {
     CommandError::new(ErrorCode::NoMatchingDocument, message)
 }
 
-/// The `_id` of a stored document. It always exists.
+/// Returns the `_id` of a stored document. It always exists.
 fn id(document: Document<'_>) -> Result<ValueRef<'_>, CommandError> {
     let id = document.get("_id");
     let id = id.ok_or_else(|| Bug::new(format!("a stored document has no _id: {document}")));
@@ -270,7 +270,7 @@ fn describe(
     Ok(described)
 }
 
-/// The ambiguous paths as lists of names. Array indexes are numbers.
+/// Returns the ambiguous paths as lists of names. Array indexes are numbers.
 fn disambiguated<'p>(paths: impl Iterator<Item = &'p FieldPath>, new: Document<'_>) -> DocumentBuf {
     let mut found = DocumentBuf::new();
     for path in paths {

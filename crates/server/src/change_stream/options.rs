@@ -105,7 +105,7 @@ impl ChangeStreamOptions {
     }
 }
 
-/// An option with several known values. The first one is the default.
+/// Returns an option with several known values. The first one is the default.
 fn choice<T: Copy>(
     options: &Arguments<'_>,
     name: &str,

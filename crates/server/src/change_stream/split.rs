@@ -40,8 +40,8 @@ pub fn take_stage(stages: &mut Vec<ValueRef<'_>>) -> Result<bool, CommandError> 
     Ok(true)
 }
 
-/// The fragments of an event, each of at most `bytes_max` bytes, with their tokens. Returns `None`
-/// if a single field is too large.
+/// Returns the fragments of an event, each of at most `bytes_max` bytes, with their tokens. Returns
+/// `None` if a single field is too large.
 pub fn fragments(
     event: Document<'_>,
     token: EventToken,

@@ -54,7 +54,7 @@ pub struct EventToken {
 }
 
 impl Token {
-    /// The cluster time of the position.
+    /// Returns the cluster time of the position.
     pub fn time(&self) -> ClusterTime {
         match self {
             Token::Before(time) => *time,
@@ -62,7 +62,7 @@ impl Token {
         }
     }
 
-    /// The token as `{_data}`.
+    /// Returns the token as `{_data}`.
     pub fn to_document(self) -> DocumentBuf {
         let mut digits = String::new();
         for byte in self.bytes() {

@@ -67,7 +67,7 @@ pub const AGGREGATE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What the pipeline needs.
+/// Returns the requirement of the pipeline.
 pub fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let scope = PipelineScope {
         database: request.database,
@@ -156,7 +156,8 @@ fn check_request(command: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// The collection of a pipeline. For `{aggregate: 1}` it is the name that means no collection.
+/// Returns the collection of a pipeline. For `{aggregate: 1}` it is the name that means no
+/// collection.
 fn parse_namespace(database: &str, command: Document<'_>) -> Result<Namespace, CommandError> {
     match command.first().map(|(_, value)| value) {
         Some(ValueRef::String(name)) => {
@@ -172,7 +173,7 @@ fn parse_namespace(database: &str, command: Document<'_>) -> Result<Namespace, C
     }
 }
 
-/// The collection that the command reads, with the expected UUID.
+/// Returns the collection that the command reads, with the expected UUID.
 ///
 /// # Errors
 ///
@@ -221,7 +222,8 @@ fn open_stream(
     first_batch::reply(context, owner, Box::new(stream), first)
 }
 
-/// The namespace that a change stream watches: the whole database if there is no collection name.
+/// Returns the namespace that a change stream watches: the whole database if there is no collection
+/// name.
 fn watched_namespace(mut namespace: Namespace) -> Namespace {
     if namespace.collection == NO_COLLECTION {
         namespace.collection.clear();
@@ -263,7 +265,8 @@ pub fn explain(
     explanation::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
-/// The pipeline and its source: a collection, or the documents that its first stage creates.
+/// Returns the pipeline and its source: a collection, or the documents that its first stage
+/// creates.
 fn prepare(
     context: &Context<'_>,
     target: &Target,
@@ -308,7 +311,8 @@ fn check_needs_collection(
     Err(CommandError::new(ErrorCode::InvalidNamespace, message))
 }
 
-/// The source of a pipeline. A view is read with its collation. `$collStats` reads the view itself.
+/// Returns the source of a pipeline. A view is read with its collation. `$collStats` reads the view
+/// itself.
 fn open_source(
     context: &Context<'_>,
     target: &Target,

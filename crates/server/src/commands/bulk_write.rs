@@ -49,7 +49,7 @@ pub const BULK_WRITE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What the operations need: the actions on the namespaces that they name.
+/// Returns the requirement of the operations: actions on the namespaces that they name.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let list = |name: &str| {
         let documents = request
@@ -151,7 +151,8 @@ fn parse_namespace(name: &str) -> Result<Namespace, CommandError> {
     }
 }
 
-/// The broken invariant that an operation was parsed although `nsInfo` does not have its namespace.
+/// Returns the broken invariant that an operation was parsed although `nsInfo` does not have its
+/// namespace.
 fn unknown_namespace(number: usize) -> Bug {
     Bug::new(format!(
         "an operation of a bulkWrite has namespace {number}, which is not in nsInfo"

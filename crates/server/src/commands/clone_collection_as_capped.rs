@@ -31,7 +31,7 @@ pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     ..Command::EMPTY
 };
 
-/// It reads the one collection and creates the other one.
+/// Returns the requirement: the command reads one collection and creates another.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let created = [Action::insert, Action::createIndex, Action::convertToCapped];
     let target = match request.string("toCollection") {
@@ -90,7 +90,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The namespace in an argument.
+/// Returns the namespace in an argument.
 fn named(
     request: &Request,
     arguments: &Arguments<'_>,

@@ -104,7 +104,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The parameter to set, and its value. There must be exactly one.
+/// Returns the parameter to set, and its value. There must be exactly one.
 fn parse(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
     let arguments = Arguments::new(request);
     let command = request.command();

@@ -47,8 +47,8 @@ pub const COLL_MOD: Command = Command {
     ..Command::EMPTY
 };
 
-/// A user that changes a view must be able to read all that the view will read. Absent arguments leave its parts
-/// as they are.
+/// Returns the requirement of the change. A user that changes a view must be able to read all that
+/// the view will read. Parts of the view without an argument stay as they are.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let change = request.on_collection(&[Action::collMod]);
     let is_changed = ["viewOn", "pipeline"]
@@ -181,7 +181,7 @@ impl<'a> CollModRequest<'a> {
         self.options.iter().any(|(one, _)| *one == name)
     }
 
-    /// The options after the change.
+    /// Returns the options after the change.
     fn changed(&self, old: Document<'_>) -> DocumentBuf {
         let kept = old.iter().filter(|(name, _)| !self.names(name));
         let mut new: DocumentBuf = kept.collect();

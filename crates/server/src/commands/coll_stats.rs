@@ -43,7 +43,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The divisor of sizes.
+/// Returns the divisor of sizes.
 pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     let given = arguments.whole_number("scale")?.unwrap_or(1);
     checked_scale(given).or_command_error()

@@ -45,7 +45,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The argument `size`, rounded as for a capped collection.
+/// Returns the argument `size`, rounded as for a capped collection.
 pub fn size(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     let number = arguments.get("size").and_then(whole).unwrap_or(0);
     if number > create::CAP_BYTES_MAX {

@@ -110,7 +110,7 @@ impl<'a> CountRequest<'a> {
         })
     }
 
-    /// The count. `default` has the collation of the collection.
+    /// Returns the count. `default` has the collation of the collection.
     pub fn count(&self, default: Defaults) -> Result<Count, CommandError> {
         let environment = default.environment(None, self.collation)?;
         Ok(Count {
@@ -121,7 +121,7 @@ impl<'a> CountRequest<'a> {
         })
     }
 
-    /// The query of a view whose documents are counted.
+    /// Returns the query of a view whose documents are counted.
     pub fn view_query(&self) -> ViewQuery<'a> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         ViewQuery {
@@ -135,7 +135,7 @@ impl<'a> CountRequest<'a> {
     }
 }
 
-/// A number without a fraction.
+/// Returns a number without a fraction.
 fn whole(arguments: &Arguments<'_>, name: &str) -> Result<Option<i64>, CommandError> {
     let Some(value) = arguments.get(name) else {
         return Ok(None);

@@ -56,7 +56,7 @@ pub const CREATE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What a new collection or view needs.
+/// Returns the requirement of creating a collection or view.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let create = request.on_collection(&[Action::createCollection]);
     if request.body.contains("viewOn") {
@@ -70,9 +70,10 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     create.or(request.on_collection(&[Action::insert]))
 }
 
-/// What the source and the pipeline of a view need. Its readers only need to read the view, so a
-/// client that can read the view must be able to read its source. Other clients, such as
-/// mongorestore with the role restore, learn nothing by the view.
+/// Returns the requirement of the source and the pipeline of a view. A client that can read the
+/// view must be able to read its source, because readers of the view only need access to the view.
+/// Clients that cannot read the view, such as mongorestore with the role restore, do not gain
+/// access to documents.
 pub fn view_requirement(
     request: &AccessRequest<'_>,
     source: Option<&str>,
@@ -185,7 +186,7 @@ fn same_options(one: &DocumentBuf, other: &DocumentBuf) -> bool {
 pub const LEVELS: &[&str] = &["off", "strict", "moderate"];
 pub const ACTIONS: &[&str] = &["error", "warn"];
 
-/// The options that `listCollections` returns.
+/// Returns the options that `listCollections` returns.
 fn options(
     namespace: &Namespace,
     arguments: &Arguments<'_>,
@@ -250,7 +251,7 @@ struct Cap {
     documents: i64,
 }
 
-/// The limits of the collection. `None` if it is not capped.
+/// Returns the limits of the collection. `None` if it is not capped.
 fn cap(arguments: &Arguments<'_>) -> Result<Option<Cap>, CommandError> {
     let capped = arguments.flag("capped")?;
     let size = arguments.whole_number("size")?;
@@ -373,7 +374,7 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The collation of the collection. `None` compares bytes, also for the locale "simple".
+/// Returns the collation of the collection. `None` compares bytes, also for the locale "simple".
 fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, CommandError> {
     let Some(given) = arguments.document("collation")? else {
         return Ok(None);

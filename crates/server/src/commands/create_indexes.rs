@@ -156,8 +156,8 @@ fn build(
     built.inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
 }
 
-/// The reply to a command with `requested` indexes. `is_created` is `true` if the command has
-/// created the collection.
+/// Returns the reply to a command with `requested` indexes. `is_created` is `true` if the command
+/// has created the collection.
 fn reply(
     context: &Context<'_>,
     is_created: bool,
@@ -186,7 +186,7 @@ fn reply(
     Reply::ok(reply)
 }
 
-/// The requested indexes that do not exist yet.
+/// Returns the requested indexes that do not exist yet.
 fn missing_indexes(
     known: &[Arc<Index>],
     requested: &[Definition],

@@ -30,7 +30,7 @@ pub const CURRENT_OP: Command = Command {
     ..Command::EMPTY
 };
 
-/// Everybody may list the own operations.
+/// Returns the requirement: every user may list its own operations.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     if request.flag("$ownOps") {
         return Requirement::Nothing;
@@ -69,8 +69,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! { "inprog": found }))
 }
 
-/// Index builds for which no client waits, because its connection was closed or the server was
-/// restarted.
+/// Returns the index builds for which no client waits, because its connection was closed or the
+/// server was restarted.
 fn unattended_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
     let is_waited_for = |namespace: &str| {
         running

@@ -35,7 +35,7 @@ pub const DATA_SIZE: Command = Command {
     ..Command::EMPTY
 };
 
-/// The collection is named with its database.
+/// Returns the requirement on the collection, which the command names with its database.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let name = request.first().and_then(ValueRef::as_str);
     match name.and_then(|name| name.split_once('.')) {
@@ -96,7 +96,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The collection, which must be a full namespace.
+/// Returns the collection, which must be a full namespace.
 fn named(command: &str, arguments: &Arguments<'_>) -> Result<Namespace, CommandError> {
     let text = arguments
         .string(command)?
@@ -170,7 +170,7 @@ impl<'a> DataSizeRequest<'a> {
 const NOT_IN_ORDER: ErrorCode = ErrorCode(51_175);
 
 impl<'a> KeyRange<'a> {
-    /// A range. The default pattern is that of the fields in the bounds.
+    /// Creates a range. The default pattern is that of the fields in the bounds.
     fn new(pattern: Option<Document<'a>>, min: Document<'a>, max: Document<'a>) -> KeyRange<'a> {
         let ascending = || min.iter().map(|(name, _)| (name, ValueRef::Int32(1)));
         let pattern: DocumentBuf = match pattern {
@@ -180,8 +180,8 @@ impl<'a> KeyRange<'a> {
         KeyRange { pattern, min, max }
     }
 
-    /// The query for the range, on the first index that contains all documents in the order of the
-    /// pattern.
+    /// Returns the query for the range, on the first index that contains all documents in the order
+    /// of the pattern.
     fn find(&self, collection: &Collection) -> Result<Find, CommandError> {
         let indexes = collection.indexes();
         let mut definitions = indexes.iter().map(|index| &*index.definition);

@@ -65,7 +65,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }))
 }
 
-/// The collections to hash. Empty means all.
+/// Returns the collections to hash. Empty means all.
 fn parse(request: &Request) -> Result<Vec<&str>, CommandError> {
     let Some(ValueRef::Array(names)) = request.get("collections") else {
         return Ok(Vec::new());
@@ -82,8 +82,8 @@ fn parse(request: &Request) -> Result<Vec<&str>, CommandError> {
         .collect()
 }
 
-/// The MD5 of all documents, in the order of their `_id`s, or for a capped collection in natural
-/// order.
+/// Returns the MD5 of all documents, in the order of their `_id`s, or for a capped collection in
+/// natural order.
 fn hash(collection: &Collection, context: &Context<'_>) -> Result<String, CommandError> {
     let is_natural = collection.cap().is_some() || collection.is_clustered();
     let hint = if is_natural {

@@ -171,7 +171,8 @@ impl<'a> DeleteStatement<'a> {
         });
     }
 
-    /// The query for the documents to delete. `default` has the collation of the collection.
+    /// Returns the query for the documents to delete. `default` has the collation of the
+    /// collection.
     pub fn find(
         &self,
         variables: Option<Document<'_>>,

@@ -81,7 +81,7 @@ impl<'a> DistinctRequest<'a> {
         })
     }
 
-    /// The query. `default` has the collation of the collection.
+    /// Returns the query. `default` has the collation of the collection.
     pub fn distinct(&self, default: Defaults) -> Result<Distinct, CommandError> {
         let environment = default.environment(None, self.collation)?;
         Ok(Distinct {
@@ -91,7 +91,7 @@ impl<'a> DistinctRequest<'a> {
         })
     }
 
-    /// The query of a view whose documents contain the values.
+    /// Returns the query of a view whose documents contain the values.
     pub fn view_query(&self) -> ViewQuery<'a> {
         ViewQuery {
             filter: self.filter,

@@ -67,7 +67,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The names of the indexes to drop. A value that is neither a name nor a key selects none.
+/// Returns the names of the indexes to drop. A value that is neither a name nor a key selects none.
 fn names(
     collection: &Collection,
     selector: Option<ValueRef<'_>>,

@@ -36,7 +36,7 @@ pub const EXPLAIN: Command = Command {
     ..Command::EMPTY
 };
 
-/// What the explained command needs.
+/// Returns the requirement of the explained command.
 pub fn requirement(
     request: &AccessRequest<'_>,
     find_command: fn(&str) -> Option<&'static Command>,
@@ -145,7 +145,7 @@ fn explain(
     explanation::find(context, &find, &source, command, verbosity, &wrapping)
 }
 
-/// The query of a command other than `aggregate`, and the stages above it.
+/// Returns the query of a command other than `aggregate`, and the stages above it.
 fn parse_query(
     command: Document<'_>,
     name: &str,
@@ -186,7 +186,7 @@ fn parse_query(
     })
 }
 
-/// The collection that a command names, with the expected UUID if the command supports it.
+/// Returns the collection that a command names, with the expected UUID if the command supports it.
 fn parse_target(
     context: &Context<'_>,
     database: &str,
@@ -208,7 +208,7 @@ fn parse_target(
     }
 }
 
-/// The only statement of an explained write.
+/// Returns the only statement of an explained write.
 fn only_statement<'a>(
     command: Document<'a>,
     name: &'a str,

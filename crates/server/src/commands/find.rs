@@ -130,7 +130,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply
 }
 
-/// The reply if the collection does not exist.
+/// Returns the reply if the collection does not exist.
 fn empty_result(context: &Context<'_>, namespace: &str) -> Reply {
     if context.snapshot.is_some() {
         // The duration is in the fields that a batch has besides its documents.
@@ -253,7 +253,7 @@ impl<'a> FindRequest<'a> {
         Ok(request)
     }
 
-    /// The query. `default` has the collation of the collection.
+    /// Returns the query. `default` has the collation of the collection.
     pub fn find(&self, default: Defaults) -> Result<Find, CommandError> {
         let environment = default.environment(self.variables, self.collation)?;
         let collation = environment.collation.clone();
@@ -278,7 +278,7 @@ impl<'a> FindRequest<'a> {
         })
     }
 
-    /// The query of a view. Fails if a pipeline does not support an argument.
+    /// Returns the query of a view. Fails if a pipeline does not support an argument.
     pub fn view_query(&self) -> Result<ViewQuery<'a>, CommandError> {
         views::check_find(self.command)?;
         let natural = self.sort.filter(|sort| sort.get("$natural").is_some());
@@ -331,7 +331,7 @@ fn check_types(command: Document<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A number that is not negative, truncated to a whole number.
+/// Returns a number that is not negative, truncated to a whole number.
 fn count(arguments: &Arguments<'_>, name: &str) -> Result<Option<u64>, CommandError> {
     let Some(value) = arguments.get(name) else {
         return Ok(None);

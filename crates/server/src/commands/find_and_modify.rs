@@ -49,7 +49,7 @@ pub const FIND_AND_MODIFY: Command = Command {
     ..Command::EMPTY
 };
 
-/// It reads, and updates or removes.
+/// Returns the requirement: the command reads, and updates or removes.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let mut actions = vec![Action::find];
     if request.flag("remove") {
@@ -201,8 +201,8 @@ impl FindAndModifyRequest {
         Ok(FindAndModifyOutcome { last_error, value })
     }
 
-    /// The command is one statement of a retryable write. The document that it returns is stored
-    /// for a retry.
+    /// Returns the options for storing the write. The command is one statement of a retryable
+    /// write, and the document that it returns is stored for a retry.
     fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
         let kept = if self.new {
             RetainedImage::After
@@ -216,7 +216,7 @@ impl FindAndModifyRequest {
         )
     }
 
-    /// The result for a retry of a command that was executed before.
+    /// Returns the result for a retry of a command that was executed before.
     fn stored_outcome(&self, done: &StatementResult) -> Result<FindAndModifyOutcome, CommandError> {
         let options = FindAndModifyOptions {
             removes: self.removes(),
@@ -286,7 +286,7 @@ impl FindAndModifyRequest {
         self.update.is_none()
     }
 
-    /// The stages that explain shows above the plan of the query.
+    /// Returns the stages that explain shows above the plan of the query.
     pub fn wrapping(&self) -> ExplainedCommand {
         let returns = if self.new {
             ReturnedDocument::After

@@ -21,7 +21,7 @@ pub const HOST_INFO: Command = Command {
     ..Command::EMPTY
 };
 
-/// Additional information of the operating system. Unknown values are left out.
+/// Returns additional information of the operating system, without values that are not known.
 fn extra(kernel: &str) -> DocumentBuf {
     let mut extra = DocumentBuf::new();
     let mut add = |name: &str, text: Option<String>| {

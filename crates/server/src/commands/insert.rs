@@ -195,7 +195,8 @@ pub fn insert_once(
     Ok(result)
 }
 
-/// The result if an error of the collection is the failure of each document that would be tried.
+/// Returns the result if an error of the collection is the failure of each document that would be
+/// tried.
 fn refuse_all(
     documents: &RequestDocuments<'_>,
     options: InsertOptions,

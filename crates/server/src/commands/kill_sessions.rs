@@ -94,7 +94,7 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The elements of the command's array that are not null.
+/// Returns the elements of the command's array that are not null.
 fn list(request: &Request) -> Result<Vec<ValueRef<'_>>, CommandError> {
     let (arguments, name) = (Arguments::new(request), request.command());
     let array = arguments
@@ -104,7 +104,7 @@ fn list(request: &Request) -> Result<Vec<ValueRef<'_>>, CommandError> {
     Ok(array.iter().filter(is_one).collect())
 }
 
-/// The name and the database of a user.
+/// Returns the name and the database of a user.
 fn parse_user(user: ValueRef<'_>) -> Result<UserName, CommandError> {
     let place = "KillAllSessionsUser";
     let Some(user) = user.as_document() else {

@@ -23,7 +23,8 @@ pub const LIST_COLLECTIONS: Command = Command {
     ..Command::EMPTY
 };
 
-/// Everybody with a privilege in the database may list the names of the own collections.
+/// Returns the requirement. A user with any privilege in the database may list the names of the
+/// collections that it can access.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let all = request.on_database(&[Action::listCollections]);
     if request.flag("nameOnly") && request.flag("authorizedCollections") {
@@ -53,7 +54,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     list_cursor::reply(request, context, &namespace, found)
 }
 
-/// The collections, then the views of a database.
+/// Returns the collections, then the views of a database.
 pub fn describe_all(
     context: &Context<'_>,
     database: &str,
@@ -67,7 +68,7 @@ pub fn describe_all(
     Ok(collections.chain(views).collect())
 }
 
-/// The filter of the list.
+/// Returns the filter of the list.
 pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
     let Some(filter) = arguments.document("filter")? else {
         return Ok(None);

@@ -65,7 +65,7 @@ fn listed_databases<'a>(
     Ok(move |database: &str| lists_all || authority.reaches(database))
 }
 
-/// The bytes in run files, and the log records that are not in a run file yet.
+/// Returns the bytes in run files, and the log records that are not in a run file yet.
 fn size_on_disk(engine: &Engine, database: &str) -> u64 {
     let sizes = engine.collections(database).into_iter().map(|collection| {
         let statistics = collection.statistics();

@@ -89,8 +89,8 @@ impl RequestedDetails {
     }
 }
 
-/// The specification of an index. The lifetime of documents in a clustered collection is an option
-/// of the collection.
+/// Returns the specification of an index. The lifetime of documents in a clustered collection is an
+/// option of the collection.
 fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf {
     let mut specification = definition.specification.clone();
     let expires = options.get("expireAfterSeconds");
@@ -100,10 +100,10 @@ fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf 
     specification
 }
 
-/// The UUID of a build. It is the same for all indexes of one build, which follow the log from one
-/// position, and different for other builds. It does not change if the server restarts during the
-/// build. It is a random UUID because that of the collection is: positions do not reach the bits of
-/// the version and the variant.
+/// Returns the UUID of a build. It is the same for all indexes of one build, which follow the log
+/// from one position, and different for other builds. It does not change if the server restarts
+/// during the build. It is a random UUID because that of the collection is: positions do not reach
+/// the bits of the version and the variant.
 fn build_uuid(index: &Index, collection: &Collection) -> Value {
     let uuid = u128::from_be_bytes(collection.uuid().0) ^ u128::from(index.since.0);
     Value::Binary {
@@ -112,7 +112,7 @@ fn build_uuid(index: &Index, collection: &Collection) -> Value {
     }
 }
 
-/// The numbers and names of MongoDB's build phases.
+/// Returns the numbers and names of MongoDB's build phases.
 fn build_info(index: &Index, collection: &Collection) -> DocumentBuf {
     let progress = index.progress();
     let (phase, name) = if progress.checking.load(Relaxed) {

@@ -32,7 +32,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The logs that are rotated: "server", "audit", or a number for all.
+/// Returns the logs that are rotated: "server", "audit", or a number for all.
 fn logs(request: &Request, state: &State) -> Result<RotatedLogs, CommandError> {
     match request.get("logRotate") {
         Some(ValueRef::String("server")) => Ok(RotatedLogs::Server),

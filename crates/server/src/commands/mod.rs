@@ -241,7 +241,7 @@ const _: () = {
     }
 };
 
-/// The command with this name or alias.
+/// Returns the command with this name or alias.
 pub fn find(name: &str) -> Option<&'static Command> {
     static BY_NAME: OnceLock<HashMap<&str, &Command>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
@@ -255,8 +255,8 @@ pub fn find(name: &str) -> Option<&'static Command> {
     by_name.get(name).copied()
 }
 
-/// The arguments of a command with passwords. Of a command that the server does not have, such as a
-/// misspelt one, these are the arguments that have passwords in any command.
+/// Returns the arguments of a command with passwords. Of a command that the server does not have,
+/// such as a misspelt one, these are the arguments that have passwords in any command.
 pub fn secret_arguments(name: &str) -> &'static [&'static str] {
     static ALL: OnceLock<Vec<&str>> = OnceLock::new();
     let all = || {

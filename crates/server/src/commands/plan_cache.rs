@@ -56,7 +56,8 @@ const OF_SHAPE: Command = Command {
     ..Command::EMPTY
 };
 
-/// The collection that the command names, if it exists. Fails if the name is that of a view.
+/// Returns the collection that the command names, if it exists. Fails if the name is that of a
+/// view.
 fn find_collection(
     request: &Request,
     context: &Context<'_>,
@@ -92,8 +93,8 @@ impl<'a> QueryArguments<'a> {
         })
     }
 
-    /// A query with the shape. `None` if the arguments contain none. Fails with 2 if they contain
-    /// only a part of a shape.
+    /// Returns a query with the shape. `None` if the arguments contain none. Fails with 2 if they
+    /// contain only a part of a shape.
     fn find(&self, default: Defaults) -> Result<Option<Find>, CommandError> {
         let Some(filter) = self.query else {
             let parts = self.sort.or(self.projection).or(self.collation);
@@ -116,7 +117,7 @@ impl<'a> QueryArguments<'a> {
     }
 }
 
-/// An object in the command. An array counts as an object.
+/// Returns an object in the command. An array counts as an object.
 fn part<'a>(
     body: Document<'a>,
     name: &str,

@@ -22,7 +22,7 @@ pub const PROFILE: Command = Command {
     ..Command::EMPTY
 };
 
-/// Each user that may read the profile may read the settings.
+/// Returns the requirement: a user that may read the profile may also read the settings.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let change = request.on_database(&[Action::enableProfiler]);
     let level = request.first().and_then(ValueRef::as_f64);
@@ -33,7 +33,8 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     change
 }
 
-/// An unknown level changes nothing and returns the settings.
+/// Changes the settings of the profiler, and returns the old ones. An unknown level changes
+/// nothing.
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let level = arguments.whole_number("profile")?;

@@ -26,8 +26,9 @@ pub const RENAME_COLLECTION: Command = Command {
     ..Command::EMPTY
 };
 
-/// Within a database there is an action of its own, as long as the client does not come to read
-/// documents that it could not read. Into another database it is copied and dropped.
+/// Returns the requirement. Renaming within a database is a separate action, which suffices if the
+/// client does not gain access to documents that it could not read. Renaming into another database
+/// copies the collection and drops it.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let name = |name: &str| request.string(name).and_then(|name| name.split_once('.'));
     let (Some((from, source)), Some((to, target))) = (name("renameCollection"), name("to")) else {
@@ -208,7 +209,7 @@ impl DropTarget {
     }
 }
 
-/// The full namespace in an argument.
+/// Returns the full namespace in an argument.
 fn named(arguments: &Arguments<'_>, name: &str) -> Result<Namespace, CommandError> {
     let text = arguments.string(name)?;
     let text = text.ok_or_else(|| arguments.missing(name))?;

@@ -27,7 +27,7 @@ pub const ROLES_INFO: Command = Command {
     ..Command::EMPTY
 };
 
-/// The roles that a request asks for. `None` for all roles of the database.
+/// Returns the roles that a request asks for. `None` for all roles of the database.
 fn selection(
     value: Option<ValueRef<'_>>,
     database: &str,
@@ -121,7 +121,7 @@ fn select(
     Ok(roles)
 }
 
-/// A built-in role in the form of the others.
+/// Returns a built-in role in the form of the others.
 fn built_in_role(name: &RoleName) -> Option<Role> {
     Some(Role {
         privileges: built_in::privileges(name)?,
@@ -178,7 +178,7 @@ fn documents(privileges: &[Privilege]) -> Value {
     Value::Array(documents.collect())
 }
 
-/// What a user with these roles would have.
+/// Returns the privileges of a user that would have these roles.
 fn user_fragment(context: &Context<'_>, names: &[RoleName]) -> Result<Reply, CommandError> {
     let resolved = resolve_roles(&context.state.services.engine, names)?;
     let restrictions = resolved

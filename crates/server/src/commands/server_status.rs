@@ -99,7 +99,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(status))
 }
 
-/// The data sets, each with the sections about its data on this server.
+/// Returns the data sets, each with the sections about its data on this server.
 fn data_sets(router: &dyn Route) -> Result<Vec<Value>, CommandError> {
     let describe = |(mut set, member): (DocumentBuf, Option<Arc<State>>)| {
         if let Some(member) = member {
@@ -113,7 +113,8 @@ fn data_sets(router: &dyn Route) -> Result<Vec<Value>, CommandError> {
     router.describe().into_iter().map(describe).collect()
 }
 
-/// Latencies, with histograms if requested: `{opLatencies: {histograms: true}}`.
+/// Returns the latencies of operations, with histograms if requested: `{opLatencies: {histograms:
+/// true}}`.
 fn latencies(request: &Request, state: &State) -> DocumentBuf {
     let options = request.get("opLatencies").and_then(ValueRef::as_document);
     let histograms = options.and_then(|options| options.get("histograms"));
@@ -140,7 +141,7 @@ fn identity(state: &State) -> DocumentBuf {
     }
 }
 
-/// The certificate of the server.
+/// Returns the certificate of the server.
 fn security(tls: &Tls) -> DocumentBuf {
     let certificate = tls.loaded().certificate;
     doc! {
@@ -150,8 +151,8 @@ fn security(tls: &Tls) -> DocumentBuf {
     }
 }
 
-/// Whether the data folder is encrypted, and how, as MongoDB Enterprise reports it. The master key
-/// is always in a local file.
+/// Returns the encryption of the data folder in the form of MongoDB Enterprise. The master key is
+/// always in a local file.
 fn encryption_at_rest(state: &State) -> DocumentBuf {
     let engine = state.users_engine();
     match engine.ok().and_then(|engine| engine.key_generation()) {
@@ -258,8 +259,8 @@ fn engine(state: &State) -> DocumentBuf {
     engine
 }
 
-/// What this server does with the object store, and how far the others were behind it when they
-/// announced themselves last.
+/// Returns the use of the object store by this server, and how far the other servers were behind it
+/// when they announced themselves last.
 fn store_of(state: &State, store: &StoreStatistics) -> DocumentBuf {
     let number = |number: u64| Value::Int64(number as i64);
     let StoreStatistics {
@@ -295,7 +296,7 @@ fn store_of(state: &State, store: &StoreStatistics) -> DocumentBuf {
     described
 }
 
-/// The size of the data folder and the space of its file system, in bytes.
+/// Returns the size of the data folder and the space of its file system, in bytes.
 fn disk(folder: &Path) -> DocumentBuf {
     let kinds = machine::DATA_KINDS.iter();
     let data: u64 = kinds
@@ -353,7 +354,7 @@ fn active_clients(state: &State) -> DocumentBuf {
     }
 }
 
-/// Memory in megabytes.
+/// Returns the memory of the process in megabytes.
 fn memory() -> DocumentBuf {
     let (resident, addresses) = machine::process_kb();
     let megabytes = |kilobytes: u64| Value::Int32((kilobytes / 1024) as i32);

@@ -61,7 +61,7 @@ const ENDS: Command = Command {
     ..Command::EMPTY
 };
 
-/// The transaction that the command ends.
+/// Returns the transaction that the command ends.
 fn transaction<'a>(
     request: &Request,
     context: &Context<'a>,

@@ -23,7 +23,7 @@ pub const UPDATE_ROLE: Command = Command {
 
 const CHANGES: &[&str] = &["authenticationRestrictions", "privileges", "roles"];
 
-/// The old privileges and roles are revoked.
+/// Returns the requirement, which includes the revocation of the old privileges and roles.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     request
         .on_database(&[Action::revokeRole])

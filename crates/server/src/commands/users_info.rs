@@ -67,7 +67,7 @@ fn is_for_all(selection: Document<'_>) -> bool {
     selection.get("forAllDBs").is_some_and(ValueRef::is_truthy)
 }
 
-/// Everybody may look at themselves.
+/// Returns the requirement: a user may always ask for itself.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let view = |database: &str| Requirement::on(&Resource::database(database), &[Action::viewUser]);
     match Selection::parse(request.first(), request.database) {

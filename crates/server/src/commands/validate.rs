@@ -82,7 +82,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The indexes that a rebuild makes consistent.
+/// Returns the indexes that a rebuild makes consistent.
 fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
     found.reports().filter(|index| !index.errors.is_empty())
 }
@@ -219,7 +219,7 @@ impl ValidationReport {
         }
     }
 
-    /// The same description after a repair: the errors that were found before are warnings.
+    /// Returns the same description after a repair: the errors that were found before are warnings.
     fn with_repairs(mut self, before: &Validation) -> ValidationReport {
         let sum = |of: fn(&IndexReport) -> u64| before.reports().map(of).sum::<u64>();
         let repaired = RepairCounts {
@@ -250,7 +250,7 @@ impl ValidationReport {
         self.warnings.extend(warnings);
     }
 
-    /// The reply. `counts` is `true` if documents were counted.
+    /// Returns the reply. `counts` is `true` if documents were counted.
     fn reply(self, namespace: &str, repair: Repair, counts: bool) -> DocumentBuf {
         let validation = &self.validation;
         let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
@@ -343,7 +343,7 @@ fn entry_document(
     document.into()
 }
 
-/// The values of a key. `None` if they cannot be restored from the key.
+/// Returns the values of a key. `None` if they cannot be restored from the key.
 fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentBuf> {
     let is_plain = !definition.is_text() && definition.wildcard.is_none();
     if !is_plain || definition.collation.is_some() {

@@ -23,7 +23,7 @@ pub const VALIDATE_DB_METADATA: Command = Command {
     ..Command::EMPTY
 };
 
-/// Without a database it looks at all of them.
+/// Returns the requirement. Without a database, the command reads all of them.
 fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let resource = match request.string("db") {
         Some(database) => Resource::database(database),

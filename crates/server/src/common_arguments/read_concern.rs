@@ -36,7 +36,7 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
 }
 
 impl ReadConcernParser<'_> {
-    /// The level, and the time of the snapshot.
+    /// Returns the level, and the time of the snapshot.
     pub fn parse(
         &self,
         arguments: &Arguments<'_>,
@@ -187,13 +187,13 @@ impl ReadConcern {
     }
 }
 
-/// The latest possible time: that of the clock, including all operations within its second.
+/// Returns the latest possible time: that of the clock, including all operations within its second.
 fn latest() -> u64 {
     let seconds = clock::millis(SystemTime::now()) as u64 / 1000;
     (seconds + 1) << 32
 }
 
-/// The read concern of the first command of a transaction.
+/// Returns the read concern of the first command of a transaction.
 fn in_transaction(level: ReadConcern) -> Result<ReadConcern, CommandError> {
     match level {
         ReadConcern::Local | ReadConcern::Majority | ReadConcern::Snapshot => Ok(level),

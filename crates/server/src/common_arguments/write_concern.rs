@@ -117,15 +117,14 @@ fn read_switch(name: &str, value: ValueRef<'_>) -> Result<Option<bool>, CommandE
     }
 }
 
-/// The error of a mode that a standalone server cannot know.
+/// Returns the error of a mode that a standalone server cannot know.
 fn no_mode(mode: &str) -> CommandError {
     bad_value(format!(
         "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
     ))
 }
 
-/// The only member has no tags, so the write is executed, but no number of members fulfils the
-/// concern.
+/// Returns the error of a tag that no member has. The write is executed all the same.
 fn unknown_tag(tag: &str) -> CommandError {
     let message = format!("No replica set tag key {tag} in config");
     CommandError::new(ErrorCode::NoSuchKey, message)
@@ -158,7 +157,7 @@ fn read_wait(value: ValueRef<'_>) -> Result<Option<Duration>, CommandError> {
     }
 }
 
-/// The number of servers in `w`.
+/// Returns the number of servers in `w`.
 fn read_servers(value: ValueRef<'_>) -> Result<i64, CommandError> {
     let is_nan = value.as_f64().is_some_and(f64::is_nan);
     match whole(value).filter(|_| !is_nan) {

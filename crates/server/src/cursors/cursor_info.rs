@@ -89,7 +89,7 @@ impl Cursors {
         }
     }
 
-    /// The cursors that no command uses, the oldest first.
+    /// Returns the cursors that no command uses, the oldest first.
     pub fn idle(&self) -> Vec<CursorInfo> {
         let open = lock(&self.open);
         let waiting = open

@@ -18,7 +18,7 @@ pub trait BatchSource: Send {
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError>;
 
-    /// The position of a change stream.
+    /// Returns the position of a change stream.
     fn resume_token(&self) -> Option<DocumentBuf> {
         None
     }

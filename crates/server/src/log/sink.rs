@@ -59,7 +59,7 @@ impl SyslogFacility {
     /// The facility of programs of users, the default.
     pub const USER: SyslogFacility = SyslogFacility(1);
 
-    /// The facility with this name, such as `user`, `daemon` or `local0`.
+    /// Returns the facility with this name, such as `user`, `daemon` or `local0`.
     pub fn from_name(name: &str) -> Option<SyslogFacility> {
         let number = FACILITIES.iter().position(|known| *known == name)?;
         u8::try_from(number)
@@ -120,7 +120,7 @@ impl Sink {
         }
     }
 
-    /// A file, to which lines are appended.
+    /// Opens a file, and appends lines to it.
     pub fn file(path: &Path, rotation: LogRotation) -> io::Result<Sink> {
         Ok(Sink::File {
             file: open_file(path)?,
@@ -129,7 +129,7 @@ impl Sink {
         })
     }
 
-    /// The system's log.
+    /// Opens the log of the operating system.
     pub fn syslog(facility: SyslogFacility, delivery: Delivery) -> io::Result<Sink> {
         Sink::syslog_at(Path::new(SYSLOG_SOCKET), facility, delivery)
     }
@@ -241,7 +241,7 @@ mod tests {
         .unwrap()
     }
 
-    /// The content of all files of a folder, sorted by name.
+    /// Returns the content of all files of a folder, sorted by name.
     fn contents(folder: &Path) -> Vec<String> {
         let mut paths: Vec<PathBuf> = fs::read_dir(folder)
             .unwrap()

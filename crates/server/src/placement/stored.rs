@@ -85,7 +85,7 @@ impl StoredPlacement {
     }
 }
 
-/// The lines of a placement.
+/// Returns the lines of a placement.
 fn lines(placement: &Placement) -> String {
     let mut text = String::new();
     if placement.first_location == FirstSetLocation::Prefix {

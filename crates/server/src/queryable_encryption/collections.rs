@@ -40,8 +40,8 @@ pub struct EncryptedCollection {
 }
 
 impl EncryptedCollection {
-    /// The collection of a command. The fields are those that the client sends, which must be of
-    /// the collection. `command` is the body, whose first field names the collection.
+    /// Returns the collection of a command. The fields are those that the client sends, which must
+    /// be of the collection. `command` is the body, whose first field names the collection.
     pub fn of_command(
         context: &Context<'_>,
         database: &str,
@@ -77,7 +77,7 @@ impl EncryptedCollection {
         Ok(found)
     }
 
-    /// The collection with this name and the fields in its options.
+    /// Returns the collection with this name and the fields in its options.
     pub fn existing(
         context: &Context<'_>,
         request: &Request,
@@ -125,8 +125,8 @@ impl EncryptedCollection {
         refuse(ErrorCode::BadValue, message)
     }
 
-    /// The collection itself. Fails if there is none: it would be created without the rules for its
-    /// encrypted fields.
+    /// Returns the collection itself. Fails if it does not exist, because it would be created
+    /// without the rules for its encrypted fields.
     pub fn collection(&self, context: &Context<'_>) -> Result<Arc<Collection>, CommandError> {
         context.collection(&self.namespace)?.ok_or_else(|| {
             let message = format!("the encrypted collection {} does not exist", self.namespace);
@@ -135,7 +135,7 @@ impl EncryptedCollection {
     }
 }
 
-/// The encrypted fields in the options of a collection.
+/// Returns the encrypted fields in the options of a collection.
 fn stored_fields(collection: &Collection) -> Result<Option<EncryptedFields>, CommandError> {
     let options = collection.options();
     let fields = options
@@ -147,7 +147,7 @@ fn stored_fields(collection: &Collection) -> Result<Option<EncryptedFields>, Com
         .or_command_error()
 }
 
-/// The encrypted fields of a collection in `encryptionInformation`.
+/// Returns the encrypted fields of a collection in `encryptionInformation`.
 fn sent_fields(
     command: Document<'_>,
     namespace: &Namespace,

@@ -128,7 +128,7 @@ pub fn compact(
     Ok(Reply::ok(totals.into_reply()))
 }
 
-/// The part of the shared edges that padding hides.
+/// Returns the part of the shared edges that padding hides.
 fn padding_factor(arguments: &Arguments<'_>) -> Result<f64, CommandError> {
     let Some(given) = arguments.present("anchorPaddingFactor") else {
         return Ok(1.0);
@@ -245,8 +245,8 @@ fn compact_some(
     Ok(counts)
 }
 
-/// The first documents of the compaction collection, with the value of each. Documents of fields
-/// without a token have none.
+/// Returns the first documents of the compaction collection, with the value of each. Documents of
+/// fields without a token have none.
 fn take_records(
     context: &Context<'_>,
     records: &Collection,

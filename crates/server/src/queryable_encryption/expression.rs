@@ -62,7 +62,7 @@ fn document(finder: &mut TagFinder<'_>, expression: Document<'_>) -> Result<Valu
     Ok(Value::from(rewritten))
 }
 
-/// The constant in `{$literal: constant}`.
+/// Returns the constant in `{$literal: constant}`.
 fn constant(value: ValueRef<'_>) -> ValueRef<'_> {
     match value.as_document().map(|it| (it.count(), it.first())) {
         Some((1, Some(("$literal" | "$const", constant)))) => constant,
@@ -126,7 +126,7 @@ fn is_path(value: ValueRef<'_>) -> bool {
     value.as_str().is_some_and(|text| text.starts_with('$'))
 }
 
-/// The expression that the document has one of the tags, or none if `expected` is `false`.
+/// Returns the expression that the document has one of the tags, or none if `expected` is `false`.
 fn has_tags(tags: Vec<Value>, expected: bool) -> Value {
     let operator = if expected { "$gt" } else { "$eq" };
     let own = doc! { "$ifNull": [(format!("${SAFE_CONTENT}")), []] };

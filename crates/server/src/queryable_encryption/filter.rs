@@ -176,8 +176,8 @@ fn operator_condition(
     }
 }
 
-/// The condition that a document has one of the tags of the operands. `None` if every document
-/// fulfils it.
+/// Returns the condition that a document has one of the tags of the operands. `None` if every
+/// document fulfils it.
 fn tag_condition(
     finder: &mut TagFinder<'_>,
     operator: &str,

@@ -78,7 +78,7 @@ fn insert_one(
     })
 }
 
-/// The body of the request for one document.
+/// Returns the body of the request for one document.
 fn body_of_one(request: &Request, document: DocumentBuf) -> DocumentBuf {
     let mut body = DocumentBuf::new();
     for (name, value) in request.body() {

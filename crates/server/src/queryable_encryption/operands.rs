@@ -27,8 +27,8 @@ impl<'c> TagFinder<'c> {
         })
     }
 
-    /// The tags of an encrypted operand. `None` if it stands for the second bound of a range, which
-    /// every document fulfils.
+    /// Returns the tags of an encrypted operand. `None` if it stands for the second bound of a
+    /// range, which every document fulfils.
     pub fn tags(&mut self, operand: ValueRef<'_>) -> Result<Option<Vec<Value>>, CommandError> {
         let ValueRef::Binary { bytes, .. } = operand else {
             return Ok(Some(Vec::new()));

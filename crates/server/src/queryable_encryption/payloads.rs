@@ -24,7 +24,7 @@ const TAGS_ARE_OWN: ErrorCode = ErrorCode(6_666_200);
 /// path.
 type Replace<'r> = dyn FnMut(&str, ValueRef<'_>) -> Result<Option<Value>, CommandError> + 'r;
 
-/// The payloads of a document, in order. Fails if one is not of its field.
+/// Returns the payloads of a document, in order. Fails if one is not of its field.
 pub fn collect(
     document: Document<'_>,
     fields: &EncryptedFields,
@@ -124,7 +124,7 @@ pub fn store(
     })
 }
 
-/// The tags of all encrypted values of a document, in order.
+/// Returns the tags of all encrypted values of a document, in order.
 pub fn tags(document: Document<'_>) -> Result<ArrayBuf, CommandError> {
     let mut all = Vec::new();
     replace_in(document, "", &mut |_, value| {
@@ -139,7 +139,8 @@ pub fn tags(document: Document<'_>) -> Result<ArrayBuf, CommandError> {
     Ok(all.into_iter().collect())
 }
 
-/// The document with its tags. A document without encrypted values that are indexed has none.
+/// Returns the document with its tags. A document without encrypted values that are indexed has
+/// none.
 pub fn with_tags(mut document: DocumentBuf) -> Result<DocumentBuf, CommandError> {
     let tags = tags(document.as_document())?;
     if !tags.as_array().is_empty() {
@@ -148,8 +149,8 @@ pub fn with_tags(mut document: DocumentBuf) -> Result<DocumentBuf, CommandError>
     Ok(document)
 }
 
-/// The document with some values replaced. `prefix` is the path of the document, with a dot behind
-/// it.
+/// Returns the document with some values replaced. `prefix` is the path of the document, with a dot
+/// behind it.
 fn replace_in(
     document: Document<'_>,
     prefix: &str,

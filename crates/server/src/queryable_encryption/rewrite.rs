@@ -31,7 +31,7 @@ pub fn run_query(
     (command.run)(&request.with_body(body)?, context)
 }
 
-/// The command without `encryptionInformation`, and with queries on tags.
+/// Returns the command without `encryptionInformation`, and with queries on tags.
 pub fn rewrite_command(
     context: &Context<'_>,
     database: &str,
@@ -75,14 +75,14 @@ impl<'c> Rewriter<'c> {
         Ok(Rewriter { finder })
     }
 
-    /// The query with tags in place of encrypted operands.
+    /// Returns the query with tags in place of encrypted operands.
     pub fn filter(&mut self, query: Document<'_>) -> Result<DocumentBuf, CommandError> {
         let rewritten = filter::rewrite(&mut self.finder, query)?;
         check_no_payloads(ValueRef::Document(rewritten.as_document()))?;
         Ok(rewritten)
     }
 
-    /// A pipeline with rewritten `$match` stages.
+    /// Returns a pipeline with rewritten `$match` stages.
     fn pipeline(&mut self, stages: Array<'_>) -> Result<ArrayBuf, CommandError> {
         let rewritten = stages.iter().map(|stage| match stage {
             ValueRef::Document(stage) => self.stage(stage).map(Value::from),
@@ -119,7 +119,8 @@ impl<'c> Rewriter<'c> {
         Ok(rewritten)
     }
 
-    /// The statements of a delete, or of an update that is explained, with rewritten queries.
+    /// Returns the statements of a delete, or of an update that is explained, with rewritten
+    /// queries.
     fn statements(&mut self, statements: Array<'_>) -> Result<ArrayBuf, CommandError> {
         if statements.count() != 1 {
             let message = "a delete of encrypted documents has one statement";

@@ -43,7 +43,7 @@ impl<'c> StateReader<'c> {
         Ok(StateReader { context, reader })
     }
 
-    /// The document with this id.
+    /// Returns the document with this id.
     pub fn look_up(&self, id: StateId) -> Result<Option<DocumentBuf>, LookupError> {
         self.context.check().map_err(LookupError)?;
         let Some(reader) = &self.reader else {
@@ -55,7 +55,7 @@ impl<'c> StateReader<'c> {
     }
 }
 
-/// A reader of a collection as the command sees it.
+/// Returns a reader of a collection as the command sees it.
 pub fn reader_of(context: &Context<'_>, collection: &Collection) -> Result<Reader, CommandError> {
     let reader = match (context.transaction(), context.snapshot) {
         (Some(transaction), _) => transaction.reader(collection),
@@ -122,7 +122,7 @@ pub fn insert_all(
     inserted.check_all_inserted().map_err(as_conflict)
 }
 
-/// The options of writes to state collections.
+/// Returns the options of writes to state collections.
 pub fn write_options<'t>(context: &Context<'t>) -> WriteOptions<'t> {
     WriteOptions {
         transaction: context.transaction().map(Arc::as_ref),
@@ -131,7 +131,8 @@ pub fn write_options<'t>(context: &Context<'t>) -> WriteOptions<'t> {
     }
 }
 
-/// Another transaction has counted the same value in between. A new attempt sees its count.
+/// Makes a write conflict of a duplicate key: another transaction has counted the same value in
+/// between. A new attempt of the client sees its count.
 fn as_conflict(error: CollectionError) -> CommandError {
     match error {
         CollectionError::DuplicateKey(_) => CommandError::new(

@@ -83,7 +83,7 @@ pub fn update(
 const ONLY_DOCUMENTS: &str =
     "an update of encrypted documents has modifiers or a replacement, not a pipeline";
 
-/// The `findAndModify` that does the same as a statement of an `update`.
+/// Returns the `findAndModify` that does the same as a statement of an `update`.
 fn modification_of(request: &Request, statement: Document<'_>) -> DocumentBuf {
     let mut body = DocumentBuf::new();
     let name = request
@@ -283,7 +283,7 @@ fn set_tags(
     read(context, target, id)
 }
 
-/// The document with this `_id`, as the transaction sees it.
+/// Returns the document with this `_id`, as the transaction sees it.
 fn read(
     context: &Context<'_>,
     target: &EncryptedCollection,
@@ -343,7 +343,7 @@ impl<'u> NewVersion<'u> {
         })
     }
 
-    /// The update with encrypted values in place of payloads. A replacement has its tags.
+    /// Returns the update with encrypted values in place of payloads. A replacement has its tags.
     fn stored(
         &self,
         context: &Context<'_>,

@@ -43,7 +43,7 @@ impl RemoteCursors {
     }
 }
 
-/// The cursor that a request ends: its last batch is read, it is closed, or it has failed.
+/// Returns the cursor that a request ends: its last batch is read, it is closed, or it has failed.
 fn ended(request: &Request, reply: Document<'_>) -> Option<i64> {
     match request.command() {
         "getMore" => {

@@ -114,14 +114,14 @@ impl Router {
         }
     }
 
-    /// The address of the primary that a server follows.
+    /// Returns the address of the primary that a server follows.
     fn primary(&self, member: &State) -> Option<String> {
         let shared = member.shared_state()?;
         let is_other = !shared.primary.is_empty() && shared.primary != self.address;
         is_other.then_some(shared.primary)
     }
 
-    /// The error of a data set without a server that can run a request.
+    /// Returns the error of a data set without a server that can run a request.
     fn no_server(&self, call: &Call<'_>, set: DataSetId, servers: Servers) -> Reply {
         let mode = match servers {
             Servers::Follower => "secondary",
@@ -196,7 +196,7 @@ impl Router {
         Ok(Reply::from_document(reply))
     }
 
-    /// The body of a request with what another server has to know of the client.
+    /// Returns the body of a request with what another server has to know of the client.
     fn encode(&self, call: &Call<'_>, set: DataSetId) -> Result<DocumentBuf, CommandError> {
         let state = call.front;
         let engine = state.users_engine()?;
@@ -214,8 +214,8 @@ impl Router {
         Ok(body)
     }
 
-    /// A wait for a reply ends if its operation is interrupted, or if the data set has another
-    /// primary.
+    /// Returns the check of a wait for a reply. The wait ends if its operation is interrupted, or
+    /// if the data set has another primary.
     fn check_wait(&self, set: DataSetId, address: &str, operation: Arc<Operation>) -> CheckWait {
         let (members, address) = (self.members.clone(), address.to_owned());
         let own = self.address.clone();
@@ -239,7 +239,7 @@ impl Router {
         })
     }
 
-    /// The reply of a request that no server has answered.
+    /// Returns the reply of a request that no server has answered.
     pub(super) fn error(&self, call: &Call<'_>, error: CommandError) -> Reply {
         call.front.metrics.user_errors.fetch_add(1, Relaxed);
         let kind = dispatch::failure_kind(call.front, call.request);
@@ -256,7 +256,7 @@ fn wait_max(call: &Call<'_>) -> Duration {
     }
 }
 
-/// What is known of a request with this error.
+/// Classifies the error of a forwarded request: tells if the server may have executed it.
 fn outcome_of(code: Option<i32>) -> Outcome {
     let Some(code) = code.map(ErrorCode) else {
         return Outcome::Final;

@@ -62,7 +62,7 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// How many other servers should rather be the primary than this one.
+    /// Returns the number of other servers that take precedence over this one as the primary.
     pub fn rank(&self) -> u32 {
         let own = |it: &String| *it == self.address;
         let rank = self.order().iter().position(own).unwrap_or(0);
@@ -85,7 +85,7 @@ impl Handover {
         answer.since.elapsed() >= TRIAL && applied.is_some_and(is_close)
     }
 
-    /// The addresses of the servers, the one that should be the primary first.
+    /// Returns the addresses of the servers, the one that should be the primary first.
     fn order(&self) -> Vec<String> {
         let servers = lock(&self.answers.servers);
         let alive = servers
@@ -177,8 +177,8 @@ fn ask(peers: &Peers, address: &str) -> Result<BTreeMap<String, ClusterTime>, Cl
     Ok(follows)
 }
 
-/// The answer to another server: for each data set that this one follows, the time of the newest
-/// change.
+/// Returns the answer to another server: for each data set that this one follows, the time of the
+/// newest change.
 pub fn answer(members: &Members) -> DocumentBuf {
     let mut follows = DocumentBuf::new();
     for member in members.open() {

@@ -35,7 +35,7 @@ impl Router {
         Reply::from_document(joined.unwrap_or_default())
     }
 
-    /// The reply of a data set, without the databases of other data sets.
+    /// Returns the reply of a data set, without the databases of other data sets.
     fn reply_of_set(&self, join: Join, set: DataSetId, reply: &DocumentBuf) -> DocumentBuf {
         match join {
             Join::Databases => {
@@ -46,7 +46,7 @@ impl Router {
         }
     }
 
-    /// A joined reply with that of one more data set.
+    /// Returns a joined reply with that of one more data set.
     fn join(
         &self,
         join: Join,
@@ -80,7 +80,7 @@ impl Router {
         }
     }
 
-    /// The databases of a reply that are in a data set.
+    /// Returns the databases of a reply that are in a data set.
     fn databases(&self, set: DataSetId, reply: Document<'_>) -> Vec<Value> {
         let mut databases = elements(reply, "databases");
         databases.retain(|database| self.placement.set_of(name_of(database)) == set);
@@ -114,7 +114,7 @@ fn sorted(mut databases: Vec<Value>) -> Value {
     ArrayBuf::from_iter(databases).into()
 }
 
-/// The document with another value of a field.
+/// Returns the document with another value of a field.
 fn replace(document: &DocumentBuf, name: &str, value: Value) -> DocumentBuf {
     let mut replaced = DocumentBuf::new();
     for (known, old) in document.iter() {
@@ -127,7 +127,7 @@ fn replace(document: &DocumentBuf, name: &str, value: Value) -> DocumentBuf {
     replaced
 }
 
-/// The document with the sum of a field of both, if it has the field.
+/// Returns the document with the sum of a field of both, if it has the field.
 fn add(document: &DocumentBuf, other: &DocumentBuf, name: &str) -> DocumentBuf {
     let number = |document: &DocumentBuf| document.get(name).and_then(ValueRef::as_whole);
     match (number(document), number(other)) {

@@ -25,7 +25,7 @@ impl Members {
         }
     }
 
-    /// The states of all sets that are open.
+    /// Returns the states of all sets that are open.
     pub fn open(&self) -> Vec<Arc<State>> {
         self.0
             .iter()

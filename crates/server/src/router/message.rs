@@ -35,7 +35,7 @@ pub struct ForwardedHeader {
 }
 
 impl ForwardedHeader {
-    /// The document of the field.
+    /// Returns the document of the field.
     ///
     /// # Errors
     /// Fails with BadValue if the field exceeds [`FORWARDED_BYTES_MAX`], because of a very long

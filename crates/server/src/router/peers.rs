@@ -47,8 +47,9 @@ pub struct Peer {
 }
 
 impl Peers {
-    /// `key` is the key of the cluster, and `encrypt` begins TLS. Without them, connections do not
-    /// log in or are not encrypted.
+    /// Creates the connections to the other servers. `key` is the key of the cluster, and `encrypt`
+    /// begins TLS. Without `key`, connections do not log in. Without `encrypt`, they are not
+    /// encrypted.
     pub fn new(key: Option<String>, encrypt: Option<EncryptStream>) -> Peers {
         Peers {
             key,
@@ -131,7 +132,7 @@ fn connect_to(address: &str) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// A machine that has disappeared is noticed after ten seconds.
+/// Returns the options of TCP that notice after ten seconds that a machine has disappeared.
 fn keep_alive_options() -> TcpKeepalive {
     TcpKeepalive::new()
         .with_time(Duration::from_secs(5))

@@ -124,7 +124,7 @@ fn collect_databases<'r>(requirement: &'r Requirement, found: &mut Vec<&'r str>)
     }
 }
 
-/// The stages of an aggregation.
+/// Returns the stages of an aggregation.
 fn stages<'a>(request: &'a Request) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> {
     let pipeline = match request.command() {
         "aggregate" => request.get("pipeline").and_then(ValueRef::as_array),
@@ -154,13 +154,13 @@ fn is_cluster_stream(request: &Request) -> bool {
     })
 }
 
-/// The number of the transaction that a request is part of.
+/// Returns the number of the transaction that a request is part of.
 fn transaction_number(request: &Request) -> Option<i64> {
     request.get("autocommit")?;
     request.get("txnNumber")?.as_whole()
 }
 
-/// The session of a request. Fails if it is that of another user.
+/// Returns the session of a request. Fails if it is that of another user.
 fn session(call: &Call<'_>) -> Result<Option<SessionId>, CommandError> {
     let sent = call.request.get("lsid").and_then(ValueRef::as_document);
     let session = sent.map(|sent| call.authority.session(SessionId::parse(sent, "lsid")?));
@@ -185,7 +185,7 @@ enum ScopeKind {
 }
 
 impl SetScope {
-    /// The scope that a request begins or continues.
+    /// Returns the scope that a request begins or continues.
     fn from_request(request: &Request) -> Option<SetScope> {
         if let Some(number) = transaction_number(request) {
             let starts = request.get("startTransaction");
@@ -231,7 +231,8 @@ impl SetScope {
 }
 
 impl ScopeKind {
-    /// The error of a request whose database is in `set`, while the scope uses the set `begun`.
+    /// Returns the error of a request whose database is in `set`, while the scope uses the set
+    /// `begun`.
     fn conflict(self, database: &str, begun: &str, set: &str) -> CommandError {
         match self {
             ScopeKind::Transaction => CommandError::new(
@@ -324,13 +325,13 @@ fn has_tags_of_all(preference: Document<'_>) -> bool {
     tags.iter().next().is_none() || sets.any(|set| set.first().is_none())
 }
 
-/// The error of a request for which no server is found.
+/// Returns the error of a request for which no server is found.
 pub fn unsatisfied(mode: &str) -> CommandError {
     let message = format!("Could not find a server that matches the read preference {mode}");
     CommandError::new(ErrorCode::FailedToSatisfyReadPreference, message)
 }
 
-/// The cursor that a request continues or closes.
+/// Returns the cursor that a request continues or closes.
 pub fn cursor(request: &Request) -> Option<i64> {
     match request.command() {
         "getMore" => request.get("getMore")?.as_whole(),
@@ -350,7 +351,7 @@ mod tests {
     use crate::commands::find;
     use crate::connection::request_for_tests;
 
-    /// The servers that can run a request, or the code of its error.
+    /// Returns the servers that can run a request, or the code of its error.
     fn servers_of(body: &DocumentBuf) -> Result<Servers, i32> {
         let request = request_for_tests(body);
         let found = servers(&request, find(request.command()).unwrap());

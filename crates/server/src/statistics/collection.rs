@@ -12,7 +12,7 @@ use crate::{clock, latency};
 const NOT_FOUND: i32 = 26;
 const NOTHING_TO_COUNT: i32 = 40_481;
 
-/// The statistics of a collection.
+/// Returns the statistics of a collection.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ fn add(selected: &CollectionStatistics, collection: &Collection, stats: &mut Doc
     }
 }
 
-/// The error if there is no collection with this name.
+/// Returns the error if there is no collection with this name.
 fn missing(
     sources: &StatisticsSources,
     selected: &CollectionStatistics,
@@ -74,12 +74,13 @@ fn missing(
     Ok(Error::new(code, message))
 }
 
-/// A size, as an int or a long.
+/// Returns a size, as an int or a long.
 fn size(bytes: u64) -> Value {
     Value::whole(bytes as i64)
 }
 
-/// The sizes of a collection: the bytes in run files, and those in memory that are in no file yet.
+/// Returns the sizes of a collection: the bytes in run files, and those in memory that are in no
+/// file yet.
 pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
     let statistics = collection.statistics();
     let cap = collection.cap();

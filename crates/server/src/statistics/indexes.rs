@@ -8,7 +8,7 @@ use windrow_document::{DocumentBuf, doc};
 use super::StatisticsSources;
 use crate::clock;
 
-/// One document per index.
+/// Returns one document per index.
 pub fn collect(sources: &StatisticsSources, namespace: &Namespace) -> Vec<DocumentBuf> {
     let collection = sources.engine.collection(namespace);
     let indexes = collection.map(|collection| collection.indexes());

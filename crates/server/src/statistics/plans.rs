@@ -10,7 +10,7 @@ use crate::clock;
 
 const NO_COLLECTION: i32 = 50_933;
 
-/// One document per plan. Fails with 50933 if there is no collection.
+/// Returns one document per plan. Fails with 50933 if there is no collection.
 pub fn collect(
     sources: &StatisticsSources,
     namespace: &Namespace,

@@ -9,7 +9,7 @@ use windrow_query::SearchIndexName;
 
 use super::StatisticsSources;
 
-/// One document per index, or that of the requested index.
+/// Returns one document per index, or that of the requested index.
 pub fn collect(
     sources: &StatisticsSources,
     namespace: &Namespace,
@@ -37,7 +37,7 @@ fn version_of(index: &Index) -> i32 {
     search_of(index).map_or(0, |search| search.version)
 }
 
-/// One document for each index name.
+/// Returns one document for each index name.
 fn list(collection: &Collection, host: &str) -> Vec<DocumentBuf> {
     let mut indexes = collection.search_indexes();
     indexes.retain(|index| !index.is_dropped());
@@ -68,7 +68,7 @@ fn list(collection: &Collection, host: &str) -> Vec<DocumentBuf> {
     listed
 }
 
-/// The description of an index. `versions` are its one or two definitions.
+/// Returns the description of an index. `versions` are its one or two definitions.
 fn describe(search: &SearchDefinition, versions: &[&Arc<Index>], host: &str) -> DocumentBuf {
     let is_ready = |index: &&&Arc<Index>| index.is_ready();
     let queryable = versions

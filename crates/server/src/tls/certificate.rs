@@ -114,7 +114,7 @@ fn is_string(tag: u8) -> bool {
     )
 }
 
-/// The text of a string. `None` if it is malformed.
+/// Returns the text of a string. `None` if it is malformed.
 fn decode_string(value: Element<'_>) -> Option<String> {
     let text = || String::from_utf8(value.content.to_vec()).ok();
     match value.tag {
@@ -167,8 +167,8 @@ fn format_bytes(bytes: &[u8]) -> String {
     })
 }
 
-/// Object ids are numbers in base 128. The first one combines the first two. Returns `None` for
-/// malformed ones and for numbers of more than 63 bits.
+/// Formats an object id, which is a sequence of numbers in base 128. The first number combines the
+/// first two. Returns `None` for malformed ids and for numbers of more than 63 bits.
 fn format_object_id(bytes: &[u8]) -> Option<String> {
     let (mut numbers, mut number, mut is_first) = (Vec::new(), 0u64, true);
     for byte in bytes {

@@ -28,12 +28,12 @@ impl<'a> Reader<'a> {
         Reader(bytes)
     }
 
-    /// The next value, if it has this tag.
+    /// Returns the next value, if it has this tag.
     pub fn expect(&mut self, tag: u8) -> Option<Element<'a>> {
         self.next().filter(|element| element.tag == tag)
     }
 
-    /// The content of the next value, if it has this tag.
+    /// Returns the content of the next value, if it has this tag.
     pub fn enter(&mut self, tag: u8) -> Option<Reader<'a>> {
         self.expect(tag).map(|element| Reader(element.content))
     }
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// The tag of the next value.
+    /// Returns the tag of the next value.
     pub fn next_tag(&self) -> Option<u8> {
         self.0.first().copied()
     }

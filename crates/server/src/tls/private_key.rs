@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 pub struct KeyPassword(Zeroizing<String>);
 
 impl KeyPassword {
-    /// A password.
+    /// Creates a password.
     pub fn new(password: &str) -> KeyPassword {
         KeyPassword(Zeroizing::new(password.to_owned()))
     }
@@ -60,7 +60,7 @@ pub fn refuse_traditional(pem: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The text of the first encrypted key.
+/// Returns the text of the first encrypted key.
 fn encrypted_block(text: &str) -> Option<&str> {
     let block = text.get(text.find(BEGIN_ENCRYPTED)?..)?;
     let end = block.find(END_ENCRYPTED)?;

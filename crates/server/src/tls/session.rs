@@ -64,7 +64,7 @@ impl<'a> TlsSession<'a> {
         })
     }
 
-    /// The version of the protocol.
+    /// Returns the version of the protocol.
     pub fn version(&self) -> Option<TlsVersion> {
         match self.session.borrow().protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => Some(TlsVersion::V12),
@@ -73,12 +73,12 @@ impl<'a> TlsSession<'a> {
         }
     }
 
-    /// The subject of the client's certificate, whose signature and time were checked.
+    /// Returns the subject of the client's certificate, whose signature and time were checked.
     pub fn client_subject(&self) -> Option<&str> {
         self.client_subject.as_deref()
     }
 
-    /// A reader of decrypted bytes.
+    /// Returns a reader of decrypted bytes.
     pub fn reader<'s>(&'s self, busy: &'a BusyConnections) -> TlsReader<'s, 'a> {
         let wait = AdaptiveWait::new(self.socket, busy);
         TlsReader {
@@ -88,8 +88,8 @@ impl<'a> TlsSession<'a> {
     }
 }
 
-/// The subject of the client's certificate, if it sent one. Fails if the certificate is malformed:
-/// its subject could be read as that of another client.
+/// Returns the subject of the client's certificate, if it sent one. Fails if the certificate is
+/// malformed: its subject could be read as that of another client.
 fn read_client_subject(session: &ServerConnection) -> io::Result<Option<String>> {
     let certificates = session.peer_certificates();
     let Some(certificate) = certificates.and_then(|chain| chain.first()) else {

@@ -12,7 +12,7 @@ const KIND_SERVER: i32 = 2;
 /// The status of failed spans.
 const STATUS_ERROR: i32 = 2;
 
-/// The request with these spans.
+/// Returns the request with these spans.
 pub fn request(spans: &[Span]) -> DocumentBuf {
     let text = |text: &str| SpanValue::Text(text.to_owned());
     let resource = [

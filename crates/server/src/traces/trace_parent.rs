@@ -13,8 +13,8 @@ pub struct TraceParent {
 }
 
 impl TraceParent {
-    /// The span in a comment: the comment itself, or its field `traceparent`. `None` for other
-    /// comments.
+    /// Returns the span in a comment: the comment itself, or its field `traceparent`. `None` for
+    /// other comments.
     pub fn from_comment(comment: ValueRef<'_>) -> Option<TraceParent> {
         match comment {
             ValueRef::String(text) => TraceParent::parse(text),
@@ -40,7 +40,7 @@ impl TraceParent {
     }
 }
 
-/// A number with so many lowercase digits.
+/// Parses a number of `digits` lowercase hexadecimal digits.
 fn hexadecimal(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if text.len() != digits || !text.bytes().all(is_digit) {

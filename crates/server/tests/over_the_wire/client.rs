@@ -102,7 +102,7 @@ impl Client {
         self.0.write_all(&[&header, content].concat()).unwrap();
     }
 
-    /// The next reply, or `None` if the server has closed the connection.
+    /// Returns the next reply, or `None` if the server has closed the connection.
     pub fn receive(&mut self) -> Option<Received> {
         let mut header = [0; 16];
         self.0.read_exact(&mut header).ok()?;

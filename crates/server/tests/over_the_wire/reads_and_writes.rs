@@ -412,7 +412,7 @@ fn work_off_the_queue(client: &mut Client) -> Vec<i32> {
     }
 }
 
-/// A filter that needs about 0.1 ms per document.
+/// Returns a filter that needs about 0.1 ms per document.
 fn slow() -> DocumentBuf {
     let numbers = doc! { "$map": {
         "input": { "$range": [0, 500] }, "in": { "$mod": ["$$this", 7] },

@@ -32,7 +32,7 @@ fn create(collection: &Arc<Collection>, name: &str, analysis: i32) {
     collection.create_indexes(definitions, &CONTROL).unwrap();
 }
 
-/// The names, versions and analyses of the search indexes.
+/// Returns the names, versions and analyses of the search indexes.
 fn indexes(collection: &Collection) -> Vec<(String, i32, i32)> {
     let indexes = collection.search_indexes();
     let ready = indexes.iter().filter(|index| index.is_ready());

@@ -62,7 +62,8 @@ fn parse_shards(operand: ValueRef<'_>) -> Result<bool, CommandError> {
     Ok(options.given_bool("shards")?.unwrap_or(false))
 }
 
-/// The entry of `listCollections`, with the database and that it is not sharded.
+/// Returns the entry of a collection: that of `listCollections`, with the name of the database and
+/// the fields of a collection that is not sharded.
 fn entry(database: &str, listed: &DocumentBuf, with_shards: bool) -> DocumentBuf {
     let mut entry = DocumentBuf::new();
     for (name, value) in listed.iter() {

@@ -20,7 +20,7 @@ pub struct DocumentList {
 }
 
 impl DocumentList {
-    /// The documents as a source.
+    /// Returns the documents as a source.
     pub fn source(namespace: String, documents: Vec<DocumentBuf>) -> Arc<dyn Source> {
         let bytes = |document: DocumentBuf| Bytes::from(document.into_bytes());
         Arc::new(DocumentList {

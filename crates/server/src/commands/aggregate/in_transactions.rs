@@ -43,7 +43,7 @@ pub fn check(context: &Context<'_>, request: &AggregateRequest<'_>) -> Result<()
     }
 }
 
-/// The first refused stage of a pipeline, including nested pipelines.
+/// Returns the first refused stage of a pipeline, including nested pipelines.
 pub fn refused_stage(stages: Array<'_>) -> Option<&str> {
     let mut stages = stages.iter().filter_map(ValueRef::as_document);
     stages.find_map(|stage| {

@@ -30,7 +30,7 @@ pub struct PreparedMerge {
 }
 
 impl PreparedMerge {
-    /// The size of the document.
+    /// Returns the size of the document.
     pub fn bytes(&self) -> usize {
         self.document.as_bytes().len()
     }
@@ -128,8 +128,8 @@ impl MergeWriter {
         }
     }
 
-    /// The query for the matching document. Fails with 51132 or 51185 if the fields cannot identify
-    /// one.
+    /// Returns the query for the matching document. Fails with 51132 or 51185 if the fields cannot
+    /// identify one.
     fn filter(&self, document: Document<'_>) -> Result<Filter, CommandError> {
         let mut conditions = DocumentBuf::new();
         for path in self.merge.keys() {
@@ -157,7 +157,7 @@ impl MergeWriter {
         changes::change_found(operation, &collection, find, target.validation, &mut decide)
     }
 
-    /// The change of the target's document.
+    /// Returns the change of the target's document.
     fn decide(
         &self,
         document: Document<'_>,
@@ -223,8 +223,8 @@ impl MergeWriter {
 }
 
 impl MergeWriter {
-    /// The document to insert. In modes that set fields, the fields follow in ascending order of
-    /// their names after those that identify the document.
+    /// Returns the document to insert. In modes that set fields, the fields follow in ascending
+    /// order of their names after those that identify the document.
     fn inserted(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
         match &self.merge.matched {
             WhenMatched::Merge | WhenMatched::KeepExisting => {}
@@ -241,7 +241,7 @@ impl MergeWriter {
     }
 }
 
-/// The value of a field that identifies a document.
+/// Returns the value of a field that identifies a document.
 fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandError> {
     let mut value = Some(ValueRef::Document(document));
     for name in Path::parse(path).components() {
@@ -262,8 +262,8 @@ fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandEr
     }
 }
 
-/// The old document with the fields of the new one, as by `$set`: existing fields keep their
-/// positions, new ones follow by name.
+/// Returns the old document with the fields of the new one, as by `$set`: existing fields keep
+/// their positions, new ones follow by name.
 fn merged(old: Document<'_>, new: Document<'_>) -> DocumentBuf {
     let mut merged = DocumentBuf::new();
     for (name, value) in old {

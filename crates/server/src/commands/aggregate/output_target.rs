@@ -53,7 +53,7 @@ impl OutputTarget {
         })
     }
 
-    /// The document as it is stored, with its `_id` first.
+    /// Returns the document as it is stored, with its `_id` first.
     pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
         let changed = insert_preparation::examine(document, &self.ids, false)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))

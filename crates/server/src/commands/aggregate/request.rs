@@ -62,8 +62,8 @@ impl<'a> AggregateRequest<'a> {
         })
     }
 
-    /// The options of the first batch. Fails if there is no `cursor`, unless there is an `explain`,
-    /// even if it is `false`.
+    /// Returns the options of the first batch. Fails if there is no `cursor`, unless there is an
+    /// `explain`, even if it is `false`.
     pub fn first_batch(&self) -> Result<FirstBatch, CommandError> {
         match self.first {
             Some(first) => Ok(first),
@@ -75,19 +75,19 @@ impl<'a> AggregateRequest<'a> {
         }
     }
 
-    /// Whether the validator of the output collection is evaluated. MongoDB ignores the type of the
-    /// argument in pipelines that do not write, so it is only read for those that do.
+    /// Returns the validation of documents in the output collection. MongoDB ignores the type of
+    /// the argument in pipelines that do not write, so it is only read for pipelines that do.
     pub fn validation(&self) -> Result<DocumentValidation, CommandError> {
         writes::validation(&Arguments::within("aggregate", self.command))
     }
 
-    /// The pipeline. `default` has the collation of the collection.
+    /// Returns the pipeline. `default` has the collation of the collection.
     pub fn aggregate(&self, default: Defaults) -> Result<Aggregate, CommandError> {
         self.aggregate_of(self.stages, default, Pipeline::parse)
     }
 
-    /// The pipeline without its first stage, which creates its own documents. `rest` are the other
-    /// stages.
+    /// Returns the pipeline without its first stage, which creates its own documents. `rest` are
+    /// the other stages.
     pub fn aggregate_behind(
         &self,
         rest: Array<'_>,
@@ -115,7 +115,7 @@ impl<'a> AggregateRequest<'a> {
         change_stream::starts_with_stream(self.stages)
     }
 
-    /// The arguments of a change stream.
+    /// Returns the arguments of a change stream.
     pub fn stream(&self) -> StreamRequest<'a> {
         let concern = self.command.get("readConcern");
         let concern = concern.and_then(ValueRef::as_document);
@@ -128,7 +128,7 @@ impl<'a> AggregateRequest<'a> {
         }
     }
 
-    /// The name of the first stage.
+    /// Returns the name of the first stage.
     pub fn first_stage_name(&self) -> Option<&'a str> {
         let (name, _) = self.stages.get(0)?.as_document()?.first()?;
         Some(name)

@@ -28,7 +28,7 @@ pub const NO_COLLECTION: &str = "$cmd.aggregate";
 type CheckStage =
     for<'c> fn(&'c Context<'_>, &'c Namespace, ValueRef<'_>) -> Result<Describe<'c>, CommandError>;
 
-/// The stages, sorted by name.
+/// Returns the stages, sorted by name.
 fn find(name: &str) -> Option<CheckStage> {
     Some(match name {
         "$currentOp" => |context, namespace, operand| {

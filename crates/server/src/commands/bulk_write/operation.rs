@@ -104,7 +104,7 @@ fn parse_delete(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
     Ok(statement)
 }
 
-/// The operation as a statement.
+/// Returns the operation as a statement.
 fn renamed(
     name: &str,
     operation: Document<'_>,

@@ -130,7 +130,7 @@ impl BulkResults {
         self.documents.push(result);
     }
 
-    /// The documents of the cursor, and the counts.
+    /// Returns the documents of the cursor, and the counts.
     pub fn finish(self) -> (Vec<DocumentBuf>, BulkCounts) {
         (self.documents, self.counts)
     }

@@ -38,7 +38,7 @@ impl CapChange {
         self.bytes.is_some() || self.documents.is_some()
     }
 
-    /// The options with these limits.
+    /// Returns the options with these limits.
     pub fn changed(&self, options: Document<'_>) -> DocumentBuf {
         Cap::resized(options, self.bytes, self.documents)
     }

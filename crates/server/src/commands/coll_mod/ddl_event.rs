@@ -19,7 +19,7 @@ const REPEATED: &[&str] = &[
     "cappedMax",
 ];
 
-/// The event with the old values. It must be called before anything is changed.
+/// Returns the event with the old values. It must be called before anything is changed.
 pub fn describe(
     collection: &Collection,
     arguments: &Arguments<'_>,

@@ -19,7 +19,7 @@ const CAPPED_FOREVER: ErrorCode = ErrorCode(6_049_201);
 const WITH_MAX: ErrorCode = ErrorCode(6_049_204);
 const CAPPED: ErrorCode = ErrorCode(6_127_800);
 
-/// The options of a clustered collection: `clusteredIndex` in its normal form, and
+/// Returns the options of a clustered collection: `clusteredIndex` in its normal form, and
 /// `expireAfterSeconds`. Empty if the collection is not clustered.
 pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
@@ -49,7 +49,7 @@ pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// The error of `expireAfterSeconds` for a collection that is not clustered.
+/// Returns the error of `expireAfterSeconds` for a collection that is not clustered.
 pub fn unsupported_expiry() -> CommandError {
     let message = "'expireAfterSeconds' is only supported on time-series collections or when the \
                    'clusteredIndex' option is specified";
@@ -70,7 +70,7 @@ pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
     }
 }
 
-/// The specification. `None` if it is absent or false.
+/// Returns the specification. `None` if it is absent or false.
 fn parse<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
     match arguments.get("clusteredIndex") {
         None | Some(ValueRef::Bool(false)) => Ok(None),
@@ -116,7 +116,7 @@ fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// The specification in the form of `listCollections`.
+/// Returns the specification in the form of `listCollections`.
 fn normalize(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let fields = Arguments::within("create.clusteredIndex", specification);
     fields.only(&["v", "key", "name", "unique"])?;

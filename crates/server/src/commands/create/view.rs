@@ -14,7 +14,7 @@ use crate::{namespace, views};
 /// MongoDB's error code without a name.
 const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
 
-/// The view of the command. `None` if the command creates a collection.
+/// Returns the view of the command. `None` if the command creates a collection.
 pub fn parse(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     let pipeline = pipeline(arguments)?;
     let Some(on) = arguments.string("viewOn")? else {
@@ -37,7 +37,7 @@ pub fn parse(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     }))
 }
 
-/// The argument `pipeline` of `create` and `collMod`.
+/// Returns the argument `pipeline` of `create` and `collMod`.
 pub fn pipeline<'a>(arguments: &Arguments<'a>) -> Result<Option<Array<'a>>, CommandError> {
     let Some(stages) = arguments.array("pipeline")? else {
         return Ok(None);
