@@ -66,12 +66,12 @@ fn change_rows(
     decide: &mut Decide<'_>,
     tally: &mut Tally,
 ) -> Result<(), CommandError> {
-    let looking = SearchInterrupt {
+    let interrupt = SearchInterrupt {
         operation: context.operation,
         batch: RefCell::new(batch),
     };
-    while let Some(row) = running.next(&looking)? {
-        let batch = &mut looking.batch.borrow_mut();
+    while let Some(row) = running.next(&interrupt)? {
+        let batch = &mut interrupt.batch.borrow_mut();
         if let Some(outcome) = change_row(&row, find, batch, decide)? {
             tally.matched += 1;
             tally.changed += u64::from(outcome != Outcome::Unchanged);
@@ -80,8 +80,8 @@ fn change_rows(
     Ok(())
 }
 
-/// The interrupt of a search for documents to change. It ends early, so that changed documents do
-/// not wait.
+/// The interrupt of a search for documents to change. Each check also commits the batch if its oldest
+/// change is old, because a search for more documents can take long.
 struct SearchInterrupt<'a, 'b> {
     operation: &'a Operation,
     batch: RefCell<&'a mut Batch<'b>>,

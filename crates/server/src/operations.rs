@@ -47,8 +47,8 @@ pub struct Operation {
     progress: Mutex<Option<Progress>>,
     records: Mutex<Vec<Note>>,
     /// The minimum duration in microseconds for the log or the profile; see
-    /// [`set_recorded_from`](Self::set_recorded_from).
-    recorded_from_micros: AtomicU64,
+    /// [`set_record_threshold`](Self::set_record_threshold).
+    record_threshold_micros: AtomicU64,
     /// The hashes of its query and its plan.
     hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
@@ -187,15 +187,16 @@ impl Operation {
         self.waits.store(true, Relaxed);
     }
 
-    /// Sets the minimum duration for the log or the profile.
-    pub fn set_recorded_from(&self, least: Duration) {
-        self.recorded_from_micros.store(micros(least), Relaxed);
+    /// Sets the minimum duration of work from which the operation is recorded in the log or the
+    /// profile.
+    pub fn set_record_threshold(&self, least: Duration) {
+        self.record_threshold_micros.store(micros(least), Relaxed);
     }
 
-    /// Returns `true` if it would be recorded if it ended now. Otherwise details need not be
-    /// collected.
+    /// Returns `true` if the operation would be recorded in the log or the profile if it ended now.
+    /// If not, its details need not be collected.
     pub fn is_recorded(&self) -> bool {
-        micros(self.worked()) >= self.recorded_from_micros.load(Relaxed)
+        micros(self.work_duration()) >= self.record_threshold_micros.load(Relaxed)
     }
 
     /// Sets the hashes of its query and its plan. Each statement of a command replaces them.
@@ -213,8 +214,8 @@ impl Operation {
         self.waited_micros.fetch_add(micros(waited), Relaxed);
     }
 
-    /// Returns the duration without requested waits.
-    pub fn worked(&self) -> Duration {
+    /// Returns the duration of the operation so far, without the waits that its client requested.
+    pub fn work_duration(&self) -> Duration {
         let waited = Duration::from_micros(self.waited_micros.load(Relaxed));
         self.started.elapsed().saturating_sub(waited)
     }
@@ -450,7 +451,7 @@ impl Operations {
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
             records: Mutex::new(Vec::with_capacity(RECORDS_USUAL)),
-            recorded_from_micros: AtomicU64::new(NO_LIMIT),
+            record_threshold_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
             has_slot: AtomicBool::new(false),

@@ -210,7 +210,7 @@ pub struct ExaminedCounts {
 
 impl ExaminedCounts {
     /// Returns the counts of an operator and all operators below it.
-    pub fn by(operator: &dyn Operator) -> ExaminedCounts {
+    pub fn from_operator(operator: &dyn Operator) -> ExaminedCounts {
         examined(operator)
     }
 

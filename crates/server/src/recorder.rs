@@ -128,7 +128,7 @@ fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
 
 /// Returns the minimum duration of recorded operations. It is zero if the settings of a database or
 /// the log require it.
-pub fn recorded_from(state: &State) -> Duration {
+pub fn record_threshold(state: &State) -> Duration {
     if is_unrecorded(state, Duration::ZERO) {
         Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs())
     } else {

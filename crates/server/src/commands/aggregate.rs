@@ -130,7 +130,7 @@ fn record_other_collections(context: &Context<'_>, database: &str, pipeline: &Pi
             namespace: &format!("{database}.{other}"),
             kind: Kind::Command,
             class: LatencyClass::Read,
-            took: context.operation.worked(),
+            took: context.operation.work_duration(),
         };
         let state = context.state;
         state.usage.record(&state.services.engine, used);

@@ -51,7 +51,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     } else {
         let count = request.count(Defaults::for_command(context, source.collation()))?;
         let mut examined = ExaminedCounts::default();
-        let record = |operator: &dyn Operator| examined = ExaminedCounts::by(operator);
+        let record = |operator: &dyn Operator| examined = ExaminedCounts::from_operator(operator);
         let number = count.run(&source, context.operation, record);
         examined.record(ExaminedCounts::default(), context.operation);
         queries::record_plan(&count.find(), &*source, context.operation);

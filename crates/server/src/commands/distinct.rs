@@ -51,7 +51,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(front) = rows.planned_find() {
         queries::record_first_query(front, context.operation);
     }
-    ExaminedCounts::by(rows.operator()).record(ExaminedCounts::default(), context.operation);
+    ExaminedCounts::from_operator(rows.operator())
+        .record(ExaminedCounts::default(), context.operation);
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
     reply.push("values", values);

@@ -64,7 +64,7 @@ fn start(call: Call<'_>) -> RunningOperation<'_> {
         .operations
         .start(request, client, starter, common.session, time_limit);
     let operation = &running.operation;
-    operation.set_recorded_from(recorder::recorded_from(state));
+    operation.set_record_threshold(recorder::record_threshold(state));
     if command.ends_with_client || (command.is_limited_read)(request.body()) {
         operation.end_with_client();
     }

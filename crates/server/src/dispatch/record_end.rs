@@ -35,7 +35,7 @@ pub(super) fn record_end(
     }
     record_direct_writes(state, client, request);
     operation.count_work(&state.metrics);
-    let took = operation.worked();
+    let took = operation.work_duration();
     state.metrics.took(command.class, took);
     if let Some(counts) = counts {
         counts.latency.add(took);
