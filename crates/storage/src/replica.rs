@@ -56,10 +56,10 @@ pub struct Replica {
     local: Follower,
     objects: Arc<RunObjects>,
     objects_since_save: u32,
-    /// When this server last looked for more than the next object.
-    looked: Option<Instant>,
-    /// The number of announcements of this server.
-    beat: u64,
+    /// The time at which this server last announced itself.
+    announced: Option<Instant>,
+    /// The number of the newest announcement of this server.
+    heartbeat_number: u64,
 }
 
 /// What the log does with a record before a snapshot can have its position.
@@ -186,7 +186,7 @@ impl Replica {
                 applied: ClusterTime(0),
             },
             needs_after: Position::ZERO,
-            beat: 0,
+            heartbeat_number: 0,
             builder: None,
         };
         members::announce(bucket.as_ref(), state.server, &loading)?;
@@ -235,8 +235,8 @@ impl Replica {
             compared: compared_log,
             objects,
             objects_since_save: 0,
-            looked: None,
-            beat: 0,
+            announced: None,
+            heartbeat_number: 0,
         })
     }
 
@@ -265,7 +265,7 @@ impl Replica {
     pub fn follow(&mut self, applier: &mut dyn Applier) -> Result<FollowOutcome, StorageError> {
         let bucket = self.options.bucket.clone();
         let Some(object) = shared_log::read(bucket.as_ref(), self.end.number)? else {
-            return Ok(if self.look_around(applier)? {
+            return Ok(if self.exchange_announcements(applier)? {
                 FollowOutcome::Stale(StaleReason::Collected)
             } else {
                 FollowOutcome::AtEnd
@@ -307,17 +307,17 @@ impl Replica {
         Ok(FollowOutcome::Advanced)
     }
 
-    /// Announces this server now and then, and reads what a follower needs to know that waits for
-    /// the next object: the other servers, and if the object was deleted before it was read.
-    /// Returns `true` if it was. The requests cost more than those for the next object.
-    fn look_around(&mut self, applier: &dyn Applier) -> Result<bool, StorageError> {
-        let interval = self.options.heartbeat * members::LOOK_HEARTBEATS;
+    /// Announces this server and reads the announcements of the others, if the last time was long
+    /// enough ago: the requests cost more than those for the next object. Returns `true` if the next
+    /// object was deleted before this server has read it.
+    fn exchange_announcements(&mut self, applier: &dyn Applier) -> Result<bool, StorageError> {
+        let interval = self.options.heartbeat * members::ANNOUNCEMENT_HEARTBEATS;
         let is_recent = |since: Instant| since.elapsed() < interval;
-        if self.looked.is_some_and(is_recent) {
+        if self.announced.is_some_and(is_recent) {
             return Ok(false);
         }
         let bucket = self.options.bucket.as_ref();
-        self.beat += 1;
+        self.heartbeat_number += 1;
         let log = &self.storage.log;
         let needs_after = applier.needs_after(log.written());
         let own = Announcement {
@@ -326,7 +326,7 @@ impl Replica {
                 applied: log.newest_time(),
             },
             needs_after,
-            beat: self.beat,
+            heartbeat_number: self.heartbeat_number,
             builder: self.storage.builder(),
         };
         members::announce(bucket, self.compared.server(), &own)?;
@@ -339,7 +339,7 @@ impl Replica {
                 .change_seen_primary(|seen| seen.address.clone_from(address));
         }
         let (_, boundary) = boundary::newest(bucket)?;
-        self.looked = Some(Instant::now());
+        self.announced = Some(Instant::now());
         Ok(self.end.number <= boundary.collected)
     }
 

@@ -1,12 +1,12 @@
-//! The servers of a database: `servers/{server id}`. Each server announces itself in each interval:
-//! where clients connect to it, what it has applied, and which runs it can still need. The layout
-//! is drawn in docs/format.md.
+//! The servers of a database: `servers/{server id}`. Each server regularly announces the address
+//! that clients connect to, the newest record that it has applied, and which runs it can still
+//! need. docs/format.md describes the layout.
 //!
 //! A follower also offers to build shares of indexes. A process that starts again offers under
 //! another id, so it never takes a share that was given to the process before.
 //!
-//! Announcements keep what other servers need, and nothing depends on them: a server that the
-//! others do not wait for finds that an object was deleted, and begins again.
+//! The primary deletes no objects that an announced server can need. Correctness does not depend on
+//! announcements: a server that misses a deleted object starts again from a checkpoint.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,11 +22,11 @@ use crate::log::ClusterTime;
 use crate::position::Position;
 
 const FOLDER: &str = "servers";
-/// The interval of announcements, in heartbeats.
-pub(crate) const LOOK_HEARTBEATS: u32 = 5;
+/// The interval of announcements, in heartbeat intervals of the log.
+pub(crate) const ANNOUNCEMENT_HEARTBEATS: u32 = 5;
 const TITLE: &str = "windrow server 1";
 
-/// A server as the others know it.
+/// The state of a server that the other servers know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
     /// The address that clients connect to.
@@ -48,14 +48,14 @@ pub struct Builder {
     pub version: String,
 }
 
-/// What a server announces.
+/// The announcement of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Announcement {
     pub state: MemberState,
     /// The server does not need what the log has removed at or before this position.
     pub needs_after: Position,
-    /// Grows with each announcement: the server lives.
-    pub beat: u64,
+    /// The number of the announcement. If it grows, the server is alive.
+    pub heartbeat_number: u64,
     /// `None` if the server builds no shares.
     pub builder: Option<Builder>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn replace_others(
     Ok(())
 }
 
-/// Returns what all servers have announced.
+/// Returns the newest announcements of all servers.
 ///
 /// # Errors
 /// Fails if the object store does.
@@ -110,7 +110,7 @@ pub(crate) fn all(bucket: &dyn Bucket) -> Result<Vec<(Id, Announcement)>, Storag
     Ok(found)
 }
 
-/// Returns the states of servers, one an address, ordered by address.
+/// Returns the newest state for each address, ordered by address.
 pub(crate) fn states(all: &[(Id, Announcement)]) -> Vec<MemberState> {
     let mut states: Vec<MemberState> = all.iter().map(|(_, it)| it.state.clone()).collect();
     states.sort_by(|one, other| {
@@ -129,7 +129,7 @@ pub(crate) struct KnownMembers {
 }
 
 impl KnownMembers {
-    /// Replaces what is known by what all servers have announced.
+    /// Replaces the known states by those in the announcements of all servers.
     pub fn update(&self, all: &[(Id, Announcement)]) {
         let new = states(all);
         let mut states = self.states.lock();
@@ -148,29 +148,30 @@ impl KnownMembers {
         self.states.lock().clone()
     }
 
-    /// Returns how often a server was added or removed.
+    /// Returns the number of times that a server was added or removed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 }
 
-/// What a primary has seen of the others, by its own clock.
+/// The newest heartbeats of all servers, by the clock of the primary.
 #[derive(Default)]
 pub(crate) struct Liveness {
-    beats: HashMap<Id, Heartbeat>,
+    heartbeats: HashMap<Id, Heartbeat>,
 }
 
+/// The newest heartbeat of a server.
 struct Heartbeat {
     number: u64,
-    /// When this beat was first seen.
-    seen: Instant,
-    /// How often the primary has looked since without finding a newer one.
-    looks: u32,
+    /// The time at which the primary first read this heartbeat.
+    first_read: Instant,
+    /// The number of times that the primary has read this heartbeat again.
+    repeated_reads: u32,
 }
 
-/// A server that has announced nothing while the primary looked more often than this gets no
-/// shares.
-const LOOKS_MAX: u32 = 3;
+/// A server gets no shares of index builds if the primary has read the same heartbeat more often than
+/// this.
+const REPEATED_READS_MAX: u32 = 3;
 
 impl Liveness {
     /// Removes the servers from `all` that have announced nothing for `lifetime`, and returns them.
@@ -182,29 +183,32 @@ impl Liveness {
         let mut silent = Vec::new();
         all.retain(|(id, it)| {
             let first = || Heartbeat {
-                number: it.beat,
-                seen: Instant::now(),
-                looks: 0,
+                number: it.heartbeat_number,
+                first_read: Instant::now(),
+                repeated_reads: 0,
             };
-            let beat = self.beats.entry(*id).or_insert_with(first);
-            beat.looks += 1;
-            if beat.number != it.beat {
-                *beat = first();
+            let heartbeat = self.heartbeats.entry(*id).or_insert_with(first);
+            heartbeat.repeated_reads += 1;
+            if heartbeat.number != it.heartbeat_number {
+                *heartbeat = first();
             }
-            let is_alive = beat.seen.elapsed() < lifetime;
+            let is_alive = heartbeat.first_read.elapsed() < lifetime;
             if !is_alive {
                 silent.push(*id);
             }
             is_alive
         });
-        self.beats
+        self.heartbeats
             .retain(|id, _| all.iter().any(|(known, _)| known == id) || silent.contains(id));
         silent
     }
 
     /// Returns the builders among the servers that have announced themselves recently.
     pub fn builders(&self, all: &[(Id, Announcement)]) -> Vec<Builder> {
-        let is_recent = |id: &Id| self.beats.get(id).is_some_and(|it| it.looks <= LOOKS_MAX);
+        let is_recent = |id: &Id| {
+            let heartbeat = self.heartbeats.get(id);
+            heartbeat.is_some_and(|it| it.repeated_reads <= REPEATED_READS_MAX)
+        };
         all.iter()
             .filter(|(id, _)| is_recent(id))
             .filter_map(|(_, it)| it.builder.clone())
@@ -224,11 +228,11 @@ fn encode(announcement: &Announcement) -> Bytes {
     let Announcement {
         state,
         needs_after,
-        beat,
+        heartbeat_number,
         builder,
     } = announcement;
     let mut text = format!(
-        "{TITLE}\naddress {}\napplied {}\nneeds {needs_after}\nbeat {beat}\n",
+        "{TITLE}\naddress {}\napplied {}\nneeds {needs_after}\nbeat {heartbeat_number}\n",
         state.address, state.applied.0
     );
     if let Some(builder) = builder {
@@ -267,7 +271,7 @@ fn decode(bytes: &[u8]) -> Option<Announcement> {
             applied: ClusterTime(field("applied")?.parse().ok()?),
         },
         needs_after: Position(field("needs")?.parse().ok()?),
-        beat: field("beat")?.parse().ok()?,
+        heartbeat_number: field("beat")?.parse().ok()?,
         builder: field("builds").and_then(|text| decode_builder(text, address)),
     })
 }
@@ -277,15 +281,15 @@ mod tests {
     use super::*;
     use crate::MemoryBucket;
 
-    fn announcement(address: &str, beat: u64) -> Announcement {
+    fn announcement(address: &str, heartbeat_number: u64) -> Announcement {
         Announcement {
             state: MemberState {
                 address: address.to_owned(),
-                applied: ClusterTime(beat << 32),
+                applied: ClusterTime(heartbeat_number << 32),
             },
             needs_after: Position(7),
-            beat,
-            builder: beat.is_multiple_of(2).then(|| Builder {
+            heartbeat_number,
+            builder: heartbeat_number.is_multiple_of(2).then(|| Builder {
                 id: [9; 16],
                 address: address.to_owned(),
                 threads: 4,
@@ -316,13 +320,13 @@ mod tests {
     fn only_servers_that_announce_themselves_build() {
         let mut liveness = Liveness::default();
         let mut all = vec![([1; 16], announcement("a:1", 2))];
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..REPEATED_READS_MAX {
             liveness.remove_silent(&mut all, Duration::MAX);
             assert_eq!(liveness.builders(&all).len(), 1);
         }
         liveness.remove_silent(&mut all, Duration::MAX);
         assert!(liveness.builders(&all).is_empty());
-        all[0].1.beat += 2;
+        all[0].1.heartbeat_number += 2;
         liveness.remove_silent(&mut all, Duration::MAX);
         assert_eq!(liveness.builders(&all)[0].threads, 4);
     }

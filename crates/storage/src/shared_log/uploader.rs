@@ -125,8 +125,8 @@ struct State {
     /// The servers that build shares of indexes.
     builders: Vec<Builder>,
     liveness: Liveness,
-    /// The number of announcements of this server.
-    beat: u64,
+    /// The number of the newest announcement of this server.
+    heartbeat_number: u64,
 }
 
 impl State {
@@ -232,14 +232,14 @@ impl Uploader {
         }
     }
 
-    /// Looks at the other servers and does the garbage collection that is due, if the caller
-    /// continues it.
+    /// Reads the announcements of the other servers and collects garbage that is due, if the upload
+    /// has no threads.
     ///
     /// # Errors
     /// Fails if the object store does. The next collection does the same work.
     pub fn collect_garbage(&self) -> Result<(), StorageError> {
         match self.upload {
-            Some(_) => self.shared.look_and_collect(),
+            Some(_) => self.shared.update_members_and_collect(),
             None => Ok(()),
         }
     }

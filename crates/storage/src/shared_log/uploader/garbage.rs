@@ -17,7 +17,7 @@ use crate::position::Position;
 use crate::run_id::RunId;
 use crate::shared_log::boundary::{self, Boundary, CheckpointName};
 use crate::shared_log::delete_covered;
-use crate::shared_log::members::{self, Announcement, LOOK_HEARTBEATS, MemberState};
+use crate::shared_log::members::{self, ANNOUNCEMENT_HEARTBEATS, Announcement, MemberState};
 
 /// A wait for an upload notices the close after this time.
 const WAIT_STEP: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ pub(super) struct KnownRuns {
 impl Shared {
     /// Collects garbage until the uploader closes or fails.
     pub(super) fn run_collection(&self) {
-        let members_interval = self.options.heartbeat * LOOK_HEARTBEATS;
+        let members_interval = self.options.heartbeat * ANNOUNCEMENT_HEARTBEATS;
         let mut members_due = Instant::now();
         loop {
             let mut state = self.state.lock();
@@ -72,14 +72,14 @@ impl Shared {
         self.closing.load(Ordering::Acquire) || state.ended.is_some()
     }
 
-    /// Announces this server, and reads what the others have announced. Returns the position up to
-    /// which no server needs what the log has removed.
+    /// Announces this server, and reads the announcements of the others. Returns the position up to
+    /// which no server needs the runs that the log has removed.
     fn update_members(&self) -> Result<Position, StorageError> {
         let bucket = self.options.bucket.as_ref();
-        let beat = {
+        let heartbeat_number = {
             let mut state = self.state.lock();
-            state.beat += 1;
-            state.beat
+            state.heartbeat_number += 1;
+            state.heartbeat_number
         };
         let own = Announcement {
             state: MemberState {
@@ -87,7 +87,7 @@ impl Shared {
                 applied: self.log.newest_time(),
             },
             needs_after: Position::MAX,
-            beat,
+            heartbeat_number,
             builder: None,
         };
         members::announce(bucket, self.server, &own)?;
@@ -104,8 +104,9 @@ impl Shared {
         Ok(needed.unwrap_or(Position::MAX))
     }
 
-    /// Does what [`run_collection`](Self::run_collection) does in each interval.
-    pub(super) fn look_and_collect(&self) -> Result<(), StorageError> {
+    /// Exchanges announcements with the other servers, then collects garbage, as
+    /// [`run_collection`](Self::run_collection) does in each interval.
+    pub(super) fn update_members_and_collect(&self) -> Result<(), StorageError> {
         self.update_members()?;
         self.collect_due()
     }
