@@ -212,12 +212,12 @@ impl RunObjects {
 
     /// Returns what is known of the runs and parts of runs on the local disk.
     pub fn cache_statistics(&self) -> StoreCache {
-        let (hits, misses) = self.cache.reads();
+        let reads = self.cache.reads();
         StoreCache {
             bytes: self.cache.bytes() + self.local_bytes.load(Ordering::Relaxed),
             bytes_max: self.cache_bytes_max,
-            hits,
-            misses,
+            hits: reads.hits,
+            misses: reads.misses,
         }
     }
 }

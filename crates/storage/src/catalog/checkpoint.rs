@@ -102,12 +102,12 @@ pub(crate) fn encode(position: Position, rows: &Rows) -> Vec<u8> {
 
 /// Encodes a checkpoint whose rows are encrypted. Its header is bound to them.
 fn encode_encrypted(keys: &DataKeys, position: Position, rows: &Rows) -> io::Result<Vec<u8>> {
-    let (cipher, field) = keys.create_file_key(FileKind::Checkpoint, position.0)?;
+    let key = keys.create_file_key(FileKind::Checkpoint, position.0)?;
     let mut bytes = header(MAGIC_ENCRYPTED, position, rows);
-    bytes.extend_from_slice(&field);
+    bytes.extend_from_slice(&key.header_field);
     put_rows(&mut bytes, rows);
     let (header, rows) = bytes.split_at_mut(HEADER_ENCRYPTED_BYTES);
-    let tag = cipher.encrypt(numbered_nonce(NONCE), header, rows);
+    let tag = key.cipher.encrypt(numbered_nonce(NONCE), header, rows);
     let tag = tag.ok_or_else(|| io::Error::other("the rows of the catalog are too long"))?;
     bytes.extend_from_slice(&tag);
     Ok(with_checksum(bytes, position))

@@ -19,18 +19,42 @@ pub(crate) enum FileKind {
     Object,
 }
 
-/// Creates the key of a new file, if there are data keys. Returns it with the field for the header
-/// of the file, which has zeros if the file is not encrypted.
+/// The key of a new file.
+pub(crate) struct FileKey {
+    pub cipher: Cipher,
+    /// The field for the header of the file, by which a reader finds the key.
+    pub header_field: [u8; 8],
+}
+
+/// The key of a new file that may be unencrypted.
+pub(crate) struct OptionalFileKey {
+    /// `None` if the file is not encrypted.
+    pub cipher: Option<Cipher>,
+    /// The field for the header of the file. It has zeros if the file is not encrypted.
+    pub header_field: [u8; 8],
+}
+
+/// Creates the key of a new file, if there are data keys. Fails if the operating system has no
+/// random numbers.
 pub(crate) fn new_file_key(
     keys: Option<&DataKeys>,
     kind: FileKind,
     number: u64,
-) -> io::Result<(Option<Cipher>, [u8; 8])> {
-    let Some(keys) = keys else {
-        return Ok((None, [0; 8]));
-    };
-    let (cipher, field) = keys.create_file_key(kind, number)?;
-    Ok((Some(cipher), field))
+) -> io::Result<OptionalFileKey> {
+    let key = keys.map(|keys| keys.create_file_key(kind, number));
+    Ok(match key.transpose()? {
+        Some(FileKey {
+            cipher,
+            header_field,
+        }) => OptionalFileKey {
+            cipher: Some(cipher),
+            header_field,
+        },
+        None => OptionalFileKey {
+            cipher: None,
+            header_field: [0; 8],
+        },
+    })
 }
 
 impl FileKind {
@@ -105,8 +129,8 @@ impl DataKeys {
         self.keys.last().map_or(0, |key| key.generation)
     }
 
-    /// Creates the key of a new file. Returns it with the field for the header of the file.
-    pub fn create_file_key(&self, kind: FileKind, number: u64) -> io::Result<(Cipher, [u8; 8])> {
+    /// Creates the key of a new file. Fails if the operating system has no random numbers.
+    pub fn create_file_key(&self, kind: FileKind, number: u64) -> io::Result<FileKey> {
         let newest = self.newest();
         let mut salt = [0; SALT_BYTES];
         fill_random(&mut salt)?;
@@ -116,7 +140,10 @@ impl DataKeys {
         };
         let cipher = self.derive(kind, number, reference);
         let cipher = cipher.ok_or_else(|| io::Error::other("the data folder has no data key"))?;
-        Ok((cipher, reference.to_bytes()))
+        Ok(FileKey {
+            cipher,
+            header_field: reference.to_bytes(),
+        })
     }
 
     /// Returns the key of a file by the field in its header. Returns `None` if the data key that
@@ -186,7 +213,10 @@ mod tests {
     #[test]
     fn file_keys_differ_by_kind_number_salt_and_generation() {
         let (old, both) = (keys(&[1]), keys(&[1, 2]));
-        let (cipher, field) = both.create_file_key(FileKind::Run, 7).unwrap();
+        let FileKey {
+            cipher,
+            header_field: field,
+        } = both.create_file_key(FileKind::Run, 7).unwrap();
         assert_eq!(field[..2], [2, 0]);
         let mut sealed = *b"some bytes";
         let tag = cipher

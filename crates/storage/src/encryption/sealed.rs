@@ -39,16 +39,16 @@ fn number(name: &str) -> u64 {
 impl DataKeys {
     /// Encrypts bytes that get a name.
     pub fn seal(&self, name: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let (cipher, field) = self.create_file_key(FileKind::Object, number(name))?;
+        let key = self.create_file_key(FileKind::Object, number(name))?;
         let nonce = self.next_nonce();
         let mut sealed = Vec::with_capacity(HEADER_BYTES + bytes.len() + TAG_BYTES);
         sealed.extend_from_slice(MAGIC);
-        sealed.extend_from_slice(&field);
+        sealed.extend_from_slice(&key.header_field);
         let context = [sealed.as_slice(), name.as_bytes()].concat();
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(bytes);
         let plain = sealed.split_at_mut(HEADER_BYTES).1;
-        let tag = cipher.encrypt(nonce, &context, plain);
+        let tag = key.cipher.encrypt(nonce, &context, plain);
         let tag = tag.ok_or_else(|| io::Error::other("it is too long to be encrypted"))?;
         sealed.extend_from_slice(&tag);
         Ok(sealed)

@@ -109,19 +109,19 @@ impl CopiedSegment {
         let path = path(number);
         let file = disk.create(&path).map_err(at(disk, &path))?;
         let created = new_file_key(keys, FileKind::Segment, number);
-        let (cipher, key_field) = created.map_err(at(disk, &path))?;
+        let key = created.map_err(at(disk, &path))?;
         let header = SegmentHeader {
             number,
             first,
             synced: Position::ZERO,
-            key_field,
+            key_field: key.header_field,
         };
         file.write_at(0, &header.encode())
             .map_err(at(disk, &path))?;
         Ok(Self {
             number,
             file,
-            cipher,
+            cipher: key.cipher,
         })
     }
 }

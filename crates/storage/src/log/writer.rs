@@ -169,13 +169,13 @@ impl Writer {
         let file = take_file(shared, number)?;
         let synced = Position(shared.synced.load(Ordering::Acquire));
         let created = new_file_key(shared.keys.as_deref(), FileKind::Segment, number);
-        let (cipher, key_field) = created.map_err(at(&shared.disk, &path(number)))?;
-        let cipher = cipher.map(Arc::new);
+        let key = created.map_err(at(&shared.disk, &path(number)))?;
+        let cipher = key.cipher.map(Arc::new);
         let header = SegmentHeader {
             number,
             first: self.next,
             synced,
-            key_field,
+            key_field: key.header_field,
         }
         .encode();
         if let Err(error) = file.write_at(0, &header) {

@@ -203,10 +203,12 @@ impl ChunkCache {
         self.chunks.weight()
     }
 
-    /// Returns the number of reads that found their chunk, and of those that did not.
-    pub fn reads(&self) -> (u64, u64) {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (count(&self.hits), count(&self.misses))
+    /// Returns the numbers of reads since the start.
+    pub fn reads(&self) -> ChunkReads {
+        ChunkReads {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns the largest size of all chunks in bytes.
@@ -220,6 +222,14 @@ impl ChunkCache {
             self.chunks.set_capacity(bytes);
         }
     }
+}
+
+/// The numbers of reads of chunks.
+pub(crate) struct ChunkReads {
+    /// Reads that found their chunk in the cache.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
 }
 
 /// Returns the content of a chunk, or `None` if its checksum does not match.

@@ -38,15 +38,15 @@ impl RunWriter {
         let path = unfinished_path(run);
         let disk = &store.disk;
         let created = new_file_key(store.keys.as_deref(), FileKind::Run, run.0);
-        let (cipher, field) = created.map_err(at(disk, &path))?;
+        let key = created.map_err(at(disk, &path))?;
         let file = disk.create(&path).map_err(at(disk, &path))?;
         let mut buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
-        buffer.extend_from_slice(&header(run, field));
+        buffer.extend_from_slice(&header(run, key.header_field));
         Ok(Self {
             store,
             file,
             run,
-            cipher,
+            cipher: key.cipher,
             buffer,
             offset: 0,
             block_count: 0,
