@@ -65,7 +65,11 @@ impl<'a> BlockLayout<'a> {
 
     /// Returns what an interval begins with. `None` if the block is damaged.
     pub(crate) fn content(&self, interval: usize) -> Option<IntervalContent<'a>> {
-        let (key, form, mut rest) = beginning(self.interval(interval)?)?;
+        let IntervalStart {
+            key,
+            form,
+            mut rest,
+        } = IntervalStart::read(self.interval(interval)?)?;
         if form != GroupForm::Piece {
             return Some(IntervalContent::Entries);
         }
@@ -116,17 +120,36 @@ impl<'a> BlockLayout<'a> {
     }
 }
 
-/// Returns the first key of an interval, the form of its group, and the bytes after the head.
-fn beginning(mut bytes: &[u8]) -> Option<(&[u8], GroupForm, &[u8])> {
-    // At a restart the key is whole.
-    let key = RelativeKey::take(&mut bytes)?.suffix;
-    let form = GroupForm::from_head(varint::take(&mut bytes)?);
-    Some((key, form, bytes))
+/// The start of an interval.
+struct IntervalStart<'b> {
+    /// The key of the first entry.
+    key: &'b [u8],
+    /// The form of the first group.
+    form: GroupForm,
+    /// The bytes after the head of the group.
+    rest: &'b [u8],
+}
+
+impl IntervalStart<'_> {
+    fn read(mut bytes: &[u8]) -> Option<IntervalStart<'_>> {
+        // At a restart, the suffix is the whole key.
+        let key = RelativeKey::take(&mut bytes)?.suffix;
+        let form = GroupForm::from_head(varint::take(&mut bytes)?);
+        Some(IntervalStart {
+            key,
+            form,
+            rest: bytes,
+        })
+    }
 }
 
 /// Returns the key and id of the first entry of an interval.
 fn first_of(bytes: &[u8]) -> Option<EntryKey<'_>> {
-    let (key, form, mut rest) = beginning(bytes)?;
+    let IntervalStart {
+        key,
+        form,
+        mut rest,
+    } = IntervalStart::read(bytes)?;
     let id = match form {
         GroupForm::Piece => RecordId(Piece::read(take_payload(&mut rest)?)?.first_id()),
         GroupForm::One { id, .. } => id,

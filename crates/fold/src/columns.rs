@@ -81,9 +81,9 @@ fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn split_group(rest: &mut &[u8], columns: &mut [Vec<u8>]) -> Option<()> {
     let lengths = take(rest)?;
     columns.get_mut(LENGTHS)?.push(lengths);
-    let (shared, length) = key_lengths(lengths, rest, columns.get_mut(LONG_LENGTHS)?)?;
-    let suffix = varint::take_bytes(rest, length as u64)?;
-    let mut places = KEYS.skip(shared);
+    let lengths = KeyLengths::decode(lengths, rest, columns.get_mut(LONG_LENGTHS)?)?;
+    let suffix = varint::take_bytes(rest, lengths.suffix as u64)?;
+    let mut places = KEYS.skip(lengths.shared);
     for byte in suffix {
         let place = places.next().unwrap_or(KEYS.end - 1);
         columns.get_mut(place)?.push(*byte);
@@ -141,9 +141,9 @@ impl<'c> Columns<'c> {
     fn join_group(&mut self, block: &mut Vec<u8>) -> Option<u64> {
         let lengths = take(self.left.get_mut(LENGTHS)?)?;
         block.push(lengths);
-        let (shared, length) = key_lengths(lengths, self.left.get_mut(LONG_LENGTHS)?, block)?;
-        let first = KEYS.start.checked_add(shared)?;
-        let end = first.checked_add(length)?;
+        let lengths = KeyLengths::decode(lengths, self.left.get_mut(LONG_LENGTHS)?, block)?;
+        let first = KEYS.start.checked_add(lengths.shared)?;
+        let end = first.checked_add(lengths.suffix)?;
         let last = KEYS.end - 1;
         for place in first.min(last)..end.min(last) {
             block.push(take(self.left.get_mut(place)?)?);
@@ -170,20 +170,33 @@ impl<'c> Columns<'c> {
     }
 }
 
-/// Decodes the shared length and the suffix length of a key from the first byte of a group. Lengths
-/// that do not fit into it are taken off `long`, and their bytes are appended to `into`.
-fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usize, usize)> {
-    let mut length_of = |short: u8| {
-        if short < LONG {
-            return Some(usize::from(short));
-        }
-        let more = take_varint(long)?;
-        into.extend_from_slice(more);
-        usize::try_from(number(more)?)
-            .ok()?
-            .checked_add(usize::from(LONG))
-    };
-    Some((length_of(lengths >> 4)?, length_of(lengths & LONG)?))
+/// The lengths of the two parts of a key, in bytes.
+struct KeyLengths {
+    /// The length of the part that the key has in common with the key before it.
+    shared: usize,
+    /// The length of the rest.
+    suffix: usize,
+}
+
+impl KeyLengths {
+    /// Decodes the lengths of a key from the first byte of a group. Lengths that do not fit into it
+    /// are taken off `long`, and their bytes are appended to `into`.
+    fn decode(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<KeyLengths> {
+        let mut length_of = |short: u8| {
+            if short < LONG {
+                return Some(usize::from(short));
+            }
+            let more = take_varint(long)?;
+            into.extend_from_slice(more);
+            usize::try_from(number(more)?)
+                .ok()?
+                .checked_add(usize::from(LONG))
+        };
+        Some(KeyLengths {
+            shared: length_of(lengths >> 4)?,
+            suffix: length_of(lengths & LONG)?,
+        })
+    }
 }
 
 /// Takes the bytes that follow a group's head. Returns them and the number of entries of the group.

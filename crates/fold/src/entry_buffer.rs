@@ -152,23 +152,25 @@ impl EntryBuffer {
     /// Returns the payload of an entry as a view of its arena.
     pub fn payload(&self, number: usize) -> Bytes {
         let slot = &self.slots[number];
-        let (arena, start) = self.payload_place(slot);
-        self.arenas[arena].slice(start..start + slot.payload_bytes() as usize)
+        let PayloadLocation { arena, offset } = self.payload_location(slot);
+        self.arenas[arena].slice(offset..offset + slot.payload_bytes() as usize)
     }
 
-    /// Returns the arena of a payload and the offset in it.
-    fn payload_place(&self, slot: &BufferSlot) -> (usize, usize) {
-        let own = (
-            slot.arena as usize,
-            (slot.offset + slot.key_bytes_in_arena()) as usize,
-        );
+    fn payload_location(&self, slot: &BufferSlot) -> PayloadLocation {
+        let arena = slot.arena as usize;
         if slot.payload_length & ELSEWHERE == 0 {
-            return own;
+            return PayloadLocation {
+                arena,
+                offset: (slot.offset + slot.key_bytes_in_arena()) as usize,
+            };
         }
         let reference = self.arena_bytes(slot, slot.key_length, REFERENCE_BYTES);
-        let [arena, start] = [0, 1].map(|place| reference.as_chunks().0[place]);
+        let [distance, offset] = [0, 1].map(|number| reference.as_chunks().0[number]);
         let number = |bytes| u32::from_le_bytes(bytes) as usize;
-        (own.0 + number(arena), number(start))
+        PayloadLocation {
+            arena: arena + number(distance),
+            offset: number(offset),
+        }
     }
 
     /// Prefetches the long keys of these entries. Sorted slots point to keys in order of arrival,
@@ -338,9 +340,17 @@ impl EntryBuffer {
     }
 
     fn payload_of(&self, slot: &BufferSlot) -> &[u8] {
-        let (arena, start) = self.payload_place(slot);
-        &self.arenas[arena][start..start + slot.payload_bytes() as usize]
+        let PayloadLocation { arena, offset } = self.payload_location(slot);
+        &self.arenas[arena][offset..offset + slot.payload_bytes() as usize]
     }
+}
+
+/// The location of a payload.
+struct PayloadLocation {
+    /// The index of the arena.
+    arena: usize,
+    /// The offset in the arena in bytes.
+    offset: usize,
 }
 
 impl Drop for EntryBuffer {

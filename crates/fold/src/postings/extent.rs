@@ -5,7 +5,7 @@
 
 use windrow_storage::StorageError;
 
-use super::segments::{Segment, SegmentCursor};
+use super::segments::{Segment, SegmentCounts, SegmentCursor};
 use crate::entry::RecordId;
 use crate::extents::{Bounds, CachedExtent, ExtentCache, SourceExtent, both};
 
@@ -29,7 +29,7 @@ pub fn extent_from(
     };
     let mut segments = place.clone();
     while let Some(last_id) = segments.last_id() {
-        let (records, deletions) = segments.len();
+        let SegmentCounts { records, deletions } = segments.counts();
         extent.last_id = last_id;
         extent.records += records as u64;
         extent.deletions += deletions as u64;
@@ -81,7 +81,7 @@ pub fn bounds_from(
 /// Returns the cache for the extent of the list that begins at the cursor. Only lists that begin
 /// with a piece, which are long, are cached.
 fn extent_cache(place: &SegmentCursor) -> Option<&ExtentCache> {
-    let (section, ..) = place.piece_at()?;
+    let section = &place.section_location()?.section;
     matches!(place.here, Segment::Piece { .. }).then_some(&section.extents)
 }
 

@@ -3,6 +3,7 @@
 //! A segment is a piece of packed postings or a group of [`DecodedRows`]. Moving from one to the
 //! next does not unpack a piece.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use windrow_postings::{Impact, Piece};
@@ -46,7 +47,7 @@ pub enum Segment {
         group: usize,
     },
     Rows(Arc<DecodedRows>),
-    /// Behind the last segment.
+    /// After the last segment.
     End,
 }
 
@@ -60,12 +61,21 @@ enum Origin {
     },
 }
 
+/// The number of entries of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SegmentCounts {
+    pub records: usize,
+    pub deletions: usize,
+}
+
 /// A position in a section.
 #[derive(Clone, Debug)]
-struct SectionLocation {
-    section: Arc<Section>,
-    block: usize,
-    bytes: Block,
+pub struct SectionLocation {
+    pub section: Arc<Section>,
+    /// The number of the open block.
+    pub block: usize,
+    /// The open block.
+    pub bytes: Block,
     /// The offset of the next group, and the end of the last group of the block.
     next: usize,
     end: usize,
@@ -122,10 +132,10 @@ impl SegmentCursor {
         &self.key
     }
 
-    /// Returns the section, the number of the open block, and the block. `None` for a buffer.
-    pub fn piece_at(&self) -> Option<(&Arc<Section>, usize, &Block)> {
+    /// Returns the section and its open block. `None` for a buffer.
+    pub fn section_location(&self) -> Option<&SectionLocation> {
         match &self.origin {
-            Origin::Section(place) => Some((&place.section, place.block, &place.bytes)),
+            Origin::Section(location) => Some(location),
             Origin::Buffer { .. } => None,
         }
     }
@@ -139,7 +149,7 @@ impl SegmentCursor {
         else {
             return None;
         };
-        let (_, _, bytes) = self.piece_at()?;
+        let bytes = &self.section_location()?.bytes;
         Some((Piece::read(bytes.get(start..end)?)?, group))
     }
 
@@ -243,19 +253,18 @@ impl SegmentCursor {
         self.decoded = other.decoded.clone();
     }
 
-    /// Returns the first and the last id that the segment, or the group in it, may have. `None` at
-    /// the end.
-    pub fn span(&self) -> Option<(RecordId, RecordId)> {
+    /// Returns the range of ids that the segment, or the group in it, may have. `None` at the end.
+    pub fn id_range(&self) -> Option<RangeInclusive<RecordId>> {
         match &self.here {
             Segment::End => None,
-            Segment::Rows(rows) => rows.first_id().zip(rows.last_id()),
+            Segment::Rows(rows) => Some(rows.first_id()?..=rows.last_id()?),
             Segment::Piece { .. } => {
                 let (piece, group) = self.piece()?;
                 let first = match group.checked_sub(1) {
                     None => piece.first_id(),
                     Some(before) => piece.last_id_of(before)?.saturating_add(1),
                 };
-                Some((RecordId(first), RecordId(piece.last_id_of(group)?)))
+                Some(RecordId(first)..=RecordId(piece.last_id_of(group)?))
             }
         }
     }
@@ -310,12 +319,18 @@ impl SegmentCursor {
         }
     }
 
-    /// Returns the number of records of the segment, and the number of deletions.
-    pub fn len(&self) -> (usize, usize) {
+    /// Returns the number of entries of the segment.
+    pub fn counts(&self) -> SegmentCounts {
         match &self.here {
-            Segment::End => (0, 0),
-            Segment::Rows(rows) => (rows.len() - rows.deletions(), rows.deletions()),
-            Segment::Piece { .. } => (self.piece().map_or(0, |(piece, _)| piece.len()), 0),
+            Segment::End => SegmentCounts::default(),
+            Segment::Rows(rows) => SegmentCounts {
+                records: rows.len() - rows.deletions(),
+                deletions: rows.deletions(),
+            },
+            Segment::Piece { .. } => SegmentCounts {
+                records: self.piece().map_or(0, |(piece, _)| piece.len()),
+                deletions: 0,
+            },
         }
     }
 

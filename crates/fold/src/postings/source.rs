@@ -11,7 +11,7 @@ use windrow_storage::{Block, StorageError};
 use super::END;
 use super::extent::{bounds_from, extent_from};
 use super::rows::DecodedRows;
-use super::segments::{Segment, SegmentCursor};
+use super::segments::{SectionLocation, Segment, SegmentCursor};
 
 use crate::entry::RecordId;
 use crate::extents::{Bounds, SourceExtent};
@@ -199,7 +199,7 @@ impl SourceList {
         self.is_at_first_segment = false;
         // The look-ahead has skipped the segments before it already.
         if let Some(look) = self.look.take()
-            && look.span().is_some_and(|(first, _)| first <= id)
+            && look.id_range().is_some_and(|ids| *ids.start() <= id)
         {
             self.place = look;
         }
@@ -313,7 +313,7 @@ impl SourceList {
 
     #[cold]
     fn read_lengths(&mut self, page: u64) -> Result<(), StorageError> {
-        let Some((section, ..)) = self.place.piece_at() else {
+        let Some(SectionLocation { section, .. }) = self.place.section_location() else {
             return Err(self.place.undecodable());
         };
         let field = section.field_of(self.place.key());
@@ -386,7 +386,8 @@ impl SourceList {
             .group(number)
             .ok_or_else(undecodable)?
             .positions_before();
-        let (section, block, _) = self.place.piece_at().ok_or_else(undecodable)?;
+        let location = self.place.section_location().ok_or_else(undecodable)?;
+        let (section, block) = (&location.section, location.block);
         let known = self
             .positions_location
             .take()
@@ -408,19 +409,17 @@ impl SourceList {
     /// Moves the look-ahead to the first segment or group that may have this id or a greater one,
     /// and returns its bound. `None` if there is none.
     pub fn bounds_from(&mut self, id: RecordId) -> Result<Option<SegmentBounds>, StorageError> {
-        let Some((first, last)) = self.place.span() else {
+        let Some(ids) = self.place.id_range() else {
             return Ok(None);
         };
-        if last >= id {
+        if *ids.end() >= id {
             // The list itself is there.
             return Ok(bounds_at(&self.place));
         }
-        let look_last = self.look.as_ref().and_then(SegmentCursor::span);
-        let is_useful = match (&self.look, look_last) {
-            (Some(_), Some((_, look_last))) => look_last >= first,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
+        let is_useful = self.look.as_ref().is_some_and(|look| {
+            let look_ids = look.id_range();
+            look_ids.is_none_or(|look_ids| look_ids.end() >= ids.start())
+        });
         if !is_useful {
             self.look = Some(self.place.clone());
         }
@@ -433,8 +432,10 @@ impl SourceList {
 
     /// Returns the totals of the lengths of the field in the section.
     pub fn length_totals(&self) -> Result<LengthTotals, StorageError> {
-        match self.place.piece_at() {
-            Some((section, ..)) => section.length_totals(section.field_of(self.place.key())),
+        match self.place.section_location() {
+            Some(SectionLocation { section, .. }) => {
+                section.length_totals(section.field_of(self.place.key()))
+            }
             None => Ok(LengthTotals::default()),
         }
     }
@@ -464,7 +465,7 @@ fn group_at(place: &SegmentCursor) -> Option<Group<'_>> {
 }
 
 fn bounds_at(segments: &SegmentCursor) -> Option<SegmentBounds> {
-    let (first, last) = segments.span()?;
+    let (first, last) = segments.id_range()?.into_inner();
     let (impacts, score) = segments.bound()?;
     Some(SegmentBounds {
         first,

@@ -28,6 +28,11 @@ pub struct EntrySlots {
     in_arena: usize,
 }
 
+struct EntryBytes<'s> {
+    key: &'s [u8],
+    payload: &'s [u8],
+}
+
 #[derive(Clone, Copy, Debug)]
 struct EntrySlot {
     head: KeyHead,
@@ -108,13 +113,15 @@ impl EntrySlots {
     fn entry<'a>(&'a self, slot: &'a EntrySlot) -> Entry<'a> {
         let id = slot.id();
         let length = slot.key_length();
-        let (key, payload) = if slot.is_in_arena() {
+        let EntryBytes { key, payload } = if slot.is_in_arena() {
             let found = self.in_arena(slot);
             found.unwrap_or_else(|| not_in_arena(slot))
         } else {
             let key = slot.head.key(length as usize);
-            let key = key.unwrap_or_else(|| not_in_arena(slot));
-            (key, &slot.payload[..slot.payload_length()])
+            EntryBytes {
+                key: key.unwrap_or_else(|| not_in_arena(slot)),
+                payload: &slot.payload[..slot.payload_length()],
+            }
         };
         Entry {
             key,
@@ -125,12 +132,14 @@ impl EntrySlots {
         }
     }
 
-    fn in_arena(&self, slot: &EntrySlot) -> Option<(&[u8], &[u8])> {
+    /// Returns the bytes of an entry that is in the arena.
+    fn in_arena(&self, slot: &EntrySlot) -> Option<EntryBytes<'_>> {
         let mut rest = self.arena.get(slot.offset()..)?;
         let length = varint::take(&mut rest)?;
         let key = varint::take_bytes(&mut rest, length)?;
         let length = varint::take(&mut rest)?;
-        Some((key, varint::take_bytes(&mut rest, length)?))
+        let payload = varint::take_bytes(&mut rest, length)?;
+        Some(EntryBytes { key, payload })
     }
 
     fn sort(&mut self) {
