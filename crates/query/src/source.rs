@@ -174,14 +174,23 @@ pub trait Source: Send + Sync {
     fn approximate_count(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }
 
+/// The names in a namespace.
+pub(crate) struct NamespaceParts<'n> {
+    pub database: &'n str,
+    pub collection: &'n str,
+}
+
 /// Splits [`Source::namespace`] into the names of the database and the collection.
-pub(crate) fn split_namespace(namespace: &str) -> Result<(&str, &str), Bug> {
-    let parts = namespace.split_once('.');
-    parts.ok_or_else(|| {
-        Bug::new(format!(
+pub(crate) fn split_namespace(namespace: &str) -> Result<NamespaceParts<'_>, Bug> {
+    match namespace.split_once('.') {
+        Some((database, collection)) => Ok(NamespaceParts {
+            database,
+            collection,
+        }),
+        None => Err(Bug::new(format!(
             "the namespace '{namespace}' does not contain a database"
-        ))
-    })
+        ))),
+    }
 }
 
 /// The largest number of ranges whose entries are counted. Larger lists of ranges are sampled.

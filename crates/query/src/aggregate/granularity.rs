@@ -150,8 +150,8 @@ impl Granularity {
         }
         match (self, value) {
             (Granularity::PowersOfTwo, _) => {
-                let (_, above) = surrounding_exponents(value)?;
-                Ok(power_of_two(value, above))
+                let exponents = surrounding_exponents(value)?;
+                Ok(power_of_two(value, exponents.above))
             }
             (Granularity::Series(series), ValueRef::Decimal128(number)) => {
                 Ok(Value::Decimal128(rounding::above(series, number)?))
@@ -169,8 +169,8 @@ impl Granularity {
         }
         match (self, value) {
             (Granularity::PowersOfTwo, _) => {
-                let (below, _) = surrounding_exponents(value)?;
-                Ok(power_of_two(value, below))
+                let exponents = surrounding_exponents(value)?;
+                Ok(power_of_two(value, exponents.below))
             }
             (Granularity::Series(series), ValueRef::Decimal128(number)) => {
                 Ok(Value::Decimal128(rounding::below(series, number)?))
@@ -198,23 +198,35 @@ fn double(value: ValueRef<'_>) -> Result<f64, Bug> {
     number.ok_or_else(|| Bug::new(format!("rounding a {}", value.type_of().name())))
 }
 
+/// The exponents of the next powers of two below and above a number.
+struct SurroundingExponents {
+    below: i32,
+    above: i32,
+}
+
 /// Returns the exponents of the next powers of two below and above a positive number. As in
 /// MongoDB, the exponents for doubles and decimals are computed from the logarithm as a double,
 /// those for integers from their bits.
-fn surrounding_exponents(value: ValueRef<'_>) -> Result<(i32, i32), Bug> {
+fn surrounding_exponents(value: ValueRef<'_>) -> Result<SurroundingExponents, Bug> {
     let logarithm = match value {
         ValueRef::Int32(number) => return Ok(exponents_of_integer(i64::from(number))),
         ValueRef::Int64(number) => return Ok(exponents_of_integer(number)),
         ValueRef::Decimal128(number) => log2(number),
         other => double(other)?.log2(),
     };
-    Ok((logarithm.ceil() as i32 - 1, logarithm.floor() as i32 + 1))
+    Ok(SurroundingExponents {
+        below: logarithm.ceil() as i32 - 1,
+        above: logarithm.floor() as i32 + 1,
+    })
 }
 
-fn exponents_of_integer(number: i64) -> (i32, i32) {
+fn exponents_of_integer(number: i64) -> SurroundingExponents {
     let floor = 63 - number.leading_zeros() as i32;
     let is_power = number.count_ones() == 1;
-    (if is_power { floor - 1 } else { floor }, floor + 1)
+    SurroundingExponents {
+        below: if is_power { floor - 1 } else { floor },
+        above: floor + 1,
+    }
 }
 
 /// Returns the double nearest to the logarithm. It is a whole number for powers of two only.

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
 use crate::source::Source;
-use crate::source::split_namespace;
+use crate::source::{NamespaceParts, split_namespace};
 use crate::statistics::{CollectionStatistics, SearchIndexName, Statistics, checked_scale};
 
 const NO_OPTIONS: i32 = 28_803;
@@ -42,7 +42,10 @@ pub(super) fn rows(
     context: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
     let namespace = source.namespace();
-    let (database, collection) = split_namespace(&namespace)?;
+    let NamespaceParts {
+        database,
+        collection,
+    } = split_namespace(&namespace)?;
     let documents = context
         .collections
         .statistics(database, collection, statistics)?;

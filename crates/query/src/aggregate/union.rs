@@ -142,8 +142,7 @@ impl Transformation for UnionWith {
             shown.drain(..usize::from(is_reached));
         } else {
             let namespace = over.source.namespace();
-            let (_, collection) = split_namespace(&namespace)?;
-            operands.push("coll", collection);
+            operands.push("coll", split_namespace(&namespace)?.collection);
         }
         let shown = shown.into_iter().map(Value::Document);
         operands.push("pipeline", Value::Array(shown.collect()));
