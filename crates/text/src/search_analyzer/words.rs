@@ -39,7 +39,7 @@ pub(super) fn bounded(
     let mut position = 0;
     let mut start = 0;
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
-        let (ascii, other) = leading_parts(rest);
+        let LeadingParts { ascii, other } = leading_parts(rest);
         ascii_words(
             rest.get(..ascii).unwrap_or_default().as_bytes(),
             |word, case| {
@@ -90,17 +90,26 @@ pub(super) fn has_signs(word: &str) -> bool {
     word.ends_with(['+', '#'])
 }
 
-/// Returns two lengths: of the part before the first character outside ASCII, up to a space, and of
-/// the part that contains that character, up to the next space.
-fn leading_parts(text: &str) -> (usize, usize) {
+/// The lengths in bytes of the first two parts of a text.
+struct LeadingParts {
+    /// The part before the first character outside ASCII. It ends after a space.
+    ascii: usize,
+    /// The part that contains that character, up to and including the next space.
+    other: usize,
+}
+
+fn leading_parts(text: &str) -> LeadingParts {
     let ascii = ascii_length(text);
     let (before, behind) = text.as_bytes().split_at(ascii);
     if behind.is_empty() {
-        return (ascii, 0);
+        return LeadingParts { ascii, other: 0 };
     }
     let start = memchr::memrchr(b' ', before).map_or(0, |space| space + 1);
     let end = memchr::memchr(b' ', behind).map_or(text.len(), |space| ascii + space + 1);
-    (start, end - start)
+    LeadingParts {
+        ascii: start,
+        other: end - start,
+    }
 }
 
 /// Visits the words of a text in any script.

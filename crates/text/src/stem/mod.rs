@@ -59,7 +59,7 @@ impl Stemmer {
         if is_fast {
             english::stem(word, &mut self.buffer);
         } else {
-            let (head, tail) = stemmed_part(word);
+            let WordParts { head, tail } = WordParts::of_word(word);
             self.buffer.clear();
             self.buffer.push_str(head);
             if self.grammar == Grammar::Hungarian {
@@ -92,10 +92,20 @@ fn hungarian(snowball: &rust_stemmers::Stemmer, word: &str, output: &mut String)
     }
 }
 
-/// Splits a word into the part that is kept and the part that Snowball processes.
-fn stemmed_part(word: &str) -> (&str, &str) {
-    let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
-    word.split_at(start)
+/// The parts of a word.
+struct WordParts<'w> {
+    /// The part that is kept.
+    head: &'w str,
+    /// The part that Snowball processes.
+    tail: &'w str,
+}
+
+impl WordParts<'_> {
+    fn of_word(word: &str) -> WordParts<'_> {
+        let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
+        let (head, tail) = word.split_at(start);
+        WordParts { head, tail }
+    }
 }
 
 /// Returns the algorithm of a language. Returns `None` if its words are not stemmed.
