@@ -76,7 +76,7 @@ impl Client {
         }
     }
 
-    /// The strongest mechanism that a user has.
+    /// Returns the strongest mechanism that a user has.
     fn mechanism_of(&mut self, user: &str, database: &str) -> Result<Mechanism, ClientError> {
         let hello = doc! {
             "hello": 1, "saslSupportedMechs": (format!("{database}.{user}")), "$db": "admin",
@@ -85,9 +85,12 @@ impl Client {
         let known = reply.get("saslSupportedMechs").and_then(ValueRef::as_array);
         let mut known = known.into_iter().flatten().filter_map(ValueRef::as_str);
         let strongest = Mechanism::ScramSha256;
-        match known.any(|name| name == strongest.name()) {
-            false if reply.get("saslSupportedMechs").is_some() => Ok(Mechanism::ScramSha1),
-            _ => Ok(strongest),
+        // A server that does not name the mechanisms of the user supports the strongest one.
+        let is_supported = known.any(|name| name == strongest.name());
+        if is_supported || reply.get("saslSupportedMechs").is_none() {
+            Ok(strongest)
+        } else {
+            Ok(Mechanism::ScramSha1)
         }
     }
 
