@@ -196,9 +196,12 @@ impl FieldMapping {
 
     /// Returns `true` if an integer, or another number, is a value of the field.
     pub(super) fn takes_number(&self, is_integer: bool) -> bool {
-        let takes = |one: NumberMapping| match is_integer {
-            true => one.integers,
-            false => one.doubles,
+        let takes = |one: NumberMapping| {
+            if is_integer {
+                one.integers
+            } else {
+                one.doubles
+            }
         };
         self.number.is_some_and(takes) || self.number_facet.is_some_and(takes)
     }
