@@ -126,9 +126,12 @@ impl Shape {
             let only_terms = random.chance(2);
             let depth = if only_terms { 0 } else { depth - 1 };
             (0..1 + random.below(5))
-                .map(|_| match only_terms {
-                    true => Shape::Term(term(random)),
-                    false => Shape::random(random, corpus, depth),
+                .map(|_| {
+                    if only_terms {
+                        Shape::Term(term(random))
+                    } else {
+                        Shape::random(random, corpus, depth)
+                    }
                 })
                 .collect()
         };

@@ -76,9 +76,10 @@ impl ExplainedBm25 {
             1 => "freq, occurrences of term within document".to_owned(),
             _ => format!("phraseFreq={frequency:?}"),
         };
-        let shown_length = match length > EXACT_LENGTHS {
-            true => "dl, length of field (approximate)",
-            false => "dl, length of field",
+        let shown_length = if length > EXACT_LENGTHS {
+            "dl, length of field (approximate)"
+        } else {
+            "dl, length of field"
         };
         let number = |value: f32, shown: &str| Explanation::new(value, shown, Vec::new());
         let average = average_length(self.field);
