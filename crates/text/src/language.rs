@@ -109,32 +109,16 @@ const NAMES: [(Grammar, &str, &str, &[&str]); 16] = [
 impl Language {
     /// No stop words and no stemming.
     pub const NONE: Language = Language::from_grammar(Grammar::None);
-    /// Danish.
-    pub const DANISH: Language = Language::from_grammar(Grammar::Danish);
-    /// Dutch.
-    pub const DUTCH: Language = Language::from_grammar(Grammar::Dutch);
     /// English.
     pub const ENGLISH: Language = Language::from_grammar(Grammar::English);
-    /// Finnish.
-    pub const FINNISH: Language = Language::from_grammar(Grammar::Finnish);
     /// French.
     pub const FRENCH: Language = Language::from_grammar(Grammar::French);
     /// German.
     pub const GERMAN: Language = Language::from_grammar(Grammar::German);
     /// Hungarian.
     pub const HUNGARIAN: Language = Language::from_grammar(Grammar::Hungarian);
-    /// Italian.
-    pub const ITALIAN: Language = Language::from_grammar(Grammar::Italian);
-    /// Norwegian.
-    pub const NORWEGIAN: Language = Language::from_grammar(Grammar::Norwegian);
-    /// Portuguese.
-    pub const PORTUGUESE: Language = Language::from_grammar(Grammar::Portuguese);
-    /// Romanian.
-    pub const ROMANIAN: Language = Language::from_grammar(Grammar::Romanian);
     /// Russian.
     pub const RUSSIAN: Language = Language::from_grammar(Grammar::Russian);
-    /// Spanish.
-    pub const SPANISH: Language = Language::from_grammar(Grammar::Spanish);
     /// Swedish.
     pub const SWEDISH: Language = Language::from_grammar(Grammar::Swedish);
     /// Turkish.
