@@ -83,8 +83,6 @@ pub mod kind {
     pub const RANGE_VALUE: u8 = 15;
     /// A stored value that is not indexed.
     pub const UNINDEXED_VALUE: u8 = 16;
-    /// A stored string that is found by its parts.
-    pub const TEXT_VALUE: u8 = 17;
     /// A query for a part of a string.
     pub const FIND_TEXT_PAYLOAD: u8 = 18;
 }
