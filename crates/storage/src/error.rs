@@ -171,18 +171,7 @@ impl fmt::Display for StorageError {
                 )
             }
             Self::Damaged { place, what } => write!(f, "{place} is damaged: {what}"),
-            Self::InUse {
-                folder,
-                owner: Some(pid),
-            } => {
-                write!(f, "the data folder {folder} is in use by process {pid}")
-            }
-            Self::InUse {
-                folder,
-                owner: None,
-            } => {
-                write!(f, "the data folder {folder} is in use by another process")
-            }
+            Self::InUse { folder, owner } => fmt_in_use(f, folder, *owner),
             Self::UnknownFormat { place, found } => write!(
                 f,
                 "{place} says {found:?}, a format that this version of Windrow does not know"
@@ -237,15 +226,25 @@ impl fmt::Display for StorageError {
                 "{place} cannot be used for a database in an object store: {what}"
             ),
             Self::NotPrimary => write!(f, "not primary: this server follows another one"),
-            Self::Fenced { by, epoch } if by.is_empty() => {
-                write!(f, "another server has taken over the log (epoch {epoch})")
-            }
-            Self::Fenced { by, epoch } => {
-                write!(f, "the server {by} has taken over the log (epoch {epoch})")
-            }
+            Self::Fenced { by, epoch } => fmt_fenced(f, by, *epoch),
             Self::Bug(bug) => bug.fmt(f),
             Self::Io { place, error } => write!(f, "{place}: {error}"),
         }
+    }
+}
+
+fn fmt_in_use(f: &mut fmt::Formatter<'_>, folder: &str, owner: Option<u32>) -> fmt::Result {
+    match owner {
+        Some(pid) => write!(f, "the data folder {folder} is in use by process {pid}"),
+        None => write!(f, "the data folder {folder} is in use by another process"),
+    }
+}
+
+fn fmt_fenced(f: &mut fmt::Formatter<'_>, by: &str, epoch: u64) -> fmt::Result {
+    if by.is_empty() {
+        write!(f, "another server has taken over the log (epoch {epoch})")
+    } else {
+        write!(f, "the server {by} has taken over the log (epoch {epoch})")
     }
 }
 

@@ -179,18 +179,7 @@ impl Replica {
         options.bucket = bucket.clone();
         let state = open_state(&disk, database.id, &options)?;
         let folder = open_copy(&disk, keys.clone())?;
-        // Until the copy is loaded, nothing must be deleted.
-        let loading = Announcement {
-            state: MemberState {
-                address: options.address.clone(),
-                applied: ClusterTime(0),
-            },
-            needs_after: Position::ZERO,
-            heartbeat_number: 0,
-            builder: None,
-        };
-        members::announce(bucket.as_ref(), state.server, &loading)?;
-        members::replace_others(bucket.as_ref(), state.server, &options.address)?;
+        announce_loading(bucket.as_ref(), state.server, &options.address)?;
         let copy = CopyTarget {
             disk: &disk,
             keys: keys.as_ref(),
@@ -457,6 +446,22 @@ impl Replica {
         options.bucket = given;
         Replica::open(disk, storage_options, options)
     }
+}
+
+/// Announces this server as one that needs everything: until its copy is loaded, the others must not
+/// delete any object. Replaces the servers that had its address before.
+fn announce_loading(bucket: &dyn Bucket, server: Id, address: &str) -> Result<(), StorageError> {
+    let loading = Announcement {
+        state: MemberState {
+            address: address.to_owned(),
+            applied: ClusterTime(0),
+        },
+        needs_after: Position::ZERO,
+        heartbeat_number: 0,
+        builder: None,
+    };
+    members::announce(bucket, server, &loading)?;
+    members::replace_others(bucket, server, address)
 }
 
 /// Makes an empty folder the copy of a database.
