@@ -32,6 +32,9 @@ pub fn metrics_page(state: &State) -> String {
     process(&mut page, state);
     connections(&mut page, state);
     operations(&mut page, state);
+    commands(&mut page, state);
+    interrupted_operations(&mut page, state);
+    cursors_and_sessions(&mut page, state);
     durations(&mut page, state);
     documents(&mut page, state);
     let statistics = state.services.engine.statistics();
@@ -183,6 +186,10 @@ fn operations(page: &mut Page, state: &State) {
     ] {
         page.sample(&[("kind", kind)], count(counter));
     }
+}
+
+fn commands(page: &mut Page, state: &State) {
+    let metrics = &state.metrics;
     let commands = metrics.all_command_counts().into_iter();
     let commands: Vec<_> = commands.filter(|(_, it)| count(&it.total) > 0).collect();
     page.family(
@@ -206,6 +213,10 @@ fn operations(page: &mut Page, state: &State) {
         help,
         unknown,
     );
+}
+
+fn interrupted_operations(page: &mut Page, state: &State) {
+    let metrics = &state.metrics;
     let help = "Operations that were ended early, by the reason.";
     page.family("windrow_operations_killed_total", Kind::Counter, help);
     for (reason, counter) in [
@@ -215,6 +226,9 @@ fn operations(page: &mut Page, state: &State) {
     ] {
         page.sample(&[("reason", reason)], count(counter));
     }
+}
+
+fn cursors_and_sessions(page: &mut Page, state: &State) {
     let cursors = state.cursors.counts();
     page.value(
         "windrow_cursors_open",
