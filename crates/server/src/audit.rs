@@ -46,7 +46,7 @@ pub enum AuditTarget {
     File {
         /// Its path. Events are appended to an existing file.
         path: PathBuf,
-        /// What a rotation does.
+        /// The effect of a rotation.
         rotation: LogRotation,
     },
     /// The system's log.

@@ -1,5 +1,4 @@
-//! What the server records in its audit log. Without an audit log, nothing here costs more than a
-//! look at an option.
+//! Records events in the audit log. Without an audit log, each function here only checks an option.
 
 mod direct_writes;
 

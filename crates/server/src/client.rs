@@ -31,10 +31,10 @@ pub struct Client {
     principal: Mutex<Option<Principal>>,
     /// Identifies the connection in the audit log. Generated for its first event.
     uuid: OnceLock<[u8; 16]>,
-    /// `true` if a message of the client was complete, or a reply was sent, since the last look.
+    /// `true` if a message of the client was complete, or a reply was sent, since the last check.
     is_active: AtomicBool,
-    /// The number of looks in a row that have found it inactive.
-    silent_looks: AtomicU32,
+    /// The number of checks in a row that have found it inactive.
+    silent_checks: AtomicU32,
 }
 
 /// The most bytes that a server adds to a message which it passes on to another one: the
@@ -48,7 +48,7 @@ pub struct Principal {
     pub user: Option<UserName>,
     /// Both ends of its connection.
     pub endpoints: Endpoints,
-    /// Whether it may create the first user: it is on the machine of its server.
+    /// `true` if it may create the first user, because it is on the machine of its server.
     pub can_create_first_user: bool,
 }
 
@@ -74,7 +74,7 @@ impl Client {
             principal: Mutex::default(),
             uuid: OnceLock::new(),
             is_active: AtomicBool::new(true),
-            silent_looks: AtomicU32::new(0),
+            silent_checks: AtomicU32::new(0),
         }
     }
 
@@ -98,15 +98,15 @@ impl Client {
         self.is_active.store(true, Relaxed);
     }
 
-    /// Returns how many looks in a row have found no activity before them, with this one. Must be
-    /// called at regular intervals, by one thread.
-    pub fn count_silent_looks(&self) -> u32 {
+    /// Returns the number of checks in a row, including this one, that found no activity since the
+    /// check before. Must be called at regular intervals, by one thread.
+    pub fn count_silent_checks(&self) -> u32 {
         let silent = if self.is_active.swap(false, Relaxed) {
             0
         } else {
-            self.silent_looks.load(Relaxed).saturating_add(1)
+            self.silent_checks.load(Relaxed).saturating_add(1)
         };
-        self.silent_looks.store(silent, Relaxed);
+        self.silent_checks.store(silent, Relaxed);
         silent
     }
 

@@ -22,9 +22,9 @@ pub struct Command {
     pub kind: Kind,
     /// The class under which its latency is counted.
     pub class: LatencyClass,
-    /// Which servers run it, if there are several data sets.
+    /// The servers that run it, if there are several data sets.
     pub routing: Routing,
-    /// What its client must be allowed to do.
+    /// The privileges that its client needs.
     pub needs: Needs,
     /// The arguments with passwords, which are never shown.
     pub secrets: &'static [&'static str],
@@ -32,11 +32,11 @@ pub struct Command {
     pub admin_only: bool,
     /// `true` if it accepts other read concerns than "local".
     pub read_concern: bool,
-    /// Whether it accepts the read concern "snapshot" outside of transactions.
+    /// Its support of the read concern "snapshot" outside of transactions.
     pub snapshot_reads: SnapshotReads,
     /// `true` if it accepts a write concern.
     pub write_concern: bool,
-    /// Whether it can be part of a transaction.
+    /// Its support of transactions.
     pub in_transactions: InTransactions,
     /// Returns `true` for a request that reads and can take long. It then has the default time
     /// limit of reads if it sets none.
@@ -66,7 +66,7 @@ pub struct Command {
     pub run: Run,
 }
 
-/// Which servers run a command, if there are several data sets.
+/// The servers that run a command, if there are several data sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// A server that has the data set of the database.
@@ -87,16 +87,16 @@ pub enum Routing {
     Refused,
 }
 
-/// How the replies of data sets are joined.
+/// The way to join the replies of data sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// One of them is the reply.
+    /// One of the replies is returned.
     One,
-    /// Those of `listDatabases`.
+    /// The databases of all replies are listed, as by `listDatabases`.
     Databases,
-    /// The fields of a document are those of all.
+    /// The document with this name has the fields of all replies.
     Fields(&'static str),
-    /// The elements of an array are those of all.
+    /// The array with this name has the elements of all replies.
     Elements(&'static str),
 }
 
@@ -106,7 +106,7 @@ pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
 /// See [`Command::check`].
 pub type Check = fn(&Request) -> Result<(), CommandError>;
 
-/// Whether a command reads at a snapshot, and the position of the snapshot's time in its reply.
+/// The support of a command for reads at a snapshot: the place of the snapshot's time in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotReads {
     /// It does not support the read concern.
@@ -122,7 +122,7 @@ pub enum SnapshotReads {
     OfCursor,
 }
 
-/// Whether a command can be part of a transaction.
+/// The support of a command for transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTransactions {
     /// Not allowed.

@@ -130,7 +130,7 @@ pub struct NumberedOperation {
     pub statements: Option<StatementNumbers>,
 }
 
-/// What a command with a transaction number is part of.
+/// The role of a command with a transaction number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionPart {
     /// A write that is sent again if its client did not get the reply.
@@ -150,7 +150,7 @@ pub enum StatementNumbers {
     Each(Vec<i32>),
 }
 
-/// Which writes a read must see. A standalone server has the same result for all accepted levels.
+/// The writes that a read must see. On a standalone server, all accepted levels have the same result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadConcern {
     #[default]
@@ -169,7 +169,7 @@ const PROVENANCES: &[&str] = &[
     "implicitDefault",
 ];
 
-/// When a write is acknowledged.
+/// The condition under which a write is acknowledged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteConcern {
     /// The client does not need the result (`w: 0`).

@@ -39,15 +39,15 @@ pub struct Config {
     pub profiling_level: ProfilingLevel,
     /// Server parameters that differ from their defaults.
     pub parameters: Vec<(String, Value)>,
-    /// When clients have to log in.
+    /// The condition under which clients have to log in.
     pub access_control: AccessControl,
     /// The audit log. `None` if there is none.
     pub audit: Option<AuditSettings>,
     /// The password of the user of Windrow's own commands. `None` if there is no such user.
     pub local_password: Option<String>,
-    /// Whether this user can log in by IP, from the loopback address. Its password is in the data
-    /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe:
-    /// the system restricts which users can connect to them.
+    /// `true` if this user can log in by IP, from the loopback address. Its password is in the data
+    /// folder, in clear. If the rest of the folder is encrypted, only Unix domain sockets are safe,
+    /// because the system restricts which users can connect to them.
     pub local_user_by_ip: bool,
     /// The key with which the servers of a cluster log in at each other. `None` if they need not.
     pub peer_key: Option<String>,
@@ -97,7 +97,7 @@ pub struct UnixSocket {
     pub folder: PathBuf,
     /// The permissions of the sockets, as of a file.
     pub permissions: u32,
-    /// Whether the server cannot start without the sockets. Otherwise a warning is logged.
+    /// `true` if the server cannot start without the sockets. Otherwise a warning is logged.
     pub is_required: bool,
 }
 

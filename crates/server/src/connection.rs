@@ -218,7 +218,7 @@ impl Connection<'_> {
     }
 }
 
-/// How long the message of a refused client, and the reply to it, can take together.
+/// The longest time for the message of a refused client and the reply to it, together.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Reads one message of a client that exceeds the maximum number of connections, and replies with

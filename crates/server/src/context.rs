@@ -22,7 +22,7 @@ use crate::sessions::SessionId;
 use crate::state::State;
 use crate::transaction_context::TransactionContext;
 
-/// How a write is stored.
+/// The options by which a write is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementOptions<'a> {
     pub validation: DocumentValidation,
@@ -45,9 +45,9 @@ pub struct Context<'a> {
     pub state: &'a State,
     /// The client.
     pub client: &'a Client,
-    /// What the client may do.
+    /// The authority of the client.
     pub authority: &'a Authority,
-    /// What the command needed, for its cursors.
+    /// The requirement of the command, which its cursors check again.
     pub requirement: &'a Requirement,
     /// The command in `currentOp`.
     pub operation: &'a Operation,

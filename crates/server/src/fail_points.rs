@@ -42,7 +42,7 @@ struct Point {
     met: i64,
 }
 
-/// How often a fail point has an effect.
+/// The number of times that a fail point has an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Mode {
     #[default]

@@ -1,4 +1,4 @@
-//! What a server does regularly.
+//! Regular background work of a server.
 
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,12 @@ pub fn watch_clients(state: &State) {
     }
 }
 
-/// The interval at which clients that have not logged in are looked at.
+/// The interval at which clients that have not logged in are checked.
 const SILENCE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A client that has to log in, and has not, is disconnected if so many looks in a row find no
-/// complete message: after 60 seconds. Drivers ask a server more often, without a login.
-const SILENT_LOOKS_MAX: u32 = 12;
+/// A client that has to log in, and has not, is disconnected if this many checks in a row find no
+/// complete message from it: after 60 seconds. Drivers send `hello` more often, without a login.
+const SILENT_CHECKS_MAX: u32 = 12;
 
 /// The id of the log line about a client that does not log in. MongoDB has no such event.
 const SILENT_CLIENT: i32 = 9_000_021;
@@ -45,7 +45,7 @@ fn close_silent_clients(state: &State) {
     let silent = idle.iter().filter(|client| {
         client.address.is_ip()
             && !client.login.is_logged_in()
-            && client.count_silent_looks() >= SILENT_LOOKS_MAX
+            && client.count_silent_checks() >= SILENT_CHECKS_MAX
     });
     for client in silent {
         let attr = doc! { "remote": (client.address.to_string()) };

@@ -164,7 +164,7 @@ fn is_listening(path: &Path) -> io::Result<bool> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match rustix::net::connect(&socket, &SocketAddrUnix::new(path)?) {
-        // AGAIN: so many clients wait for the server that no other one can.
+        // AGAIN: the queue of clients that wait for the server is full.
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(true),
         Err(Errno::CONNREFUSED) => Ok(false),
         Err(error) => Err(error.into()),

@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// How often a command was requested, and how often it failed.
+/// The number of times that a command was requested and that it failed, and its durations.
 #[derive(Debug, Default)]
 pub struct CommandCounts {
     pub total: AtomicU64,
@@ -75,7 +75,7 @@ pub struct Metrics {
     pub documents_inserted: AtomicU64,
     pub documents_matched: AtomicU64,
     pub documents_returned: AtomicU64,
-    /// What plans have examined, and the number of plans that sorted.
+    /// The numbers of index keys and documents that plans have examined, and of plans that sorted.
     pub keys_examined: AtomicU64,
     pub documents_examined: AtomicU64,
     pub sorts: AtomicU64,

@@ -181,8 +181,8 @@ impl Operation {
             .compare_exchange(NO_LIMIT, limit, Relaxed, Relaxed);
     }
 
-    /// Marks the operation as waiting because its client requested it, so that it is not logged as
-    /// slow.
+    /// Marks the operation as waiting because its client requested it. Such an operation is not
+    /// logged as slow.
     pub fn wait_on_purpose(&self) {
         self.waits.store(true, Relaxed);
     }
@@ -392,7 +392,7 @@ pub struct Operations {
     started: AtomicU64,
 }
 
-/// What starts an operation, besides its request.
+/// The data from which an operation is started, besides its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Starter<'a> {
     pub kind: Kind,

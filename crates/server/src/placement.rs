@@ -1,4 +1,4 @@
-//! Which databases are in which data set.
+//! The placement of databases in data sets.
 //!
 //! A database is in the set that names it. If no set does, the name of the database decides: of all
 //! sets, it is in the one for which the hash of both names is the highest. All servers of a cluster
@@ -45,7 +45,7 @@ enum Pattern {
     Prefix(String),
 }
 
-/// Which databases are in which data set.
+/// The placement of databases in data sets.
 ///
 /// ```
 /// use windrow_server::Placement;
@@ -73,8 +73,8 @@ enum FirstSetLocation {
 }
 
 impl Placement {
-    /// Parses data sets: `NAME`, or `NAME=DATABASE,…`. A database that ends with `*` stands for all
-    /// that begin so.
+    /// Parses data sets: `NAME`, or `NAME=DATABASE,…`. A database that ends with `*` means all
+    /// databases with this prefix.
     ///
     /// # Errors
     /// Fails with a sentence if a name is invalid, or if two sets have the same name or name the
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(all.name(all.set_of("x")), "rest");
     }
 
-    /// What is stored depends on these results: they must never change.
+    /// The placement of stored databases depends on these results, so they must never change.
     #[test]
     fn other_databases_are_spread_by_their_hash() {
         let sets = placement(&["a", "b", "c"]);

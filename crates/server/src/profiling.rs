@@ -11,7 +11,7 @@ use windrow_mql::filter::Filter;
 use crate::random;
 use crate::sync::lock;
 
-/// Which operations of a database are stored.
+/// The operations of a database that are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfilingLevel {
     /// None.
@@ -72,7 +72,7 @@ pub struct Profiling {
     has_databases: AtomicBool,
 }
 
-/// What happens to an operation that has ended.
+/// The records to make of an operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub log: bool,

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::machine;
 
-/// How far another server was behind this one when it announced itself last.
+/// The lag of another server behind this one when it last announced itself.
 pub struct MemberLag {
     pub address: String,
     pub seconds: u32,

@@ -249,7 +249,7 @@ impl Router {
     }
 }
 
-/// How long a command waits for changes of users that another server knows.
+/// The longest wait of a command for changes of users that another server has.
 const FOLLOW_MAX: Duration = Duration::from_secs(5);
 
 impl Route for Router {

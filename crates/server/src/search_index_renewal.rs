@@ -37,7 +37,7 @@ pub fn run_search_index_renewal(state: &State) {
     }
 }
 
-/// How often a server that follows another one looks if it has become the primary.
+/// The interval at which a follower checks if it has become the primary.
 const ROLE_INTERVAL: Duration = Duration::from_secs(1);
 
 fn renew(state: &State, collection: &Arc<Collection>, definitions: Vec<Definition>) {

@@ -9,7 +9,7 @@ pub type SecretArguments = fn(&str) -> &'static [&'static str];
 /// shorter.
 const BYTES_MAX: usize = 4096;
 
-/// What is shown in place of a password, as in MongoDB.
+/// The text that replaces a password, as in MongoDB.
 const HIDDEN: ValueRef<'_> = ValueRef::String("xxx");
 
 /// With this argument, the other ones have tokens of encrypted fields.

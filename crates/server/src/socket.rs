@@ -101,7 +101,7 @@ impl Read for &Socket {
     }
 }
 
-/// Reads from a socket until a deadline. A client that sends a byte now and then does not move it.
+/// Reads from a socket until a deadline. A client that sends single bytes does not extend it.
 pub(crate) struct DeadlineReader<'a> {
     pub socket: &'a Socket,
     pub deadline: Instant,

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 #[derive(Debug, Default)]
 pub struct Suspension {
     is_suspended: AtomicBool,
-    /// How often it has begun or ended. Clients see each change as a new version of the topology.
+    /// The number of times that it has begun or ended. Clients see each change as a new version of
+    /// the topology.
     changes: AtomicI64,
 }
 

@@ -80,7 +80,7 @@ pub struct TlsSettings {
     pub versions: Vec<TlsVersion>,
 }
 
-/// Why the files of TLS cannot be used. The text is a sentence with the name of the file.
+/// The error of files of TLS that cannot be used. The text is a sentence with the name of the file.
 #[derive(Debug)]
 pub struct TlsError(String);
 
@@ -101,7 +101,7 @@ pub(crate) struct Tls {
 /// The content of the files.
 #[derive(Clone)]
 pub(crate) struct LoadedFiles {
-    /// What handshakes use.
+    /// The configuration of handshakes.
     pub config: Arc<ServerConfig>,
     /// The certificate of the server.
     pub certificate: Certificate,

@@ -98,7 +98,7 @@ impl SessionState {
     }
 }
 
-/// What happened with the newest number.
+/// The state of the newest transaction number.
 #[derive(Debug)]
 enum TransactionStage {
     Writes,

@@ -20,13 +20,13 @@ use crate::state::State;
 use crate::tls::session::{TlsReader, TlsSession};
 use crate::tls::{TlsMode, TlsVersion};
 
-/// How the bytes of a connection are sent.
+/// The transport of a connection: with TLS or without.
 pub(crate) enum Transport<'a> {
     Plain(&'a Socket),
     Tls(TlsSession<'a>),
 }
 
-/// Why a connection cannot begin.
+/// The reason why a connection cannot begin.
 pub(crate) enum RefusedTransport {
     /// The client closed the connection before it sent a byte, or sent none in time.
     Closed,

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::sync::lock;
 
-/// How long a request waits for the first data set, which can be closed and opened again.
+/// The longest wait of a request for the first data set, which can be closed and opened again.
 const OPEN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The engine of the first data set of a cluster. There is none while the set is opened again.

@@ -246,7 +246,7 @@ pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, Comma
     Ok(DocumentValidation::bypassed_if(bypassed))
 }
 
-/// How a command stores its documents.
+/// The options by which a command stores its documents.
 #[derive(Clone, Copy)]
 pub struct StorageOptions {
     pub validation: DocumentValidation,

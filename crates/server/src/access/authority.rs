@@ -1,4 +1,4 @@
-//! What the client of a request may do.
+//! The authority of the client of a request.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use super::directory::Identity;
 use super::requirement::Requirement;
 use crate::sessions::{SessionId, UserDigest};
 
-/// What the client of a request may do.
+/// The authority of the client of a request.
 #[derive(Clone, Debug)]
 pub enum Authority {
-    /// Everything: no login is necessary.
+    /// The client may do everything, because no login is necessary.
     Unrestricted,
-    /// What a user may do.
+    /// The client has logged in as this user.
     User(Arc<Identity>),
-    /// To create the first user, from the machine itself.
+    /// The client may create the first user, because it is on the machine of the server.
     FirstUser(Arc<Privileges>),
-    /// To log in.
+    /// The client may only log in.
     Nobody,
 }
 

@@ -17,7 +17,7 @@ use crate::errors::IntoCommandError;
 use crate::sessions::UserDigest;
 use crate::sync::lock;
 
-/// When clients have to log in.
+/// The condition under which clients have to log in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessControl {
     /// As soon as there is a user, and from then on.

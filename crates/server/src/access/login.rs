@@ -16,7 +16,7 @@ pub struct Login {
     state: Mutex<LoginState>,
 }
 
-/// What [`Login`] protects.
+/// The state of a [`Login`], which its lock protects.
 #[derive(Debug, Default)]
 struct LoginState {
     logged_in: Option<LoggedIn>,

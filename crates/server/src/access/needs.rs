@@ -1,4 +1,4 @@
-//! What commands need. Each command states it in its field `needs`.
+//! The privileges that commands need. Each command states them in its field `needs`.
 
 use windrow_access::{Action, Resource, RoleName, UserName};
 use windrow_collection::CollectionUuid;
@@ -99,7 +99,7 @@ impl<'a> AccessRequest<'a> {
     }
 }
 
-/// What a command needs.
+/// The privileges that a command needs.
 #[derive(Clone, Copy)]
 pub enum Needs {
     /// It does not say so, which does not compile.

@@ -1,4 +1,4 @@
-//! What the stages of a pipeline need.
+//! The privileges that the stages of a pipeline need.
 
 use windrow_access::{Action, Resource};
 use windrow_document::{Array, ValueRef};
@@ -17,7 +17,7 @@ pub struct PipelineScope<'a> {
     pub bypasses_validation: bool,
 }
 
-/// What a stage needs.
+/// The privileges that a stage needs.
 enum StageNeeds {
     /// Nothing: it only reads its input.
     Nothing,

@@ -1,8 +1,8 @@
-//! What clients must be allowed to do.
+//! Requirements: the actions that a client must be allowed to do.
 
 use windrow_access::{Action, Resource};
 
-/// What a client must be allowed to do.
+/// The actions that a client must be allowed to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// Nothing beyond a login.

@@ -9,7 +9,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use crate::clock;
 use crate::network_address::NetworkAddress;
 
-/// Where an event comes from: a connection with its users and their roles, or the server.
+/// The origin of an event: a connection with its users and their roles, or the server.
 #[derive(Debug)]
 pub struct AuditOrigin {
     uuid: [u8; 16],

@@ -227,7 +227,7 @@ fn options(
     Ok(options)
 }
 
-/// Whether change streams contain old versions of documents.
+/// The name of the option by which change streams contain old versions of documents.
 pub const IMAGES: &str = "changeStreamPreAndPostImages";
 
 /// Parses the option. Returns `{enabled}` to store, or `None` if it is off.

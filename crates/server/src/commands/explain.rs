@@ -57,7 +57,8 @@ pub fn requirement(
     }
 }
 
-/// Explains a command. `find_command` looks up the accepted arguments of a command.
+/// Explains a command. `find_command` returns the command with a name, whose accepted arguments are
+/// needed.
 pub fn run(
     request: &Request,
     context: &Context<'_>,

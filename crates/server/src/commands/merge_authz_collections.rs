@@ -95,7 +95,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// What is merged, and its events in the audit log.
+/// A kind of documents to merge, with its events in the audit log.
 struct MergedKind {
     stored: AuthCollection,
     created: &'static str,

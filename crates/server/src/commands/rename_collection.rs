@@ -115,7 +115,7 @@ impl RenameRequest {
     }
 }
 
-/// How a collection was renamed.
+/// The result of renaming a collection.
 struct RenameResult {
     drop_target: bool,
     /// A collection with the new name existed and was dropped.
@@ -154,7 +154,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// Whether an existing collection with the new name is dropped.
+/// The condition under which an existing collection with the new name is dropped.
 enum DropTarget {
     No,
     Yes,

@@ -50,7 +50,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     let view = |database: &str| Requirement::on(&Resource::database(database), &[Action::viewRole]);
     match selection(request.first(), request.database) {
         Ok(Some(names)) => names.iter().fold(Requirement::Nothing, |needed, name| {
-            // Everybody may look at the own roles.
+            // Every user may read its own roles.
             if request.has_role(name) {
                 needed
             } else {
@@ -61,7 +61,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     }
 }
 
-/// How privileges are shown.
+/// The form in which privileges are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShownPrivileges {
     None,

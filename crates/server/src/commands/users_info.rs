@@ -82,7 +82,7 @@ fn requirement(request: &AccessRequest<'_>) -> Requirement {
     }
 }
 
-/// What is shown of users.
+/// The details of users that are shown.
 struct Details {
     credentials: bool,
     custom_data: bool,

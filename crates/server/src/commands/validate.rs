@@ -45,7 +45,7 @@ struct ValidateRequest {
     metadata: bool,
 }
 
-/// How inconsistent indexes are repaired. The names are those in the reply.
+/// The kind of repair of inconsistent indexes. The names are those in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
     None,

@@ -20,7 +20,7 @@ pub struct CursorCounts {
     pub timed_out: u64,
 }
 
-/// What a cursor has returned so far.
+/// The numbers of documents and batches that a cursor has returned so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReturnedCounts {
     pub documents: usize,

@@ -33,7 +33,7 @@ pub struct CursorOwner {
     pub session: Option<SessionId>,
     /// The user that opened it.
     pub user: Option<UserName>,
-    /// What its command needed. Each `getMore` needs it again.
+    /// The requirement of its command. Each `getMore` checks it again.
     pub requirement: Requirement,
     /// The number of the transaction that opened it.
     pub transaction: Option<i64>,
@@ -80,7 +80,12 @@ impl CursorOwner {
 
     /// Fails unless the namespace, the session and the transaction are those of the cursor. The
     /// error codes for sessions are MongoDB's.
-    pub fn check(&self, id: i64, namespace: &str, asker: CursorClient) -> Result<(), CommandError> {
+    pub fn check(
+        &self,
+        id: i64,
+        namespace: &str,
+        client: CursorClient,
+    ) -> Result<(), CommandError> {
         if self.namespace != namespace {
             let message = format!(
                 "Requested getMore on namespace '{namespace}', but cursor belongs to a different \
@@ -89,13 +94,13 @@ impl CursorOwner {
             );
             return Err(CommandError::new(ErrorCode::Unauthorized, message));
         }
-        let sessions = match (self.session, asker.session) {
+        let sessions = match (self.session, client.session) {
             (one, other) if one == other => None,
             (Some(_), None) => Some((50737, "which was created in a session, without an lsid")),
             (None, _) => Some((50736, "which was not created in a session, in a session")),
             _ => Some((50738, "which was created in another session")),
         };
-        let transactions = match (self.transaction, asker.transaction) {
+        let transactions = match (self.transaction, client.transaction) {
             (one, other) if one == other => None,
             (Some(_), None) => Some((50740, "which was created in a transaction, outside of it")),
             (None, _) => Some((50739, "which was not created in a transaction, in one")),
@@ -104,7 +109,7 @@ impl CursorOwner {
         match sessions.or(transactions) {
             None => {
                 let begun_by = "cursor-creating command";
-                asker.api.check_same(self.api, "getMore", begun_by)
+                client.api.check_same(self.api, "getMore", begun_by)
             }
             Some((code, what)) => Err(CommandError::new(
                 ErrorCode(code),
@@ -141,28 +146,28 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cursor_can_only_be_read_by_its_owner() {
-        let asker = |session: u8, transaction: Option<i64>| CursorClient {
+        let client = |session: u8, transaction: Option<i64>| CursorClient {
             session: (session > 0).then_some(SessionId::for_tests([session; 16])),
             transaction,
             api: Api::default(),
         };
-        let check = |of: CursorClient, namespace: &str, by: CursorClient, code: i32| {
+        let check = |creator: CursorClient, namespace: &str, reader: CursorClient, code: i32| {
             let owner = CursorOwner {
-                transaction: of.transaction,
-                api: of.api,
-                ..owner(of.session, false)
+                transaction: creator.transaction,
+                api: creator.api,
+                ..owner(creator.session, false)
             };
-            let found = owner.check(1, namespace, by).err();
+            let found = owner.check(1, namespace, reader).err();
             assert_eq!(found.map_or(0, |error| error.code.number()), code);
         };
-        let (nobody, one, other) = (asker(0, None), asker(1, None), asker(2, None));
+        let (nobody, one, other) = (client(0, None), client(1, None), client(2, None));
         check(nobody, "a.b", nobody, 0);
         check(one, "a.b", one, 0);
         check(nobody, "a.c", nobody, 13);
         check(one, "a.b", nobody, 50737);
         check(nobody, "a.b", one, 50736);
         check(one, "a.b", other, 50738);
-        let (first, second) = (asker(1, Some(1)), asker(1, Some(2)));
+        let (first, second) = (client(1, Some(1)), client(1, Some(2)));
         check(first, "a.b", first, 0);
         check(first, "a.b", one, 50740);
         check(one, "a.b", first, 50739);

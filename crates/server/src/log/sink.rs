@@ -1,4 +1,4 @@
-//! Where the lines of the log go: stderr, a file, or the system's log.
+//! The targets of log lines: stderr, a file, or the log of the operating system.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::Severity;
 use crate::clock;
 
-/// Where the lines of the log go.
+/// The target of the lines of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogTarget {
     /// The standard error of the process.
@@ -20,10 +20,10 @@ pub enum LogTarget {
     File {
         /// Its path.
         path: PathBuf,
-        /// Whether lines are appended to an existing file. Otherwise the existing file is renamed
+        /// `true` if lines are appended to an existing file. Otherwise an existing file is renamed,
         /// as by a rotation.
         append: bool,
-        /// What a rotation does.
+        /// The effect of a rotation.
         rotation: LogRotation,
     },
     /// The system's log.
@@ -33,7 +33,7 @@ pub enum LogTarget {
     },
 }
 
-/// What a rotation of the log file does.
+/// The effect of a rotation of the log file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogRotation {
     /// Renames the file, with the time, and continues in a new one.
@@ -72,7 +72,7 @@ impl SyslogFacility {
 /// The socket of the system's log.
 const SYSLOG_SOCKET: &str = "/dev/log";
 
-/// How long a line that must not be lost waits for the system's log.
+/// The longest wait for the system's log to accept a line that must not be lost.
 const SYSLOG_WAIT_MAX: Duration = Duration::from_secs(10);
 
 pub(crate) enum Sink {
@@ -93,12 +93,12 @@ pub(crate) enum Sink {
     Nowhere,
 }
 
-/// What becomes of a line that the system's log does not take at once.
+/// The treatment of a line that the system's log does not accept at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// It is lost.
+    /// The line is lost.
     BestEffort,
-    /// It is sent again for some seconds. Then writing fails.
+    /// The line is sent again for some seconds. Then the write fails.
     Required,
 }
 

@@ -1,4 +1,4 @@
-//! What an object store says about its data sets, as a text.
+//! The placement that an object store contains, as a text.
 //!
 //! ```text
 //! windrow data sets format 2
@@ -23,7 +23,7 @@ const UNDIVIDED: &str = "undivided";
 /// The line of a first data set that has the objects of the prefix itself.
 const FIRST_AT_PREFIX: &str = "first at prefix";
 
-/// What an object store says about its data sets.
+/// The placement that an object store contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredPlacement {
     /// The database has no data sets.

@@ -23,23 +23,23 @@ use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 
-/// What is done to the counters.
+/// The kind of change to the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionKind {
     Compact,
     CleanUp,
 }
 
-/// The documents of the compaction collection that a transaction takes at most.
+/// The most documents of the compaction collection that a transaction processes.
 const RECORDS_MAX: usize = 1_000;
-/// The documents of the state collection that a transaction deletes at most, besides the anchors of
-/// the last counter.
+/// The most documents of the state collection that a transaction deletes, besides the anchors of the
+/// last counter.
 const DELETIONS_MAX: u64 = 10_000;
 
-/// The padding documents that a transaction inserts at most.
+/// The most padding documents that a transaction inserts.
 const PADDING_MAX: u64 = 1_000;
 
-/// What a command has done.
+/// The numbers of documents that a command has read and changed.
 #[derive(Clone, Debug, Default)]
 struct CompactionCounts {
     /// The edges of fields, by the position of the field's token.
@@ -175,7 +175,7 @@ fn pad(
     Ok(counts)
 }
 
-/// Replaces padding documents by one that stands for them.
+/// Replaces padding documents by one document with their count.
 fn clean_up_padding(
     context: &Context<'_>,
     target: &EncryptedCollection,
@@ -267,7 +267,7 @@ struct StateCompaction<'c> {
     context: &'c Context<'c>,
     namespace: &'c Namespace,
     kind: CompactionKind,
-    /// How many more documents can be deleted.
+    /// The number of documents that can still be deleted.
     room: u64,
     counts: &'c mut CompactionCounts,
 }

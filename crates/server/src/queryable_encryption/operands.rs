@@ -27,7 +27,7 @@ impl<'c> TagFinder<'c> {
         })
     }
 
-    /// Returns the tags of an encrypted operand. `None` if it stands for the second bound of a
+    /// Returns the tags of an encrypted operand. `None` if it represents the second bound of a
     /// range, which every document fulfils.
     pub fn tags(&mut self, operand: ValueRef<'_>) -> Result<Option<Vec<Value>>, CommandError> {
         let ValueRef::Binary { bytes, .. } = operand else {

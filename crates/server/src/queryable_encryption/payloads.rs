@@ -150,7 +150,7 @@ pub fn with_tags(mut document: DocumentBuf) -> Result<DocumentBuf, CommandError>
 }
 
 /// Returns the document with some values replaced. `prefix` is the path of the document, with a dot
-/// behind it.
+/// after it.
 fn replace_in(
     document: Document<'_>,
     prefix: &str,

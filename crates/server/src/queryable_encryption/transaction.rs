@@ -16,7 +16,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// The result of a statement.
 pub struct StatementOutcome<T> {
     pub value: T,
-    /// What the statement did, for a retry. `None` if it changed nothing: then nothing is
+    /// The result to store for a retry. `None` if the statement changed nothing: then nothing is
     /// committed.
     pub result: Option<StatementResult>,
 }

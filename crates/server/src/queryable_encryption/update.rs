@@ -151,16 +151,16 @@ pub fn find_and_modify(
     Ok(reply)
 }
 
-/// How the result is stored for a retry.
+/// The options by which the result is stored for a retry.
 #[derive(Clone, Copy)]
 struct ResultStorage {
     /// The number of the statement.
     number: i32,
-    /// Which version of the document the retry returns.
+    /// The version of the document that a retry returns.
     image: RetainedImage,
 }
 
-/// What an update has done to the document that it found.
+/// The effect of an update on the document that it found.
 #[derive(Default)]
 struct ModifiedDocument {
     is_found: bool,

@@ -26,11 +26,11 @@ use crate::operations::{Operation, Starter};
 use crate::placement::DataSetId;
 use crate::state::State;
 
-/// How long a request waits for a primary, unless its time limit is shorter. Drivers wait for 30
+/// The longest wait of a request for a primary, unless its time limit is shorter. Drivers wait for 30
 /// seconds.
 const WAIT_MAX: Duration = Duration::from_secs(25);
 
-/// How often a waiting request looks for the primary.
+/// The interval at which a waiting request checks for a primary.
 const WAIT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A server of a data set.
@@ -39,22 +39,22 @@ enum Owner {
     Other(String),
 }
 
-/// Why another server has not answered.
+/// The reason why another server has not replied.
 enum Failure {
-    /// It did not get the request.
+    /// The server did not get the request.
     NotSent(String),
-    /// It may have run it.
+    /// The server may have run the request.
     Lost(String),
     /// The operation was interrupted.
     Interrupted(CommandError),
 }
 
-/// What is known of a request that has failed.
+/// The state of a request that has failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The server is not the one that could run it, and has not.
+    /// The request was not run, because the server is not the primary.
     NotRun,
-    /// It may have run.
+    /// The request may have been run.
     Unknown,
     /// The reply is final.
     Final,

@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::stop::Stop;
 use crate::sync::lock;
 
-/// How often the other servers are asked for their state.
+/// The interval at which the other servers are asked for their state.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A server that has not answered for this time is not counted.
@@ -33,26 +33,26 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// A server that should be the primary gets a data set after it has answered for this time.
 const TRIAL: Duration = Duration::from_secs(5);
 
-/// How far behind a server can be that gets a data set, in seconds.
+/// The greatest lag, in seconds, of a server that gets a data set.
 const LAG_MAX: u32 = 2;
 
-/// What other servers have answered.
+/// The replies of the other servers.
 #[derive(Default)]
 pub struct Answers {
     servers: Mutex<BTreeMap<String, PeerReply>>,
 }
 
-/// What a server has answered.
+/// The replies of a server.
 #[derive(Clone, Debug)]
 struct PeerReply {
-    /// Since when it has answered every time.
+    /// The time since which it has replied to every request.
     since: Instant,
     last: Instant,
     /// For each data set that it follows, the time of the newest change that it has.
     follows: BTreeMap<String, ClusterTime>,
 }
 
-/// What decides on the primary of a data set, for the thread that watches over it.
+/// The data from which the servers decide on the primary of a data set.
 #[derive(Clone)]
 pub struct Handover {
     pub(super) address: String,

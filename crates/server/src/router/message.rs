@@ -1,11 +1,11 @@
-//! What a server adds to a command that it passes on to another one: `$forwarded`, the last field.
+//! The field `$forwarded`, which a server appends to a command that it passes on to another server.
 //!
 //! | field | content |
 //! |---|---|
 //! | `set` | the name of the data set |
 //! | `client`, `server` | the addresses of both ends of the client's connection |
 //! | `user` | `{user, db}`, if the client has logged in |
-//! | `first` | whether the client may create the first user |
+//! | `first` | `true` if the client may create the first user |
 //! | `after` | the newest change of users that the server knows, as a position in the log of the first data set |
 //!
 //! A message without `set` asks for the state of the server.

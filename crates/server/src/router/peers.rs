@@ -19,10 +19,10 @@ pub type EncryptStream =
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest time that a server can take nothing of a command that is sent to it.
+/// The longest time without progress while a command is sent to a server.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a wait for a reply checks if it must end.
+/// The interval at which a wait for a reply checks if it must end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The most unused connections to a server that stay open.

@@ -23,13 +23,13 @@ pub enum Target {
     Each(Join),
 }
 
-/// Which servers of a data set can run a request.
+/// The servers of a data set that can run a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
     Primary,
-    /// The one that is nearest, which is this one.
+    /// Any server. The nearest one is taken, which is this server.
     Any,
-    /// One that follows the primary.
+    /// A server that follows the primary.
     Follower,
 }
 

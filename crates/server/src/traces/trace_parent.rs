@@ -8,7 +8,7 @@ use windrow_document::ValueRef;
 pub struct TraceParent {
     pub trace_id: u128,
     pub span_id: u64,
-    /// Whether the client traces its span.
+    /// `true` if the client records its span.
     pub is_sampled: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::errors::{OrCommandError, refuse};
 use crate::insert_preparation;
 use crate::operations::Operation;
 
-/// How the documents of a pipeline are merged into the target.
+/// Merges the documents of a pipeline into the target.
 pub struct MergeWriter {
     merge: Merge,
     environment: Environment,
