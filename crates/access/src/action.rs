@@ -60,7 +60,7 @@ actions! {
 
 const WORDS: usize = 3;
 
-/// A set of actions. `anyAction` in it stands for all of them.
+/// A set of actions. A set with `anyAction` has all of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ActionSet([u64; WORDS]);
 

@@ -1,11 +1,11 @@
-//! What actions act on, and the patterns by which privileges describe it.
+//! The resources on which actions act, and the patterns by which privileges describe them.
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 
 use crate::error::Error;
 use crate::fields::Fields;
 
-/// What a command acts on.
+/// A resource on which a command acts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// The server.
@@ -35,7 +35,7 @@ pub enum Pattern {
     Collection(String),
     /// `{db: DB, collection: NAME}`
     Namespace(String, String),
-    /// `{db: DB, system_buckets: NAME}`: buckets of time series. An empty name stands for all.
+    /// `{db: DB, system_buckets: NAME}`: buckets of time series. An empty name means all.
     SystemBuckets(String, String),
 }
 

@@ -58,9 +58,9 @@ impl StoredCredentials {
 pub struct User {
     /// Its name.
     pub name: UserName,
-    /// A random id, by which a connection knows that its user was dropped and created again.
+    /// A random id. If it changes, the user was dropped and created again.
     pub id: Option<[u8; 16]>,
-    /// What it proves at a login.
+    /// The stored data with which logins are verified.
     pub credentials: StoredCredentials,
     /// Its roles.
     pub roles: Vec<RoleName>,

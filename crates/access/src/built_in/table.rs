@@ -3,12 +3,12 @@
 use crate::action::Action::{self, *};
 use crate::resource::Pattern;
 
-/// Where a role is defined.
+/// The databases that have a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// In every database.
+    /// Every database.
     EveryDatabase,
-    /// In `admin`.
+    /// Only `admin`.
     Admin,
 }
 

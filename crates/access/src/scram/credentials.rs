@@ -16,10 +16,10 @@ use crate::fields::Fields;
 /// stored document stop the clients.
 const ITERATIONS: std::ops::RangeInclusive<i64> = 1..=10_000_000;
 
-/// What the server stores for a user and a mechanism.
+/// The data that the server stores for a user and a mechanism.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// How often the client repeats the hash.
+    /// The number of iterations of the hash.
     pub iterations: u32,
     /// The salt.
     pub salt: Vec<u8>,
